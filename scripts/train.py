@@ -1,0 +1,123 @@
+"""Train with GRPO: without arguments the bundled model on the bundled task, with them the real thing.
+
+    accelerate launch scripts/train.py
+    accelerate launch scripts/train.py --config scripts/recipes/gsm8k.yaml
+    accelerate launch scripts/train.py --model_name_or_path Qwen/Qwen2.5-0.5B-Instruct --dataset_name openai/gsm8k \
+        --dataset_config main --prompt_column question --solution_column answer \
+        --rewards "boxed() + 0.2 * tags('think')" --output_dir runs/gsm8k
+
+Every option of FilteredGRPOConfig (thus of TRL's GRPOConfig) and of TRL's ModelConfig is one here. Left out: anything
+that those two already do, such as PEFT and vLLM.
+"""
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+from transformers.trainer_callback import ProgressCallback
+from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
+
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, parse
+from trl_grpo_rewards.loading import import_rewards, load_problems
+from trl_grpo_rewards.summary import RewardProgress, comparison, measure
+
+
+DEMO = Path(__file__).parent / "recipes" / "addition.yaml"
+
+
+@dataclass
+class TrainArguments:
+    """What to train on, and for what."""
+
+    rewards: str = field(
+        default="boxed() + 0.2 * tags('think')",
+        metadata={"help": "Expression of rewards; the names are those of the library and of imported modules."},
+    )
+    import_modules: list[str] = field(
+        default_factory=list,
+        metadata={"aliases": ["--import"], "help": "Modules to import, which register rewards of your own."},
+    )
+    dataset_name: str | None = field(
+        default=None,
+        metadata={"help": "Name on the hub, local folder, or 'json' with --data_files. Default: bundled addition."},
+    )
+    dataset_config: str | None = field(default=None, metadata={"help": "Configuration of the dataset."})
+    data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
+    dataset_train_split: str = field(default="train", metadata={"help": "Split to train on."})
+    dataset_test_split: str = field(default="test", metadata={"help": "Split to measure on."})
+    prompt_column: str = field(default="prompt", metadata={"help": "Column with the question."})
+    solution_column: str = field(default="solution", metadata={"help": "Column with the right answer."})
+    system_prompt: str | None = field(default=None, metadata={"help": "Put before every prompt."})
+    eval_prompts: int = field(
+        default=64, metadata={"help": "Held-out prompts to measure on before and after; 0 measures nothing."}
+    )
+
+
+def arguments() -> tuple[TrainArguments, FilteredGRPOConfig, ModelConfig]:
+    parser = TrlParser((TrainArguments, FilteredGRPOConfig, ModelConfig))
+    if not torch.accelerator.is_available():
+        parser.set_defaults(use_cpu=True, bf16=False)
+    given = sys.argv[1:]
+    named = {argument.partition("=")[0] for argument in given}
+    if not named & {"--config", "--model_name_or_path", "--dataset_name"}:
+        given = ["--config", str(DEMO), *given]
+    return parser.parse_args_and_config(given)
+
+
+def refuse_used(output_dir: str) -> None:
+    if Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
+        raise FileExistsError(
+            f"The output directory {output_dir!r} holds an earlier run, which a fresh one would overwrite. Choose "
+            f"another --output_dir, go on from a checkpoint with --resume_from_checkpoint, or remove the directory."
+        )
+
+
+def main() -> None:
+    script, training, model = arguments()
+    if training.resume_from_checkpoint is None and training.process_index == 0:
+        refuse_used(training.output_dir)
+    import_rewards(script.import_modules)
+    rewards = parse(script.rewards)
+    train_dataset, eval_dataset = load_problems(
+        script.dataset_name,
+        config=script.dataset_config,
+        data_files=script.data_files,
+        train_split=script.dataset_train_split,
+        test_split=script.dataset_test_split,
+        prompt_column=script.prompt_column,
+        solution_column=script.solution_column,
+        system_prompt=script.system_prompt,
+        test_size=script.eval_prompts,
+    )
+    training.model_init_kwargs = {
+        "revision": model.model_revision,
+        "attn_implementation": model.attn_implementation,
+        "dtype": model.dtype,
+        **(training.model_init_kwargs or {}),
+    }
+    trainer = FilteredGRPOTrainer(
+        model.model_name_or_path or demo.MODEL,
+        rewards,
+        args=training,
+        train_dataset=train_dataset,
+        eval_dataset=eval_dataset,
+        quantization_config=get_quantization_config(model),
+        peft_config=get_peft_config(model),
+    )
+    if not training.disable_tqdm:
+        trainer.remove_callback(ProgressCallback)
+        trainer.add_callback(RewardProgress)
+    before = measure(trainer) if eval_dataset else None
+    result = trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
+    trainer.save_model()
+    after = measure(trainer) if eval_dataset else None
+    if trainer.is_world_process_zero():
+        print(f"\nTrained {trainer.state.global_step} steps in {result.metrics['train_runtime']:.0f} s.\n")
+        if before and after:
+            print(comparison(before, after))
+        print(f"\nThe model is in {training.output_dir}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Rewards made of functions: how the function gets its data, and what its scores must look like."""
+
+import functools
+import inspect
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .calls import GIVEN, HOOKS, PER_COMPLETION, Batch
+from .values import FrozenDict, Reward, Score, missing_column, replace_rewards, rewards_in, together
+
+
+if TYPE_CHECKING:
+    from .registry import Maker
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionReward(Reward):
+    """
+    A reward function with its options; made by calling what `@reward` returned.
+
+    The function's data is matched by name. A reward among the options is scored first, and the function gets its
+    score in its place: one number for a function of one completion, a list for a function of the batch.
+    """
+
+    maker: "Maker"
+    options: FrozenDict
+    given_name: str | None = None
+
+    @property
+    def name(self) -> str:
+        inner = self.children[0].name if self.maker.kind == "combinator" else self.maker.__name__
+        return self.given_name or inner
+
+    @property
+    def terms(self) -> tuple[tuple[float, Reward], ...]:
+        return ((1.0, self),)
+
+    @property
+    def children(self) -> list[Reward]:
+        return rewards_in(self.options)
+
+    @property
+    def is_async(self) -> bool:
+        return self.maker.is_async or any(child.is_async for child in self.children)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        needed = {p.name for p in self.maker.data if p.default is p.empty}
+        return frozenset(needed - GIVEN).union(*(child.columns for child in self.children))
+
+    async def score(self, batch: Batch) -> list[Score]:
+        with self._named_in_errors():
+            if self.maker.kind == "combinator":
+                return self._checked(await self.maker.function(batch, **self.options), batch)
+            children = self.children
+            inner = await together([child.score(batch) for child in children], concurrent=self.is_async)
+            by_kind = self._score_batch if self.maker.kind == "batch" else self._score_rows
+            return self._checked(await by_kind(batch, dict(zip(children, inner, strict=True))), batch)
+
+    async def _score_batch(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> Any:
+        hooks = {**batch.hooks, "log_extra": self._log_extra(batch), "log_metric": self._log_metric(batch)}
+        data = [
+            self._found(p, hooks[p.name] if p.name in hooks else batch.columns.get(p.name), batch)
+            for p in self.maker.data
+        ]
+        return await self._called(data, self._rest({**batch.columns, **hooks}), inner)
+
+    async def _score_rows(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list:
+        logged: dict[str, list] = defaultdict(lambda: [None] * batch.size)
+        data = [self._per_row(p, batch, logged) for p in self.maker.data]
+        rest = self._rest(batch.columns)
+        calls = [
+            self._called(
+                [values[row] for values in data],
+                {name: values[row] for name, values in rest.items()},
+                {child: scores[row] for child, scores in inner.items()},
+            )
+            for row in range(batch.size)
+        ]
+        scores = await together(calls, concurrent=self.is_async)
+        for column, values in logged.items():
+            self._log_extra(batch)(column, values)
+        return scores
+
+    async def _called(self, data: list, rest: dict[str, Any], inner: Mapping[Reward, Any]) -> Any:
+        options = replace_rewards(self.options, inner)
+        collected = options.pop(self.maker.collected, ())
+        result = self.maker.function(*data, *collected, **options, **rest)
+        return await result if self.maker.is_async else result
+
+    def _per_row(self, parameter: inspect.Parameter, batch: Batch, logged: dict[str, list]) -> list:
+        if parameter.name == "log_extra":  # a value a row here, which TRL gets as a column
+            return [functools.partial(_log_row, logged, row) for row in range(batch.size)]
+        if parameter.name == "log_metric":
+            return [self._log_metric(batch)] * batch.size
+        if parameter.name in HOOKS:
+            return [self._found(parameter, batch.hooks.get(parameter.name), batch)] * batch.size
+        source, convert = PER_COMPLETION.get(parameter.name, (parameter.name, None))
+        if source not in batch.columns:
+            return [self._found(parameter, None, batch)] * batch.size
+        return [convert(value) for value in batch.columns[source]] if convert else batch.columns[source]
+
+    def _found(self, parameter: inspect.Parameter, value: Any, batch: Batch) -> Any:
+        if value is not None:
+            return value
+        if parameter.default is not parameter.empty:
+            return parameter.default
+        raise missing_column(self, parameter.name, {*batch.columns} - {"prompts", "completions", "completion_ids"})
+
+    def _rest(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        """All that a function which takes `**kwargs` has not named."""
+        named = {*self.options, *(p.name for p in self.maker.data)}
+        return {name: found[name] for name in found if name not in named} if self.maker.takes_rest else {}
+
+    def _log_extra(self, batch: Batch) -> Callable[[str, list], None]:
+        return lambda column, values: batch.log_extra(f"{self.name}/{column}", values)
+
+    def _log_metric(self, batch: Batch) -> Callable[[str, float], None]:
+        return lambda metric, value: batch.log_metric(f"{self.name}/{metric}", value)
+
+    def _checked(self, scores: Any, batch: Batch) -> list[Score]:
+        scores = list(scores)
+        if len(scores) != batch.size:
+            raise ValueError(
+                f"Reward '{self.name}' returned {len(scores)} scores for {batch.size} completions. "
+                f"Return one number or None per completion."
+            )
+        return [score if score is None else self._number(score, row) for row, score in enumerate(scores)]
+
+    def _number(self, score: Any, row: int) -> float:
+        try:
+            number = float(score)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if number - number != 0:  # not finite
+            raise ValueError(
+                f"Reward '{self.name}' gave {score!r} for row {row} of the batch. "
+                f"Return a finite number, or None where the completion cannot be judged."
+            )
+        return number
+
+    @contextmanager
+    def _named_in_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            error.add_note(f"(raised in the reward {self})")
+            raise
+
+    def __str__(self) -> str:
+        written = []
+        for index, (option, value) in enumerate(self.options.items()):
+            if option == self.maker.collected:
+                written += [repr(item) for item in value]
+            elif index == 0 and isinstance(value, Reward):
+                written.append(str(value))
+            elif value != self.maker.options[option].default:
+                written.append(f"{option}={value!r}")
+        if self.given_name:
+            written.append(f"name={self.given_name!r}")
+        return f"{self.maker.__name__}({', '.join(written)})"
+
+
+def _log_row(logged: dict[str, list], row: int, column: str, value: Any) -> None:
+    logged[column][row] = value

@@ -1,0 +1,229 @@
+"""`@reward`, and the dict of names that it fills.
+
+In a reward function, positional parameters are data and keyword-only parameters are options; `*names` collects the
+options given by position. The decorator returns a [`Maker`], which is called with the options and gives the reward.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from numbers import Real
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from .functions import FunctionReward
+from .values import FrozenDict, freeze
+
+
+Kind = Literal["completion", "batch", "combinator"]
+"""What a function gets: the data of one completion, whole columns, or the batch and rewards that are not scored yet."""
+
+
+class Maker:
+    """
+    What `@reward` makes of a function: called with the options, it gives the reward.
+
+    Args:
+        function (`Callable`):
+            Scores one completion or a batch; plain or `async`.
+        kind (`str`):
+            What it gets: `"completion"`, `"batch"` or `"combinator"`.
+        check (`Callable`, *optional*):
+            Called with the options that it names when a reward is built; raises where they do not fit together.
+    """
+
+    def __init__(self, function: Callable, kind: Kind, check: Callable[..., None] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        parameters = list(inspect.signature(function).parameters.values())
+        self.function, self.kind, self.check = function, kind, check
+        self.is_async = kind != "combinator" and inspect.iscoroutinefunction(function)
+        self.data = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.data = [] if kind == "combinator" else self.data
+        self.collected = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
+        self.takes_rest = any(p.kind == p.VAR_KEYWORD for p in parameters)
+        self.options = {p.name: p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)}
+        self._check_declaration()
+        self.__signature__ = self._signature()
+
+    def _check_declaration(self) -> None:
+        names = {p.name for p in self.data}
+        if "name" in self.options:
+            raise TypeError(f"Reward '{self.__name__}' declares the option 'name', which every reward has. Rename it.")
+        if self.kind == "completion" and (wrong := names & {"prompts", "completions"}):
+            raise TypeError(
+                f"Reward '{self.__name__}' asks for '{min(wrong)}', but scores one completion at a time. "
+                f"Ask for 'prompt' and 'completion', or write @reward(batched=True)."
+            )
+        if self.kind == "batch" and (wrong := names & {"prompt", "completion"}):
+            raise TypeError(
+                f"Reward '{self.__name__}' asks for '{min(wrong)}', but scores a whole batch. "
+                f"Ask for 'prompts' and 'completions', or write @reward alone."
+            )
+
+    def _signature(self) -> inspect.Signature:
+        """How the maker is called: with options only, by position too unless `*names` takes those."""
+        options = list(self.options.values())
+        if not self.collected:
+            options = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in options]
+        name = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | None)
+        return inspect.Signature([*options, name])
+
+    @functools.cached_property
+    def annotations(self) -> dict[str, Any]:
+        return get_type_hints(self.function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> FunctionReward:
+        if "completions" in kwargs:
+            raise TypeError(uncalled(self))
+        name = kwargs.pop("name", None)
+        if name is not None and not (isinstance(name, str) and name):
+            raise TypeError(f"The name given to '{self.__name__}' is {name!r}. Give it a text that is not empty.")
+        options = {option: self._option(option, value) for option, value in self._bound(args, kwargs).items()}
+        if self.check is not None:
+            self.check(**{option: options[option] for option in inspect.signature(self.check).parameters})
+        return FunctionReward(self, FrozenDict(options), name)
+
+    def _bound(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
+        for option in kwargs:
+            if option not in self.options or option == self.collected:
+                close = get_close_matches(option, self.options, n=1)
+                raise TypeError(
+                    f"Reward '{self.__name__}' has no option '{option}'; it takes {self.declaration}. "
+                    + (f"Did you mean '{close[0]}'?" if close else "Choose one of these.")
+                )
+        try:
+            bound = self.__signature__.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"Reward '{self.__name__}': {error}. It takes {self.declaration}.") from None
+        bound.apply_defaults()
+        return {option: value for option, value in bound.arguments.items() if option != "name"}
+
+    def _option(self, option: str, value: Any) -> Any:
+        what = f"Option '{option}' of '{self.__name__}'"
+        if isinstance(value, Maker):
+            raise TypeError(f"{what} is {uncalled(value)}")
+        value = freeze(value, what)
+        annotation = self.annotations.get(option, Any)
+        annotation = tuple[annotation, ...] if option == self.collected else annotation
+        if value != self.options[option].default and not fits(value, annotation):
+            raise TypeError(f"{what} is {value!r}; it takes {described(annotation)}. Give it one.")
+        return value
+
+    @property
+    def declaration(self) -> str:
+        return ", ".join(str(p.replace(annotation=p.empty)) for p in self.__signature__.parameters.values())
+
+    def __reduce__(self) -> str:  # pickled by reference, as functions are
+        return self.__qualname__
+
+    def __repr__(self) -> str:
+        return f"<reward {self.__name__}({self.declaration})>"
+
+
+REGISTRY: dict[str, Maker] = {}
+"""The rewards that an expression can name."""
+
+
+def reward(
+    function: Callable | None = None, *, batched: bool = False, check: Callable[..., None] | None = None
+) -> Any:
+    """
+    Register a function as a reward under its name.
+
+    Args:
+        function (`Callable`):
+            Its positional parameters are data, matched by name: a dataset column, or what TRL passes
+            (`completion_ids`, `trainer_state`, `log_metric`, ...). A function of one completion gets `prompt` and
+            `completion` as text and `messages` as the raw list. Keyword-only parameters are options. It returns a
+            number, or None where the completion cannot be judged.
+        batched (`bool`, *optional*, defaults to `False`):
+            The function scores the whole batch: it gets `prompts` and `completions` as TRL passes them and returns a
+            list with one score per completion.
+        check (`Callable`, *optional*):
+            Called with the options that it names when a reward is built; raises `ValueError` where they do not fit.
+
+    Returns:
+        [`Maker`]:
+            Called with the options, it gives the reward.
+
+    Raises:
+        `ValueError`: another module has registered the name.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import reward
+
+    >>> @reward
+    ... def cites(completion: str, *, at_least: int = 1) -> float:
+    ...     return float(completion.count("[") >= at_least)
+
+    >>> cites(at_least=2)
+    cites(at_least=2)
+    >>> cites()(completions=["See [1].", "See there."])
+    [1.0, 0.0]
+
+    ```
+    """
+    if function is None:
+        return functools.partial(reward, batched=batched, check=check)
+    return register(Maker(function, "batch" if batched else "completion", check))
+
+
+def combinator(function: Callable | None = None, *, check: Callable[..., None] | None = None) -> Any:
+    """Register an `async` function of a batch and of rewards that it scores itself, on the rows it chooses."""
+    if function is None:
+        return functools.partial(combinator, check=check)
+    return register(Maker(function, "combinator", check))
+
+
+def register(maker: Maker) -> Maker:
+    other = REGISTRY.get(maker.__name__)
+    if other is not None and other.__module__ != maker.__module__:  # a notebook cell may run twice
+        raise ValueError(
+            f"Reward '{maker.__name__}' of {maker.__module__} has the name of one in {other.__module__}. Rename it."
+        )
+    REGISTRY[maker.__name__] = maker
+    return maker
+
+
+def find(name: str) -> Maker:
+    """The reward registered under the name."""
+    if name not in REGISTRY:
+        close = get_close_matches(name, REGISTRY, n=1)
+        raise ValueError(
+            f"There is no reward '{name}'; there are {', '.join(sorted(REGISTRY))}. "
+            + (f"Did you mean '{close[0]}'?" if close else "Choose one, or import the module that registers it.")
+        )
+    return REGISTRY[name]
+
+
+def uncalled(maker: Maker) -> str:
+    return f"'{maker.__name__}' itself, which makes a reward. Call it with its options: {maker.__name__}({maker.declaration})."
+
+
+def described(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+
+
+def fits(value: Any, annotation: Any) -> bool:
+    """Whether a frozen option is of the annotated type; what cannot be checked fits."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if annotation in (None, NoneType):
+        return value is None
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin is Literal:
+        return value in inner
+    if annotation is float:
+        return isinstance(value, Real) and not isinstance(value, bool)
+    if annotation is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    if origin is list or (origin is tuple and inner[-1] is ...):
+        return isinstance(value, tuple) and all(fits(item, inner[0]) for item in value)
+    if origin is tuple:
+        return isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, value, inner))
+    if dict in (origin, annotation):
+        return isinstance(value, Mapping)
+    return not isinstance(annotation, type) or isinstance(value, annotation)

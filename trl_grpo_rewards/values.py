@@ -1,0 +1,247 @@
+"""Rewards as values: what TRL calls, and arithmetic on it.
+
+A [`Reward`] is frozen, comparable, hashable and picklable, and prints as the expression that builds it. Its logic is
+written once, in `score`, and reached by two doors: TRL's synchronous call, or a coroutine where anything in it awaits.
+"""
+
+import asyncio
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+from .calls import Batch
+
+
+SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
+"""Usual names of the column with the right answer, to guess what a dataset calls it."""
+
+Score: TypeAlias = float | None
+"""A number, or None where the completion could not be judged."""
+
+
+class Reward(ABC):
+    """
+    A reward: scores every completion of a batch, as TRL calls it.
+
+    Called with TRL's keyword arguments (`prompts`, `completions`, `completion_ids`, one list per dataset column, and
+    where the trainer offers them `trainer_state`, `log_extra` and `log_metric`), it returns one number or None per
+    completion. `reward_funcs` takes it as it is.
+    """
+
+    name: str
+    terms: "tuple[tuple[float, Reward], ...]"
+
+    @abstractmethod
+    async def score(self, batch: Batch) -> list[Score]:
+        """One score per row of the batch."""
+
+    @property
+    @abstractmethod
+    def is_async(self) -> bool:
+        """Whether scoring awaits anything, so that TRL runs it beside the other asynchronous rewards."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> frozenset[str]:
+        """Dataset columns that scoring needs."""
+
+    @property
+    def rewards(self) -> "list[Reward]":
+        """The terms as a new list, for `reward_funcs`."""
+        return [reward for _, reward in self.terms]
+
+    @property
+    def weights(self) -> list[float]:
+        """The weights of the terms as a new list, for `reward_weights`."""
+        return [weight for weight, _ in self.terms]
+
+    @property
+    def __name__(self) -> str:  # TRL logs a reward as rewards/<__name__>/mean
+        return self.name
+
+    @property
+    def __call__(self) -> Callable:  # TRL looks at `__call__` to tell the two kinds apart
+        return self._call_async if self.is_async else self._call
+
+    def _call(self, completions: list, prompts: list | None = None, **columns: Any) -> list[Score]:
+        return finished(self.score(Batch.from_call({"prompts": prompts, "completions": completions, **columns})))
+
+    async def _call_async(self, completions: list, prompts: list | None = None, **columns: Any) -> list[Score]:
+        return await self.score(Batch.from_call({"prompts": prompts, "completions": completions, **columns}))
+
+    def __add__(self, other: Any) -> "Reward":
+        return add(self.terms + other.terms) if isinstance(other, Reward) else NotImplemented
+
+    def __radd__(self, other: Any) -> "Reward":
+        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum(...) works
+
+    def __sub__(self, other: Any) -> "Reward":
+        return self + -other if isinstance(other, Reward) else NotImplemented
+
+    def __mul__(self, factor: Any) -> "Reward":
+        if not isinstance(factor, Real):
+            return NotImplemented
+        if not math.isfinite(factor):
+            raise ValueError(f"The weight of '{self}' is {factor}. Give it a finite weight.")
+        return add(tuple((float(factor) * weight, reward) for weight, reward in self.terms))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> "Reward":
+        return -1 * self
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass(frozen=True, repr=False)
+class Sum(Reward):
+    """
+    A weighted sum of rewards; made by `+`, `-` and `*`.
+
+    As one callable it gives what TRL computes from its `rewards` and `weights`: a None beside a score counts as 0, and
+    the sum is None where every term is.
+    """
+
+    terms: tuple[tuple[float, Reward], ...]
+
+    @property
+    def name(self) -> str:
+        return "+".join(reward.name for reward in self.rewards)
+
+    @property
+    def is_async(self) -> bool:
+        return any(reward.is_async for reward in self.rewards)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset().union(*(reward.columns for reward in self.rewards))
+
+    async def score(self, batch: Batch) -> list[Score]:
+        scores = await together([reward.score(batch) for reward in self.rewards], concurrent=self.is_async)
+        return [self._total(row) for row in zip(*scores, strict=True)]
+
+    def _total(self, row: tuple[Score, ...]) -> Score:
+        if all(score is None for score in row):
+            return None
+        return sum(weight * score for weight, score in zip(self.weights, row, strict=True) if score is not None)
+
+    def __str__(self) -> str:
+        text = "".join(
+            f" {'-' if weight < 0 else '+'} {_scaled(abs(weight), reward)}" for weight, reward in self.terms
+        )
+        return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text[3:]}"
+
+
+def _scaled(weight: float, reward: Reward) -> str:
+    return str(reward) if weight == 1 else f"{weight!r} * {reward}"
+
+
+def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
+    """The sum of the terms; the reward itself where it stands alone with weight 1."""
+    if len(terms) == 1 and terms[0][0] == 1:
+        return terms[0][1]
+    check_names([reward.name for _, reward in terms])
+    return Sum(terms)
+
+
+def check_names(names: list[str]) -> None:
+    """TRL averages the metrics of rewards of one name without a word."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"Two rewards are named '{twice[0]}'; together they are {', '.join(names)}. "
+            f"Give one of them another name: {twice[0]}(..., name='other')."
+        )
+
+
+def missing_column(reward: Reward, column: str, available: Iterable[str]) -> ValueError:
+    """The error for a reward that needs what is not there."""
+    available = sorted(available)
+    close = [*get_close_matches(column, available, n=1), *(name for name in SOLUTION_COLUMNS if name in available)]
+    return ValueError(
+        f"Reward '{reward.name}' needs the column '{column}'; there is {', '.join(map(repr, available)) or 'none'}. "
+        + (f"Rename it: dataset.rename_column('{close[0]}', '{column}')." if close else "Add it to the dataset.")
+    )
+
+
+def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Result of a coroutine in which nothing awaits the outside, without an event loop."""
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+    coroutine.close()
+    raise RuntimeError("A synchronous reward awaited something. Declare its function with `async def`.")
+
+
+async def together(scoring: list[Awaitable], *, concurrent: bool) -> list:
+    if concurrent:
+        return await asyncio.gather(*scoring)
+    return [await one for one in scoring]  # there may be no event loop to gather in
+
+
+class FrozenDict(Mapping):
+    """A mapping that compares, hashes, pickles, and prints as the dict it was."""
+
+    def __init__(self, items: Mapping) -> None:
+        self._items = dict(items)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._items[key]
+
+    def __iter__(self) -> Iterator:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._items.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+def freeze(value: Any, what: str) -> Any:
+    """The value as an option holds it: numbers finite, lists as tuples, dicts as frozen mappings."""
+    if value is None or isinstance(value, (bool, str, Reward)):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        if not math.isfinite(value):
+            raise ValueError(f"{what} is {value}; options are finite numbers. Choose one, or leave the option out.")
+        return float(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(freeze(item, what) for item in value)
+    if isinstance(value, Mapping):
+        return FrozenDict({freeze(key, what): freeze(item, what) for key, item in value.items()})
+    raise TypeError(
+        f"{what} is a {type(value).__name__}; options are numbers, text, rewards, lists and dicts of these, so that "
+        f"the reward can be printed and sent to another process. Pass one of these."
+    )
+
+
+def rewards_in(value: Any) -> list[Reward]:
+    """The rewards that a frozen option holds, each once, in order."""
+    if isinstance(value, Reward):
+        return [value]
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
+    return list(dict.fromkeys(reward for item in items for reward in rewards_in(item)))
+
+
+def replace_rewards(value: Any, scores: Mapping[Reward, Any]) -> Any:
+    """The frozen option with every reward in it replaced by its score."""
+    if isinstance(value, Reward):
+        return scores[value]
+    if isinstance(value, tuple):
+        return tuple(replace_rewards(item, scores) for item in value)
+    if isinstance(value, Mapping):
+        return {key: replace_rewards(item, scores) for key, item in value.items()}
+    return value

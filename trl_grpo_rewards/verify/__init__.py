@@ -1,0 +1,1 @@
+"""Verification of answers: find the answer in a text, and compare it with the right one."""

@@ -1,0 +1,134 @@
+"""Compare an answer with the right one: as text, as numbers, and at last by math-verify."""
+
+import functools
+import math
+import re
+import threading
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any
+
+from .boxes import last_box
+
+
+NOTHING = re.compile(r"\\[,;!: ]|\\quad|\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|\\\$")  # is only looks
+WORD_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox)\{([^{}]*)\}")
+SPACE_AT_SYMBOL = re.compile(r" ?([^\w\s\\]) ?")
+NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")
+FRACTION = re.compile(r"([+-]?)\\frac(?:\{(\d+)\}\{(\d+)\}|(\d)(\d))|([+-]?)(\d+)/(\d+)")
+WORDS = re.compile(r"[^\W\d_]{2,}(?:[ -][^\W\d_]+)*")
+
+
+def read_gold(gold: Any) -> str | None:
+    r"""
+    The right answer as LaTeX, from what a dataset's column holds; None where it holds none.
+
+    Reads numbers, truth values, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text that ends in a box, and GSM8K's
+    `... #### 72`.
+    """
+    if isinstance(gold, (bool, Integral)):
+        return str(gold)
+    if isinstance(gold, Decimal):
+        return f"{gold:f}" if gold.is_finite() else None
+    if isinstance(gold, Real):
+        return f"{Decimal(repr(float(gold))):f}" if math.isfinite(gold) else None
+    if not isinstance(gold, str):
+        return None
+    if "####" in gold:
+        gold = gold.rpartition("####")[2]
+    boxed = last_box(gold)
+    return undelimited(gold if boxed is None else boxed) or None
+
+
+def undelimited(text: str) -> str:
+    """The text without the dollars or brackets around the whole of it."""
+    text = text.strip()
+    for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
+        inside = text[len(opening) : -len(closing)]
+        if text.startswith(opening) and text.endswith(closing) and inside and closing not in inside.replace("\\$", ""):
+            return inside.strip()
+    return text
+
+
+def equal(gold: str, answer: str, tolerance: float | None = None) -> bool | None:
+    """
+    Whether the answer is the right one; None where the right one cannot be read.
+
+    Args:
+        gold (`str`):
+            The right answer, as [`read_gold`] gives it.
+        answer (`str`):
+            The answer, as it stands in the box.
+        tolerance (`float`, *optional*):
+            Two numbers are equal where they differ by no more than this, or by no more than this times the larger.
+    """
+    gold, answer = plain(gold), plain(answer)
+    if gold == answer:
+        return True
+    one, other = number(gold), number(answer)
+    if one is not None and other is not None and (tolerance is not None or one.denominator == other.denominator == 1):
+        return math.isclose(one, other, rel_tol=tolerance or 0.0, abs_tol=tolerance or 0.0)
+    if WORDS.fullmatch(gold) and WORDS.fullmatch(answer):
+        return gold.casefold() == answer.casefold()
+    return verified(gold, answer, tolerance)
+
+
+def plain(text: str) -> str:
+    """The text without what only changes its looks: delimiters, spacing, sizes, a full stop at the end."""
+    text = undelimited(text.strip().rstrip(".").replace("{,}", ","))
+    text = NOTHING.sub("", text).replace("~", " ").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
+    text = " ".join(WORD_COMMAND.sub(r"\1", text).split())
+    return SPACE_AT_SYMBOL.sub(r"\1", text).strip()
+
+
+def number(text: str) -> Fraction | None:
+    """The integer, decimal or fraction that the whole text is, exactly."""
+    if text and text not in "+-" and NUMBER.fullmatch(text):
+        return Fraction(text.replace(",", ""))
+    match = FRACTION.fullmatch(text)
+    if match is None:
+        return None
+    sign, numerator, denominator = (part for part in match.groups() if part is not None)
+    return Fraction(int(f"{sign}{numerator}"), int(denominator)) if int(denominator) else None
+
+
+def verified(gold: str, answer: str, tolerance: float | None) -> bool | None:
+    """The verdict of math-verify, which gets both in a box so that it reads the whole and no fragment of it."""
+    from math_verify import verify
+
+    right, given = parsed(gold), parsed(answer)
+    if not right:
+        return None
+    if tolerance is not None and given:
+        one, other = value(right[0]), value(given[0])
+        if one is not None and other is not None:
+            return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+    return verify(right, given, timeout_seconds=deadline(5))
+
+
+@functools.lru_cache(maxsize=4096)
+def parsed(latex: str) -> list:
+    from latex2sympy2_extended import NormalizationConfig
+    from math_verify import LatexExtractionConfig, parse
+
+    config = LatexExtractionConfig(
+        boxed_match_priority=0,
+        try_extract_without_anchor=False,
+        normalization_config=NormalizationConfig(units=True, malformed_operators=True),
+    )
+    text = f"\\boxed{{{latex}}}"
+    return parse(text, [config], fallback_mode="no_fallback", parsing_timeout=deadline(5))
+
+
+def value(expression: Any) -> float | None:
+    """The real number that a parsed expression is; None where it is none."""
+    try:
+        return float(expression)
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        return None
+
+
+def deadline(seconds: int) -> int | None:
+    """math-verify's deadline is an alarm, which only the main thread can set."""
+    return seconds if threading.current_thread() is threading.main_thread() else None
