@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from datasets import Dataset
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, parse
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo, parse
 from trl_grpo_rewards.loading import import_rewards, load_problems
 from trl_grpo_rewards.summary import RewardProgress, comparison, measure
 
@@ -65,31 +66,44 @@ def arguments() -> tuple[TrainArguments, FilteredGRPOConfig, ModelConfig]:
     return parser.parse_args_and_config(given)
 
 
-def refuse_used(output_dir: str) -> None:
-    if Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
-        raise FileExistsError(
+def check_output(output_dir: str, checkpoint: str | None) -> None:
+    if checkpoint is None and Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
+        raise ValueError(
             f"The output directory {output_dir!r} holds an earlier run, which a fresh one would overwrite. Choose "
             f"another --output_dir, go on from a checkpoint with --resume_from_checkpoint, or remove the directory."
         )
+    if checkpoint is not None and not Path(checkpoint).is_dir():
+        there = ", ".join(sorted(str(folder) for folder in Path(output_dir).glob("checkpoint-*"))) or "none"
+        raise ValueError(
+            f"There is no checkpoint {checkpoint!r} to go on from; in {output_dir!r} there is {there}. Name one of "
+            f"these, or leave out --resume_from_checkpoint."
+        )
+
+
+def prepared(script: TrainArguments, training: FilteredGRPOConfig) -> tuple[Reward, Dataset, Dataset | None]:
+    """The rewards and problems; what is wrong with them is said in a sentence, before anything large is loaded."""
+    try:
+        import_rewards(script.import_modules)
+        if training.process_index == 0:
+            check_output(training.output_dir, training.resume_from_checkpoint)
+        return parse(script.rewards), *load_problems(
+            script.dataset_name,
+            config=script.dataset_config,
+            data_files=script.data_files,
+            train_split=script.dataset_train_split,
+            test_split=script.dataset_test_split,
+            prompt_column=script.prompt_column,
+            solution_column=script.solution_column,
+            system_prompt=script.system_prompt,
+            test_size=script.eval_prompts,
+        )
+    except (TypeError, ValueError) as error:
+        sys.exit(f"{type(error).__name__}: {error}")
 
 
 def main() -> None:
     script, training, model = arguments()
-    if training.resume_from_checkpoint is None and training.process_index == 0:
-        refuse_used(training.output_dir)
-    import_rewards(script.import_modules)
-    rewards = parse(script.rewards)
-    train_dataset, eval_dataset = load_problems(
-        script.dataset_name,
-        config=script.dataset_config,
-        data_files=script.data_files,
-        train_split=script.dataset_train_split,
-        test_split=script.dataset_test_split,
-        prompt_column=script.prompt_column,
-        solution_column=script.solution_column,
-        system_prompt=script.system_prompt,
-        test_size=script.eval_prompts,
-    )
+    rewards, train_dataset, eval_dataset = prepared(script, training)
     training.model_init_kwargs = {
         "revision": model.model_revision,
         "attn_implementation": model.attn_implementation,

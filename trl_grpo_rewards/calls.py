@@ -72,8 +72,8 @@ class Batch:
         size = len(arguments["completions"])
         columns = {name: value for name, value in arguments.items() if name not in HOOKS and value is not None}
         for name, values in columns.items():
-            if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != size:
-                found = f"{len(values)} values" if hasattr(values, "__len__") else f"a {type(values).__name__}"
+            if isinstance(values, (str, Mapping)) or not hasattr(values, "__getitem__") or len(values) != size:
+                found = f"a {type(values).__name__}" if isinstance(values, str) else f"{len(values)} values"
                 raise ValueError(
                     f"A call with {size} completions has {found} in '{name}'. Pass one list entry per completion."
                 )

@@ -56,7 +56,7 @@ class FunctionReward(Reward):
             if self.maker.kind == "combinator":
                 return self._checked(await self.maker.function(batch, **self.options), batch)
             children = self.children
-            inner = await together([child.score(batch) for child in children], concurrent=self.is_async)
+            inner = await together((child.score(batch) for child in children), concurrent=self.is_async)
             by_kind = self._score_batch if self.maker.kind == "batch" else self._score_rows
             return self._checked(await by_kind(batch, dict(zip(children, inner, strict=True))), batch)
 
@@ -72,14 +72,14 @@ class FunctionReward(Reward):
         logged: dict[str, list] = defaultdict(lambda: [None] * batch.size)
         data = [self._per_row(p, batch, logged) for p in self.maker.data]
         rest = self._rest(batch.columns)
-        calls = [
+        calls = (
             self._called(
                 [values[row] for values in data],
                 {name: values[row] for name, values in rest.items()},
                 {child: scores[row] for child, scores in inner.items()},
             )
             for row in range(batch.size)
-        ]
+        )
         scores = await together(calls, concurrent=self.is_async)
         for column, values in logged.items():
             self._log_extra(batch)(column, values)

@@ -135,8 +135,9 @@ def reward(
         function (`Callable`):
             Its positional parameters are data, matched by name: a dataset column, or what TRL passes
             (`completion_ids`, `trainer_state`, `log_metric`, ...). A function of one completion gets `prompt` and
-            `completion` as text and `messages` as the raw list. Keyword-only parameters are options. It returns a
-            number, or None where the completion cannot be judged.
+            `completion` as text and `messages` as the raw list. Keyword-only parameters are options; one annotated
+            as [`Reward`] takes a reward, and the function gets its score. The function returns a number, or None where
+            the completion cannot be judged.
         batched (`bool`, *optional*, defaults to `False`):
             The function scores the whole batch: it gets `prompts` and `completions` as TRL passes them and returns a
             list with one score per completion.
@@ -210,6 +211,8 @@ def described(annotation: Any) -> str:
 def fits(value: Any, annotation: Any) -> bool:
     """Whether a frozen option is of the annotated type; what cannot be checked fits."""
     origin, inner = get_origin(annotation), get_args(annotation)
+    if annotation is Any:
+        return True
     if annotation in (None, NoneType):
         return value is None
     if origin in (Union, UnionType):

@@ -133,6 +133,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             first = self.accelerator.process_index * rows
             live = ~dead.repeat_interleave(size)[first : first + rows]
             output["advantages"] = output["advantages"].masked_fill(~live, 0.0)
+            for row in dead.repeat_interleave(size).nonzero().flatten().tolist():
+                self._logs["advantages"][row] = 0.0  # in TRL's table of completions, too
             output["live"] = live  # TRL shuffles and splits it with the rest
         return output
 

@@ -123,7 +123,7 @@ class Sum(Reward):
         return frozenset().union(*(reward.columns for reward in self.rewards))
 
     async def score(self, batch: Batch) -> list[Score]:
-        scores = await together([reward.score(batch) for reward in self.rewards], concurrent=self.is_async)
+        scores = await together((reward.score(batch) for reward in self.rewards), concurrent=self.is_async)
         return [self._total(row) for row in zip(*scores, strict=True)]
 
     def _total(self, row: tuple[Score, ...]) -> Score:
@@ -163,7 +163,8 @@ def check_names(names: list[str]) -> None:
 def missing_column(reward: Reward, column: str, available: Iterable[str]) -> ValueError:
     """The error for a reward that needs what is not there."""
     available = sorted(available)
-    close = [*get_close_matches(column, available, n=1), *(name for name in SOLUTION_COLUMNS if name in available)]
+    usual = SOLUTION_COLUMNS if column == "solution" else ()
+    close = [*(name for name in usual if name in available), *get_close_matches(column, available, n=1)]
     return ValueError(
         f"Reward '{reward.name}' needs the column '{column}'; there is {', '.join(map(repr, available)) or 'none'}. "
         + (f"Rename it: dataset.rename_column('{close[0]}', '{column}')." if close else "Add it to the dataset.")
@@ -180,10 +181,9 @@ def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise RuntimeError("A synchronous reward awaited something. Declare its function with `async def`.")
 
 
-async def together(scoring: list[Awaitable], *, concurrent: bool) -> list:
-    if concurrent:
-        return await asyncio.gather(*scoring)
-    return [await one for one in scoring]  # there may be no event loop to gather in
+async def together(scoring: Iterable[Awaitable], *, concurrent: bool) -> list:
+    """Await all, at once where an event loop runs; one by one is lazy, so that an error leaves nothing unawaited."""
+    return await asyncio.gather(*scoring) if concurrent else [await one for one in scoring]
 
 
 class FrozenDict(Mapping):

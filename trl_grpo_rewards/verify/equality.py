@@ -12,7 +12,7 @@ from typing import Any
 from .boxes import last_box
 
 
-NOTHING = re.compile(r"\\[,;!: ]|\\quad|\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|\\\$")  # is only looks
+NOTHING = re.compile(r"(?<!\\)\\[,;!: ]|\\quad|\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|\\\$")  # is only looks
 WORD_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox)\{([^{}]*)\}")
 SPACE_AT_SYMBOL = re.compile(r" ?([^\w\s\\]) ?")
 NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")

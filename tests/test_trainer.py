@@ -1,0 +1,285 @@
+"""FilteredGRPOTrainer through `train()`: advantages of worked examples, metrics, and what it refuses."""
+
+import math
+
+import pytest
+import torch
+from datasets import Dataset
+
+from trl_grpo_rewards import (
+    FilteredGRPOConfig,
+    FilteredGRPOTrainer,
+    boxed,
+    demo,
+    gate,
+    keywords,
+    length,
+    reward,
+    tags,
+)
+
+
+def scripted(*rewards):
+    """A TRL reward function, one of ours where a list is given per name, that pays what the script says."""
+
+    def function(completions, **kwargs):
+        return list(rewards)[: len(completions)]
+
+    return function
+
+
+def trained(config, problems, reward_funcs, **options):
+    trainer = FilteredGRPOTrainer(demo.MODEL, reward_funcs, args=config(**options), train_dataset=problems)
+    trainer.train()
+    return trainer
+
+
+def advantages(trainer):
+    return list(trainer._logs["advantages"])
+
+
+def logged(trainer, name):
+    return [entry[name] for entry in trainer.state.log_history if name in entry]
+
+
+# Worked examples in circulation, group by group: rewards, their mean, and the advantages (r - mean) / (std + 1e-4)
+# with the sample standard deviation.
+WORKED = [
+    ([1, 1, 1, 1, 0, 0, 0, 0], 0.5, [0.94] * 4 + [-0.94] * 4, 0.01),
+    ([1, 0, 0, 1], 0.5, [0.8659, -0.8659, -0.8659, 0.8659], 5e-5),
+    ([0, 0, 1, 1], 0.5, [-0.8659, -0.8659, 0.8659, 0.8659], 5e-5),
+    ([1.5, 1, 0, 0], 0.625, None, None),
+    ([1.5, 0, 1.5, 0, 1, 1.5, 0.5, 1.5], 0.9375, None, None),  # a chapter in circulation prints 0.875
+    ([1, 1, 1, 1], 1.0, [0.0] * 4, 0.0),
+    ([0.7] * 8, 0.7, [0.0] * 8, 0.0),
+]
+
+
+@pytest.mark.parametrize("rewards, mean, expected, within", WORKED)
+def test_the_worked_examples_of_the_sources(config, problems, rewards, mean, expected, within):
+    size = len(rewards)
+    trainer = trained(config, problems, scripted(*rewards), per_device_train_batch_size=size, num_generations=size)
+    assert logged(trainer, "reward") == [pytest.approx(mean)]
+    std = torch.tensor(rewards, dtype=torch.float32).std().item()
+    exact = [(r - mean) / (std + 1e-4) if max(rewards) > min(rewards) else 0.0 for r in rewards]
+    assert advantages(trainer) == pytest.approx(exact, abs=1e-4)
+    if expected:
+        assert advantages(trainer) == pytest.approx(expected, abs=within)
+
+
+def test_two_groups_of_the_worked_example_are_normalised_apart(config, problems):
+    trainer = trained(config, problems, scripted(1, 0, 0, 1, 0, 0, 1, 1))
+    assert advantages(trainer) == pytest.approx([s * 0.8659 for s in (1, -1, -1, 1, -1, -1, 1, 1)], abs=5e-5)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.7, 1.0])
+def test_groups_of_equal_rewards_give_no_gradient(config, problems, value):
+    trainer = trained(config, problems, scripted(*[value] * 8), max_steps=2, learning_rate=0.1, weight_decay=0.0)
+    fresh = FilteredGRPOTrainer(demo.MODEL, scripted(), args=config(), train_dataset=problems).model.state_dict()
+    assert logged(trainer, "grad_norm") == [0.0, 0.0]
+    assert all(torch.equal(tensor, fresh[name]) for name, tensor in trainer.model.state_dict().items())
+    assert logged(trainer, "groups/rows_computed") == [1.0, 1.0]
+    assert logged(trainer, "groups/rows_kept") == [0.0, 0.0]
+
+
+def test_the_metrics_of_every_kind_of_group(config, problems):
+    nan = None
+    script = [1, 1, 1.5, 1] + [1] * 4 + [0] * 4 + [0.7] * 4 + [nan, 0.5, nan, nan] + [nan] * 4
+    trainer = trained(config, problems, scripted(*script), per_device_train_batch_size=24)
+    metrics = {name: logged(trainer, f"groups/{name}")[0] for name in ("dead", "solved", "failed", "flat", "unscored")}
+    assert metrics == pytest.approx(
+        {"dead": 5 / 6, "solved": 1 / 6, "failed": 1 / 6, "flat": 1 / 6, "unscored": 2 / 6}
+    )
+    assert logged(trainer, "groups/spread") == [pytest.approx(0.5 / 6)]
+    assert logged(trainer, "groups/rows_kept") == logged(trainer, "groups/rows_computed") == [4.0]
+    assert logged(trainer, "groups/partly_scored") == [0.0]
+    assert 0.0 <= logged(trainer, "groups/duplicates")[0] <= 1.0
+
+
+def test_a_sum_is_unpacked_into_functions_and_weights(config, problems):
+    total = boxed(name="accuracy") + 0.5 * tags("think", name="format") - 0.25 * length(16, name="size")
+    args = config(max_steps=2, max_completion_length=48)
+    trainer = FilteredGRPOTrainer(demo.MODEL, total, args=args, train_dataset=problems)
+    trainer.train()
+    assert trainer.reward_func_names == ["accuracy", "format", "size"]
+    assert trainer.reward_weights.tolist() == [1.0, 0.5, -0.25]
+    assert args.reward_weights is None
+    means = [logged(trainer, f"rewards/{name}/mean") for name in ("accuracy", "format", "size")]
+    for step, reward_mean in enumerate(logged(trainer, "reward")):
+        assert reward_mean == pytest.approx(means[0][step] + 0.5 * means[1][step] - 0.25 * means[2][step], abs=1e-5)
+    shares = [logged(trainer, f"groups/signal/{name}")[0] for name in ("accuracy", "format", "size")]
+    assert sum(shares) == pytest.approx(1.0)
+
+
+def test_a_sum_as_one_function_trains_alike(config, problems):
+    total = boxed() + 0.5 * tags("think")
+    terms = trained(config, problems, total, max_steps=2, max_completion_length=48)
+    one = trained(config, problems, [total], max_steps=2, max_completion_length=48)
+    assert one.reward_func_names == ["boxed+tags"]
+    assert advantages(one) == pytest.approx(advantages(terms), abs=1e-5)
+
+
+def test_whatever_trl_accepts_is_accepted(config, problems):
+    for funcs in (scripted(*range(8)), [scripted(*range(8)), boxed()], (boxed(), tags("a")), boxed()):
+        assert len(trained(config, problems, funcs).reward_funcs) in (1, 2)
+
+
+@reward
+async def awaited(completion: str) -> float:
+    return float(len(completion))
+
+
+@reward
+def watched(completion: str, trainer_state, log_metric, log_extra) -> float:
+    log_metric("step", trainer_state.global_step)
+    log_extra("size", len(completion))
+    return 0.0
+
+
+def test_asynchronous_rewards_and_hooks_work_in_the_trainer(config, problems):
+    total = awaited() + watched() + gate(awaited(name="gated"), by=keywords(any=("1",)))
+    trainer = trained(config, problems, total, max_steps=2)
+    assert logged(trainer, "watched/step") == [0.0, 1.0]
+    assert [len(completion[0]["content"]) for completion in trainer._logs["completion"]] == list(
+        trainer._logs["extra"]["watched/size"]
+    )
+    assert logged(trainer, "rewards/awaited/mean")[0] > 0
+
+
+@reward
+def sometimes(completion: str, prompt: str) -> float | None:
+    return None if "1" in completion else 1.0
+
+
+@reward
+def size(completion: str) -> float:
+    return float(len(completion))
+
+
+@reward
+def ignored(completion: str) -> None:
+    return None
+
+
+def expected_advantages(trainer, score):
+    rows = torch.tensor([score(completion[0]["content"]) for completion in trainer._logs["completion"]]).view(-1, 4)
+    mean = rows.nanmean(1, keepdim=True)
+    count = (~rows.isnan()).sum(1, keepdim=True)
+    std = (((rows - mean) ** 2).nansum(1, keepdim=True) / (count - 1)).sqrt()
+    return ((rows - mean) / (std + 1e-4)).nan_to_num().flatten().tolist()
+
+
+def test_a_none_beside_a_score_counts_as_zero_or_leaves_the_row_out(config, problems):
+    total = size() + 10 * sometimes() + 0 * ignored()
+    term = trained(config, problems, total, per_device_train_batch_size=16)
+    assert advantages(term) == pytest.approx(
+        expected_advantages(term, lambda text: len(text) + (0.0 if "1" in text else 10.0)), abs=1e-3
+    )
+    row = trained(config, problems, total, per_device_train_batch_size=16, unscored="row")
+    assert advantages(row) == pytest.approx(
+        expected_advantages(row, lambda text: math.nan if "1" in text else len(text) + 10.0), abs=1e-3
+    )
+    assert logged(term, "groups/partly_scored") == logged(row, "groups/partly_scored")
+    assert 0 < logged(row, "groups/partly_scored")[0] < 1
+
+
+def test_keep_trains_on_everything(config, problems):
+    trainer = trained(config, problems, scripted(*[1] * 4, *range(4)), zero_variance="keep")
+    assert logged(trainer, "groups/dead") == [0.5]
+    assert logged(trainer, "groups/rows_kept") == [4.0]
+    assert "groups/rows_computed" not in trainer.state.log_history[0]
+
+
+def test_evaluation_is_not_filtered(config, problems):
+    args = config(per_device_eval_batch_size=8)
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL, scripted(*[1] * 8), args=args, train_dataset=problems, eval_dataset=problems.select(range(4))
+    )
+    metrics = trainer.evaluate()
+    assert metrics["eval_groups/dead"] == metrics["eval_groups/solved"] == metrics["eval_reward"] == 1.0
+    trainer.train()
+    single = FilteredGRPOTrainer(
+        demo.MODEL, boxed(), args=config(num_generations_eval=1), train_dataset=problems, eval_dataset=problems
+    )
+    assert "eval_groups/dead" not in single.evaluate()  # one completion is no group
+
+
+@pytest.mark.skipif(not torch.accelerator.is_available(), reason="TRL's defaults (bf16) need an accelerator")
+def test_without_args_the_defaults_name_the_run(problems, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), train_dataset=problems)
+    assert trainer.args.output_dir == "model-GRPO" and trainer.args.zero_variance == "skip"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"beta": 0.1}, "the KL term \\(beta=0.1\\) gives them a gradient.*zero_variance='keep'.*or beta=0.0"),
+        ({"loss_type": "bnpo"}, "the denominator of loss_type='bnpo'.*or loss_type to one of 'grpo', .*'vespo'"),
+        ({"entropy_coef": 0.01}, "the entropy bonus .*or entropy_coef=0.0"),
+        ({"use_adaptive_entropy": True}, "the entropy bonus"),
+        ({"top_entropy_quantile": 0.2}, "top_entropy_quantile=0.2 gives them a gradient"),
+    ],
+)
+def test_skip_is_refused_where_it_would_change_the_objective(config, problems, options, message):
+    with pytest.raises(ValueError, match=message):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(**options), train_dataset=problems)
+    trained(config, problems, boxed(), **options, zero_variance="keep")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"zero_variance": "dropp"}, "zero_variance='dropp' is not known; there are 'skip' and 'keep'"),
+        ({"unscored": "zero"}, "unscored='zero' is not known; there are 'term' and 'row'"),
+        ({"zero_variance_tolerance": -1.0}, "zero_variance_tolerance=-1.0 is no distance"),
+        ({"zero_variance_tolerance": math.nan}, "zero_variance_tolerance=nan is no distance"),
+    ],
+)
+def test_options_are_checked_by_the_config(config, options, message):
+    with pytest.raises(ValueError, match=message):
+        config(**options)
+
+
+@pytest.mark.parametrize(
+    "funcs, options, error, message",
+    [
+        (boxed, {}, TypeError, "reward_funcs has 'boxed' itself, which makes a reward. Call it with its options"),
+        ([tags("a"), boxed], {}, TypeError, "reward_funcs has 'boxed' itself"),
+        ([boxed(), boxed(partial=0.5)], {}, ValueError, "Two rewards are named 'boxed'"),
+        (boxed() + tags("a"), {"reward_weights": [1.0, 2.0]}, ValueError, "have weights, and reward_weights=\\[1.0, 2.0\\]"),
+        ([awaited(), gate(awaited(name="b"), by=boxed())], {}, ValueError, "Reward 'b' needs the column 'solution'; there is 'answer', 'prompt'. Rename it: dataset.rename_column\\('answer'"),
+    ],
+)  # fmt: skip
+def test_rewards_are_checked_before_the_model_loads(config, problems, funcs, options, error, message):
+    renamed = problems.rename_column("solution", "answer")
+    with pytest.raises(error, match=message):
+        FilteredGRPOTrainer("no/model", funcs, args=config(**options), train_dataset=renamed)
+
+
+def test_an_empty_dataset_and_a_foreign_config_are_refused(config, problems):
+    from trl import GRPOConfig
+
+    with pytest.raises(ValueError, match="The train_dataset is empty, and training needs prompts"):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=Dataset.from_list([]))
+    with pytest.raises(TypeError, match="was given a GRPOConfig; it needs .*Write FilteredGRPOConfig"):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(cls=GRPOConfig), train_dataset=problems)
+
+
+def test_a_broken_reward_stops_the_run_with_its_name(config, problems):
+    @reward
+    def faulty(completion: str) -> float:
+        raise RuntimeError("out of order")
+
+    with pytest.raises(RuntimeError, match="out of order") as caught:
+        trained(config, problems, boxed() + faulty())
+    assert "(raised in the reward faulty())" in caught.value.__notes__
+
+
+def test_the_config_adds_only_its_own_fields():
+    from dataclasses import fields
+
+    from trl import GRPOConfig
+
+    added = {field.name for field in fields(FilteredGRPOConfig)} - {field.name for field in fields(GRPOConfig)}
+    assert added == {"zero_variance", "zero_variance_tolerance", "unscored"}
