@@ -85,10 +85,11 @@ def read(name: str, config: str | None, data_files: Sequence[str] | None) -> Dat
         else:
             loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None)
     except Exception as error:  # every builder has errors of its own
-        cause = str(error.__cause__ or error).strip().splitlines()[0]
+        causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
+        cause = next((text.splitlines()[0].rstrip(".") for text in causes if text), "it is empty")
         what = f"{name!r} with the files {', '.join(data_files)}" if data_files else repr(name)
         raise ValueError(
-            f"The dataset {what} cannot be read: {cause} Give the name of a dataset on the hub, a local folder, "
+            f"The dataset {what} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
             f"or a format with its files: --dataset_name json --data_files problems.jsonl."
         ) from error
     return loaded if isinstance(loaded, DatasetDict) else DatasetDict(train=loaded)

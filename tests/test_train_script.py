@@ -1,0 +1,110 @@
+"""scripts/train.py as a user starts it: in a process of its own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trl_grpo_rewards import demo
+
+
+SCRIPT = Path(__file__).parent.parent / "scripts" / "train.py"
+GSM8K = Path(__file__).parent.parent.parent / "shared" / "data" / "gsm8k_test.jsonl.gz"
+SHORT = ["--max_steps", "2", "--eval_prompts", "4", "--save_steps", "1"]
+
+
+def train(*arguments, cwd, launcher=(sys.executable,)):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    command = [*launcher, str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.slow
+def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
+    run = train(*SHORT, cwd=tmp_path, launcher=("accelerate", "launch"))
+    assert run.returncode == 0, run.stderr
+    rows = dict(
+        re.findall(r"^(accuracy|format|reward|dead groups|seconds) +([\d.]+) +[\d.]+$", run.stdout, re.MULTILINE)
+    )
+    assert rows.keys() == {"accuracy", "format", "reward", "dead groups", "seconds"}
+    assert float(rows["accuracy"]) <= 0.6  # of 32 completions, on average 0.3
+    assert run.stdout.count("  before: ") == run.stdout.count("  after:  ") == 3
+    assert "Trained 2 steps in" in run.stdout and "The model is in runs/addition." in run.stdout
+    assert "2/2" in run.stderr and "reward=" in run.stderr  # the progress bar
+    assert (tmp_path / "runs/addition/model.safetensors").exists()
+
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = train(*SHORT, cwd=tmp_path)
+    assert again.returncode == 1
+    assert again.stderr.strip().splitlines()[-1] == (
+        "ValueError: The output directory 'runs/addition' holds an earlier run, which a fresh one would overwrite. "
+        "Choose another --output_dir, go on from a checkpoint with --resume_from_checkpoint, or remove the directory."
+    )
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+
+    lost = train(*SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9", cwd=tmp_path)
+    assert "There is no checkpoint 'runs/addition/checkpoint-9' to go on from" in lost.stderr
+    assert "there is runs/addition/checkpoint-1, runs/addition/checkpoint-2. Name one of these" in lost.stderr
+    resumed = train(
+        *SHORT[:-2], "--save_steps", "1", "--resume_from_checkpoint", "runs/addition/checkpoint-1", cwd=tmp_path
+    )
+    assert resumed.returncode == 0, resumed.stderr
+    assert "Trained 2 steps in" in resumed.stdout
+    history = json.loads((tmp_path / "runs/addition/checkpoint-2/trainer_state.json").read_text())
+    assert history["global_step"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; there are boxed, .*Did you mean 'tags'?"),
+        (["--rewards", "boxed(partal=1)"], "TypeError: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
+        (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
+        (["--dataset_name", "json", "--data_files", "none.jsonl"], "ValueError: The dataset 'json' with the files none.jsonl"),
+        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; there is 'answer', 'prompt'. Rename it"),
+        (["--beta", "0.1"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_before_the_model_loads(tmp_path, arguments, message):
+    (tmp_path / "asked.jsonl").write_text('{"prompt": "2 + 2?", "answer": "4"}\n' * 3)
+    run = train("--model_name_or_path", "no/model", "--output_dir", "out", *arguments, cwd=tmp_path)
+    assert run.returncode == 1
+    assert re.search(message, run.stderr.strip().splitlines()[-1])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GSM8K.exists(), reason="the GSM8K file is not beside the project")
+def test_a_recipe_with_rewards_of_ones_own_trains_on_gsm8k(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from trl_grpo_rewards import reward\n\n@reward\ndef digits(completion, *, at_least: int = 1):\n"
+        "    return float(sum(c.isdigit() for c in completion) >= at_least)\n"
+    )
+    (tmp_path / "recipe.yaml").write_text(
+        f"""
+model_name_or_path: {demo.MODEL}
+dataset_name: json
+data_files: [{GSM8K}]
+prompt_column: question
+solution_column: answer
+system_prompt: Put the answer in \\boxed{{}}.
+import_modules: [mine]
+rewards: boxed(partial=0.1) + 0.2 * tags('think') + 0.1 * digits(at_least=3)
+output_dir: out
+max_steps: 2
+eval_prompts: 4
+max_completion_length: 32
+per_device_train_batch_size: 8
+gradient_checkpointing: false
+report_to: none
+"""
+    )
+    run = train("--config", "recipe.yaml", "--learning_rate", "1e-4", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert re.search(r"^digits +[\d.]+ +[\d.]+$", run.stdout, re.MULTILINE)
+    assert json.loads((tmp_path / "out/config.json").read_text())["model_type"] == "qwen3"
