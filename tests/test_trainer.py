@@ -125,7 +125,7 @@ def test_whatever_trl_accepts_is_accepted(config, problems):
 
 
 @reward
-async def awaited(completion: str) -> float:
+async def counted(completion: str) -> float:
     return float(len(completion))
 
 
@@ -137,13 +137,13 @@ def watched(completion: str, trainer_state, log_metric, log_extra) -> float:
 
 
 def test_asynchronous_rewards_and_hooks_work_in_the_trainer(config, problems):
-    total = awaited() + watched() + gate(awaited(name="gated"), by=keywords(any=("1",)))
+    total = counted() + watched() + gate(counted(name="gated"), by=keywords(any=("1",)))
     trainer = trained(config, problems, total, max_steps=2)
     assert logged(trainer, "watched/step") == [0.0, 1.0]
     assert [len(completion[0]["content"]) for completion in trainer._logs["completion"]] == list(
         trainer._logs["extra"]["watched/size"]
     )
-    assert logged(trainer, "rewards/awaited/mean")[0] > 0
+    assert logged(trainer, "rewards/counted/mean")[0] > 0
 
 
 @reward
@@ -248,7 +248,7 @@ def test_options_are_checked_by_the_config(config, options, message):
         ([tags("a"), boxed], {}, TypeError, "reward_funcs has 'boxed' itself"),
         ([boxed(), boxed(partial=0.5)], {}, ValueError, "Two rewards are named 'boxed'"),
         (boxed() + tags("a"), {"reward_weights": [1.0, 2.0]}, ValueError, "have weights, and reward_weights=\\[1.0, 2.0\\]"),
-        ([awaited(), gate(awaited(name="b"), by=boxed())], {}, ValueError, "Reward 'b' needs the column 'solution'; there is 'answer', 'prompt'. Rename it: dataset.rename_column\\('answer'"),
+        ([counted(), gate(counted(name="b"), by=boxed())], {}, ValueError, "Reward 'b' needs the column 'solution'; there is 'answer', 'prompt'. Rename it: dataset.rename_column\\('answer'"),
     ],
 )  # fmt: skip
 def test_rewards_are_checked_before_the_model_loads(config, problems, funcs, options, error, message):

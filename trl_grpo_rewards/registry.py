@@ -157,12 +157,12 @@ def reward(
     >>> from trl_grpo_rewards import reward
 
     >>> @reward
-    ... def cites(completion: str, *, at_least: int = 1) -> float:
+    ... def mentions(completion: str, *, at_least: int = 1) -> float:
     ...     return float(completion.count("[") >= at_least)
 
-    >>> cites(at_least=2)
-    cites(at_least=2)
-    >>> cites()(completions=["See [1].", "See there."])
+    >>> mentions(at_least=2)
+    mentions(at_least=2)
+    >>> mentions()(completions=["See [1].", "See there."])
     [1.0, 0.0]
 
     ```
