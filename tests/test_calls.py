@@ -77,7 +77,8 @@ def test_messages_are_a_list_in_both_formats():
 
 
 @pytest.mark.parametrize(
-    "column, found", [(["4"], "1 values"), ("44", "a str"), ({"a": 1, "b": 2}, "2 values"), (["4"] * 3, "3 values")]
+    "column, found",
+    [(["4"], "1 values"), ("44", "a str"), ({"a": 1, "b": 2}, "a dict"), (5, "a int"), (["4"] * 3, "3 values")],
 )
 def test_a_column_of_another_length_is_refused(column, found):
     with pytest.raises(ValueError, match=f"A call with 2 completions has {found} in 'solution'. Pass one list entry"):
@@ -89,11 +90,23 @@ def test_an_empty_batch_has_no_scores():
 
 
 def test_rows_taken_log_none_for_the_others():
-    seen = {}
-    batch = Batch(3, {"completions": ["a", "b", "c"]}, {"log_extra": seen.__setitem__})
+    batch = Batch.from_call({"completions": ["a", "b", "c"]}).under("reward")
     taken = batch.take([2, 0])
     assert taken.columns["completions"] == ["c", "a"]
     taken.log_extra("column", ["C", "A"])
-    assert seen == {"column": ["A", None, "C"]}
-    taken.take([1]).log_extra("inner", ["a"])
-    assert seen["inner"] == ["a", None, None]
+    taken.under("reward").take([1]).under("inner").log_extra("column", ["a"])
+    assert batch.log.columns == {"reward/column": ["A", None, "C"], "reward/inner/column": ["a", None, None]}
+
+
+def test_groups_are_runs_of_equal_prompt_and_columns():
+    def groups(prompts, **columns):
+        return list(
+            Batch.from_call({"prompts": list(prompts), "completions": list(prompts), **columns}).grouped().groups
+        )
+
+    assert groups("aabb") == [0, 0, 1, 1]
+    assert groups("aabbaa") == [0, 0, 1, 1, 2, 2]
+    assert groups("aaaabb") == [0, 0, 1, 1, 2, 2]  # one prompt drawn twice
+    assert groups("aaaa", solution=[1, 1, 2, 2]) == [0, 0, 1, 1]
+    assert groups("aaaa", completion_ids=[[1], [2], [3], [4]]) == [0, 0, 0, 0]
+    assert groups("") == []

@@ -63,13 +63,16 @@ class Reference(GRPOTrainer):
     def _generate_and_score_completions(self, inputs):
         output = super()._generate_and_score_completions(inputs)
         groups = self.seen.view(-1, self.num_generations, self.seen.size(1))
-        for index, group in enumerate(groups):
-            apart = self.multi_objective_aggregation == "normalize_then_sum"
-            total = group.nansum(1).masked_fill(group.isnan().all(1), torch.nan)
-            columns = [column[~column.isnan()] for column in (group.unbind(1) if apart else [total])]
-            if all(len(column) < 2 or column.max() - column.min() <= 1e-6 for column in columns):
-                output["advantages"][index * self.num_generations : (index + 1) * self.num_generations] = 0.0
+        dead = torch.tensor([self.is_dead(group) for group in groups]).repeat_interleave(self.num_generations)
+        first = self.accelerator.process_index * len(inputs)
+        output["advantages"][dead[first : first + len(inputs)]] = 0.0
         return output
+
+    def is_dead(self, group):
+        apart = self.multi_objective_aggregation == "normalize_then_sum"
+        total = group.nansum(1).masked_fill(group.isnan().all(1), torch.nan)
+        columns = [column[~column.isnan()] for column in (group.unbind(1) if apart else [total])]
+        return all(len(column) < 2 or column.max() - column.min() <= 1e-6 for column in columns)
 
 
 def run(trainer_class, config, problems, reward_funcs, dtype="float32", **options):

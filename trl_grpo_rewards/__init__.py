@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .combining import clip, gate
+from .combining import clip, gate, route, schedule
 from .registry import reward
 from .rewards import boxed, keywords, length, pattern, tags
 from .spec import parse
@@ -25,6 +25,8 @@ __all__ = [
     "parse",
     "pattern",
     "reward",
+    "route",
+    "schedule",
     "tags",
 ]
 

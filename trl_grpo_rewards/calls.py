@@ -1,7 +1,9 @@
 """One call of TRL, seen as a batch: its rows, its columns, and the text in them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -43,62 +45,121 @@ PER_COMPLETION: dict[str, tuple[str, Callable]] = {
     "completion": ("completions", completion_text),
     "messages": ("completions", completion_messages),
 }
-"""What a per-completion function may ask for beside columns: name -> (column it comes from, how)."""
+"""What a function of one completion may ask for beside columns: name -> (column it comes from, how)."""
 
-GIVEN = frozenset({*PER_COMPLETION, *HOOKS, "prompts", "completions", "completion_ids", "environments"})
+PER_GROUP: dict[str, tuple[str, Callable]] = {
+    "prompt": ("prompts", lambda prompts: prompt_text(prompts[0])),
+    "completions": ("completions", lambda completions: [completion_text(one) for one in completions]),
+    "messages": ("completions", lambda completions: [completion_messages(one) for one in completions]),
+    "completion_ids": ("completion_ids", list),
+    "environments": ("environments", list),
+}
+"""What a function of one group may ask for beside columns, of which it gets the one value that they have."""
+
+GIVEN = frozenset({*PER_COMPLETION, *PER_GROUP, *HOOKS, "prompts"})
 """Data that the trainer provides; every other name is a column of the dataset."""
+
+OF_A_ROW = frozenset({"completions", "completion_ids", "environments"})
+"""What differs between the rows of a group."""
+
+
+def spread(size: int, parts: Iterable[tuple[Sequence[int], Sequence]]) -> list:
+    """A value for each of `size` rows, from rows and their values; None where a row has none."""
+    spread: list[Any] = [None] * size
+    for rows, values in parts:
+        for row, value in zip(rows, values, strict=True):
+            spread[row] = value
+    return spread
+
+
+class Log:
+    """Columns that rewards log during one call: a value for every row of it, None where none was logged."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.columns: dict[str, list] = defaultdict(lambda: [None] * size)
+
+    def write(self, column: str, rows: Sequence[int], values: Sequence) -> None:
+        for row, value in zip(rows, values, strict=True):
+            self.columns[column][row] = value
 
 
 @dataclass(frozen=True)
 class Batch:
     """
-    The rows of one call.
+    Rows of one call.
 
     Args:
-        size (`int`):
-            Number of rows.
         columns (`dict[str, list]`):
-            One list of `size` values per column: `prompts`, `completions`, `completion_ids`, those of the dataset.
+            A value per row in each: `prompts`, `completions`, `completion_ids`, those of the dataset.
         hooks (`dict[str, Any]`):
             Those of [`HOOKS`] that the trainer passed.
+        rows (`list[int]`):
+            Which rows of the call these are.
+        log ([`Log`]):
+            Where the rewards of the call log columns.
+        groups (`list[int]`, *optional*):
+            Group of each row, where a reward asks for whole groups.
+        path (`tuple[str]`):
+            Names of the rewards on the way here, with which the names of what is logged begin.
+        scored (`dict`):
+            Scores of the rewards that were computed on these rows.
     """
 
-    size: int
     columns: Mapping[str, list]
-    hooks: Mapping[str, Any] = field(default_factory=dict)
+    hooks: Mapping[str, Any]
+    rows: Sequence[int]
+    log: Log
+    groups: Sequence[int] | None = None
+    path: tuple[str, ...] = ()
+    scored: dict = field(default_factory=dict)
 
     @classmethod
     def from_call(cls, arguments: Mapping[str, Any]) -> "Batch":
         size = len(arguments["completions"])
         columns = {name: value for name, value in arguments.items() if name not in HOOKS and value is not None}
         for name, values in columns.items():
-            if isinstance(values, (str, Mapping)) or not hasattr(values, "__getitem__") or len(values) != size:
-                found = f"a {type(values).__name__}" if isinstance(values, str) else f"{len(values)} values"
+            listed = hasattr(values, "__len__") and not isinstance(values, (str, Mapping))
+            if not listed or len(values) != size:
+                found = f"{len(values)} values" if listed else f"a {type(values).__name__}"
                 raise ValueError(
                     f"A call with {size} completions has {found} in '{name}'. Pass one list entry per completion."
                 )
         hooks = {name: arguments[name] for name in HOOKS if arguments.get(name) is not None}
-        return cls(size, columns, hooks)
+        return cls(columns, hooks, range(size), Log(size))
+
+    @property
+    def size(self) -> int:
+        return len(self.rows)
 
     def take(self, rows: Sequence[int]) -> "Batch":
         """The batch of these rows only; what they log is logged as None for the others."""
         columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
-        hooks = dict(self.hooks)
-        if "log_extra" in hooks:
-            hooks["log_extra"] = lambda column, values: self.hooks["log_extra"](column, self.spread(values, rows))
-        return Batch(len(rows), columns, hooks)
+        groups = self.groups and [self.groups[row] for row in rows]
+        return replace(self, columns=columns, rows=[self.rows[row] for row in rows], groups=groups, scored={})
 
-    def spread(self, values: Sequence, rows: Sequence[int], otherwise: Any = None) -> list:
-        """The inverse of `take`: one value a row of this batch, `otherwise` where the row was not taken."""
-        spread = [otherwise] * self.size
-        for row, value in zip(rows, values, strict=True):
-            spread[row] = value
-        return spread
+    def under(self, name: str) -> "Batch":
+        """The same batch on the way through a reward of this name."""
+        return self if self.path[-1:] == (name,) else replace(self, path=(*self.path, name))
 
-    def log_extra(self, column: str, values: list) -> None:
-        if "log_extra" in self.hooks:
-            self.hooks["log_extra"](column, values)
+    def grouped(self) -> "Batch":
+        """
+        The batch with its groups found: runs of consecutive rows of equal prompt and columns.
 
-    def log_metric(self, name: str, value: float) -> None:
+        A run longer than the shortest one is a prompt that was drawn twice in a row, and is cut to that length.
+        """
+        shared = [values for name, values in self.columns.items() if name not in OF_A_ROW]
+        starts = [row for row in range(self.size) if row == 0 or any(v[row] != v[row - 1] for v in shared)]
+        lengths = [end - start for start, end in zip(starts, [*starts[1:], self.size], strict=True)]
+        shortest = min(lengths, default=1)
+        ends = [
+            start + cut for start, length in zip(starts, lengths, strict=True) for cut in range(0, length, shortest)
+        ]
+        return replace(self, groups=[bisect_right(ends, row) - 1 for row in range(self.size)])
+
+    def log_extra(self, column: str, values: Sequence) -> None:
+        self.log.write("/".join((*self.path, column)), self.rows, values)
+
+    def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:
-            self.hooks["log_metric"](name, value)
+            self.hooks["log_metric"]("/".join((*self.path, metric)), value)

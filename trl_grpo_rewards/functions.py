@@ -3,12 +3,12 @@
 import functools
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .calls import GIVEN, HOOKS, PER_COMPLETION, Batch
+from .calls import GIVEN, HOOKS, PER_COMPLETION, PER_GROUP, Batch, spread
 from .values import FrozenDict, Reward, Score, missing_column, replace_rewards, rewards_in, together
 
 
@@ -31,8 +31,8 @@ class FunctionReward(Reward):
 
     @property
     def name(self) -> str:
-        inner = self.children[0].name if self.maker.kind == "combinator" else self.maker.__name__
-        return self.given_name or inner
+        inner = self.options.get("reward") if self.maker.kind == "combinator" else None
+        return self.given_name or (inner.name if inner else self.maker.__name__)
 
     @property
     def terms(self) -> tuple[tuple[float, Reward], ...]:
@@ -47,26 +47,29 @@ class FunctionReward(Reward):
         return self.maker.is_async or any(child.is_async for child in self.children)
 
     @property
-    def columns(self) -> frozenset[str]:
-        needed = {p.name for p in self.maker.data if p.default is p.empty}
-        return frozenset(needed - GIVEN).union(*(child.columns for child in self.children))
+    def is_grouped(self) -> bool:
+        return self.maker.kind == "group" or any(child.is_grouped for child in self.children)
 
-    async def score(self, batch: Batch) -> list[Score]:
+    @property
+    def columns(self) -> frozenset[str]:
+        needed = {p.name for p in self.maker.data if p.default is p.empty} - GIVEN
+        needed |= {self.options[option] for option in self.maker.column_options}
+        return frozenset(needed).union(*(child.columns for child in self.children))
+
+    async def _score(self, batch: Batch) -> list[Score]:
+        batch = batch.under(self.name)
         with self._named_in_errors():
             if self.maker.kind == "combinator":
                 return self._checked(await self.maker.function(batch, **self.options), batch)
             children = self.children
             inner = await together((child.score(batch) for child in children), concurrent=self.is_async)
-            by_kind = self._score_batch if self.maker.kind == "batch" else self._score_rows
-            return self._checked(await by_kind(batch, dict(zip(children, inner, strict=True))), batch)
+            by_kind = {"completion": self._score_rows, "batch": self._score_batch, "group": self._score_groups}
+            return self._checked(await by_kind[self.maker.kind](batch, dict(zip(children, inner, strict=True))), batch)
 
     async def _score_batch(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> Any:
-        hooks = {**batch.hooks, "log_extra": self._log_extra(batch), "log_metric": self._log_metric(batch)}
-        data = [
-            self._found(p, hooks[p.name] if p.name in hooks else batch.columns.get(p.name), batch)
-            for p in self.maker.data
-        ]
-        return await self._called(data, self._rest({**batch.columns, **hooks}), inner)
+        found = {**batch.columns, **batch.hooks, "log_extra": batch.log_extra, "log_metric": batch.log_metric}
+        data = [self._found(p, found.get(p.name), batch) for p in self.maker.data]
+        return await self._called(data, self._rest(found), inner)
 
     async def _score_rows(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list:
         logged: dict[str, list] = defaultdict(lambda: [None] * batch.size)
@@ -82,8 +85,25 @@ class FunctionReward(Reward):
         )
         scores = await together(calls, concurrent=self.is_async)
         for column, values in logged.items():
-            self._log_extra(batch)(column, values)
+            batch.log_extra(column, values)
         return scores
+
+    async def _score_groups(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list:
+        rows_of: dict[int, list[int]] = defaultdict(list)
+        for row, group in enumerate(batch.groups or ()):
+            rows_of[group].append(row)
+        calls = (self._score_group(batch.take(rows), rows, inner) for rows in rows_of.values())
+        scores = await together(calls, concurrent=self.is_async)
+        return spread(batch.size, zip(rows_of.values(), scores, strict=True))
+
+    async def _score_group(self, group: Batch, rows: list[int], inner: Mapping[Reward, list[Score]]) -> list[Score]:
+        hooks = {**group.hooks, "log_extra": group.log_extra, "log_metric": group.log_metric}
+        shared = {name: values[0] for name, values in group.columns.items()}
+        given = {name: to(group.columns[of]) for name, (of, to) in PER_GROUP.items() if of in group.columns}
+        found = {**shared, **given, **hooks}
+        data = [self._found(p, found.get(p.name), group) for p in self.maker.data]
+        scores = {child: [values[row] for row in rows] for child, values in inner.items()}
+        return self._checked(await self._called(data, self._rest(found), scores), group)
 
     async def _called(self, data: list, rest: dict[str, Any], inner: Mapping[Reward, Any]) -> Any:
         options = replace_rewards(self.options, inner)
@@ -95,7 +115,7 @@ class FunctionReward(Reward):
         if parameter.name == "log_extra":  # a value a row here, which TRL gets as a column
             return [functools.partial(_log_row, logged, row) for row in range(batch.size)]
         if parameter.name == "log_metric":
-            return [self._log_metric(batch)] * batch.size
+            return [batch.log_metric] * batch.size
         if parameter.name in HOOKS:
             return [self._found(parameter, batch.hooks.get(parameter.name), batch)] * batch.size
         source, convert = PER_COMPLETION.get(parameter.name, (parameter.name, None))
@@ -114,12 +134,6 @@ class FunctionReward(Reward):
         """All that a function which takes `**kwargs` has not named."""
         named = {*self.options, *(p.name for p in self.maker.data)}
         return {name: found[name] for name in found if name not in named} if self.maker.takes_rest else {}
-
-    def _log_extra(self, batch: Batch) -> Callable[[str, list], None]:
-        return lambda column, values: batch.log_extra(f"{self.name}/{column}", values)
-
-    def _log_metric(self, batch: Batch) -> Callable[[str, float], None]:
-        return lambda metric, value: batch.log_metric(f"{self.name}/{metric}", value)
 
     def _checked(self, scores: Any, batch: Batch) -> list[Score]:
         scores = list(scores)

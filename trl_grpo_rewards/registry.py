@@ -8,6 +8,7 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from importlib.metadata import entry_points
 from numbers import Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -16,8 +17,15 @@ from .functions import FunctionReward
 from .values import FrozenDict, freeze
 
 
-Kind = Literal["completion", "batch", "combinator"]
-"""What a function gets: the data of one completion, whole columns, or the batch and rewards that are not scored yet."""
+Kind = Literal["completion", "batch", "group", "combinator"]
+"""What a function gets: the data of one completion, of a batch, of a group, or rewards that are not scored yet."""
+
+WRONG_DATA = {
+    "completion": ({"prompts", "completions"}, "one completion at a time", "'prompt' and 'completion'"),
+    "batch": ({"prompt", "completion"}, "a whole batch", "'prompts' and 'completions'"),
+    "group": ({"prompts", "completion"}, "a whole group", "'prompt' and 'completions'"),
+}
+"""Names that a kind of function cannot ask for, since they are another kind's."""
 
 
 class Maker:
@@ -28,15 +36,23 @@ class Maker:
         function (`Callable`):
             Scores one completion or a batch; plain or `async`.
         kind (`str`):
-            What it gets: `"completion"`, `"batch"` or `"combinator"`.
+            What it gets: `"completion"`, `"batch"`, `"group"` or `"combinator"`.
         check (`Callable`, *optional*):
             Called with the options that it names when a reward is built; raises where they do not fit together.
+        column_options (`tuple[str]`, *optional*):
+            Options that name a column of the dataset.
     """
 
-    def __init__(self, function: Callable, kind: Kind, check: Callable[..., None] | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable,
+        kind: Kind,
+        check: Callable[..., None] | None = None,
+        column_options: tuple[str, ...] = (),
+    ) -> None:
         functools.update_wrapper(self, function)
         parameters = list(inspect.signature(function).parameters.values())
-        self.function, self.kind, self.check = function, kind, check
+        self.function, self.kind, self.check, self.column_options = function, kind, check, column_options
         self.is_async = kind != "combinator" and inspect.iscoroutinefunction(function)
         self.data = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.data = [] if kind == "combinator" else self.data
@@ -50,15 +66,11 @@ class Maker:
         names = {p.name for p in self.data}
         if "name" in self.options:
             raise TypeError(f"Reward '{self.__name__}' declares the option 'name', which every reward has. Rename it.")
-        if self.kind == "completion" and (wrong := names & {"prompts", "completions"}):
+        wrong, scored, right = WRONG_DATA.get(self.kind, (set(), "", ""))
+        if wrong & names:
             raise TypeError(
-                f"Reward '{self.__name__}' asks for '{min(wrong)}', but scores one completion at a time. "
-                f"Ask for 'prompt' and 'completion', or write @reward(batched=True)."
-            )
-        if self.kind == "batch" and (wrong := names & {"prompt", "completion"}):
-            raise TypeError(
-                f"Reward '{self.__name__}' asks for '{min(wrong)}', but scores a whole batch. "
-                f"Ask for 'prompts' and 'completions', or write @reward alone."
+                f"Reward '{self.__name__}' asks for '{min(wrong & names)}', but scores {scored}. "
+                f"Ask for {right}, or register it as what it is: @reward, @reward(batched=True), @reward(grouped=True)."
             )
 
     def _signature(self) -> inspect.Signature:
@@ -126,7 +138,11 @@ REGISTRY: dict[str, Maker] = {}
 
 
 def reward(
-    function: Callable | None = None, *, batched: bool = False, check: Callable[..., None] | None = None
+    function: Callable | None = None,
+    *,
+    batched: bool = False,
+    grouped: bool = False,
+    check: Callable[..., None] | None = None,
 ) -> Any:
     """
     Register a function as a reward under its name.
@@ -141,6 +157,10 @@ def reward(
         batched (`bool`, *optional*, defaults to `False`):
             The function scores the whole batch: it gets `prompts` and `completions` as TRL passes them and returns a
             list with one score per completion.
+        grouped (`bool`, *optional*, defaults to `False`):
+            The function scores a whole group, all completions of one prompt, on any number of ranks: it gets `prompt`
+            as text, `completions` as a list of texts, `completion_ids`, and of every column the one value that the
+            group has; it returns a list with one score per completion.
         check (`Callable`, *optional*):
             Called with the options that it names when a reward is built; raises `ValueError` where they do not fit.
 
@@ -168,15 +188,19 @@ def reward(
     ```
     """
     if function is None:
-        return functools.partial(reward, batched=batched, check=check)
-    return register(Maker(function, "batch" if batched else "completion", check))
+        return functools.partial(reward, batched=batched, grouped=grouped, check=check)
+    if batched and grouped:
+        raise TypeError(f"Reward '{function.__name__}' is both batched and grouped. Choose what it scores at a time.")
+    return register(Maker(function, "batch" if batched else "group" if grouped else "completion", check))
 
 
-def combinator(function: Callable | None = None, *, check: Callable[..., None] | None = None) -> Any:
+def combinator(
+    function: Callable | None = None, *, check: Callable[..., None] | None = None, column_options: tuple[str, ...] = ()
+) -> Any:
     """Register an `async` function of a batch and of rewards that it scores itself, on the rows it chooses."""
     if function is None:
-        return functools.partial(combinator, check=check)
-    return register(Maker(function, "combinator", check))
+        return functools.partial(combinator, check=check, column_options=column_options)
+    return register(Maker(function, "combinator", check, column_options))
 
 
 def register(maker: Maker) -> Maker:
@@ -190,14 +214,18 @@ def register(maker: Maker) -> Maker:
 
 
 def find(name: str) -> Maker:
-    """The reward registered under the name."""
-    if name not in REGISTRY:
-        close = get_close_matches(name, REGISTRY, n=1)
-        raise ValueError(
-            f"There is no reward '{name}'; there are {', '.join(sorted(REGISTRY))}. "
-            + (f"Did you mean '{close[0]}'?" if close else "Choose one, or import the module that registers it.")
-        )
-    return REGISTRY[name]
+    """The reward registered under the name, or the one that an installed package offers under it."""
+    if name in REGISTRY:
+        return REGISTRY[name]
+    offered = {entry.name: entry for entry in entry_points(group="trl_grpo_rewards")}
+    if name in offered:
+        return offered[name].load()
+    names = sorted({*REGISTRY, *offered})
+    close = get_close_matches(name, names, n=1)
+    raise ValueError(
+        f"There is no reward '{name}'; there are {', '.join(names)}. "
+        + (f"Did you mean '{close[0]}'?" if close else "Choose one, or import the module that registers it.")
+    )
 
 
 def uncalled(maker: Maker) -> str:

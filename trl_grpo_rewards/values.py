@@ -7,14 +7,16 @@ written once, in `score`, and reached by two doors: TRL's synchronous call, or a
 import asyncio
 import math
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 from .calls import Batch
+from .ranks import score_groups
 
 
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
@@ -22,6 +24,10 @@ SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold"
 
 Score: TypeAlias = float | None
 """A number, or None where the completion could not be judged."""
+
+
+COLUMNS_LOGGED: "dict[Reward, set[str]]" = defaultdict(set)
+"""Columns that each reward has logged in this process."""
 
 
 class Reward(ABC):
@@ -37,13 +43,18 @@ class Reward(ABC):
     terms: "tuple[tuple[float, Reward], ...]"
 
     @abstractmethod
-    async def score(self, batch: Batch) -> list[Score]:
+    async def _score(self, batch: Batch) -> list[Score]:
         """One score per row of the batch."""
 
     @property
     @abstractmethod
     def is_async(self) -> bool:
         """Whether scoring awaits anything, so that TRL runs it beside the other asynchronous rewards."""
+
+    @property
+    @abstractmethod
+    def is_grouped(self) -> bool:
+        """Whether scoring needs whole groups, so that it must gather them from all ranks."""
 
     @property
     @abstractmethod
@@ -66,13 +77,38 @@ class Reward(ABC):
 
     @property
     def __call__(self) -> Callable:  # TRL looks at `__call__` to tell the two kinds apart
-        return self._call_async if self.is_async else self._call
+        # TRL awaits rewards in a thread of its own, where ranks must not gather: a grouped one is never awaited there
+        return self._call_async if self.is_async and not self.is_grouped else self._call
 
     def _call(self, completions: list, prompts: list | None = None, **columns: Any) -> list[Score]:
-        return finished(self.score(Batch.from_call({"prompts": prompts, "completions": completions, **columns})))
+        batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
+        run = in_own_loop if self.is_async else finished
+        if self.is_grouped:
+            scores = score_groups(batch, lambda part: run(self.score(part)))
+        else:
+            scores = run(self.score(batch))
+        self._hand_over(batch)
+        return scores
 
     async def _call_async(self, completions: list, prompts: list | None = None, **columns: Any) -> list[Score]:
-        return await self.score(Batch.from_call({"prompts": prompts, "completions": completions, **columns}))
+        batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
+        scores = await self.score(batch)
+        self._hand_over(batch)
+        return scores
+
+    async def score(self, batch: Batch) -> list[Score]:
+        """One score per row of the batch; a reward that occurs twice in an expression is computed once."""
+        if self not in batch.scored:
+            scoring = self._score(batch)
+            batch.scored[self] = asyncio.ensure_future(scoring) if self.is_async else await scoring
+        scores = batch.scored[self]
+        return list(await scores if self.is_async else scores)
+
+    def _hand_over(self, batch: Batch) -> None:
+        """Give TRL what was logged: the same columns in every call, since its table is made of whole columns."""
+        COLUMNS_LOGGED[self].update(batch.log.columns)
+        for column in sorted(COLUMNS_LOGGED[self]) if "log_extra" in batch.hooks else ():
+            batch.hooks["log_extra"](column, batch.log.columns[column])
 
     def __add__(self, other: Any) -> "Reward":
         return add(self.terms + other.terms) if isinstance(other, Reward) else NotImplemented
@@ -119,10 +155,14 @@ class Sum(Reward):
         return any(reward.is_async for reward in self.rewards)
 
     @property
+    def is_grouped(self) -> bool:
+        return any(reward.is_grouped for reward in self.rewards)
+
+    @property
     def columns(self) -> frozenset[str]:
         return frozenset().union(*(reward.columns for reward in self.rewards))
 
-    async def score(self, batch: Batch) -> list[Score]:
+    async def _score(self, batch: Batch) -> list[Score]:
         scores = await together((reward.score(batch) for reward in self.rewards), concurrent=self.is_async)
         return [self._total(row) for row in zip(*scores, strict=True)]
 
@@ -179,6 +219,12 @@ def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
         return stop.value
     coroutine.close()
     raise RuntimeError("A synchronous reward awaited something. Declare its function with `async def`.")
+
+
+def in_own_loop(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Result of a coroutine, from an event loop in a thread of its own: this one may have a loop that runs already."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 async def together(scoring: Iterable[Awaitable], *, concurrent: bool) -> list:

@@ -1,0 +1,142 @@
+"""Two ranks on gloo: whole groups for grouped rewards, and the trainer whatever is dead where."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+TESTS = Path(__file__).parent
+
+
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def launched(command, **options):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, **options)
+
+
+def on_two_ranks(scenario, folder, fails=False):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", free_port()]
+    run = launched([*torchrun, str(TESTS / "two_ranks.py"), scenario, str(folder)])
+    assert (run.returncode != 0) == fails, run.stdout[-2000:] + run.stderr[-6000:]
+    seen = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+    assert [one["world_size"] for one in seen] == [2, 2]
+    return seen
+
+
+@pytest.mark.slow
+def test_ranks_see_whole_groups_in_both_trainers(tmp_path):
+    ranks = on_two_ranks("whole_groups", tmp_path)
+    for trainer in ("GRPOTrainer", "FilteredGRPOTrainer"):
+        one, other = (rank[trainer] for rank in ranks)
+        assert one["texts"] == other["texts"] and one["rewards"] == other["rewards"] and one["extra"] == other["extra"]
+        groups = [one["texts"][start : start + 4] for start in (0, 4, 8)]
+
+        # relative: plain, with one whole group a call, on exactly one rank
+        calls = [seen for rank in (one, other) for seen in rank["seen"]]
+        whole = [texts for _, _, texts in calls if len(texts) == 4]
+        assert len(whole) == 6 and all(group in whole for group in groups)  # two steps of three groups
+        assert {solution for prompt, solution, _ in calls} == {
+            str(sum(map(int, re.findall(r"\d+", prompt)))) for prompt, _, _ in calls
+        }
+        assert one["rewards"]["relative"] == [max(map(len, g)) - len(text) for g in groups for text in g]
+        assert one["extra"]["relative/members"] == [4] * 12
+
+        # compared: async, two in one sum, of which the second is done first
+        assert one["rewards"]["compared"] == one["rewards"]["quick"]
+        assert all(sorted(one["rewards"]["compared"][start : start + 4])[0] == 0 for start in (0, 4, 8))
+        assert any(score > 0 for score in one["rewards"]["compared"])
+
+        # gated: only the open rows of each group
+        for start, group in zip((0, 4, 8), groups, strict=True):
+            scores = one["rewards"]["gated"][start : start + 4]
+            members = one["extra"]["gated/members"][start : start + 4]
+            opened = [text for text, score in zip(group, scores, strict=True) if score >= 0]
+            assert members == [len(opened) if score >= 0 else None for score in scores]
+            assert [score for score in scores if score >= 0] == [max(map(len, opened)) - len(t) for t in opened]
+
+        # routed: grouped over grouped, behind a route and a clip
+        for start in (0, 4, 8):
+            best = max(one["rewards"]["compared"][start : start + 4])
+            scores = [0.5 * (score == best) for score in one["rewards"]["compared"][start : start + 4]]
+            assert one["rewards"]["routed"][start : start + 4] == scores
+
+        # in evaluation: six prompts, each whole, none twice
+        calls = [seen for rank in (one, other) for seen in rank["seen in evaluation"] if len(seen[2]) == 4]
+        assert len(calls) == len({prompt for prompt, _, _ in calls}) == 6
+        mean = sum(max(map(len, texts)) - len(text) for _, _, texts in calls for text in texts) / 24
+        assert one["evaluated"] == other["evaluated"] == pytest.approx(mean, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_ranks_without_an_open_row_take_part(tmp_path):
+    ranks = on_two_ranks("gate_open_on_one_rank", tmp_path)
+    assert [rank["seen"] for rank in ranks] == [4, 0]  # two of three groups belong to rank 0, for two steps
+    assert ranks[0]["scores"] == ranks[1]["scores"]
+    assert [score == -1.0 for score in ranks[0]["scores"]] == [False] * 4 + [True] * 4 + [False] * 4
+
+
+@pytest.mark.slow
+def test_ranks_stop_together_when_a_grouped_reward_raises_on_one(tmp_path):
+    start = time.monotonic()
+    one, other = on_two_ranks("failing", tmp_path, fails=True)
+    assert time.monotonic() - start < 60
+    assert (other["type"], other["text"]) == ("RuntimeError", "out of order")
+    assert other["notes"] == ["(raised in the reward best_of(compared(), fail_on=1))"]
+    assert one["text"].startswith(
+        "A reward failed on rank 1: RuntimeError: out of order (raised in the reward best_of"
+    )
+
+
+@pytest.mark.slow
+def test_ranks_end_with_one_model_whatever_is_dead_where(tmp_path):
+    for rank in on_two_ranks("dead_patterns", tmp_path):
+        assert rank["equal"] == [True] * 12
+
+
+@pytest.mark.slow
+def test_ranks_gradient_of_skip_equals_trl_with_dead_advantages_at_zero(tmp_path):
+    for rank in on_two_ranks("gradients", tmp_path):
+        assert len(rank["differences"]) == 10 and max(rank["differences"]) <= 2e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        ["accelerate", "launch", "--multi_gpu", "--num_processes", "2", "--main_process_port"],
+        [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port"],
+    ],
+    ids=["accelerate", "torchrun"],
+)
+def test_ranks_train_the_bundled_task_by_the_script(tmp_path, launcher):
+    script = [
+        str(TESTS.parent / "scripts" / "train.py"),
+        "--max_steps",
+        "2",
+        "--eval_prompts",
+        "8",
+        "--import",
+        "census",
+    ]
+    (tmp_path / "census.py").write_text(
+        "import torch.distributed as dist\nfrom trl_grpo_rewards import reward\n\n@reward\n"
+        "def ranks(completion):\n    return float(dist.get_world_size())\n"
+    )
+    rewards = ["--rewards", "boxed(name='accuracy') + ranks()", "--per_device_train_batch_size", "32"]
+    run = launched([*launcher, free_port(), *script, *rewards], cwd=tmp_path)
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert run.stdout.count("held-out problems") == 1
+    assert re.search(r"^ranks +2.000 +2.000$", run.stdout, re.MULTILINE)
+    assert (tmp_path / "runs/addition/model.safetensors").exists()

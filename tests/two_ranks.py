@@ -1,0 +1,185 @@
+"""What tests/test_ranks.py runs on two ranks: `torchrun --nproc_per_node 2 tests/two_ranks.py SCENARIO FOLDER`.
+
+Every scenario leaves what it saw in FOLDER/<rank>.json.
+"""
+
+import asyncio
+import json
+import random
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from conftest import small_config
+from test_gradient import skip_against_reference
+from trl import GRPOConfig, GRPOTrainer
+
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, boxed, clip, demo, gate, reward, route
+
+
+SEEN = []
+
+
+@reward(grouped=True)
+def relative(prompt: str, completions: list[str], solution: str, log_extra, log_metric) -> list[float]:
+    """How much shorter a completion is than the longest of its group."""
+    SEEN.append([prompt, solution, completions])
+    log_extra("members", [len(completions)] * len(completions))
+    log_metric("groups", 1)
+    return [max(map(len, completions)) - len(completion) for completion in completions]
+
+
+@reward(grouped=True)
+async def compared(prompt: str, completion_ids: list[list[int]], *, delay: float = 0.0) -> list[float]:
+    await asyncio.sleep(delay)
+    return [sum(sum(ids) < sum(others) for others in completion_ids) for ids in completion_ids]
+
+
+@reward
+def on_rank_zero(completion: str) -> float:
+    return float(dist.get_rank() == 0)
+
+
+@reward(grouped=True)
+def best_of(prompt: str, completions: list[str], *, by: Reward, fail_on: int = -1) -> list[float]:
+    if dist.get_rank() == fail_on:
+        raise RuntimeError("out of order")
+    return [float(score == max(by)) for score in by]
+
+
+def config(folder, cls=FilteredGRPOConfig, **options):
+    """Six rows a rank and groups of four: the second of three groups straddles the ranks."""
+    args = small_config(folder, cls, **{"per_device_train_batch_size": 6, "per_device_eval_batch_size": 6, **options})
+    assert args.world_size == 2
+    return args
+
+
+def trainer_of(cls, folder, funcs, **options):
+    args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
+    if isinstance(funcs, Reward) and cls is GRPOTrainer:
+        args.reward_weights, funcs = funcs.weights, funcs.rewards
+    data = demo.arithmetic("train", size=32)
+    return cls(demo.MODEL, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
+
+
+def whole_groups(folder) -> dict:
+    """Grouped rewards, plain and async, under both trainers, in training and in evaluation."""
+    total = (
+        relative()
+        + compared(delay=0.05)
+        + compared(delay=0.0, name="quick")
+        + gate(relative(name="gated"), by=boxed(), otherwise=-1)
+        + route("solution", {}, default=clip(best_of(by=compared()), high=0.5), name="routed")
+    )
+    runs = {}
+    for cls in (GRPOTrainer, FilteredGRPOTrainer):
+        trainer = trainer_of(cls, folder, total, max_steps=2, max_completion_length=48, log_completions=True)
+        SEEN.clear()
+        trainer.train()
+        seen, logs = list(SEEN), {name: list(values) for name, values in trainer._logs["rewards"].items()}
+        texts = [completion[0]["content"] for completion in trainer._logs["completion"]]
+        extra = {name: list(values) for name, values in trainer._logs["extra"].items()}
+        SEEN.clear()
+        metrics = trainer.evaluate()
+        runs[cls.__name__] = {
+            "texts": texts,
+            "rewards": logs,
+            "extra": extra,
+            "seen": seen,
+            "seen in evaluation": list(SEEN),
+            "evaluated": metrics["eval_rewards/relative/mean"],
+        }
+    return runs
+
+
+def gate_open_on_one_rank(folder) -> dict:
+    """Rows are scored where their group is owned, so that a rank may have none that is open."""
+    trainer = trainer_of(FilteredGRPOTrainer, folder, gate(relative(), by=on_rank_zero(), otherwise=-1.0), max_steps=2)
+    trainer.train()
+    return {"seen": len(SEEN), "scores": list(trainer._logs["rewards"]["relative"])}
+
+
+def failing(folder) -> dict:
+    trainer = trainer_of(GRPOTrainer, folder, [best_of(by=compared(), fail_on=1)])
+    try:
+        trainer.train()
+    except Exception as error:
+        seen = {"type": type(error).__name__, "text": str(error), "notes": getattr(error, "__notes__", [])}
+        write(folder, seen)
+        raise
+    return {}
+
+
+PATTERN: dict = {}
+
+
+def scripted(prompts, completions, **kwargs):
+    """What the pattern says for each row of this rank: None, dead or alive."""
+    kinds = PATTERN[dist.get_rank()]
+    return [
+        {"none": None, "dead": 0.7, "live": float(len(c[0]["content"]))}[k]
+        for k, c in zip(kinds, completions, strict=True)
+    ]
+
+
+def patterns() -> list[list[list[str]]]:
+    rng = random.Random(0)
+    fixed = [
+        [["dead"] * 6, ["dead"] * 6],
+        [["none"] * 6, ["none"] * 6],
+        [["dead"] * 6, ["live"] * 6],
+        [["live"] * 6, ["dead"] * 6],
+        [["dead"] * 5 + ["live"], ["dead"] * 6],
+        [["none"] * 6, ["none"] * 5 + ["live"]],
+    ]
+    return fixed + [[rng.choices(["none", "dead", "live"], k=6) for _ in range(2)] for _ in range(6)]
+
+
+def dead_patterns(folder) -> dict:
+    """Whatever is dead where, both ranks go on and end with the same model."""
+    equal = []
+    for index, pattern in enumerate(patterns()):
+        PATTERN.update(enumerate(pattern))
+        options = {"learning_rate": 0.01, "loss_type": ("dapo", "grpo")[index % 2], "gradient_accumulation_steps": 1}
+        split = {"per_device_train_batch_size": 2, "steps_per_generation": 3, "max_steps": 6}
+        trainer = trainer_of(FilteredGRPOTrainer, folder, scripted, **options, **split)
+        trainer.train()
+        flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+        flats = [torch.empty_like(flat) for _ in range(2)]
+        dist.all_gather(flats, flat)
+        equal.append(torch.equal(*flats) and bool(flat.isfinite().all()))
+    return {"equal": equal}
+
+
+def gradients(folder) -> dict:
+    """Skip against TRL with dead advantages at 0, with groups that straddle the ranks."""
+    problems = demo.arithmetic("train", size=64)
+
+    def make(cls=FilteredGRPOConfig, **options):
+        return config(folder, cls, **options)
+
+    options = [{"loss_type": loss} for loss in ("dapo", "grpo", "dr_grpo", "cispo", "vespo", "sapo", "luspo")]
+    options += [
+        {"per_device_train_batch_size": 1, "steps_per_generation": 6, "gradient_accumulation_steps": 3},
+        {"per_device_train_batch_size": 2, "steps_per_generation": 2, "gradient_accumulation_steps": 4, "loss_type": "grpo"},
+        {"num_iterations": 2, "loss_type": "grpo"},
+    ]  # fmt: skip
+    return {
+        "differences": [
+            skip_against_reference(make, problems, **{"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, **one}, dtype="float64")
+            for one in options
+        ]
+    }  # fmt: skip
+
+
+def write(folder, result: dict) -> None:
+    world = {"world_size": dist.get_world_size()}
+    (folder / f"{dist.get_rank()}.json").write_text(json.dumps({**world, **result}))
+
+
+if __name__ == "__main__":
+    dist.init_process_group("gloo")
+    write(Path(sys.argv[2]), globals()[sys.argv[1]](Path(sys.argv[2])))
+    dist.barrier()
+    dist.destroy_process_group()
