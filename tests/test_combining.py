@@ -1,10 +1,11 @@
-"""gate and clip: which rows are passed on, and what happens to None."""
+"""gate, clip, schedule and route: which rows are passed on, what is logged, and what happens to None."""
 
 import asyncio
 
 import pytest
+from transformers import TrainerState
 
-from trl_grpo_rewards import boxed, clip, gate, keywords, length, reward, tags
+from trl_grpo_rewards import boxed, clip, gate, keywords, length, reward, route, schedule, tags
 
 
 @reward
@@ -87,3 +88,109 @@ def test_clip_bounds_the_score_and_leaves_none():
 def test_clip_checks_its_bounds(bounds, message):
     with pytest.raises(ValueError, match=message):
         clip(judged(), **bounds)
+
+
+@pytest.mark.parametrize(
+    "step, weight", [(0, 0.5), (10, 0.5), (15, 0.75), (20, 1.0), (30, 0.0), (40, -1.0), (41, 0.25), (10**6, 0.25)]
+)
+def test_schedule_is_linear_between_its_points(step, weight):
+    value = schedule(judged(), steps=((10, 0.5), (20, 1.0), (40, -1.0), (41, 0.25)))
+    scores = value(completions=["a" * 10, "?"], trainer_state=TrainerState(global_step=step))
+    assert scores == [pytest.approx(weight), None]
+    assert value.name == "judged"
+
+
+def test_schedule_needs_the_step():
+    value = boxed() + schedule(tags("think"), steps=[[0, 0.0], [100, 1.0]])
+    with pytest.raises(
+        ValueError, match="no 'trainer_state', which GRPOTrainer passes and AsyncGRPO does not. Use tags"
+    ):
+        value(completions=["a"], solution=["4"])
+
+
+@pytest.mark.parametrize("steps", [(), ((5, 1.0), (5, 2.0)), ((5, 1.0), (4, 2.0)), ((-1, 1.0),)])
+def test_schedule_checks_its_points(steps):
+    with pytest.raises(ValueError, match="it needs at least one, rising from 0 or later"):
+        schedule(judged(), steps=steps)
+    with pytest.raises(TypeError, match="it takes tuple\\[tuple\\[int, float\\], ...\\]"):
+        schedule(judged(), steps=((0, 1.0, 2.0),))
+
+
+def test_route_gives_each_row_to_the_reward_of_its_value():
+    extra = {}
+    by_task = route("task", {"math": boxed(), 7: judged()}, default=clip(judged(name="rest"), high=0.2))
+    scores = by_task(
+        completions=[RIGHT, "abc", WRONG, "long enough", "?"],
+        task=["math", 7, "math", None, "other"],
+        solution=["4", None, "4", None, None],
+        log_extra=extra.__setitem__,
+    )
+    assert scores == [1.0, 0.3, 0.0, 0.2, None]
+    assert extra == {
+        "route/judged/seen": [None, True, None, None, None],
+        "route/rest/seen": [None, None, None, True, True],
+    }
+    assert by_task.name == "route" and by_task.columns == {"task", "solution"}
+    assert asyncio.run(route("task", {"a": awaited(), "b": judged()})(completions=["ab", "abc"], task=["a", "b"])) == [
+        2.0,
+        0.3,
+    ]
+
+
+def test_route_without_a_default_knows_all_values():
+    by_task = route("task", {"math": boxed(), "code": judged()})
+    with pytest.raises(
+        ValueError, match="no reward for task='maths'; it has some for 'math', 'code'. Add one, or a default"
+    ):
+        by_task(completions=[RIGHT, "abc"], task=["math", "maths"], solution=["4", "4"])
+    with pytest.raises(TypeError, match="Option 'rewards' of 'route' is 'boxed'|it takes dict"):
+        route("task", boxed())
+
+
+CALLS = []
+
+
+@reward
+def costly(completion: str, log_extra) -> float:
+    CALLS.append(completion)
+    log_extra("length", len(completion))
+    return float(len(completion))
+
+
+@reward
+async def costly_async(completion: str) -> float:
+    CALLS.append(completion)
+    await asyncio.sleep(0)
+    return float(len(completion))
+
+
+def test_equal_rewards_in_one_expression_are_computed_once():
+    CALLS.clear()
+    extra = []
+    total = costly() + gate(tags("a"), by=costly(), at_least=2) + clip(costly(), high=1, name="clipped")
+    call = {"completions": ["a", "bc"], "log_extra": lambda column, values: extra.append((column, values))}
+    assert total(**call) == [2.0, 3.0]
+    assert CALLS == ["a", "bc"] and extra == [("costly/length", [1, 2])]
+    CALLS.clear()
+    total = costly_async() + clip(costly_async(), high=1, name="clipped")
+    assert asyncio.run(total(**call)) == [2.0, 3.0]
+    assert CALLS == ["a", "bc"]
+
+
+def test_different_rewards_of_one_name_log_one_column():
+    extra = []
+    twice = gate(judged(), by=judged(seen=(1,)), at_least=0.2)
+    twice(completions=["abc", "a"], log_extra=lambda column, values: extra.append((column, values)))
+    assert extra == [("judged/seen", [True, True])]
+
+
+def test_the_same_columns_are_logged_in_every_call():
+    seldom = gate(costly(), by=boxed(), name="seldom")
+    for completion, expected in (
+        (WRONG, {}),
+        (RIGHT, {"seldom/costly/length": [9]}),
+        (WRONG, {"seldom/costly/length": [None]}),
+    ):
+        extra = {}
+        seldom(completions=[completion], solution=["4"], log_extra=extra.__setitem__)
+        assert extra == expected

@@ -1,5 +1,6 @@
 """The package from outside: what it exports, what importing it costs, and that nothing stands in two places."""
 
+import os
 import subprocess
 import sys
 
@@ -21,6 +22,21 @@ def test_importing_the_package_loads_neither_torch_nor_trl():
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"torch", "trl", "transformers", "datasets", "numpy", "sympy", "math_verify"}
     assert heavy.isdisjoint(loaded) and "trl_grpo_rewards.rewards.answers" in loaded
+
+
+def test_an_older_trl_is_refused(tmp_path):
+    info = tmp_path / "trl-1.13.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trl\nVersion: 1.13.0\n")
+    run = subprocess.run(
+        [sys.executable, "-c", "from trl_grpo_rewards import FilteredGRPOTrainer"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert run.stderr.strip().splitlines()[-1] == (
+        "ImportError: FilteredGRPOTrainer needs trl 1.14 or newer, and 1.13.0 is installed. Upgrade it: pip install -U trl."
+    )
 
 
 def test_no_module_is_named_like_an_exported_function():

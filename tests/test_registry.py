@@ -1,5 +1,6 @@
 """Writing rewards: what a function may ask for, what its options may be, and what it may return."""
 
+import asyncio
 import multiprocessing
 import textwrap
 
@@ -91,6 +92,93 @@ def test_a_reward_among_the_options_arrives_as_its_score():
     assert best(of=boxed(partial=0.25))(**call) == [1.0, 0.0, 0.0]
     assert doubled(boxed()).columns == {"solution"}
     assert str(doubled(boxed())) == "doubled(boxed())"
+
+
+@reward(grouped=True)
+def rank_in_group(
+    prompt: str,
+    completions: list[str],
+    messages: list,
+    completion_ids: list,
+    solution: str,
+    unit: str = "m",
+    *,
+    of: Reward,
+) -> list[float]:
+    assert [[{"role": "assistant", "content": text}] for text in completions] == messages
+    assert (prompt, unit) == (f"{solution}?", "m")
+    return [len(of) - sorted(of).index(score) + len(ids) / 10 for score, ids in zip(of, completion_ids, strict=True)]
+
+
+def test_a_grouped_reward_gets_one_group_at_a_time():
+    scores = rank_in_group(of=length(1, unit="chars"))(
+        prompts=["4?"] * 2 + ["5?"] * 2 + ["4?"] * 2,
+        completions=["a", "ab", "abc", "a", "ab", "a"],
+        completion_ids=[[1]] * 5 + [[1] * 5],
+        solution=["4", "4", "5", "5", "4", "4"],
+    )
+    assert scores == [1.1, 2.1, 2.1, 1.1, 2.1, 1.5]
+
+
+def test_a_grouped_reward_is_checked_group_by_group():
+    @reward(grouped=True)
+    def short(completions):
+        return [0.0]
+
+    with pytest.raises(ValueError, match="Reward 'short' returned 1 scores for 2 completions"):
+        short()(prompts=["a", "a", "b", "b"], completions=["x"] * 4)
+    with pytest.raises(ValueError, match="needs the column 'solution'"):
+        rank_in_group(of=length(1, unit="chars"))(prompts=["a"], completions=["x"], completion_ids=[[1]])
+
+
+@reward(grouped=True)
+async def shared(completions: list[str]) -> list[float]:
+    await asyncio.sleep(0.01)
+    return [float(len(completions))] * len(completions)
+
+
+def test_an_asynchronous_grouped_reward_shows_the_synchronous_door():
+    import inspect
+
+    call = {"prompts": ["a", "a", "b", "b"], "completions": ["x", "y", "xx", "z"]}
+    value = gate(shared(), by=length(1, unit="chars"), otherwise=-1)
+    assert value.is_grouped and value.is_async and not inspect.iscoroutinefunction(value.__call__)
+    assert value(**call) == [2.0, 2.0, -1.0, 1.0]  # of the second group only one row is open
+
+    async def notebook():  # where an event loop runs already
+        return (shared() + 0.5 * shared(name="again"))(**call)
+
+    assert asyncio.run(notebook()) == [3.0] * 4
+
+
+def test_outside_a_trainer_no_process_group_is_touched(monkeypatch):
+    import torch.distributed
+
+    def touched(*args, **kwargs):
+        raise AssertionError("touched")
+
+    monkeypatch.setattr(torch.distributed, "is_initialized", touched)
+    assert shared()(prompts=["a", "a"], completions=["x", "y"]) == [2.0, 2.0]
+    with pytest.raises(AssertionError, match="touched"):
+        shared()(prompts=["a", "a"], completions=["x", "y"], trainer_state={})
+
+
+def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
+    package = tmp_path / "their_rewards"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from trl_grpo_rewards import reward\n@reward\ndef theirs(completion, *, paid: float = 3.0):\n    return paid\n"
+    )
+    info = tmp_path / "their_rewards-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their_rewards\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trl_grpo_rewards]\ntheirs = their_rewards:theirs\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="There is no reward 'their'; there are .*theirs.*Did you mean 'theirs'"):
+        parse("their")
+    assert "theirs" not in REGISTRY
+    assert parse("2 * theirs(paid=1.5) + boxed")(completions=["a"], solution=["4"]) == [3.0]
+    assert REGISTRY.pop("theirs") is not None
 
 
 def test_a_missing_column_names_what_there_is():
@@ -186,16 +274,22 @@ def test_an_exception_propagates_with_the_reward_named():
 
 
 @pytest.mark.parametrize(
-    "function, batched, message",
+    "function, kind, message",
     [
-        (lambda completions: 0, False, "asks for 'completions', but scores one completion at a time"),
-        (lambda completion: 0, True, "asks for 'completion', but scores a whole batch"),
-        (lambda completion, *, name: 0, False, "declares the option 'name', which every reward has"),
+        (lambda completions: 0, {}, "asks for 'completions', but scores one completion at a time"),
+        (lambda completion: 0, {"batched": True}, "asks for 'completion', but scores a whole batch"),
+        (
+            lambda prompts: 0,
+            {"grouped": True},
+            "asks for 'prompts', but scores a whole group. Ask for 'prompt' and 'comp",
+        ),
+        (lambda completion, *, name: 0, {}, "declares the option 'name', which every reward has"),
+        (lambda: 0, {"batched": True, "grouped": True}, "is both batched and grouped"),
     ],
 )
-def test_a_function_is_checked_when_it_is_registered(function, batched, message):
+def test_a_function_is_checked_when_it_is_registered(function, kind, message):
     with pytest.raises(TypeError, match=message):
-        reward(function, batched=batched)
+        reward(function, **kind)
     assert "<lambda>" not in REGISTRY
 
 

@@ -1,10 +1,12 @@
 """Expressions as text: what they build, and what they are refused for."""
 
+import pickle
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import boxed, clip, gate, keywords, length, parse, pattern, reward, tags
+from trl_grpo_rewards import boxed, clip, gate, keywords, length, parse, pattern, reward, route, schedule, tags
 
 
 @reward
@@ -75,6 +77,7 @@ def test_wrong_options_are_refused_as_in_python():
 finite = st.floats(allow_nan=False, allow_infinity=False)
 plain = st.one_of(st.none(), st.booleans(), st.integers(), finite, st.text(max_size=8))
 trees = st.recursive(plain, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
+points = st.lists(st.tuples(st.integers(0, 1000), finite), min_size=1, max_size=4, unique_by=lambda p: p[0])
 leaves = st.one_of(
     st.builds(boxed, partial=finite, tolerance=st.none() | st.floats(0, 1)),
     st.builds(lambda names, **o: tags(*names, **o), st.lists(st.sampled_from("abcde"), min_size=1, max_size=3, unique=True), prefilled=st.booleans(), partial=st.booleans()),
@@ -88,6 +91,12 @@ expressions = st.recursive(
         st.builds(lambda r, by, x: gate(r, by=by, at_least=x), inner, inner, finite),
         st.builds(lambda r, low: clip(r, low=low), inner, finite),
         st.builds(lambda r, w: w * r, inner, st.floats(-100, 100)),
+        st.builds(lambda r, points: schedule(r, steps=sorted(points)), inner, points),
+        st.builds(
+            lambda d, o: route("kind", d, default=o),
+            st.dictionaries(plain, inner, min_size=1, max_size=3),
+            st.none() | inner,
+        ),
         st.builds(lambda d: options(d=d), st.dictionaries(st.text(max_size=4), inner, max_size=2)),
         st.builds(lambda a, b: gate(a, by=b, name="left") - 0.5 * clip(b, high=1, name="right"), inner, inner),
     ),
@@ -99,3 +108,4 @@ expressions = st.recursive(
 def test_every_reward_is_read_back_from_its_text(value):
     again = parse(str(value))
     assert again == value and hash(again) == hash(value) and str(again) == str(value)
+    assert pickle.loads(pickle.dumps(value)) == value

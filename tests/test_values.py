@@ -149,3 +149,28 @@ def test_scaling_a_sum_scales_its_scores(terms, weight):
     scaled, plain = (weight * value)(completions=TEXTS), value(completions=TEXTS)
     assert scaled == pytest.approx([score and weight * score for score in plain])
     assert isinstance(value, Sum) or value.weights == [1.0]
+
+
+@given(weights, weights, st.booleans())
+def test_a_weight_distributes_over_a_sum(one, other, gated):
+    a, b = first(), gate(second(), by=first(), at_least=2) if gated else second()
+    left = ((one * a + b) * other)(completions=TEXTS)
+    right = (one * a * other + b * other)(completions=TEXTS)
+    assert left == pytest.approx(right)
+
+
+@given(st.lists(st.sampled_from(TEXTS), max_size=8), st.integers(0, 3))
+def test_gate_never_calls_a_closed_row(texts, at_least):
+    called = []
+
+    @reward
+    def watching(completion: str) -> float:
+        called.append(completion)
+        return 1.0
+
+    scores = gate(watching(), by=first(), at_least=at_least, otherwise=-1)(completions=texts)
+    decided = first()(completions=texts)
+    assert called == [
+        text for text, score in zip(texts, decided, strict=True) if score is not None and score >= at_least
+    ]
+    assert scores == [None if score is None else 1.0 if score >= at_least else -1.0 for score in decided]

@@ -1,6 +1,7 @@
 """Composable rewards and a GRPO trainer for TRL that spends nothing on groups which teach nothing."""
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from .combining import clip, gate, route, schedule
@@ -32,6 +33,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("FilteredGRPOConfig", "FilteredGRPOTrainer"):  # they load torch and trl
-        return getattr(import_module(".trainer", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if tuple(map(int, version("trl").split(".")[:2])) < (1, 14):
+        raise ImportError(
+            f"{name} needs trl 1.14 or newer, and {version('trl')} is installed. Upgrade it: pip install -U trl."
+        )
+    return getattr(import_module(".trainer", __name__), name)  # loads torch and trl

@@ -149,13 +149,11 @@ class Batch:
         A run longer than the shortest one is a prompt that was drawn twice in a row, and is cut to that length.
         """
         shared = [values for name, values in self.columns.items() if name not in OF_A_ROW]
-        starts = [row for row in range(self.size) if row == 0 or any(v[row] != v[row - 1] for v in shared)]
-        lengths = [end - start for start, end in zip(starts, [*starts[1:], self.size], strict=True)]
-        shortest = min(lengths, default=1)
-        ends = [
-            start + cut for start, length in zip(starts, lengths, strict=True) for cut in range(0, length, shortest)
-        ]
-        return replace(self, groups=[bisect_right(ends, row) - 1 for row in range(self.size)])
+        changes = [row for row in range(1, self.size) if any(values[row] != values[row - 1] for values in shared)]
+        runs = list(zip([0, *changes], [*changes, self.size], strict=True))
+        shortest = min(end - start for start, end in runs) or 1
+        starts = [cut for start, end in runs for cut in range(start, end, shortest)]
+        return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])
 
     def log_extra(self, column: str, values: Sequence) -> None:
         self.log.write("/".join((*self.path, column)), self.rows, values)

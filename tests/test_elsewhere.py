@@ -1,0 +1,149 @@
+"""Rewards where TRL calls them with less: the asynchronous trainer's child process, and TRL's own command line."""
+
+import asyncio
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_registry import brackets, rank_in_group, shared
+from test_spec import expressions
+
+from trl_grpo_rewards import boxed, clip, demo, gate, keywords, length, parse, pattern, route, schedule, tags
+
+
+EXPRESSIONS = [
+    boxed(partial=0.5) + 0.5 * boxed(name="correct"),
+    tags("think") - 0.25 * tags("think", "answer", partial=True, name="form"),
+    0.1 * length(12) + length(4, unit="words", name="words") + length(30, unit="chars", name="chars"),
+    2 * pattern(r"\d+") + keywords(any=("so",)),
+    gate(brackets() + tags("think"), by=boxed()) + clip(brackets(name="more"), high=0.5),
+    route("kind", {"math": boxed()}, default=tags("think")) + shared(),
+    gate(shared(), by=boxed(), otherwise=-1.0) - 0.5 * rank_in_group(of=length(20, unit="chars")),
+]
+
+GROUP = {
+    "prompts": ["4?"] * 4,
+    "completions": [[{"role": "assistant", "content": text}] for text in (r"<think>[1]</think>\boxed{4}", r"so \boxed{5}", "4", "")],
+    "completion_ids": [[1] * 12, [1] * 6, [1], []],
+}  # fmt: skip
+COLUMNS = {"solution": ["4"] * 4, "kind": ["math"] * 4}
+
+
+def scored_by_the_rollout_loop(reward_funcs, queue):
+    """What TRL's child process does with a finished group, by TRL's own method."""
+    from accelerate import PartialState
+    from trl.experimental.async_grpo.async_rollout_worker import _AsyncRolloutLoop
+    from trl.trainer.utils import get_callable_name
+
+    PartialState(cpu=True)  # as the child does, for its logger
+    loop = object.__new__(_AsyncRolloutLoop)  # its constructor wants a vLLM server
+    loop.reward_funcs = reward_funcs
+    loop.reward_func_names = [get_callable_name(function) for function in reward_funcs]
+    loop._env_reward_types, loop._provides_rollout_reward = [], False
+    group = SimpleNamespace(
+        prompts=GROUP["prompts"],
+        completions=GROUP["completions"],
+        completions_ids=GROUP["completion_ids"],
+        reward_kwargs=COLUMNS,
+        tool_call_counts=[0] * 4,
+        tool_failure_counts=[0] * 4,
+        completions_sequences=[[SimpleNamespace(input_ids=[1], completion_mask=[1], old_log_probs=[0.0])] for _ in range(4)],
+        env_rewards=[None] * 4,
+        rollout_rewards=[None] * 4,
+        model_version=0,
+        group_id=0,
+    )  # fmt: skip
+    samples = asyncio.run(loop._score_group(group))
+    queue.put([sample.metrics["reward"] for sample in samples])
+
+
+def in_a_spawned_child(target, *arguments):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=target, args=(*arguments, queue))
+    child.start()
+    result = queue.get(timeout=120)
+    child.join()
+    assert child.exitcode == 0
+    return result
+
+
+def trl_total(value):
+    """The total of the synchronous trainer, from the terms and the weights."""
+    scores = [term(**GROUP, **COLUMNS) for term in value.rewards]
+    return [
+        sum(weight * score for weight, score in zip(value.weights, row, strict=True) if score is not None)
+        for row in zip(*scores, strict=True)
+    ]
+
+
+def scored_one_by_one(values, queue):
+    for value in values:
+        scored_by_the_rollout_loop([value], queue)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::trl.experimental.TRLExperimentalWarning")
+def test_the_asynchronous_trainer_gives_every_expression_the_same_total(monkeypatch):
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=scored_one_by_one, args=(EXPRESSIONS, queue))
+    child.start()
+    for value in EXPRESSIONS:
+        assert queue.get(timeout=120) == pytest.approx(trl_total(value)), value
+    child.join()
+    assert child.exitcode == 0
+
+
+def texts_and_scores(values, queue):
+    queue.put([(str(value), value == parse(str(value)), hash(value) == hash(parse(str(value)))) for value in values])
+
+
+@pytest.mark.slow
+@settings(max_examples=3, deadline=None)
+@given(st.lists(expressions, min_size=20, max_size=20))
+def test_random_expressions_arrive_whole_in_a_spawned_child(values):
+    assert in_a_spawned_child(texts_and_scores, values) == [(str(value), True, True) for value in values]
+
+
+def test_schedule_says_that_the_asynchronous_trainer_has_no_step():
+    with pytest.raises(ValueError, match="which GRPOTrainer passes and AsyncGRPO does not"):
+        schedule(boxed(), steps=((0, 1.0),))(**GROUP, **COLUMNS)
+
+
+@pytest.mark.slow
+def test_the_command_line_of_trl_takes_a_reward_of_the_users_module(tmp_path):
+    (tmp_path / "my_rewards.py").write_text(
+        "from trl_grpo_rewards import boxed, reward, tags\n\n@reward(grouped=True)\ndef shorter(completions):\n"
+        "    return [-len(text) / 100 for text in completions]\n\n"
+        "total = boxed() + 0.5 * tags('think') + 0.1 * shorter()\n"
+    )
+    (tmp_path / "data").mkdir()
+    rows = demo.arithmetic(size=16).to_list()
+    (tmp_path / "data" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = [sys.executable, "-m", "trl.scripts.grpo", "--reward_funcs", "my_rewards.total"]
+    command += [
+        "--model_name_or_path",
+        demo.MODEL,
+        "--dataset_name",
+        "data",
+        "--output_dir",
+        "out",
+        "--max_steps",
+        "2",
+    ]
+    command += ["--use_cpu", "True", "--bf16", "False", "--report_to", "none", "--logging_steps", "1"]
+    command += ["--max_completion_length", "32", "--num_generations", "4", "--per_device_train_batch_size", "8"]
+    run = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=240
+    )
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert "rewards/boxed+tags+shorter/mean" in run.stdout
+    assert (tmp_path / "out" / "model.safetensors").exists()
