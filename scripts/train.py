@@ -21,7 +21,7 @@ from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo, parse
 from trl_grpo_rewards.loading import import_rewards, load_problems
-from trl_grpo_rewards.summary import RewardProgress, comparison, measure
+from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
 
 
 DEMO = Path(__file__).parent / "recipes" / "addition.yaml"
@@ -86,17 +86,19 @@ def prepared(script: TrainArguments, training: FilteredGRPOConfig) -> tuple[Rewa
         import_rewards(script.import_modules)
         if training.process_index == 0:
             check_output(training.output_dir, training.resume_from_checkpoint)
-        return parse(script.rewards), *load_problems(
-            script.dataset_name,
-            config=script.dataset_config,
-            data_files=script.data_files,
-            train_split=script.dataset_train_split,
-            test_split=script.dataset_test_split,
-            prompt_column=script.prompt_column,
-            solution_column=script.solution_column,
-            system_prompt=script.system_prompt,
-            test_size=script.eval_prompts,
-        )
+        rewards = parse(script.rewards)
+        with training.main_process_first():  # the others find what it has prepared
+            return rewards, *load_problems(
+                script.dataset_name,
+                config=script.dataset_config,
+                data_files=script.data_files,
+                train_split=script.dataset_train_split,
+                test_split=script.dataset_test_split,
+                prompt_column=script.prompt_column,
+                solution_column=script.solution_column,
+                system_prompt=script.system_prompt,
+                test_size=script.eval_prompts,
+            )
     except (TypeError, ValueError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
@@ -122,15 +124,14 @@ def main() -> None:
     if not training.disable_tqdm:
         trainer.remove_callback(ProgressCallback)
         trainer.add_callback(RewardProgress)
-    before = measure(trainer) if eval_dataset else None
-    result = trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
+    measured = BeforeAndAfter(trainer)
+    if eval_dataset is not None:
+        trainer.add_callback(measured)
+    trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
     trainer.save_model()
-    after = measure(trainer) if eval_dataset else None
     if trainer.is_world_process_zero():
-        print(f"\nTrained {trainer.state.global_step} steps in {result.metrics['train_runtime']:.0f} s.\n")
-        if before and after:
-            print(comparison(before, after))
-        print(f"\nThe model is in {training.output_dir}.")
+        print("", measured.report() if eval_dataset is not None else "", "", sep="\n")
+        print(f"The model is in {training.output_dir}.")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ def test_the_examples_run(example, tmp_path, monkeypatch):
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) == 2
+    assert len(EXAMPLES) == 3
 
 
 def test_the_table_of_rewards_is_complete_and_its_options_are_right():

@@ -81,7 +81,9 @@ def test_hooks_may_be_absent():
     metric()(completions=["abc", "d"], log_metric=lambda name, value: logged.append((name, value)))
     assert logged == [("metric/length", 3), ("metric/length", 1)]
     assert stage()(completions=["a"], trainer_state={"step": 7}) == [7.0]
-    with pytest.raises(ValueError, match="Reward 'stage' needs the column 'trainer_state'"):
+    with pytest.raises(
+        ValueError, match="Reward 'stage' asks for 'trainer_state', which GRPOTrainer passes and this call does not"
+    ):
         stage()(completions=["a"])
 
 

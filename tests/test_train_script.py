@@ -33,7 +33,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
     assert rows.keys() == {"accuracy", "format", "reward", "dead groups", "seconds"}
     assert float(rows["accuracy"]) <= 0.6  # of 32 completions, on average 0.3
     assert run.stdout.count("  before: ") == run.stdout.count("  after:  ") == 3
-    assert "Trained 2 steps in" in run.stdout and "The model is in runs/addition." in run.stdout
+    assert "Trained to step 2 in" in run.stdout and "The model is in runs/addition." in run.stdout
     assert "2/2" in run.stderr and "reward=" in run.stderr  # the progress bar
     assert (tmp_path / "runs/addition/model.safetensors").exists()
 
@@ -53,7 +53,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
         *SHORT[:-2], "--save_steps", "1", "--resume_from_checkpoint", "runs/addition/checkpoint-1", cwd=tmp_path
     )
     assert resumed.returncode == 0, resumed.stderr
-    assert "Trained 2 steps in" in resumed.stdout
+    assert "Trained to step 2 in" in resumed.stdout
     history = json.loads((tmp_path / "runs/addition/checkpoint-2/trainer_state.json").read_text())
     assert history["global_step"] == 2
 

@@ -16,6 +16,7 @@ from test_gradient import skip_against_reference
 from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, boxed, clip, demo, gate, reward, route
+from trl_grpo_rewards.calls import completion_text
 
 
 SEEN = []
@@ -78,7 +79,7 @@ def whole_groups(folder) -> dict:
         SEEN.clear()
         trainer.train()
         seen, logs = list(SEEN), {name: list(values) for name, values in trainer._logs["rewards"].items()}
-        texts = [completion[0]["content"] for completion in trainer._logs["completion"]]
+        texts = [completion_text(completion) for completion in trainer._logs["completion"]]
         extra = {name: list(values) for name, values in trainer._logs["extra"].items()}
         SEEN.clear()
         metrics = trainer.evaluate()

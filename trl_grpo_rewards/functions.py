@@ -128,7 +128,12 @@ class FunctionReward(Reward):
             return value
         if parameter.default is not parameter.empty:
             return parameter.default
-        raise missing_column(self, parameter.name, {*batch.columns} - {"prompts", "completions", "completion_ids"})
+        if parameter.name in GIVEN:
+            raise ValueError(
+                f"Reward '{self.name}' asks for '{parameter.name}', which GRPOTrainer passes and this call does not. "
+                f"Pass it, or give the parameter a default."
+            )
+        raise missing_column(self, parameter.name, {*batch.columns} - GIVEN)
 
     def _rest(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """All that a function which takes `**kwargs` has not named."""

@@ -152,8 +152,10 @@ def reward(
             Its positional parameters are data, matched by name: a dataset column, or what TRL passes
             (`completion_ids`, `trainer_state`, `log_metric`, ...). A function of one completion gets `prompt` and
             `completion` as text and `messages` as the raw list. Keyword-only parameters are options; one annotated
-            as [`Reward`] takes a reward, and the function gets its score. The function returns a number, or None where
-            the completion cannot be judged.
+            as [`Reward`] takes a reward, and the function gets its score. `log_metric(name, number)` and
+            `log_extra(column, value)`, for TRL's table of completions, may be called anywhere (with a list of values
+            where the function scores several completions), and do nothing where TRL offers none. It returns a number,
+            or None where the completion cannot be judged.
         batched (`bool`, *optional*, defaults to `False`):
             The function scores the whole batch: it gets `prompts` and `completions` as TRL passes them and returns a
             list with one score per completion.

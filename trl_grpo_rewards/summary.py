@@ -1,8 +1,9 @@
 """What a run has changed: measured on held-out problems before and after, as a small table."""
 
+import time
 from dataclasses import dataclass
 
-from transformers import Trainer
+from transformers import Trainer, TrainerCallback
 from transformers.trainer_callback import ProgressCallback
 
 from .calls import completion_text, prompt_text
@@ -35,16 +36,33 @@ def measure(trainer: Trainer) -> Measurement:
     return Measurement(rows | {"seconds": metrics["eval_runtime"]}, completions)
 
 
-def comparison(before: Measurement, after: Measurement, shown: int = 3) -> str:
-    """The table of both measurements, and the completions of a few problems before and after."""
-    width = max(map(len, before.rows))
-    lines = [f"{'held-out problems':{width}}  {'before':>8}  {'after':>8}"]
-    for name, value in before.rows.items():
-        if value is not None and after.rows[name] is not None:
-            lines.append(f"{name:{max(width, 17)}}  {value:8.3f}  {after.rows[name]:8.3f}")
-    for prompt in [prompt for prompt in before.completions if prompt in after.completions][:shown]:
-        lines += ["", prompt, f"  before: {before.completions[prompt]!r}", f"  after:  {after.completions[prompt]!r}"]
-    return "\n".join(lines)
+class BeforeAndAfter(TrainerCallback):
+    """Measures when training begins and ends, inside of it: sharded models can be evaluated nowhere else."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+
+    def on_train_begin(self, args, state, control, **kwargs):
+        self.before = measure(self.trainer)
+        self.start = time.monotonic()
+
+    def on_train_end(self, args, state, control, **kwargs):
+        self.seconds = time.monotonic() - self.start
+        self.after = measure(self.trainer)
+
+    def report(self, shown: int = 3) -> str:
+        """The table of both measurements, and the completions of a few problems before and after."""
+        before, after, steps = self.before, self.after, self.trainer.state.global_step
+        width = max(len("held-out problems"), *map(len, before.rows))
+        lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", ""]
+        lines.append(f"{'held-out problems':{width}}  {'before':>8}  {'after':>8}")
+        for name, value in before.rows.items():
+            if value is not None and after.rows[name] is not None:
+                lines.append(f"{name:{width}}  {value:8.3f}  {after.rows[name]:8.3f}")
+        both = [prompt for prompt in before.completions if prompt in after.completions]
+        for prompt in both[:shown]:
+            lines += ["", prompt, f"  before: {before.completions[prompt]}", f"  after:  {after.completions[prompt]}"]
+        return "\n".join(lines)
 
 
 class RewardProgress(ProgressCallback):

@@ -82,6 +82,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             A reward or a weighted sum of them, of which TRL logs every term; or TRL's list of functions and model ids.
         args ([`FilteredGRPOConfig`], *optional*):
             Configuration; it is not changed.
+        train_dataset (`Dataset` or `IterableDataset`):
+            As in [`~trl.GRPOTrainer`].
         **kwargs:
             The other arguments of [`~trl.GRPOTrainer`].
 
@@ -97,6 +99,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         model: Any,
         reward_funcs: "Reward | Callable | str | list | None" = None,
         args: FilteredGRPOConfig | None = None,
+        train_dataset: Any = None,
         **kwargs: Any,
     ) -> None:
         if args is None:
@@ -105,8 +108,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_config(args)
         reward_funcs, weights = unpacked(reward_funcs, args)
         check_rewards(reward_funcs)
-        check_dataset(kwargs.get("train_dataset"), reward_funcs)
-        super().__init__(model, reward_funcs, args=args, **kwargs)
+        check_dataset(train_dataset, reward_funcs)
+        super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         if args.zero_variance == "skip" and self.aux_loss_enabled:
@@ -128,7 +131,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if size == 1:
             return output
         dead = self._dead_groups(self._rewards.view(-1, size, self._rewards.size(1)))
-        if self.model.training and self.args.zero_variance == "skip":
+        if self.model.training and self.args.zero_variance == "keep":
+            self._log_groups(rows_computed=self._rewards.size(0))
+        elif self.model.training:
             rows = len(inputs)
             first = self.accelerator.process_index * rows
             live = ~dead.repeat_interleave(size)[first : first + rows]
