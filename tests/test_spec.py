@@ -82,6 +82,7 @@ leaves = st.one_of(
     st.builds(boxed, partial=finite, tolerance=st.none() | st.floats(0, 1)),
     st.builds(lambda names, **o: tags(*names, **o), st.lists(st.sampled_from("abcde"), min_size=1, max_size=3, unique=True), prefilled=st.booleans(), partial=st.booleans()),
     st.builds(length, st.integers(5, 500), tolerance=st.integers(0, 4), unit=st.sampled_from(["tokens", "words", "chars"])),
+    st.builds(pattern, st.sampled_from([r"\d+", "a|b", "'\"", r"\\boxed\{"]), at_least=st.integers(1, 9), flags=st.sampled_from(["", "i", "ms"])),
     st.builds(lambda text: keywords(any=text), st.lists(st.text(min_size=1, max_size=6), min_size=1, max_size=3)),
     st.builds(options, a=st.integers(), b=st.none() | st.text(max_size=6), c=trees.map(lambda t: (t,)), e=st.booleans()),
 )  # fmt: skip

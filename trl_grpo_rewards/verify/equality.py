@@ -83,7 +83,9 @@ def plain(text: str) -> str:
 
 
 def number(text: str) -> Fraction | None:
-    """The integer, decimal or fraction that the whole text is, exactly."""
+    """The integer, decimal or fraction that the whole text is, exactly; Python reads no more than 4300 digits."""
+    if len(text) > 4300:
+        return None
     if text and text not in "+-" and NUMBER.fullmatch(text):
         return Fraction(text.replace(",", ""))
     match = FRACTION.fullmatch(text)
