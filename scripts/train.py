@@ -17,11 +17,13 @@ from pathlib import Path
 import torch
 from datasets import Dataset
 from transformers.trainer_callback import ProgressCallback
+from transformers.trainer_utils import get_last_checkpoint
 from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo, parse
 from trl_grpo_rewards.loading import import_rewards, load_problems
 from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
+from trl_grpo_rewards.trainer import check_config, check_dataset, unpacked
 
 
 DEMO = Path(__file__).parent / "recipes" / "addition.yaml"
@@ -59,11 +61,18 @@ def arguments() -> tuple[TrainArguments, FilteredGRPOConfig, ModelConfig]:
     parser = TrlParser((TrainArguments, FilteredGRPOConfig, ModelConfig))
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
-    given = sys.argv[1:]
-    named = {argument.partition("=")[0] for argument in given}
-    if not named & {"--config", "--model_name_or_path", "--dataset_name"}:
-        given = ["--config", str(DEMO), *given]
-    return parser.parse_args_and_config(given)
+    parsed = script, _, model = parser.parse_args_and_config()
+    if "--config" not in sys.argv and script.dataset_name is model.model_name_or_path is None:
+        return parser.parse_args_and_config(["--config", str(DEMO), *sys.argv[1:]])
+    return parsed
+
+
+def check_model(model: str | None, dataset: str | None) -> None:
+    if model is None and dataset is not None:
+        raise ValueError(
+            f"The dataset is {dataset!r} and no model is named; the bundled one can do nothing but add. "
+            f"Name yours with --model_name_or_path, or for a trial the bundled one: {demo.MODEL}."
+        )
 
 
 def check_output(output_dir: str, checkpoint: str | None) -> None:
@@ -80,15 +89,20 @@ def check_output(output_dir: str, checkpoint: str | None) -> None:
         )
 
 
-def prepared(script: TrainArguments, training: FilteredGRPOConfig) -> tuple[Reward, Dataset, Dataset | None]:
+def prepared(
+    script: TrainArguments, training: FilteredGRPOConfig, model: ModelConfig
+) -> tuple[Reward, Dataset, Dataset | None]:
     """The rewards and problems; what is wrong with them is said in a sentence, before anything large is loaded."""
     try:
-        import_rewards(script.import_modules)
+        check_model(model.model_name_or_path, script.dataset_name)
+        if str(training.resume_from_checkpoint).lower() == "true":
+            training.resume_from_checkpoint = get_last_checkpoint(training.output_dir) or "true"
         if training.process_index == 0:
             check_output(training.output_dir, training.resume_from_checkpoint)
+        import_rewards(script.import_modules)
         rewards = parse(script.rewards)
         with training.main_process_first():  # the others find what it has prepared
-            return rewards, *load_problems(
+            train_dataset, eval_dataset = load_problems(
                 script.dataset_name,
                 config=script.dataset_config,
                 data_files=script.data_files,
@@ -99,13 +113,16 @@ def prepared(script: TrainArguments, training: FilteredGRPOConfig) -> tuple[Rewa
                 system_prompt=script.system_prompt,
                 test_size=script.eval_prompts,
             )
+        check_config(training)
+        check_dataset(train_dataset, unpacked(rewards, training)[0])
+        return rewards, train_dataset, eval_dataset
     except (TypeError, ValueError) as error:
         sys.exit(f"{type(error).__name__}: {error}")
 
 
 def main() -> None:
     script, training, model = arguments()
-    rewards, train_dataset, eval_dataset = prepared(script, training)
+    rewards, train_dataset, eval_dataset = prepared(script, training, model)
     training.model_init_kwargs = {
         "revision": model.model_revision,
         "attn_implementation": model.attn_implementation,

@@ -41,6 +41,7 @@ TOOL_USE = [
     [
         ("as it is", "as it is"),
         ([{"role": "assistant", "content": "one message"}], "one message"),
+        ({"role": "assistant", "content": "not in a list"}, "not in a list"),
         ([{"content": "no role"}], "no role"),
         (TOOL_USE, "It is 4."),
         (TOOL_USE[:2], "Let me see."),

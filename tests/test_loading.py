@@ -64,6 +64,8 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
     "options, message",
     [
         ({"name": "no/such/folder"}, "The dataset 'no/such/folder' cannot be read: .* Give the name of a dataset on the hub"),
+        ({"name": "broken.jsonl"}, "The dataset 'broken.jsonl' is a file, .*--dataset_name json --data_files broken.jsonl"),
+        ({"name": None, "config": "main"}, "dataset_config=main, but no dataset that they belong to. Name it"),
         ({"data_files": ["missing.jsonl"]}, "The dataset 'json' with the files missing.jsonl cannot be read: .*missing"),
         ({"data_files": ["broken.jsonl"]}, "with the files broken.jsonl cannot be read: "),
         ({"data_files": ["empty.jsonl"]}, "(cannot be read|is empty)"),

@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from trl_grpo_rewards import Reward, boxed, clip, gate, length, parse, pattern, reward, tags
+from trl_grpo_rewards import Reward, boxed, clip, gate, length, parse, pattern, reward, route, tags
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -48,6 +48,11 @@ def best(completions: list, *, of, **kwargs) -> list[float]:
 @reward
 def stage(completion: str, trainer_state) -> float:
     return float(trainer_state["step"])
+
+
+@reward
+def mixed_up(completion: str, at_least: int = 2) -> float:
+    return 0.0
 
 
 @reward
@@ -120,6 +125,25 @@ def test_a_grouped_reward_gets_one_group_at_a_time():
         solution=["4", "4", "5", "5", "4", "4"],
     )
     assert scores == [1.1, 2.1, 2.1, 1.1, 2.1, 1.5]
+
+
+@reward(grouped=True)
+def sizes(prompt: str, completions: list, solution, unit: str = "m") -> list[float]:
+    assert solution is None and unit is None
+    return [float(len(completions))] * len(completions)
+
+
+def test_none_in_a_column_is_a_value():
+    columns = {"solution": [None] * 4, "unit": [None] * 4, "share": [float("nan")] * 2 + [0.5] * 2}
+    assert sizes()(prompts=["a", "a", "b", "b"], completions=["x"] * 4, **columns) == [2.0] * 4
+
+
+def test_a_column_that_differs_within_a_group_is_refused():
+    call = {"prompts": ["a"] * 4, "completions": ["x"] * 4, "solution": [None] * 4, "unit": [None] * 4}
+    with pytest.raises(ValueError, match="column 'paid', which differs between completions of one prompt"):
+        sizes()(**call, paid=[0.1, 0.2, 0.3, 0.4])
+    with pytest.raises(ValueError, match="column 'paid'"):
+        sizes()(**call, paid=[0, 0, 0, 1])
 
 
 def test_a_grouped_reward_is_checked_group_by_group():
@@ -206,12 +230,21 @@ def test_a_missing_column_names_what_there_is():
         (lambda: length(2.5), "Option 'target' of 'length' is 2.5; it takes int"),
         (lambda: length(True), "Option 'target' of 'length' is True; it takes int"),
         (lambda: length(9, unit="lines"), "is 'lines'; it takes Literal\\['tokens', 'words', 'chars'\\]"),
-        (lambda: tags("think", 3), "Option 'names' of 'tags' is \\('think', 3\\); it takes tuple\\[str, ...\\]"),
+        (lambda: tags("think", 3), "Option 'names' of 'tags' is 3; it takes str. Give it one."),
         (lambda: tags(names=("think",)), "has no option 'names'"),
-        (lambda: gate(boxed(), by=tags), "Option 'by' of 'gate' is 'tags' itself, which makes a reward. Call it"),
+        (lambda: gate(boxed(), by=tags), "Option 'by' of 'gate' has 'tags' itself, which makes a reward. Call it"),
         (lambda: gate(1.0, by=boxed()), "Option 'reward' of 'gate' is 1.0; it takes Reward"),
         (lambda: near(within={1, 2}), "Option 'within' of 'near' is a set; options are numbers, text, rewards"),
         (lambda: near(1, currency=[1]), "it takes dict \\| None"),
+        (lambda: tags(["think", "answer"]), "Option 'names' of 'tags' is \\('think', 'answer'\\); it takes str"),
+        (
+            lambda: mixed_up(at_least=3),
+            "In the function 'at_least' is data; declared after a '\\*' it would be an option",
+        ),
+        (lambda: boxed + tags("a"), "An expression has 'boxed' itself, which makes a reward. Call it"),
+        (lambda: 0.2 * boxed, "An expression has 'boxed' itself"),
+        (lambda: route("task", {"a": boxed}), "Option 'rewards' of 'route' has 'boxed' itself, which makes a reward"),
+        (lambda: route("task", {"a": "boxed"}), "it takes dict\\[Any, .*Reward\\]"),
         (lambda: brackets(name=""), "The name given to 'brackets' is ''"),
         (lambda: brackets()(), "missing 1 required positional argument: 'completions'"),
     ],
@@ -237,6 +270,10 @@ def test_a_maker_in_reward_funcs_says_what_to_write():
 @pytest.mark.parametrize(
     "returned, message",
     [
+        (1.0, "Reward 'broken' returned 1.0 for 2 completions. Return a list with one number or None per completion."),
+        ({0: 1.0, 1: 0.0}, "returned {0: 1.0, 1: 0.0} for 2 completions"),
+        ("10", "returned '10' for 2 completions"),
+        ([1.0, "1.5"], "gave '1.5' for row 1"),
         ([1.0], "Reward 'broken' returned 1 scores for 2 completions. Return one number or None per completion."),
         ([1.0, float("nan")], "Reward 'broken' gave nan for row 1 of the batch. Return a finite number, or None"),
         ([float("inf"), 0.0], "gave inf for row 0"),

@@ -29,6 +29,7 @@ def options(
         ("options(a=-3, b=None, c=(1, (2.5, 'x')), d={'k': boxed(), 2: []}, e=True)",
          options(a=-3, c=(1, (2.5, "x")), d={"k": boxed(), 2: ()}, e=True)),
         ("pattern('''multi\nline''')", pattern("multi\nline")),
+        ("boxed()\n  + 0.5 * 2 * tags('think')\n", boxed() + tags("think")),
     ],
 )  # fmt: skip
 def test_parse_builds_what_python_builds(text, value):
@@ -41,15 +42,17 @@ def test_parse_builds_what_python_builds(text, value):
     [
         ("boxxed()", "There is no reward 'boxxed'; there are .*boxed, .*Did you mean 'boxed'\\?"),
         ("zzz", "There is no reward 'zzz'; .*Choose one, or import the module that registers it"),
-        ("boxed() +", "are not an expression \\(invalid syntax"),
-        ("boxed(", "are not an expression \\('\\(' was never closed"),
+        ("boxed() +", "are not an expression: invalid syntax"),
+        ("boxed(", "are not an expression: '\\(' was never closed"),
         ("", "are not an expression"),
         ("boxed() tags('a')", "are not an expression"),
         ("0.5", "'0.5' is no reward"),
         ("'boxed'", "is no reward"),
         ("boxed() * tags('a')", "is no arithmetic of rewards"),
         ("boxed() + 1", "'boxed\\(\\) \\+ 1' is no arithmetic of rewards"),
-        ("2 * 3", "is no arithmetic of rewards"),
+        ("2 * 3", "'2 \\* 3' is no reward"),
+        ("2 * 'a'", "is no arithmetic of rewards"),
+        ("boxed()) + (tags('a')", "are not an expression: unmatched"),
         ("-'a'", "has no negative"),
         ("boxed() / 2", "'boxed\\(\\) / 2' cannot be read"),
         ("boxed().name", "cannot be read"),
@@ -65,6 +68,17 @@ def test_what_is_no_expression_of_rewards_is_refused(text, message):
     with pytest.raises(ValueError, match=message) as caught:
         parse(text)
     assert "\n" not in str(caught.value)
+
+
+def test_options_are_told_apart_by_their_type():
+    true, one, real = options(c=(True,)), options(c=(1,)), options(c=(1.0,))
+    assert len({true, one, real}) == 3
+    assert [str(value) for value in (true, one, real)] == [
+        "options(c=(True,))",
+        "options(c=(1,))",
+        "options(c=(1.0,))",
+    ]
+    assert boxed(partial=1) == boxed(partial=1.0) == parse("boxed(partial=1)")
 
 
 def test_wrong_options_are_refused_as_in_python():

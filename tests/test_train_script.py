@@ -65,6 +65,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
         (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; there are boxed, .*Did you mean 'tags'?"),
         (["--rewards", "boxed(partal=1)"], "TypeError: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
         (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
+        (["--resume_from_checkpoint", "true"], "ValueError: There is no checkpoint 'true' to go on from; in 'out' there is none"),
         (["--dataset_name", "json", "--data_files", "none.jsonl"], "ValueError: The dataset 'json' with the files none.jsonl"),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; there is 'answer', 'prompt'. Rename it"),
         (["--beta", "0.1"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
@@ -76,6 +77,22 @@ def test_bad_input_is_refused_before_the_model_loads(tmp_path, arguments, messag
     assert run.returncode == 1
     assert re.search(message, run.stderr.strip().splitlines()[-1])
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ["--dataset-name", "json", "--data_files", "p.jsonl"],
+            "The dataset is 'json' and no model is named; the bundled",
+        ),
+        (["--data_files", "p.jsonl"], "There are data_files=\\['p.jsonl'\\] and dataset_config=None, but no dataset"),
+    ],
+)
+def test_the_bundled_model_is_not_trained_by_mistake(tmp_path, arguments, message):
+    run = train("--output_dir", "out", *arguments, cwd=tmp_path)
+    assert run.returncode == 1 and re.search(message, run.stderr.strip().splitlines()[-1])
 
 
 @pytest.mark.slow

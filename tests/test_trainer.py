@@ -261,8 +261,18 @@ def test_rewards_are_checked_before_the_model_loads(config, problems, funcs, opt
 def test_an_empty_dataset_and_a_foreign_config_are_refused(config, problems):
     from trl import GRPOConfig
 
-    with pytest.raises(ValueError, match="The train_dataset is empty, and training needs prompts"):
+    with pytest.raises(ValueError, match="The dataset is empty, and training needs prompts"):
         FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=Dataset.from_list([]))
+    with pytest.raises(ValueError, match="needs the column 'prompt'; the dataset has 'question', 'solution'"):
+        asked = problems.rename_column("prompt", "question")
+        FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=asked)
+    with pytest.raises(ValueError, match="Reward 'boxed' needs the column 'solution'; there is 'prompt'"):
+        blind = {"one": problems, "two": problems.remove_columns("solution")}
+        FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=problems, eval_dataset=blind)
+    with pytest.raises(
+        ValueError, match="TRL takes text for the id of a reward model. Write parse\\('boxed\\(\\)'\\)"
+    ):
+        FilteredGRPOTrainer("no/model", "boxed()", args=config(), train_dataset=problems)
     with pytest.raises(TypeError, match="was given a GRPOConfig; it needs .*Write FilteredGRPOConfig"):
         FilteredGRPOTrainer("no/model", boxed(), args=config(cls=GRPOConfig), train_dataset=problems)
 

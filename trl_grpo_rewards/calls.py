@@ -24,6 +24,7 @@ def completion_text(completion: Any) -> str:
     """Text of a completion in either of TRL's formats: of several messages (tools), the last one by the assistant."""
     if completion is None or isinstance(completion, str):
         return completion or ""
+    completion = [completion] if isinstance(completion, Mapping) else completion
     said = [message for message in completion if message.get("role", "assistant") == "assistant"]
     return content_text(said[-1].get("content")) if said else ""
 
@@ -70,6 +71,14 @@ def spread(size: int, parts: Iterable[tuple[Sequence[int], Sequence]]) -> list:
         for row, value in zip(rows, values, strict=True):
             spread[row] = value
     return spread
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values of a column are equal; NaN is, and arrays are where all of them is."""
+    equal = one == other
+    if not isinstance(equal, bool):
+        return one is other or str(one) == str(other)
+    return equal or (one != one and other != other)
 
 
 class Log:
@@ -147,10 +156,21 @@ class Batch:
         The batch with its groups found: runs of consecutive rows of equal prompt and columns.
 
         A run longer than the shortest one is a prompt that was drawn twice in a row, and is cut to that length.
+
+        Raises:
+            `ValueError`: a column differs between the completions of one prompt, so that no group can be told.
         """
-        shared = [values for name, values in self.columns.items() if name not in OF_A_ROW]
-        changes = [row for row in range(1, self.size) if any(values[row] != values[row - 1] for values in shared)]
+        shared = {name: values for name, values in self.columns.items() if name not in OF_A_ROW}
+        changed = {row: [n for n, v in shared.items() if not same(v[row], v[row - 1])] for row in range(1, self.size)}
+        changes = [row for row, names in changed.items() if names]
         runs = list(zip([0, *changes], [*changes, self.size], strict=True))
+        for bounds in (run for run in runs if run[1] - run[0] == 1 and "prompts" in shared):
+            for names in (changed.get(bound, ["prompts"]) for bound in bounds):
+                if "prompts" not in names:
+                    raise ValueError(
+                        f"A grouped reward was called with the column '{names[0]}', which differs between completions "
+                        f"of one prompt; a group is a run of equal prompt and columns. Leave that column out."
+                    )
         shortest = min(end - start for start, end in runs) or 1
         starts = [cut for start, end in runs for cut in range(start, end, shortest)]
         return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])

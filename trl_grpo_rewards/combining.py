@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .calls import Batch, spread
+from .calls import GIVEN, Batch, spread
 from .registry import combinator
-from .values import Reward, Score, together
+from .values import Reward, Score, missing_column, together
 
 
 @combinator
@@ -134,7 +134,14 @@ def weight_at(step: int, points: tuple[tuple[int, float], ...]) -> float:
     return points[0][1] if step < points[0][0] else points[-1][1]
 
 
-@combinator(column_options=("column",))
+def check_route(column: str, rewards: dict[Any, Reward]) -> None:
+    if not rewards:
+        raise ValueError(
+            f"route() has no rewards for {column!r}. Give it some: route({column!r}, {{'math': boxed()}})."
+        )
+
+
+@combinator(check=check_route, column_options=("column",))
 async def route(
     batch: Batch, *, column: str, rewards: dict[Any, Reward], default: Reward | None = None
 ) -> list[Score]:
@@ -162,8 +169,10 @@ async def route(
 
     ```
     """
+    if column not in batch.columns:
+        raise missing_column("route", column, {*batch.columns} - GIVEN)
     rows_of: dict[Reward, list[int]] = {}
-    for row, value in enumerate(batch.columns.get(column, [None] * batch.size)):
+    for row, value in enumerate(batch.columns[column]):
         chosen = next((reward for key, reward in rewards.items() if key == value), default)
         if chosen is None:
             raise ValueError(

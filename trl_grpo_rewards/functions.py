@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .calls import GIVEN, HOOKS, PER_COMPLETION, PER_GROUP, Batch, spread
-from .values import FrozenDict, Reward, Score, missing_column, replace_rewards, rewards_in, together
+from .values import FrozenDict, Reward, Score, missing_column, replace_rewards, rewards_in, together, typed
 
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ class FunctionReward(Reward):
 
     async def _score_batch(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> Any:
         found = {**batch.columns, **batch.hooks, "log_extra": batch.log_extra, "log_metric": batch.log_metric}
-        data = [self._found(p, found.get(p.name), batch) for p in self.maker.data]
+        data = [self._found(p, found, batch) for p in self.maker.data]
         return await self._called(data, self._rest(found), inner)
 
     async def _score_rows(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list:
         logged: dict[str, list] = defaultdict(lambda: [None] * batch.size)
         data = [self._per_row(p, batch, logged) for p in self.maker.data]
-        rest = self._rest(batch.columns)
+        rest = self._rest({name: v for name, v in batch.columns.items() if name not in ("prompts", "completions")})
         calls = (
             self._called(
                 [values[row] for values in data],
@@ -101,7 +101,7 @@ class FunctionReward(Reward):
         shared = {name: values[0] for name, values in group.columns.items()}
         given = {name: to(group.columns[of]) for name, (of, to) in PER_GROUP.items() if of in group.columns}
         found = {**shared, **given, **hooks}
-        data = [self._found(p, found.get(p.name), group) for p in self.maker.data]
+        data = [self._found(p, found, group) for p in self.maker.data]
         scores = {child: [values[row] for row in rows] for child, values in inner.items()}
         return self._checked(await self._called(data, self._rest(found), scores), group)
 
@@ -117,15 +117,15 @@ class FunctionReward(Reward):
         if parameter.name == "log_metric":
             return [batch.log_metric] * batch.size
         if parameter.name in HOOKS:
-            return [self._found(parameter, batch.hooks.get(parameter.name), batch)] * batch.size
+            return [self._found(parameter, batch.hooks, batch)] * batch.size
         source, convert = PER_COMPLETION.get(parameter.name, (parameter.name, None))
         if source not in batch.columns:
-            return [self._found(parameter, None, batch)] * batch.size
+            return [self._found(parameter, {}, batch)] * batch.size
         return [convert(value) for value in batch.columns[source]] if convert else batch.columns[source]
 
-    def _found(self, parameter: inspect.Parameter, value: Any, batch: Batch) -> Any:
-        if value is not None:
-            return value
+    def _found(self, parameter: inspect.Parameter, found: Mapping[str, Any], batch: Batch) -> Any:
+        if parameter.name in found:
+            return found[parameter.name]
         if parameter.default is not parameter.empty:
             return parameter.default
         if parameter.name in GIVEN:
@@ -133,7 +133,7 @@ class FunctionReward(Reward):
                 f"Reward '{self.name}' asks for '{parameter.name}', which GRPOTrainer passes and this call does not. "
                 f"Pass it, or give the parameter a default."
             )
-        raise missing_column(self, parameter.name, {*batch.columns} - GIVEN)
+        raise missing_column(self.name, parameter.name, {*batch.columns} - GIVEN)
 
     def _rest(self, found: Mapping[str, Any]) -> dict[str, Any]:
         """All that a function which takes `**kwargs` has not named."""
@@ -141,6 +141,11 @@ class FunctionReward(Reward):
         return {name: found[name] for name in found if name not in named} if self.maker.takes_rest else {}
 
     def _checked(self, scores: Any, batch: Batch) -> list[Score]:
+        if isinstance(scores, (str, Mapping)) or not hasattr(scores, "__iter__"):
+            raise ValueError(
+                f"Reward '{self.name}' returned {scores!r} for {batch.size} completions. "
+                f"Return a list with one number or None per completion."
+            )
         scores = list(scores)
         if len(scores) != batch.size:
             raise ValueError(
@@ -151,7 +156,7 @@ class FunctionReward(Reward):
 
     def _number(self, score: Any, row: int) -> float:
         try:
-            number = float(score)
+            number = float("nan") if isinstance(score, str) else float(score)
         except (TypeError, ValueError):
             number = float("nan")
         if number - number != 0:  # not finite
@@ -176,7 +181,7 @@ class FunctionReward(Reward):
                 written += [repr(item) for item in value]
             elif index == 0 and isinstance(value, Reward):
                 written.append(str(value))
-            elif value != self.maker.options[option].default:
+            elif typed(value) != typed(self.maker.options[option].default):
                 written.append(f"{option}={value!r}")
         if self.given_name:
             written.append(f"name={self.given_name!r}")

@@ -70,6 +70,11 @@ def load_problems(
         `tuple[Dataset, Dataset or None]`:
             Both with a conversational `prompt`, a `solution` if there is one, and all other columns.
     """
+    if name is None and (data_files or config):
+        raise ValueError(
+            f"There are data_files={data_files} and dataset_config={config}, but no dataset that they belong to. "
+            f"Name it, for files by their format: --dataset_name json --data_files problems.jsonl."
+        )
     if name is None:
         train, test = arithmetic("train"), arithmetic("test", size=max(test_size, 1))
     else:
@@ -79,6 +84,11 @@ def load_problems(
 
 
 def read(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
+    if Path(name).is_file():
+        raise ValueError(
+            f"The dataset {name!r} is a file, and a dataset is a name on the hub, a folder, or a format with its files. "
+            f"Give the format: --dataset_name json --data_files {name}."
+        )
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)

@@ -100,9 +100,11 @@ class Maker:
         for option in kwargs:
             if option not in self.options or option == self.collected:
                 close = get_close_matches(option, self.options, n=1)
+                remedy = f"Did you mean '{close[0]}'?" if close else "Choose one of these."
+                if option in {p.name for p in self.data}:
+                    remedy = f"In the function '{option}' is data; declared after a '*' it would be an option."
                 raise TypeError(
-                    f"Reward '{self.__name__}' has no option '{option}'; it takes {self.declaration}. "
-                    + (f"Did you mean '{close[0]}'?" if close else "Choose one of these.")
+                    f"Reward '{self.__name__}' has no option '{option}'; it takes {self.declaration}. {remedy}"
                 )
         try:
             bound = self.__signature__.bind(*args, **kwargs)
@@ -113,18 +115,23 @@ class Maker:
 
     def _option(self, option: str, value: Any) -> Any:
         what = f"Option '{option}' of '{self.__name__}'"
-        if isinstance(value, Maker):
-            raise TypeError(f"{what} is {uncalled(value)}")
+        if maker := next(iter(makers_in(value)), None):
+            raise TypeError(f"{what} has {uncalled(maker)}")
         value = freeze(value, what)
         annotation = self.annotations.get(option, Any)
-        annotation = tuple[annotation, ...] if option == self.collected else annotation
-        if value != self.options[option].default and not fits(value, annotation):
-            raise TypeError(f"{what} is {value!r}; it takes {described(annotation)}. Give it one.")
-        return value
+        for one in value if option == self.collected else [value]:
+            if one != self.options[option].default and not fits(one, annotation):
+                raise TypeError(f"{what} is {one!r}; it takes {described(annotation)}. Give it one.")
+        return float(value) if annotation is float and isinstance(value, int) else value
 
     @property
     def declaration(self) -> str:
         return ", ".join(str(p.replace(annotation=p.empty)) for p in self.__signature__.parameters.values())
+
+    def _combined(self, *other: Any) -> None:
+        raise TypeError(f"An expression has {uncalled(self)}")
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _combined
 
     def __reduce__(self) -> str:  # pickled by reference, as functions are
         return self.__qualname__
@@ -234,6 +241,13 @@ def uncalled(maker: Maker) -> str:
     return f"'{maker.__name__}' itself, which makes a reward. Call it with its options: {maker.__name__}({maker.declaration})."
 
 
+def makers_in(value: Any) -> list[Maker]:
+    if isinstance(value, Maker):
+        return [value]
+    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return [maker for item in items for maker in makers_in(item)]
+
+
 def described(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
@@ -258,5 +272,6 @@ def fits(value: Any, annotation: Any) -> bool:
     if origin is tuple:
         return isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, value, inner))
     if dict in (origin, annotation):
-        return isinstance(value, Mapping)
+        key, item = inner or (Any, Any)
+        return isinstance(value, Mapping) and all(fits(k, key) and fits(v, item) for k, v in value.items())
     return not isinstance(annotation, type) or isinstance(value, annotation)

@@ -42,12 +42,16 @@ def parse(text: str) -> Reward:
 
     ```
     """
+    text = text.strip()
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        try:
+            tree = ast.parse(text, mode="eval")
+        except SyntaxError:
+            text = " ".join(text.splitlines())  # a recipe may break it anywhere
+            tree = ast.parse(text, mode="eval")
     except SyntaxError as error:
-        where = (error.text or "").strip()[max((error.offset or 1) - 1, 0) :]
         raise ValueError(
-            f"The rewards {text!r} are not an expression ({error.msg}{f', at {where!r}' if where else ''}). "
+            f"The rewards {text!r} are not an expression: {error.msg}. "
             f"Write a sum of calls, such as \"boxed() + 0.2 * tags('think')\"."
         ) from None
     value = build(tree.body, text)
@@ -84,15 +88,15 @@ def number_or_reward(node: ast.expr, text: str) -> Any:
 
 def combined(node: ast.expr, operation: Any, left: Any, right: Any, text: str) -> Any:
     try:
-        if isinstance(left, Reward) or isinstance(right, Reward):
+        if all(isinstance(side, Reward) or type(side) in (int, float) for side in (left, right)):
             return operation(left, right)
-    except TypeError:
+    except TypeError:  # the two are no terms and weights of each other
         pass
     raise refused(node, text, "is no arithmetic of rewards")
 
 
 def refused(node: ast.expr, text: str, why: str) -> ValueError:
-    part = ast.get_source_segment(text.strip(), node) or text
+    part = ast.get_source_segment(text, node) or text
     return ValueError(
         f"In the rewards {text!r}, {part!r} {why}. Rewards are calls, numbers, strings, tuples and dicts; they are "
         f"added to each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."

@@ -108,7 +108,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_config(args)
         reward_funcs, weights = unpacked(reward_funcs, args)
         check_rewards(reward_funcs)
-        check_dataset(train_dataset, reward_funcs)
+        for dataset in (train_dataset, kwargs.get("eval_dataset")):
+            for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
+                check_dataset(part, reward_funcs)
         super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
@@ -221,6 +223,11 @@ def unpacked(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[flo
                 f"Leave out reward_weights, or pass a list of rewards."
             )
         return reward_funcs.rewards, reward_funcs.weights
+    if isinstance(reward_funcs, str) and "(" in reward_funcs:
+        raise ValueError(
+            f"reward_funcs is the text {reward_funcs!r}, and TRL takes text for the id of a reward model. "
+            f"Write parse({reward_funcs!r})."
+        )
     return list(reward_funcs) if isinstance(reward_funcs, tuple) else reward_funcs, None
 
 
@@ -234,10 +241,15 @@ def check_rewards(reward_funcs: Any) -> None:
 
 def check_dataset(dataset: Any, reward_funcs: Any) -> None:
     if hasattr(dataset, "__len__") and len(dataset) == 0:
-        raise ValueError(
-            "The train_dataset is empty, and training needs prompts. Check how it was loaded or filtered."
-        )
+        raise ValueError("The dataset is empty, and training needs prompts. Check how it was loaded or filtered.")
     available = getattr(dataset, "column_names", None)
+    if not available:  # a stream may not know them
+        return
+    if "prompt" not in available:
+        raise ValueError(
+            f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, sorted(available)))}. "
+            f"Rename the column with the questions: dataset.rename_column(..., 'prompt')."
+        )
     for function in reward_funcs if isinstance(reward_funcs, list) else []:
-        for column in sorted(function.columns - set(available)) if available and isinstance(function, Reward) else []:
-            raise missing_column(function, column, available)
+        for column in sorted(function.columns - {*available}) if isinstance(function, Reward) else []:
+            raise missing_column(function.name, column, available)

@@ -200,13 +200,13 @@ def check_names(names: list[str]) -> None:
         )
 
 
-def missing_column(reward: Reward, column: str, available: Iterable[str]) -> ValueError:
+def missing_column(reward: str, column: str, available: Iterable[str]) -> ValueError:
     """The error for a reward that needs what is not there."""
     available = sorted(available)
     usual = SOLUTION_COLUMNS if column == "solution" else ()
     close = [*(name for name in usual if name in available), *get_close_matches(column, available, n=1)]
     return ValueError(
-        f"Reward '{reward.name}' needs the column '{column}'; there is {', '.join(map(repr, available)) or 'none'}. "
+        f"Reward '{reward}' needs the column '{column}'; there is {', '.join(map(repr, available)) or 'none'}. "
         + (f"Rename it: dataset.rename_column('{close[0]}', '{column}')." if close else "Add it to the dataset.")
     )
 
@@ -232,8 +232,17 @@ async def together(scoring: Iterable[Awaitable], *, concurrent: bool) -> list:
     return await asyncio.gather(*scoring) if concurrent else [await one for one in scoring]
 
 
+def typed(value: Any) -> Any:
+    """The value with its types, to compare: True, 1 and 1.0 are equal in Python and different as options."""
+    if isinstance(value, tuple):
+        return tuple(typed(item) for item in value)
+    if isinstance(value, Mapping):
+        return {(type(key), key): typed(item) for key, item in value.items()}
+    return type(value), value
+
+
 class FrozenDict(Mapping):
-    """A mapping that compares, hashes, pickles, and prints as the dict it was."""
+    """A mapping that compares (types and all), hashes, pickles, and prints as the dict it was."""
 
     def __init__(self, items: Mapping) -> None:
         self._items = dict(items)
@@ -246,6 +255,9 @@ class FrozenDict(Mapping):
 
     def __len__(self) -> int:
         return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FrozenDict) and typed(self._items) == typed(other._items)
 
     def __hash__(self) -> int:
         return hash(frozenset(self._items.items()))

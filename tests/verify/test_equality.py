@@ -75,6 +75,16 @@ EQUAL = [
     ("(C)", r"\text{(C)}"),
     ("$5$ or $7$", "$5$ or $7$"),
     ("7" * 5000, "7" * 5000),
+    ("7" * 400, "7" * 400 + ".0"),
+    ("18", r"18 \text{ dollars}"),
+    (r"18\text{ dollars}", r"\$18"),
+    ("0.5", r"\frac{1}{2}\text{ dollars}"),
+    ("12", r"12\text{ cm}^2"),
+    ("864 \\mbox{ inches}^2", "864"),
+    ("18", r"18\text{ km/h}"),
+    ("90", "90°"),
+    ("42", "**42**"),
+    ("20", "€20"),
 ]
 
 DIFFERENT = [
@@ -96,6 +106,11 @@ DIFFERENT = [
     ("72", ""),
     ("72", r"\text{seventy-two"),
     ("72", "7" * 5000),
+    ("72", "7" * 400),
+    ("7" * 400, "72"),
+    ("9007199254740993", "9007199254740992"),
+    (r"\frac13", "0.333333"),
+    ("3.5", "3.50000001"),
 ]
 
 
@@ -130,6 +145,8 @@ def test_tolerance_is_absolute_or_relative(gold, answer, tolerance, verdict):
 
 def test_a_gold_that_cannot_be_read_is_neither_right_nor_wrong():
     assert equal("t(0,4]", "4") is None
+    assert equal("We get $x=5$.", "5") is equal("The answer is 5.", "5") is None
+    assert equal("The answer is 5.", "The answer is 5") is True
     assert equal("t(0,4]", " $t(0, 4]$. ") is True
 
 

@@ -20,7 +20,7 @@ def boxed(completion: str, solution: Any, *, partial: float = 0.0, tolerance: fl
     The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning; a box inside
     `<think>` or one that is never closed is none. It is compared with the column `solution`, which may hold numbers,
     truth values, bare LaTeX, `$...$`, `\boxed{...}` or GSM8K's `... #### 72`: as text, as numbers, and where that
-    does not settle it by [math-verify](https://github.com/huggingface/Math-Verify).
+    does not settle it by [math-verify](https://github.com/huggingface/Math-Verify), for which units do not count.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
