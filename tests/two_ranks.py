@@ -71,7 +71,7 @@ def whole_groups(folder) -> dict:
         + compared(delay=0.05)
         + compared(delay=0.0, name="quick")
         + gate(relative(name="gated"), by=boxed(), otherwise=-1)
-        + route("solution", {}, default=clip(best_of(by=compared()), high=0.5), name="routed")
+        + route("solution", {"none": boxed()}, default=clip(best_of(by=compared()), high=0.5), name="routed")
     )
     runs = {}
     for cls in (GRPOTrainer, FilteredGRPOTrainer):
