@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.verify.equality import equal, number, read_gold
+from trl_grpo_rewards.verify.equality import number, read_gold
+from trl_grpo_rewards.verify.pool import judge
+
+
+def equal(gold, answer, tolerance=None):
+    return judge([(gold, answer)], tolerance)[0].equal
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import functools
 import math
 import re
-import threading
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Real
@@ -52,9 +51,9 @@ def undelimited(text: str) -> str:
     return text
 
 
-def equal(gold: str, answer: str, tolerance: float | None = None) -> bool | None:
+def settled(gold: str, answer: str, tolerance: float | None = None) -> bool | None:
     """
-    Whether the answer is the right one; None where the right one cannot be read.
+    Whether the answer is the right one, where text or numbers tell for certain; None where they do not.
 
     Args:
         gold (`str`):
@@ -64,17 +63,20 @@ def equal(gold: str, answer: str, tolerance: float | None = None) -> bool | None
         tolerance (`float`, *optional*):
             Two numbers are equal where they differ by no more than this, or by no more than this times the larger.
     """
-    plain_gold, plain_answer = plain(gold), plain(answer)
-    if plain_gold == plain_answer:
+    gold, answer = plain(gold), plain(answer)
+    if gold == answer:
         return True
-    one, other = number(plain_gold), number(plain_answer)
+    one, other = number(gold), number(answer)
     if one is not None and other is not None:
         return abs(one - other) <= Fraction(tolerance or 0) * max(1, abs(one), abs(other))
-    if WORDS.fullmatch(plain_gold) and WORDS.fullmatch(plain_answer):
-        return plain_gold.casefold() == plain_answer.casefold()
-    if PROSE.match(tidy(gold)):
-        return None  # math-verify would read some piece of it
-    return verified(tidy(gold), tidy(answer), tolerance)
+    if WORDS.fullmatch(gold) and WORDS.fullmatch(answer):
+        return gold.casefold() == answer.casefold()
+    return None
+
+
+def is_prose(gold: str) -> bool:
+    """Whether it is a sentence with mathematics in it, of which math-verify would read some piece."""
+    return PROSE.match(tidy(gold)) is not None
 
 
 def tidy(text: str) -> str:
@@ -103,22 +105,21 @@ def number(text: str) -> Fraction | None:
     return Fraction(int(f"{sign}{numerator}"), int(denominator)) if int(denominator) else None
 
 
-def verified(gold: str, answer: str, tolerance: float | None) -> bool | None:
-    """The verdict of math-verify, which gets both in a box so that it reads the whole and no fragment of it."""
+def verified(gold: str, answer: str, tolerance: float | None) -> bool:
+    """The verdict of math-verify on two tidy texts. It may take for ever: call it where it can be killed."""
     from math_verify import verify
 
     right, given = parsed(gold), parsed(answer)
-    if not right:
-        return None
     if tolerance is not None and given:
         one, other = value(right[0]), value(given[0])
         if one is not None and other is not None:
             return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
-    return verify(right, given, timeout_seconds=deadline(5))
+    return verify(right, given, timeout_seconds=None)
 
 
 @functools.lru_cache(maxsize=4096)
 def parsed(latex: str) -> list:
+    """What math-verify reads, from a box so that it is the whole and no fragment; empty where it reads nothing."""
     from latex2sympy2_extended import NormalizationConfig
     from math_verify import LatexExtractionConfig, parse
 
@@ -127,8 +128,7 @@ def parsed(latex: str) -> list:
         try_extract_without_anchor=False,
         normalization_config=NormalizationConfig(units=True, malformed_operators=True),
     )
-    text = f"\\boxed{{{latex}}}"
-    return parse(text, [config], fallback_mode="no_fallback", parsing_timeout=deadline(5))
+    return parse(f"\\boxed{{{latex}}}", [config], fallback_mode="no_fallback", parsing_timeout=None)
 
 
 def value(expression: Any) -> float | None:
@@ -137,8 +137,3 @@ def value(expression: Any) -> float | None:
         return float(expression)
     except (TypeError, ValueError, OverflowError, AttributeError):
         return None
-
-
-def deadline(seconds: int) -> int | None:
-    """math-verify's deadline is an alarm, which only the main thread can set."""
-    return seconds if threading.current_thread() is threading.main_thread() else None

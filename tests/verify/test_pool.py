@@ -1,0 +1,174 @@
+"""Judging never hangs, whoever asks from wherever, and leaves no process behind."""
+
+import asyncio
+import gzip
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from trl_grpo_rewards import boxed, gate, reward
+from trl_grpo_rewards.verify.pool import WALL_SECONDS
+
+
+PATHOLOGICAL = Path(__file__).parents[3] / "shared" / "data" / "pathological.dev.jsonl.gz"
+
+# Each hangs math-verify for ever, or for longer than anyone waits.
+HOSTILE = [r"10^{10^{10}}", r"9^{9^{9^9}}", r"(10^9)!", r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16}"]
+COMPLETIONS = [f"\\boxed{{{answer}}}" for answer in [*HOSTILE, r"\sqrt{49}", r"\sqrt{50}"]]
+SCORES = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+
+
+def score(completions=tuple(COMPLETIONS), solution="7"):
+    return boxed()(completions=list(completions), solution=[solution] * len(completions))
+
+
+@reward
+async def judging(completion: str) -> float:
+    await asyncio.sleep(0)
+    return 0.5
+
+
+def scored_in_child(queue):
+    thread = threading.Thread(target=lambda: queue.put(score()))
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.slow
+def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
+    start = time.monotonic()
+    assert score() == SCORES  # in the main thread
+
+    scores = []
+    thread = threading.Thread(target=lambda: scores.extend(score([*COMPLETIONS, r"\boxed{2^{10^{11}}}"])))
+    thread.start()
+    thread.join()
+    assert scores == [*SCORES, 0.0]
+
+    waiting = gate(judging(), by=boxed())  # in an event loop
+    fresh = [r"\boxed{3^{10^{11}}}", *COMPLETIONS]
+    assert asyncio.run(waiting(completions=fresh, solution=["7"] * 7)) == [0.0, *(0.5 * score for score in SCORES)]
+
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=scored_in_child, args=(queue,))
+    child.start()
+    assert queue.get(timeout=120) == SCORES
+    child.join(30)
+    assert child.exitcode == 0
+    assert time.monotonic() - start < 10 * (WALL_SECONDS + 1)  # ten slow rows, each within the backstop
+
+
+@pytest.mark.slow
+def test_equal_pairs_cost_one_deadline_and_are_counted():
+    counted = {}
+    start = time.monotonic()
+    completions = [r"\boxed{8^{8^{8^{8^8}}}}"] * 64
+    scores = boxed(partial=0.25)(completions=completions, solution=["7"] * 64, log_metric=counted.__setitem__)
+    assert scores == [0.25] * 64 and time.monotonic() - start < WALL_SECONDS + 1
+    assert counted == {"boxed/timeouts": 64, "boxed/unreadable_gold": 0}
+    start = time.monotonic()
+    assert score(completions) == [0.0] * 64 and time.monotonic() - start < 0.5  # remembered
+
+
+def test_the_callers_alarm_is_its_own():
+    handler = signal.signal(signal.SIGALRM, lambda *_: None)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 60.0)
+        assert score([r"\boxed{\sqrt{36}}", r"\boxed{\sqrt{49}}"]) == [0.0, 1.0]
+        assert 50 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+
+
+SCRIPT = """
+import sys
+from trl_grpo_rewards import boxed
+
+print("once", flush=True)  # a script without a guard: a worker that imported it would print again
+print(boxed()(completions=[r"\\\\boxed{\\\\sqrt{49}}"], solution=["7"]), flush=True)
+boxed()(completions=[r"\\\\boxed{%s}"] * len(sys.argv), solution=["7"] * len(sys.argv))
+print("done", flush=True)
+""".replace("\\\\\\\\", "\\\\")
+
+
+def workers_of(process: int) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if f"trl_grpo_rewards.verify {process}" in line]
+
+
+def gone(process: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while workers_of(process) and time.monotonic() < end:
+        time.sleep(0.2)
+    return not workers_of(process)
+
+
+def started(tmp_path, answer) -> subprocess.Popen:
+    (tmp_path / "train.py").write_text(SCRIPT % answer)
+    return subprocess.Popen([sys.executable, "train.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_no_process_is_left_after_the_end(tmp_path):
+    script = started(tmp_path, r"\sqrt{49}")
+    output, _ = script.communicate(timeout=60)
+    assert (script.returncode, output) == (0, "once\n[1.0]\ndone\n")
+    assert gone(script.pid, 3)
+
+
+@pytest.mark.slow
+def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
+    script = started(tmp_path, r"9^{9^{9^{9^9}}}")
+    assert [script.stdout.readline() for _ in range(2)] == ["once\n", "[1.0]\n"]
+    time.sleep(0.5)
+    assert workers_of(script.pid)
+    os.kill(script.pid, signal.SIGKILL)
+    script.wait()
+    script.stdout.close()
+    assert gone(script.pid, WALL_SECONDS + 5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # Python 3.12: pytest has threads
+def test_a_fork_has_workers_of_its_own():
+    assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
+    reading, writing = os.pipe()
+    fork = os.fork()
+    if fork == 0:
+        os.write(writing, str(score([r"\boxed{\sqrt{81}}", r"\boxed{\frac{\sqrt{196}}{2}}"])).encode())
+        os._exit(0)
+    os.waitpid(fork, 0)
+    assert os.read(reading, 100) == b"[0.0, 1.0]"
+    assert score([r"\boxed{\frac{\sqrt{784}}{4}}"]) == [1.0]
+
+
+@pytest.mark.slow
+def test_a_killed_worker_is_replaced():
+    assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
+    for line in workers_of(os.getpid()):
+        os.kill(int(line.split()[0]), signal.SIGKILL)
+    assert score([r"\boxed{\frac{\sqrt{441}}{3}}", r"\boxed{\sqrt{48}}"]) == [1.0, 0.0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PATHOLOGICAL.exists(), reason="the hostile completions are not beside the project")
+def test_no_pathological_completion_hangs_or_crashes():
+    with gzip.open(PATHOLOGICAL, "rt") as file:
+        rows = [json.loads(line) for line in file]
+    start = time.monotonic()
+    scores = boxed()(completions=[row["completion"] for row in rows], solution=[row["gold"] for row in rows])
+    assert len(scores) == 149 and time.monotonic() - start < 149 * WALL_SECONDS / 2
+    wrong = [row["name"] for row, got in zip(rows, scores, strict=True) if row["expected"] is False and got == 1.0]
+    missed = [row["name"] for row, got in zip(rows, scores, strict=True) if row["expected"] is True and got != 1.0]
+    print(f"{time.monotonic() - start:.0f} s; paid though wrong: {wrong}; not paid though right: {missed}")
+    assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
