@@ -95,6 +95,7 @@ def prepared(
     """The rewards and problems; what is wrong with them is said in a sentence, before anything large is loaded."""
     try:
         check_model(model.model_name_or_path, script.dataset_name)
+        check_config(training)
         if str(training.resume_from_checkpoint).lower() == "true":
             training.resume_from_checkpoint = get_last_checkpoint(training.output_dir) or "true"
         if training.process_index == 0:
@@ -113,7 +114,6 @@ def prepared(
                 system_prompt=script.system_prompt,
                 test_size=script.eval_prompts,
             )
-        check_config(training)
         check_dataset(train_dataset, unpacked(rewards, training)[0])
         return rewards, train_dataset, eval_dataset
     except (TypeError, ValueError) as error:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .calls import GIVEN, HOOKS, PER_COMPLETION, PER_GROUP, Batch, spread
-from .values import FrozenDict, Reward, Score, missing_column, replace_rewards, rewards_in, together, typed
+from .options import FrozenDict, replace_rewards, rewards_in, typed
+from .values import Reward, Score, missing_column, together
 
 
 if TYPE_CHECKING:

@@ -9,12 +9,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
-from numbers import Real
-from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 from .functions import FunctionReward
-from .values import FrozenDict, freeze
+from .options import FrozenDict, described, fits, freeze
 
 
 Kind = Literal["completion", "batch", "group", "combinator"]
@@ -246,32 +244,3 @@ def makers_in(value: Any) -> list[Maker]:
         return [value]
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
     return [maker for item in items for maker in makers_in(item)]
-
-
-def described(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
-
-
-def fits(value: Any, annotation: Any) -> bool:
-    """Whether a frozen option is of the annotated type; what cannot be checked fits."""
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if annotation is Any:
-        return True
-    if annotation in (None, NoneType):
-        return value is None
-    if origin in (Union, UnionType):
-        return any(fits(value, one) for one in inner)
-    if origin is Literal:
-        return value in inner
-    if annotation is float:
-        return isinstance(value, Real) and not isinstance(value, bool)
-    if annotation is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    if origin is list or (origin is tuple and inner[-1] is ...):
-        return isinstance(value, tuple) and all(fits(item, inner[0]) for item in value)
-    if origin is tuple:
-        return isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, value, inner))
-    if dict in (origin, annotation):
-        key, item = inner or (Any, Any)
-        return isinstance(value, Mapping) and all(fits(k, key) and fits(v, item) for k, v in value.items())
-    return not isinstance(annotation, type) or isinstance(value, annotation)

@@ -8,11 +8,11 @@ import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from difflib import get_close_matches
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, TypeAlias
 
 from .calls import Batch
@@ -230,76 +230,3 @@ def in_own_loop(coroutine: Coroutine[Any, Any, Any]) -> Any:
 async def together(scoring: Iterable[Awaitable], *, concurrent: bool) -> list:
     """Await all, at once where an event loop runs; one by one is lazy, so that an error leaves nothing unawaited."""
     return await asyncio.gather(*scoring) if concurrent else [await one for one in scoring]
-
-
-def typed(value: Any) -> Any:
-    """The value with its types, to compare: True, 1 and 1.0 are equal in Python and different as options."""
-    if isinstance(value, tuple):
-        return tuple(typed(item) for item in value)
-    if isinstance(value, Mapping):
-        return {(type(key), key): typed(item) for key, item in value.items()}
-    return type(value), value
-
-
-class FrozenDict(Mapping):
-    """A mapping that compares (types and all), hashes, pickles, and prints as the dict it was."""
-
-    def __init__(self, items: Mapping) -> None:
-        self._items = dict(items)
-
-    def __getitem__(self, key: Any) -> Any:
-        return self._items[key]
-
-    def __iter__(self) -> Iterator:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FrozenDict) and typed(self._items) == typed(other._items)
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._items.items()))
-
-    def __repr__(self) -> str:
-        return repr(self._items)
-
-
-def freeze(value: Any, what: str) -> Any:
-    """The value as an option holds it: numbers finite, lists as tuples, dicts as frozen mappings."""
-    if value is None or isinstance(value, (bool, str, Reward)):
-        return value
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real):
-        if not math.isfinite(value):
-            raise ValueError(f"{what} is {value}; options are finite numbers. Choose one, or leave the option out.")
-        return float(value)
-    if isinstance(value, (list, tuple)):
-        return tuple(freeze(item, what) for item in value)
-    if isinstance(value, Mapping):
-        return FrozenDict({freeze(key, what): freeze(item, what) for key, item in value.items()})
-    raise TypeError(
-        f"{what} is a {type(value).__name__}; options are numbers, text, rewards, lists and dicts of these, so that "
-        f"the reward can be printed and sent to another process. Pass one of these."
-    )
-
-
-def rewards_in(value: Any) -> list[Reward]:
-    """The rewards that a frozen option holds, each once, in order."""
-    if isinstance(value, Reward):
-        return [value]
-    items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
-    return list(dict.fromkeys(reward for item in items for reward in rewards_in(item)))
-
-
-def replace_rewards(value: Any, scores: Mapping[Reward, Any]) -> Any:
-    """The frozen option with every reward in it replaced by its score."""
-    if isinstance(value, Reward):
-        return scores[value]
-    if isinstance(value, tuple):
-        return tuple(replace_rewards(item, scores) for item in value)
-    if isinstance(value, Mapping):
-        return {key: replace_rewards(item, scores) for key, item in value.items()}
-    return value

@@ -11,6 +11,7 @@ import logging
 import os
 import queue
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -32,8 +33,10 @@ WALL_SECONDS = 5 * CPU_SECONDS
 """The backstop in wall time."""
 
 MEMORY = 4 << 30
-REMEMBERED = 1 << 16
-"""Pairs whose verdicts are remembered."""
+"""Bytes of address space that a worker may have."""
+
+REMEMBERED, SHORT = 1 << 16, 1000
+"""Pairs whose verdicts are remembered, and how many characters they may have."""
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +98,7 @@ class Worker:
         package = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "trl_grpo_rewards.verify", str(os.getpid())],
+            [sys.executable, "-P", "-m", "trl_grpo_rewards.verify", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -126,7 +129,7 @@ class Worker:
             elif not gold_read:
                 return Judgement(None, "gold")
             else:
-                late = message["died"] in (27, 14)  # SIGPROF, SIGALRM
+                late = message["died"] in (signal.SIGPROF, signal.SIGALRM)
                 return Judgement(False, "timeout" if late else "crash")
         return None
 
@@ -153,19 +156,22 @@ class Pool:
         self.told: set[str] = set()
 
     def judge(self, pairs: Sequence[tuple[str, str]], tolerance: float | None) -> list[Judgement]:
-        asked = [pair for pair in dict.fromkeys(pairs) if (*pair, tolerance) not in self.remembered]
+        with self.lock:
+            keys = {pair: (*pair, tolerance) for pair in pairs}
+            known = {pair: self.remembered[key] for pair, key in keys.items() if key in self.remembered}
+        asked = [pair for pair in keys if pair not in known]
         with ThreadPoolExecutor(min(self.size, max(len(asked), 1))) as threads:
             fresh = dict(zip(asked, threads.map(lambda pair: self._judge(*pair, tolerance), asked), strict=True))
         with self.lock:
-            found = [fresh.get(pair) or self.remembered[(*pair, tolerance)] for pair in pairs]
-            for pair, one in fresh.items():
+            for (gold, answer), one in fresh.items():
                 if one.fault is not None and one.fault not in self.told:
                     self.told.add(one.fault)
-                    logger.warning("%s (said once): %.200r against %.200r.", TOLD[one.fault], pair[1], pair[0])
-            self.remembered.update({(*pair, tolerance): one for pair, one in fresh.items() if one.fault != "worker"})
+                    logger.warning("%s (said once): %.200r against %.200r.", TOLD[one.fault], answer, gold)
+                if one.fault != "worker" and len(gold) + len(answer) <= SHORT:
+                    self.remembered[gold, answer, tolerance] = one
             while len(self.remembered) > REMEMBERED:
                 self.remembered.popitem(last=False)
-        return found
+        return [known.get(pair) or fresh[pair] for pair in pairs]
 
     def _judge(self, gold: str, answer: str, tolerance: float | None) -> Judgement:
         judgement = None
