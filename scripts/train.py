@@ -97,7 +97,8 @@ def prepared(
         check_model(model.model_name_or_path, script.dataset_name)
         check_config(training)
         if str(training.resume_from_checkpoint).lower() == "true":
-            training.resume_from_checkpoint = get_last_checkpoint(training.output_dir) or "true"
+            there = Path(training.output_dir).is_dir() and get_last_checkpoint(training.output_dir)
+            training.resume_from_checkpoint = there or "true"
         if training.process_index == 0:
             check_output(training.output_dir, training.resume_from_checkpoint)
         import_rewards(script.import_modules)

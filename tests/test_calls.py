@@ -1,5 +1,6 @@
 """Completions in every shape that TRL passes, and batches of them."""
 
+import numpy
 import pytest
 
 from trl_grpo_rewards import keywords, reward
@@ -111,3 +112,6 @@ def test_groups_are_runs_of_equal_prompt_and_columns():
     assert groups("aaaa", solution=[1, 1, 2, 2]) == [0, 0, 1, 1]
     assert groups("aaaa", completion_ids=[[1], [2], [3], [4]]) == [0, 0, 0, 0]
     assert groups("") == []
+    nan, zeros = float("nan"), numpy.zeros
+    assert groups("aabb", column=[nan, nan, 1.0, 1.0]) == groups("aabb", column=[[nan], [nan], 1, 1]) == [0, 0, 1, 1]
+    assert groups("aabb", column=[zeros(2), zeros(2), zeros(3), zeros(3)]) == [0, 0, 1, 1]

@@ -19,7 +19,7 @@ COMPLETION_WIDE = (
 """Tensors of shape (rows, completion tokens); the ratio is (rows, 1) where it is one per sequence."""
 
 
-def compact(batch: dict[str, Any], live: Tensor, size: int) -> dict[str, Any]:
+def compact(batch: dict[str, Any], live: Tensor, size: int, *, shorten: bool = True) -> dict[str, Any]:
     """
     The batch of its live rows, filled up to `size` with dead ones that cost one token each.
 
@@ -30,10 +30,12 @@ def compact(batch: dict[str, Any], live: Tensor, size: int) -> dict[str, Any]:
             Mask of shape (rows,).
         size (`int`):
             Rows of the result: at least 1, at least the live rows, at most all.
+        shorten (`bool`, *optional*, defaults to `True`):
+            Cut the dead rows and drop columns of padding; else all keep their width.
     """
     rows = torch.argsort((~live).int(), stable=True)[:size]
     batch = unsplit_pixel_values_by_grid(take(split_pixel_values_by_grid(batch), rows))
-    if "num_images" in batch:  # images belong to the tokens of their row: leave it whole
+    if "num_images" in batch or not shorten:  # images belong to the tokens of their row: leave it whole
         return batch
     return trim(silence(batch, ~live[rows]))
 

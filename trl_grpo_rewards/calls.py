@@ -1,5 +1,6 @@
 """One call of TRL, seen as a batch: its rows, its columns, and the text in them."""
 
+import pickle
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -75,10 +76,11 @@ def spread(size: int, parts: Iterable[tuple[Sequence[int], Sequence]]) -> list:
 
 def same(one: Any, other: Any) -> bool:
     """Whether two values of a column are equal; NaN is, and arrays are where all of them is."""
-    equal = one == other
-    if not isinstance(equal, bool):
-        return one is other or str(one) == str(other)
-    return equal or (one != one and other != other)
+    try:
+        equal = one == other
+    except (ValueError, RuntimeError):  # arrays of several shapes, or within lists
+        equal = None
+    return equal is True or one is other or (equal is not True and pickle.dumps(one) == pickle.dumps(other))
 
 
 class Log:

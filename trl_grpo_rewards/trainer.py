@@ -129,6 +129,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _generate_and_score_completions(self, inputs):
         output = super()._generate_and_score_completions(inputs)
+        for column in self._logs["extra"].values():  # one logged late is shorter, and TRL's table wants all alike
+            column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
         size = self.num_generations if self.model.training else self.num_generations_eval
         if size == 1:
             return output
@@ -174,7 +176,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         sizes = self.accelerator.gather(sizes).view(-1, len(live)).amax(0).clamp(min=1).tolist()  # alike on all ranks
         for index, (mask, size) in enumerate(zip(live, sizes, strict=True)):
             whole = self._buffered_inputs[index]
-            self._buffered_inputs[index] = compact(whole, mask, size)
+            self._buffered_inputs[index] = compact(whole, mask, size, shorten=not self.args.pad_to_multiple_of)
             if self.loss_type in ROW_MEANS:  # it will divide by fewer rows
                 self._buffered_inputs[index]["advantages"] *= size / mask.numel()
         self._log_groups(rows_computed=sum(sizes) * self.accelerator.num_processes)

@@ -4,6 +4,7 @@ import threading
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,10 @@ def equal(gold, answer, tolerance=None):
         (72.0, "72.0"),
         (1e-7, "0.0000001"),
         (Decimal("1.50"), "1.50"),
+        (Fraction(1, 3), "1/3"),
+        (numpy.float32(0.1), "0.1"),
+        (numpy.int64(7), "7"),
+        (numpy.bool_(True), "True"),
         (True, "True"),
         ("72", "72"),
         (" $\\frac{1}{2}$ ", r"\frac{1}{2}"),
@@ -51,6 +56,10 @@ def test_the_gold_of_every_column(column, gold):
     assert read_gold(column) == gold
 
 
+def test_an_integer_that_python_does_not_print_is_no_gold():
+    assert read_gold(10**5000) is None
+
+
 EQUAL = [
     ("72", "72.0"),
     ("72", "072"),
@@ -75,6 +84,8 @@ EQUAL = [
     (r"\begin{pmatrix}1\\2\end{pmatrix}", r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}"),
     (r"\begin{pmatrix} 1/2 \\ 3 \end{pmatrix}", r"\begin{pmatrix} \frac{1}{2} \\ 3 \end{pmatrix}"),
     ("x=5", "5"),
+    ("xy", "yx"),
+    ("x y + 5", "5 + x y"),
     ("True", r"\text{True}"),
     (r"106^\circ", "106"),
     ("(C)", r"\text{(C)}"),
@@ -107,6 +118,7 @@ DIFFERENT = [
     ("Evelyn", "Eleven"),
     ("True", "False"),
     ("listen", "silent"),
+    ("x y + 5", "7"),
     ("12", "1 2"),
     ("72", ""),
     ("72", r"\text{seventy-two"),

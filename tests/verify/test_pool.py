@@ -172,3 +172,31 @@ def test_no_pathological_completion_hangs_or_crashes():
     missed = [row["name"] for row, got in zip(rows, scores, strict=True) if row["expected"] is True and got != 1.0]
     print(f"{time.monotonic() - start:.0f} s; paid though wrong: {wrong}; not paid though right: {missed}")
     assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "trap",
+    [
+        "import os; held = [os.open('/dev/null', 0) for _ in range(1100)]",
+        "import signal; [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGPROF, signal.SIGALRM)]",
+        "import os; os.fork() or (__import__('time').sleep(20), os._exit(0)); from trl_grpo_rewards.verify import pool",
+    ],
+    ids=["many open files", "ignored signals", "a fork that lives on"],
+)
+def test_what_a_process_brings_does_no_harm(tmp_path, trap):
+    (tmp_path / "sitecustomize.py").write_text("print('printed by every Python', flush=True)\n")
+    script = SCRIPT.replace('print("once"', f'{trap}\nprint("once"') % r"9^{9^{9^{9^9}}}"
+    (tmp_path / "train.py").write_text(script)
+    run = subprocess.Popen(
+        ["bash", "-c", f"ulimit -n 4096; exec {sys.executable} train.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    start = time.monotonic()
+    assert [run.stdout.readline() for _ in range(4)][1:] == ["once\n", "[1.0]\n", "done\n"]
+    run.wait(30)
+    run.stdout.close()
+    assert time.monotonic() - start < 3 * WALL_SECONDS and gone(run.pid, 5)

@@ -1,4 +1,4 @@
-"""A worker of [`pool`](pool.py), at the other end of a pipe: `python -m trl_grpo_rewards.verify PARENT`.
+"""A worker of the [`pool`], at the other end of two pipes: `python -m trl_grpo_rewards.verify PARENT REPLIES`.
 
 Two processes. One imports math-verify, forks another, and when that has ended says so and forks the next, which takes
 milliseconds since everything is imported. The other judges. Before each pair it sets timers whose default action ends
@@ -17,25 +17,27 @@ from .pool import CPU_SECONDS, MEMORY, WALL_SECONDS, receive, send
 
 
 LOOK_SECONDS = 3.0
+REQUESTS = 0
+DEADLINES = {signal.SIGPROF, signal.SIGALRM}
 
 
 def main() -> None:
-    parent = int(sys.argv[1])
+    parent, replies = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides what an interrupt ends
     from .equality import parsed
 
     parsed("1")  # imports math-verify, once for all that are forked from here
-    send(1, "ready")
-    while judge_in_a_fork(parent):
+    send(replies, "ready")
+    while judge_in_a_fork(parent, replies):
         pass
 
 
-def judge_in_a_fork(parent: int) -> bool:
+def judge_in_a_fork(parent: int, replies: int) -> bool:
     """Judge until the fork ends; whether it ended badly, so that another is needed."""
     reading, held_by_the_fork = os.pipe()
     fork = os.fork()
     if fork == 0:
-        judge()
+        judge(replies)
         os._exit(0)
     os.close(held_by_the_fork)
     while not select.select([reading], [], [], LOOK_SECONDS)[0]:
@@ -46,23 +48,27 @@ def judge_in_a_fork(parent: int) -> bool:
     _, status = os.waitpid(fork, 0)
     if status == 0:  # the pipe was closed
         return False
-    send(1, {"died": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0})
+    send(replies, {"died": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0})
     return True
 
 
-def judge() -> None:
-    from .equality import parsed, verified
+def judge(replies: int) -> None:
+    from .equality import parsed_gold, verified
 
+    for deadline in DEADLINES:  # a process may have been started with them ignored or blocked
+        signal.signal(deadline, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEADLINES)
     with contextlib.suppress(OSError, ValueError):  # macOS knows no such limit
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    while (request := receive(0)) is not None:
+    while (request := receive(REQUESTS)) is not None:
+        send(replies, "read")
         gold, answer, tolerance = request
         arm(CPU_SECONDS, WALL_SECONDS)
-        readable = bool(parsed(gold))
-        send(1, "gold")
-        verdict = verified(gold, answer, tolerance) if readable else None
+        right = parsed_gold(gold)
+        send(replies, "gold")
+        verdict = verified(right, answer, tolerance) if right else None
         arm(0, 0)  # before the verdict is out, so that a death is never of an answered request
-        send(1, {"verdict": verdict})
+        send(replies, {"verdict": verdict})
 
 
 def arm(cpu: float, wall: float) -> None:

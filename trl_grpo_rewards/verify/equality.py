@@ -5,7 +5,7 @@ import math
 import re
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Rational, Real
 from typing import Any
 
 from .boxes import last_box
@@ -16,8 +16,8 @@ WORD_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox)\{([^{}]*)\}")
 SPACE_AT_SYMBOL = re.compile(r" ?([^\w\s\\]) ?")
 NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")
 FRACTION = re.compile(r"([+-]?)\\frac(?:\{(\d+)\}\{(\d+)\}|(\d)(\d))|([+-]?)(\d+)/(\d+)")
-PROSE = re.compile(r"(?:[^\W\d_]+\W?[ ]){2}.*[\d$]", re.DOTALL)  # a sentence with mathematics in it
-WORDS = re.compile(r"[^\W\d_]{2,}(?:[ -][^\W\d_]+)*")
+PROSE = re.compile(r"(?:[^\W\d_]{2,}[:,]?[ ]){2}.*[\d$]", re.DOTALL)  # a sentence with mathematics in it
+WORDS = re.compile(r"[^\W\d_]{3,}(?:[ -][^\W\d_]+)*|[nN]o")
 
 
 def read_gold(gold: Any) -> str | None:
@@ -27,12 +27,15 @@ def read_gold(gold: Any) -> str | None:
     Reads numbers, truth values, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text that ends in a box, and GSM8K's
     `... #### 72`.
     """
-    if isinstance(gold, (bool, Integral)):
-        return str(gold)
-    if isinstance(gold, Decimal):
-        return f"{gold:f}" if gold.is_finite() else None
-    if isinstance(gold, Real):
-        return f"{Decimal(repr(float(gold))):f}" if math.isfinite(gold) else None
+    try:
+        if type(gold).__name__ in ("bool", "bool_"):  # numpy has its own
+            return str(bool(gold))
+        if isinstance(gold, Rational):  # integers are
+            return str(gold)
+        if isinstance(gold, (Decimal, Real)):
+            return f"{Decimal(str(gold)):f}" if math.isfinite(gold) else None
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        return None
     if not isinstance(gold, str):
         return None
     if "####" in gold:
@@ -105,11 +108,11 @@ def number(text: str) -> Fraction | None:
     return Fraction(int(f"{sign}{numerator}"), int(denominator)) if int(denominator) else None
 
 
-def verified(gold: str, answer: str, tolerance: float | None) -> bool:
-    """The verdict of math-verify on two tidy texts. It may take for ever: call it where it can be killed."""
+def verified(right: list, answer: str, tolerance: float | None) -> bool:
+    """The verdict of math-verify on a parsed gold and a tidy answer. It may take for ever: call it where it can end."""
     from math_verify import verify
 
-    right, given = parsed(gold), parsed(answer)
+    given = parsed(answer)
     if tolerance is not None and given:
         one, other = value(right[0]), value(given[0])
         if one is not None and other is not None:
@@ -117,7 +120,6 @@ def verified(gold: str, answer: str, tolerance: float | None) -> bool:
     return verify(right, given, timeout_seconds=None)
 
 
-@functools.lru_cache(maxsize=4096)
 def parsed(latex: str) -> list:
     """What math-verify reads, from a box so that it is the whole and no fragment; empty where it reads nothing."""
     from latex2sympy2_extended import NormalizationConfig
@@ -129,6 +131,10 @@ def parsed(latex: str) -> list:
         normalization_config=NormalizationConfig(units=True, malformed_operators=True),
     )
     return parse(f"\\boxed{{{latex}}}", [config], fallback_mode="no_fallback", parsing_timeout=None)
+
+
+parsed_gold = functools.lru_cache(maxsize=64)(parsed)
+"""The same, remembered: the completions of a group share their gold."""
 
 
 def value(expression: Any) -> float | None:

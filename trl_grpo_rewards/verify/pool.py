@@ -6,6 +6,7 @@ script again, which often has no `__main__` guard and would start to train.
 """
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -16,6 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -75,20 +77,30 @@ def send(pipe: int, message: Any) -> None:
         rest = rest[os.write(pipe, rest) :]
 
 
-def receive(pipe: int) -> Any:
-    """The next message; None where the other end is closed."""
-    head = read(pipe, 4)
-    return None if head is None else json.loads(read(pipe, struct.unpack("<I", head)[0]) or b"null")
+def receive(pipe: int, seconds: float | None = None) -> Any:
+    """The next message; None where the other end is closed, or it is not whole in time."""
+    end = None if seconds is None else time.monotonic() + seconds
+    head = read(pipe, 4, end)
+    body = None if head is None else read(pipe, struct.unpack("<I", head)[0], end)
+    return None if body is None else json.loads(body)
 
 
-def read(pipe: int, size: int) -> bytes | None:
+def read(pipe: int, size: int, end: float | None) -> bytes | None:
+    waiting = select.poll()
+    waiting.register(pipe, select.POLLIN)
     parts = b""
     while len(parts) < size:
+        if not waiting.poll(None if end is None else max(0.0, end - time.monotonic()) * 1000):
+            return None
         part = os.read(pipe, size - len(parts))
         if not part:
             return None
         parts += part
     return parts
+
+
+class Lost(Exception):
+    """A worker that is of no use any more; another must be asked."""
 
 
 class Worker:
@@ -97,50 +109,49 @@ class Worker:
     def __init__(self) -> None:
         package = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "trl_grpo_rewards.verify", str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # an interrupt at the terminal is for the training process
-            bufsize=0,
-        )
-        if self.next_message(120.0) != "ready":
+        self.replies, theirs = os.pipe()  # not its standard output, where anything may print
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "trl_grpo_rewards.verify", str(os.getpid()), str(theirs)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[theirs],
+                env={**os.environ, "PYTHONPATH": path},
+                start_new_session=True,  # an interrupt at the terminal is for the training process
+                bufsize=0,
+            )
+        finally:
+            os.close(theirs)
+        if receive(self.replies, 120.0) != "ready":
             self.close()
-            raise OSError("a worker did not start; `python -m trl_grpo_rewards.verify 0` in a terminal shows why")
+            raise OSError("a worker did not start; `python -m trl_grpo_rewards.verify 0 1` in a terminal shows why")
 
-    def next_message(self, seconds: float) -> Any:
-        pipe = self.process.stdout.fileno()
-        return receive(pipe) if select.select([pipe], [], [], seconds)[0] else None
-
-    def ask(self, gold: str, answer: str, tolerance: float | None) -> Judgement | None:
-        """The judgement; None where the worker is lost and another must be asked."""
+    def ask(self, gold: str, answer: str, tolerance: float | None) -> Judgement:
         try:
             send(self.process.stdin.fileno(), [gold, answer, tolerance])
-        except BrokenPipeError:
-            return None
-        gold_read = False
-        while (message := self.next_message(WALL_SECONDS + 5.0)) is not None:
-            if message == "gold":
-                gold_read = True
+        except OSError as error:
+            raise Lost from error
+        stages = []
+        while True:
+            message = receive(self.replies, WALL_SECONDS + 5.0)
+            if isinstance(message, str):
+                stages.append(message)
+            elif message is None or "read" not in stages:  # silent, or dead before it had the whole request
+                raise Lost
             elif "verdict" in message:
                 return Judgement(message["verdict"], None if message["verdict"] is not None else "gold")
-            elif not gold_read:
-                return Judgement(None, "gold")
-            else:
-                late = message["died"] in (signal.SIGPROF, signal.SIGALRM)
-                return Judgement(False, "timeout" if late else "crash")
-        return None
+            elif message["died"] == signal.SIGPROF:
+                return Judgement(False, "timeout") if "gold" in stages else Judgement(None, "gold")
+            else:  # by the backstop, for want of memory, by somebody's hand: not surely the answer's doing
+                return Judgement(False, "crash")
 
     def close(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
         self.process.stdin.close()
-        try:
-            self.process.wait(0.5)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
+        os.close(self.replies)
 
 
 class Pool:
@@ -167,29 +178,35 @@ class Pool:
                 if one.fault is not None and one.fault not in self.told:
                     self.told.add(one.fault)
                     logger.warning("%s (said once): %.200r against %.200r.", TOLD[one.fault], answer, gold)
-                if one.fault != "worker" and len(gold) + len(answer) <= SHORT:
+                if one.fault not in ("worker", "crash") and len(gold) + len(answer) <= SHORT:
                     self.remembered[gold, answer, tolerance] = one
             while len(self.remembered) > REMEMBERED:
                 self.remembered.popitem(last=False)
         return [known.get(pair) or fresh[pair] for pair in pairs]
 
     def _judge(self, gold: str, answer: str, tolerance: float | None) -> Judgement:
-        judgement = None
-        for _ in range(2):  # a crash may be of other making: low memory, say
+        """The judgement of the first worker to give one; a crash must happen twice, since it may be of other making."""
+        crashes = 0
+        for _ in range(4):
             worker = self.idle.get()
             try:
                 worker = worker or Worker()
                 judgement = worker.ask(gold, answer, tolerance)
-            except OSError:
-                return Judgement(None, "worker")
-            finally:
-                lost = judgement is None
-                if lost and worker is not None:
+            except BaseException as error:
+                if worker is not None:
                     worker.close()
-                self.idle.put(None if lost else worker)
-            if judgement is not None and judgement.fault != "crash":
+                worker = None
+                if isinstance(error, Lost):
+                    continue
+                if isinstance(error, OSError):
+                    break
+                raise
+            finally:
+                self.idle.put(worker)
+            crashes += judgement.fault == "crash"
+            if judgement.fault != "crash" or crashes == 2:
                 return judgement
-        return judgement or Judgement(False, "crash")
+        return Judgement(None, "worker")
 
     def close(self) -> None:
         while not self.idle.empty():
@@ -223,10 +240,15 @@ def pool() -> Pool:
     with LOCK:
         if POOL is None:
             ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-            size = int(os.environ.get("TRL_GRPO_REWARDS_WORKERS", "0")) or max(1, (os.cpu_count() or 1) // ranks)
+            size = int(os.environ.get("TRL_GRPO_REWARDS_WORKERS", "0")) or max(1, cores() // ranks)
             POOL = Pool(size)
             atexit.register(POOL.close)
         return POOL
+
+
+def cores() -> int:
+    """Those that this process may use, where the system tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def forget() -> None:
