@@ -102,7 +102,7 @@ print("done", flush=True)
 
 
 def workers_of(process: int) -> list[str]:
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
     return [line for line in listed.splitlines() if f"trl_grpo_rewards.verify {process}" in line]
 
 
@@ -130,8 +130,8 @@ def test_no_process_is_left_after_the_end(tmp_path):
 def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
     script = started(tmp_path, r"9^{9^{9^{9^9}}}")
     assert [script.stdout.readline() for _ in range(2)] == ["once\n", "[1.0]\n"]
-    time.sleep(0.5)
     assert workers_of(script.pid)
+    time.sleep(0.5)
     os.kill(script.pid, signal.SIGKILL)
     script.wait()
     script.stdout.close()
