@@ -49,7 +49,8 @@ TOLD = {
     "timeout": "An answer took longer to judge than its deadline, and counts as wrong",
     "crash": "An answer killed the process that judged it, and counts as wrong",
     "gold": "A solution cannot be read, and its completions are not judged",
-    "worker": "No process to judge answers could be had, and completions are not judged",
+    "worker": "No process to judge answers could be had, and completions are not judged; "
+    "`python -m trl_grpo_rewards.verify 0 1` in a terminal shows why",
 }
 
 
@@ -125,7 +126,7 @@ class Worker:
             os.close(theirs)
         if receive(self.replies, 120.0) != "ready":
             self.close()
-            raise OSError("a worker did not start; `python -m trl_grpo_rewards.verify 0 1` in a terminal shows why")
+            raise OSError("a worker did not start")
 
     def ask(self, gold: str, answer: str, tolerance: float | None) -> Judgement:
         try:
