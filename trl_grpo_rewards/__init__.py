@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .combining import clip, gate, route, schedule
 from .registry import reward
-from .rewards import boxed, keywords, length, pattern, tags
+from .rewards import answer, boxed, choice, exact, keywords, length, pattern, tags
 from .spec import parse
 from .values import Reward
 
@@ -18,8 +18,11 @@ __all__ = [
     "FilteredGRPOConfig",
     "FilteredGRPOTrainer",
     "Reward",
+    "answer",
     "boxed",
+    "choice",
     "clip",
+    "exact",
     "gate",
     "keywords",
     "length",

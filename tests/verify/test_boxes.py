@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.verify.boxes import final_part, last_box
+from trl_grpo_rewards.verify.boxes import boxed_answer, final_part
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ from trl_grpo_rewards.verify.boxes import final_part, last_box
         ("\\boxed{\\", None),
     ],
 )
-def test_the_last_box(text, box):
-    assert last_box(text) == box
+def test_the_boxed_answer(text, box):
+    assert boxed_answer(text) == box
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_the_part_after_the_reasoning(text, part):
 
 @given(st.text(alphabet="\\boxedfb{} 7$<>/think", max_size=60))
 def test_any_text_can_be_scanned(text):
-    box = last_box(final_part(text))
+    box = boxed_answer(final_part(text))
     assert box is None or box in text
 
 
@@ -64,10 +64,10 @@ def test_any_text_can_be_scanned(text):
     st.recursive(st.text(alphabet="ab 1", max_size=4), lambda t: t.map("{{{}}}".format) | st.tuples(t, t).map("".join))
 )
 def test_what_was_boxed_comes_back(content):
-    assert last_box(f"so \\boxed{{{content}}} it is") == content
+    assert boxed_answer(f"so \\boxed{{{content}}} it is") == content
 
 
 def test_a_megabyte_is_read_once():
-    assert last_box("\\boxed{" * 150_000) is None
-    assert last_box("{" * 500_000 + "\\boxed{4}" + "}" * 500_000) == "4"
-    assert last_box("\\boxed{" + "{" * 500_000) is None
+    assert boxed_answer("\\boxed{" * 150_000) is None
+    assert boxed_answer("{" * 500_000 + "\\boxed{4}" + "}" * 500_000) == "4"
+    assert boxed_answer("\\boxed{" + "{" * 500_000) is None

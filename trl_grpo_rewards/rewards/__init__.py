@@ -1,9 +1,9 @@
 """The library of rewards, a topic a file."""
 
-from .answers import boxed
+from .answers import answer, boxed, choice, exact
 from .formats import tags
 from .lengths import length
 from .patterns import keywords, pattern
 
 
-__all__ = ["boxed", "keywords", "length", "pattern", "tags"]
+__all__ = ["answer", "boxed", "choice", "exact", "keywords", "length", "pattern", "tags"]

@@ -13,18 +13,17 @@ import select
 import signal
 import sys
 
-from .pool import CPU_SECONDS, MEMORY, WALL_SECONDS, receive, send
+from .pool import CPU_SECONDS, DEADLINES, MEMORY, WALL_SECONDS, receive, send
 
 
 LOOK_SECONDS = 3.0
 REQUESTS = 0
-DEADLINES = {signal.SIGPROF, signal.SIGALRM}
 
 
 def main() -> None:
     parent, replies = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides what an interrupt ends
-    from .equality import parsed
+    from .symbolic import parsed
 
     parsed("1")  # imports math-verify, once for all that are forked from here
     send(replies, "ready")
@@ -53,7 +52,8 @@ def judge_in_a_fork(parent: int, replies: int) -> bool:
 
 
 def judge(replies: int) -> None:
-    from .equality import parsed_gold, verified
+    from .equality import Terms, readings
+    from .symbolic import parsed, parsed_gold, verified
 
     for deadline in DEADLINES:  # a process may have been started with them ignored or blocked
         signal.signal(deadline, signal.SIG_DFL)
@@ -62,11 +62,16 @@ def judge(replies: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     while (request := receive(REQUESTS)) is not None:
         send(replies, "read")
-        gold, answer, tolerance = request
+        gold, answer, *rest = request
+        terms = Terms(*rest)
         arm(CPU_SECONDS, WALL_SECONDS)
-        right = parsed_gold(gold)
+        rights = [(parsed_gold(one), other) for one, other in readings(gold, answer, terms)]
         send(replies, "gold")
-        verdict = verified(right, answer, tolerance) if right else None
+        verdict = (
+            any(verified(right, parsed(other), terms) for right, other in rights)
+            if all(right for right, _ in rights)
+            else None
+        )
         arm(0, 0)  # before the verdict is out, so that a death is never of an answered request
         send(replies, {"verdict": verdict})
 

@@ -1,6 +1,20 @@
-"""Find the boxed answer: a scanner that reads the text once. No regular expression, since those backtrack."""
+r"""
+Find the final answer of a text: in a box, or stated in words. The text is read a fixed number of times, from the left
+or from the right; what can backtrack is not used on it.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
 
 BOXES = ("\\boxed", "\\fbox")
+STATED = re.compile(
+    r"(?i)\b(?:answer\b[^.\n]{0,60}?(?:\bis\b|\bare\b|[:=])|(?:option|choice)\s{0,9}(?:\bis\b|:))[\s:*_=]{0,20}"
+)
+SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
+
+Which = Literal["last", "only", "first"]
 
 
 def final_part(text: str) -> str:
@@ -8,21 +22,35 @@ def final_part(text: str) -> str:
     return text.rpartition("</think>")[2].partition("<think>")[0]
 
 
-def last_box(text: str) -> str | None:
+def boxed_answer(text: str, which: Which = "last") -> str | None:
     r"""
-    Content of the last `\boxed{...}`, `\fbox{...}` or `\boxed 7`; None without one.
+    Content of the last, only or first `\boxed{...}`, `\fbox{...}` or `\boxed 7`; None without one.
 
-    A box that is never closed was cut off: there is no answer then, and no earlier box is revived for it.
+    A box that is never closed was cut off: there is no answer then, and no other box is taken for it. Nor is one for
+    an empty box, whose content is the empty text.
     """
-    start = max(text.rfind(box) + len(box) if box in text else -1 for box in BOXES)
-    if start < 0:
+    first = next(starts(text), None)
+    if first is None:
         return None
-    rest = text[start:].lstrip()
+    last = first if which == "first" else next(starts(text, backwards=True))
+    if which == "only" and first != last:
+        return None
+    rest = text[last:].lstrip()
     if rest.startswith("{"):
         return group(rest)
-    if rest == text[start:]:  # \boxedsomething
-        return None
-    return rest.split()[0].partition("$")[0].rstrip(".,;") if rest else None
+    return rest.split(None, 1)[0].partition("$")[0].rstrip(".,;") if rest else None
+
+
+def starts(text: str, backwards: bool = False) -> Iterator[int]:
+    """Where the contents of boxes start, in order; the names of other commands may begin alike."""
+    find, step = (text.rfind, -1) if backwards else (text.find, 1)
+    places = {box: find(box) for box in BOXES}
+    while places := {box: place for box, place in places.items() if place >= 0}:
+        box = (max if backwards else min)(places, key=places.get)
+        end = places[box] + len(box)
+        if not text[end : end + 1].isalpha():
+            yield end
+        places[box] = find(box, 0, places[box]) if backwards else find(box, end)
 
 
 def group(text: str) -> str | None:
@@ -40,3 +68,32 @@ def group(text: str) -> str | None:
                     return text[1:position]
         position += 1
     return None
+
+
+def stated_answer(text: str) -> str | None:
+    r"""
+    The answer that a text gives: in its last box, after `####`, in `<answer>`, in words ("the answer is ..."), or the
+    text itself where it is one line without any of these; None where it gives none.
+    """
+    boxed = boxed_answer(text)
+    if boxed is not None or next(starts(text), None) is not None:
+        return boxed
+    if "####" in text:
+        return text.rpartition("####")[2].strip().partition("\n")[0].strip() or None
+    if "</answer>" in text:
+        return text.rpartition("</answer>")[0].rpartition("<answer>")[2].strip() or None
+    *_, stated = [None, *STATED.finditer(text)]
+    if stated is not None:
+        return sentence(text[stated.end() :])
+    return text.strip() if "\n" not in text.strip() and text.strip() else None
+
+
+def sentence(text: str) -> str | None:
+    """The text up to where its first sentence ends, or up to the end of mathematics that it begins with."""
+    text = text.lstrip()
+    for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
+        inside, closed, _ = text[len(opening) :].partition(closing)
+        if text.startswith(opening) and closed and inside.strip() and "\n\n" not in inside:
+            return inside.strip()
+    end = SENTENCE_END.search(text)
+    return text[: end.start() if end else len(text)].strip() or None

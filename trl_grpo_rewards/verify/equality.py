@@ -1,23 +1,55 @@
-"""Compare an answer with the right one: as text, as numbers, and at last by math-verify."""
+"""Compare an answer with the right one, where that is certain from text and numbers alone."""
 
-import functools
 import math
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational, Real
-from typing import Any
+from typing import Any, Literal
 
-from .boxes import last_box
+from . import units
+from .boxes import boxed_answer
+from .latex import GROUPED, plain, same, tidy, undelimited
+from .numerals import number
 
 
-NOTHING = re.compile(r"(?<!\\)\\[,;!: ]|\\quad|\\left(?![a-zA-Z])|\\right(?![a-zA-Z])|\\\$")  # is only looks
-WORD_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox)\{([^{}]*)\}")
-SPACE_AT_SYMBOL = re.compile(r" ?([^\w\s\\]) ?")
-NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?")
-FRACTION = re.compile(r"([+-]?)\\frac(?:\{(\d+)\}\{(\d+)\}|(\d)(\d))|([+-]?)(\d+)/(\d+)")
+INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python reads no longer ones
+DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
+BASED = re.compile(r"(\d+)_(?:\{\d+\}|\d)")
+NAME = re.compile(r"(?:\\?[A-Za-z]\w*|[A-Za-z]\([A-Za-z]\))(?:_\{\w+\})?(?:=|\\in(?![A-Za-z]) ?)")
+JOINED = re.compile(
+    r" ?,? ?(?:\\(?:text|mbox|mathrm) ?\{ ?,? ?(?:and|or) ?\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])) ?"
+)
+WORDS = re.compile(r"[^\W\d_]{3,}|[nN]o|(?=.*[^\W\d_]{3})[^\W\d_]+(?:[ -][^\W\d_]+)+")
+WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z][a-z]+(?![A-Za-z])")  # not `NO`, which are two points
+OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
+ENVIRONMENT = re.compile(r"\\(?:begin|end) ?\{\w*\*?\}")
 PROSE = re.compile(r"(?:[^\W\d_]{2,}[:,]?[ ]){2}.*[\d$]", re.DOTALL)  # a sentence with mathematics in it
-WORDS = re.compile(r"[^\W\d_]{3,}(?:[ -][^\W\d_]+)*|[nN]o")
+
+LONGEST_LIST = 300  # so that none is nested too deep
+SETS = ("", "\\{")
+CLOSING = {"(": (")", "]"), "[": (")", "]"), "\\{": ("\\}",)}
+
+
+@dataclass(frozen=True)
+class Terms:
+    """
+    What makes two answers equal.
+
+    Args:
+        tolerance (`float`, *optional*):
+            Two numbers are equal where they differ by no more than this, or by no more than this times the larger.
+        units (`str`):
+            `"ignore"`: only the values count, and a percentage is equal to its number and to its value. `"must_match"`:
+            a right answer with a unit needs the same one.
+        evaluated (`bool`):
+            The answer must be worked out, unless the right one is not.
+    """
+
+    tolerance: float | None = None
+    units: Literal["ignore", "must_match"] = "ignore"
+    evaluated: bool = False
 
 
 def read_gold(gold: Any) -> str | None:
@@ -40,106 +72,131 @@ def read_gold(gold: Any) -> str | None:
         return None
     if "####" in gold:
         gold = gold.rpartition("####")[2]
-    boxed = last_box(gold)
+    boxed = boxed_answer(gold)
     return undelimited(gold if boxed is None else boxed) or None
 
 
-def undelimited(text: str) -> str:
-    """The text without the dollars or brackets around the whole of it."""
-    text = text.strip()
-    for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
-        inside = text[len(opening) : -len(closing)]
-        if text.startswith(opening) and text.endswith(closing) and inside and closing not in inside.replace("\\$", ""):
-            return inside.strip()
-    return text
-
-
-def settled(gold: str, answer: str, tolerance: float | None = None) -> bool | None:
-    """
-    Whether the answer is the right one, where text or numbers tell for certain; None where they do not.
-
-    Args:
-        gold (`str`):
-            The right answer, as [`read_gold`] gives it.
-        answer (`str`):
-            The answer, as it stands in the box.
-        tolerance (`float`, *optional*):
-            Two numbers are equal where they differ by no more than this, or by no more than this times the larger.
-    """
-    gold, answer = plain(gold), plain(answer)
-    if gold == answer:
+def settled(gold: str, answer: str, terms: Terms) -> bool | None:
+    """Whether the answer is the right one, where text or numbers tell for certain; None where they do not."""
+    if terms.tolerance is None and INTEGER.fullmatch(gold) and INTEGER.fullmatch(answer):
+        return int(gold) == int(answer)
+    if same(plain(tidy(gold)), plain(tidy(answer))):
         return True
+    if terms.evaluated and "binom" in answer and "binom" not in gold:
+        return False  # math-verify works it out while it reads
+    verdicts = [compared(plain(one), plain(other), terms) for one, other in readings(gold, answer, terms)]
+    return True if True in verdicts else None if None in verdicts else False
+
+
+def readings(gold: str, answer: str, terms: Terms) -> list[tuple[str, str]]:
+    """The pairs of values, without units, of which one must be equal; none where the units are against it."""
+    (gold, unit), (answer, its_unit) = units.split(tidy(gold)), units.split(tidy(answer), letters=True)
+    if unit == its_unit:
+        return [(gold, answer)]
+    if {unit, its_unit} == {"%", None}:
+        scaled = (hundredth(gold), answer) if unit else (gold, hundredth(answer))
+        return [scaled] if terms.units == "must_match" else [(gold, answer), scaled]
+    return [] if terms.units == "must_match" and unit is not None else [(gold, answer)]
+
+
+def hundredth(value: str) -> str:
+    return f"\\frac{{{value}}}{{100}}"
+
+
+def compared(gold: str, answer: str, terms: Terms) -> bool | None:
+    """The verdict on two plain values."""
+    if same(gold, answer):
+        return True
+    if BASED.fullmatch(gold) and BASED.fullmatch(answer):
+        return False
     one, other = number(gold), number(answer)
     if one is not None and other is not None:
-        return abs(one - other) <= Fraction(tolerance or 0) * max(1, abs(one), abs(other))
+        if terms.evaluated and other.denominator == 1 and "/" in answer.replace("\\frac", "/") and "/" not in gold:
+            return False  # a division to be carried out
+        return abs(one - other) <= Fraction(terms.tolerance or 0) * max(1, abs(one), abs(other))
+    if (one is None) != (other is None):
+        known, text = (one, answer) if other is None else (other, gold)
+        if comma := DECIMAL_COMMA.fullmatch(text):
+            return True if number(f"{comma[1]}.{comma[2]}") == known else None
+        if based := BASED.fullmatch(text):  # an answer may name its base where the gold does not
+            return other is None and number(based[1]) == known
     if WORDS.fullmatch(gold) and WORDS.fullmatch(answer):
         return gold.casefold() == answer.casefold()
+    several, others = collection(gold), collection(answer)
+    if several and others:
+        return alike(*several, *others, terms)
+    if (one if others else other if several else None) is not None and is_pair(*(several or others)):
+        return False
+    name, its_name = NAME.match(gold), NAME.match(answer)
+    if (name and its_name and name[0] != its_name[0]) or not (name or its_name):
+        return None
+    gold, answer = gold[name.end() if name else 0 :], answer[its_name.end() if its_name else 0 :]
+    return None if "=" in gold + answer else compared(gold, answer, terms)
+
+
+def is_pair(opening: str, items: list[str], closing: str) -> bool:
+    """Whether a list is in brackets and has two different items, and so is no number."""
+    return opening != "" and len({item if number(item) is None else number(item) for item in items}) > 1
+
+
+def alike(opening: str, items: list, closing: str, its_opening: str, others: list, its_closing: str, terms: Terms):
+    """The verdict on two lists in brackets, or in none: sets have no order, pairs and intervals have."""
+    ordered, also = opening not in SETS, its_opening not in SETS
+    if ordered != also:
+        return False if opening and its_opening else None
+    if (opening, closing) != (its_opening, its_closing) and ordered:
+        return False if opening == its_opening else None
+    if ordered:
+        verdicts = [compared(one, other, terms) for one, other in zip(items, others, strict=False)]
+        return False if len(items) != len(others) or False in verdicts else None if None in verdicts else True
+    values, its_values = ([number(item) for item in some] for some in (items, others))
+    if {*items} == {*others}:
+        return True
+    if terms.tolerance is None and None not in values and None not in its_values:
+        return {*values} == {*its_values}
     return None
 
 
-def is_prose(gold: str) -> bool:
-    """Whether it is a sentence with mathematics in it, of which math-verify would read some piece."""
-    return PROSE.match(tidy(gold)) is not None
-
-
-def tidy(text: str) -> str:
-    """The text without delimiters and bold print around it, a full stop at its end, and gaps in its numbers."""
-    text = undelimited(text.strip().strip("*").rstrip(".").replace("{,}", ",").replace("°", "^{\\circ}"))
-    return re.sub(r"(?<!\\)\\!|[€£¥]", "", text)
-
-
-def plain(text: str) -> str:
-    """The text without what only changes its looks: also spacing, sizes and fonts."""
-    text = NOTHING.sub("", tidy(text)).replace("~", " ").replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
-    text = " ".join(WORD_COMMAND.sub(r"\1", text).split())
-    return SPACE_AT_SYMBOL.sub(r"\1", text).strip()
-
-
-def number(text: str) -> Fraction | None:
-    """The integer, decimal or fraction that the whole text is, exactly; Python reads no more than 4300 digits."""
-    if len(text) > 4300:
+def collection(text: str) -> tuple[str, list[str], str] | None:
+    """The opening bracket, items and closing bracket of a plain text that is a list of two or more; else None."""
+    if len(text) > LONGEST_LIST:
         return None
-    if text and text not in "+-" and NUMBER.fullmatch(text):
-        return Fraction(text.replace(",", ""))
-    match = FRACTION.fullmatch(text)
-    if match is None:
-        return None
-    sign, numerator, denominator = (part for part in match.groups() if part is not None)
-    return Fraction(int(f"{sign}{numerator}"), int(denominator)) if int(denominator) else None
+    for opening, closings in CLOSING.items():
+        for closing in closings:
+            if text.startswith(opening) and text.endswith(closing):
+                items = separated(text[len(opening) : -len(closing)])
+                if items and len(items) > 1:
+                    return opening, items, closing
+    items = separated(JOINED.sub(",", text))
+    return ("", items, "") if items and len(items) > 1 else None
 
 
-def verified(right: list, answer: str, tolerance: float | None) -> bool:
-    """The verdict of math-verify on a parsed gold and a tidy answer. It may take for ever: call it where it can end."""
-    from math_verify import verify
-
-    given = parsed(answer)
-    if tolerance is not None and given:
-        one, other = value(right[0]), value(given[0])
-        if one is not None and other is not None:
-            return math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
-    return verify(right, given, timeout_seconds=None)
-
-
-def parsed(latex: str) -> list:
-    """What math-verify reads, from a box so that it is the whole and no fragment; empty where it reads nothing."""
-    from latex2sympy2_extended import NormalizationConfig
-    from math_verify import LatexExtractionConfig, parse
-
-    config = LatexExtractionConfig(
-        boxed_match_priority=0,
-        try_extract_without_anchor=False,
-        normalization_config=NormalizationConfig(units=True, malformed_operators=True),
-    )
-    return parse(f"\\boxed{{{latex}}}", [config], fallback_mode="no_fallback", parsing_timeout=None)
+def separated(text: str) -> list[str] | None:
+    """What commas and semicolons separate outside of brackets; None where a comma may be one inside a number."""
+    items, depth, start = [], 0, 0
+    for position, letter in enumerate(text):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            return None
+        if letter in ",;" and depth == 0:
+            items.append(text[start:position].strip())
+            start = position + 1
+    items.append(text[start:].strip())
+    return None if GROUPED.search(text) or depth or "" in items else items
 
 
-parsed_gold = functools.lru_cache(maxsize=64)(parsed)
-"""The same, remembered: the completions of a group share their gold."""
+def is_prose(text: str) -> bool:
+    """Whether words say more than a unit does: math-verify would leave them out and read some piece."""
+    value, _ = units.split(tidy(text))
+    if WORDS.fullmatch(plain(value)):
+        return False
+    words = WORD.findall(plain(ENVIRONMENT.sub(" ", JOINED.sub(",", value))))
+    return PROSE.match(value) is not None or not units.MEANING.isdisjoint(map(str.casefold, words))
 
 
-def value(expression: Any) -> float | None:
-    """The real number that a parsed expression is; None where it is none."""
-    try:
-        return float(expression)
-    except (TypeError, ValueError, OverflowError, AttributeError):
-        return None
+def restated(answer: str, question: str) -> bool:
+    """Whether an answer with operations in it stands in the question."""
+    answer = plain(tidy(answer))
+    if number(answer) is not None or not OPERATION.search(answer):
+        return False
+    return re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", plain(tidy(question))) is not None

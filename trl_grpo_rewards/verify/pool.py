@@ -21,11 +21,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .equality import is_prose, settled, tidy
+from .equality import Terms, is_prose, settled
 
 
 CPU_SECONDS = 2.0
@@ -41,6 +41,9 @@ REMEMBERED, SHORT = 1 << 16, 1000
 """Pairs whose verdicts are remembered, and how many characters they may have."""
 
 logger = logging.getLogger(__name__)
+
+DEADLINES = {signal.SIGPROF, signal.SIGALRM}
+"""What ends a worker whose time is up: its own, or the backstop's."""
 
 Fault = Literal["timeout", "crash", "gold", "worker"]
 
@@ -128,23 +131,23 @@ class Worker:
             self.close()
             raise OSError("a worker did not start")
 
-    def ask(self, gold: str, answer: str, tolerance: float | None) -> Judgement:
+    def ask(self, gold: str, answer: str, terms: Terms) -> Judgement:
         try:
-            send(self.process.stdin.fileno(), [gold, answer, tolerance])
+            send(self.process.stdin.fileno(), [gold, answer, *astuple(terms)])
         except OSError as error:
             raise Lost from error
         stages = []
         while True:
-            message = receive(self.replies, WALL_SECONDS + 5.0)
+            message = receive(self.replies, WALL_SECONDS + 0.5)
             if isinstance(message, str):
                 stages.append(message)
             elif message is None or "read" not in stages:  # silent, or dead before it had the whole request
                 raise Lost
             elif "verdict" in message:
                 return Judgement(message["verdict"], None if message["verdict"] is not None else "gold")
-            elif message["died"] == signal.SIGPROF:
+            elif message["died"] in DEADLINES:
                 return Judgement(False, "timeout") if "gold" in stages else Judgement(None, "gold")
-            else:  # by the backstop, for want of memory, by somebody's hand: not surely the answer's doing
+            else:  # for want of memory, by somebody's hand: not surely the answer's doing
                 return Judgement(False, "crash")
 
     def close(self) -> None:
@@ -166,44 +169,47 @@ class Pool:
         self.remembered: OrderedDict[tuple, Judgement] = OrderedDict()
         self.lock = threading.Lock()
         self.told: set[str] = set()
+        self.restarts = 0
 
-    def judge(self, pairs: Sequence[tuple[str, str]], tolerance: float | None) -> list[Judgement]:
+    def judge(self, pairs: Sequence[tuple[str, str]], terms: Terms) -> list[Judgement]:
         with self.lock:
-            keys = {pair: (*pair, tolerance) for pair in pairs}
+            keys = {pair: (*pair, terms) for pair in pairs}
             known = {pair: self.remembered[key] for pair, key in keys.items() if key in self.remembered}
         asked = [pair for pair in keys if pair not in known]
         with ThreadPoolExecutor(min(self.size, max(len(asked), 1))) as threads:
-            fresh = dict(zip(asked, threads.map(lambda pair: self._judge(*pair, tolerance), asked), strict=True))
+            fresh = dict(zip(asked, threads.map(lambda pair: self._judge(*pair, terms), asked), strict=True))
         with self.lock:
             for (gold, answer), one in fresh.items():
                 if one.fault is not None and one.fault not in self.told:
                     self.told.add(one.fault)
                     logger.warning("%s (said once): %.200r against %.200r.", TOLD[one.fault], answer, gold)
                 if one.fault not in ("worker", "crash") and len(gold) + len(answer) <= SHORT:
-                    self.remembered[gold, answer, tolerance] = one
+                    self.remembered[gold, answer, terms] = one
             while len(self.remembered) > REMEMBERED:
                 self.remembered.popitem(last=False)
         return [known.get(pair) or fresh[pair] for pair in pairs]
 
-    def _judge(self, gold: str, answer: str, tolerance: float | None) -> Judgement:
+    def _judge(self, gold: str, answer: str, terms: Terms) -> Judgement:
         """The judgement of the first worker to give one; a crash must happen twice, since it may be of other making."""
         crashes = 0
         for _ in range(4):
             worker = self.idle.get()
             try:
                 worker = worker or Worker()
-                judgement = worker.ask(gold, answer, tolerance)
+                judgement = worker.ask(gold, answer, terms)
             except BaseException as error:
                 if worker is not None:
                     worker.close()
                 worker = None
                 if isinstance(error, Lost):
+                    self.restarts += 1
                     continue
                 if isinstance(error, OSError):
                     break
                 raise
             finally:
                 self.idle.put(worker)
+            self.restarts += judgement.fault in ("timeout", "crash")
             crashes += judgement.fault == "crash"
             if judgement.fault != "crash" or crashes == 2:
                 return judgement
@@ -219,19 +225,20 @@ POOL: Pool | None = None
 LOCK = threading.Lock()
 
 
-def judge(pairs: Sequence[tuple[str, str]], tolerance: float | None = None) -> list[Judgement]:
+def judge(pairs: Sequence[tuple[str, str]], terms: Terms) -> list[Judgement]:
     """Judge each pair of a right and a given answer; equal pairs are judged once, and none for longer than its time."""
     judgements: dict[tuple[str, str], Judgement] = {}
     for gold, answer in dict.fromkeys(pairs):
-        verdict = settled(gold, answer, tolerance)
+        verdict = settled(gold, answer, terms)
         if verdict is not None:
             judgements[gold, answer] = Judgement(verdict)
         elif is_prose(gold):
             judgements[gold, answer] = Judgement(None, "gold")
+        elif is_prose(answer):
+            judgements[gold, answer] = Judgement(False)
     open_pairs = [pair for pair in dict.fromkeys(pairs) if pair not in judgements]
     if open_pairs:
-        tidied = [(tidy(gold), tidy(answer)) for gold, answer in open_pairs]
-        judgements.update(zip(open_pairs, pool().judge(tidied, tolerance), strict=True))
+        judgements.update(zip(open_pairs, pool().judge(open_pairs, terms), strict=True))
     return [judgements[pair] for pair in pairs]
 
 
@@ -245,6 +252,11 @@ def pool() -> Pool:
             POOL = Pool(size)
             atexit.register(POOL.close)
         return POOL
+
+
+def restarts() -> int:
+    """How often a worker of this process has been replaced so far."""
+    return POOL.restarts if POOL else 0
 
 
 def cores() -> int:
