@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import boxed
+from trl_grpo_rewards import answer, boxed, choice, exact
 
 
 def score(completion, solution, **options):
@@ -96,6 +96,97 @@ def test_tolerance():
         boxed(tolerance=-1)
 
 
+def test_which_box_counts():
+    completion = r"\boxed{3} or \boxed{4}"
+    assert [score(completion, "4", box=box) for box in ("last", "only", "first")] == [1.0, 0.0, 0.0]
+    assert score(r"\boxed{4}", "4", box="only") == 1.0
+    with pytest.raises(TypeError, match="'box' of 'boxed' is 'any'"):
+        boxed(box="any")
+
+
+def test_units_and_evaluation_are_options():
+    assert [score(r"\boxed{7 m}", "7 km", units=units) for units in ("ignore", "must_match")] == [1.0, 0.0]
+    assert [score(r"\boxed{7 miles}", "7 km", units=units) for units in ("ignore", "must_match")] == [1.0, 0.0]
+    assert [score(r"\boxed{3 \times 4}", "12", evaluated=evaluated) for evaluated in (False, True)] == [1.0, 0.0]
+
+
+def test_the_question_restated_is_no_answer():
+    def paid(completion, solution, prompt):
+        return boxed(evaluated=True)(prompts=[prompt], completions=[completion], solution=[solution])[0]
+
+    assert paid(r"\boxed{(x+1)^2}", "x^2+2x+1", "Expand $(x + 1)^2$.") == 0.0
+    assert paid(r"\boxed{x^2 + 2x + 1}", "x^2+2x+1", "Expand $(x + 1)^2$.") == 1.0
+    assert paid(r"\boxed{(x+1)^2}", "(x+1)^2", "Is it $(x+1)^2$ or $(x+2)^2$?") == 1.0
+    assert paid(r"\boxed{\frac{1}{2}}", "0.5", r"Is it $\frac{1}{2}$ or 2?") == 1.0
+    messages = [{"role": "user", "content": r"Expand \((x+1)^2\)"}]
+    assert paid([{"role": "assistant", "content": r"\boxed{(x+1)^2}"}], "x^2+2x+1", messages) == 0.0
+
+
+@pytest.mark.parametrize(
+    "completion, paid",
+    [
+        ("<think>48 + 24</think> 72", 1.0),
+        ("<think>the answer is 72</think> 71", 0.0),
+        ("<think>the answer is 72", 0.0),
+        ("48/2 = 24\n#### 72", 1.0),
+        (r"Hence \boxed{72}.", 1.0),
+        (r"The answer is 72, or \boxed{71}", 0.0),
+        ("So the answer is **72 clips**.", 1.0),
+        ("<answer>72.0</answer>", 1.0),
+        ("It took a long way.\nIt is 72", 0.0),
+        ("The answer is 72 or 73.", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_answer_need_not_be_boxed(completion, paid):
+    assert answer()(completions=[completion], solution=["#### 72"]) == [paid]
+
+
+def test_the_answer_takes_the_options_of_boxed():
+    assert answer(partial=0.1)(completions=["71", ""], solution=[72, 72]) == [0.1, 0.0]
+    assert answer(tolerance=1)(completions=["71", "70"], solution=["72", ""]) == [1.0, None]
+    assert answer(units="must_match")(completions=["7 km", "7 miles"], solution=["7 km"] * 2) == [1.0, 0.0]
+    assert answer(evaluated=True)(completions=["36 + 36"], solution=["72"]) == [0.0]
+
+
+def test_exact_compares_texts():
+    completions = ["<think>x</think>\nparis", "The answer is **Paris**.", "Lyon", "", "Paris is a\ncity"]
+    assert exact()(completions=completions, solution=["Paris"] * 5) == [1.0, 1.0, 0.0, 0.0, 0.0]
+    assert exact(case=True)(completions=["paris", "Paris"], solution=["Paris"] * 2) == [0.0, 1.0]
+    assert exact()(completions=["7", "7.0", "x"], solution=[7, 7, None]) == [1.0, 0.0, None]
+    assert exact()(completions=["New  York", "St. John's"], solution=["new york", "st. john's"]) == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "text, letter",
+    [
+        ("B", "B"), ("b", "B"), ("(B)", "B"), ("**B**", "B"), ("$B$", "B"), (r"\text{B}", "B"), ("B.", "B"),
+        (r"\textbf{(B)}\ 42", "B"), ("B) 42", "B"), ("B. A triangle", "B"), ("Option B", "B"), ("option B is right", "B"),
+        ("C 5 km", "C"), ("A is correct", "A"), ("It is A.", "A"),
+        ("A triangle", None), ("A or B", None), ("A, B", None), ("(A) and (B)", None), ("(A)(B)", None), ("A/B", None),
+        ("A. 5 B. 6 C. 7", None), ("ABC", None), ("F", None), ("It's C, because A is wrong", None), ("", None),
+    ],
+)  # fmt: skip
+def test_one_letter_is_the_choice(text, letter):
+    scores = choice()(completions=[f"\\boxed{{{text}}}", f"<answer>{text}</answer>"], solution=[letter or "B"] * 2)
+    assert scores == [float(letter is not None)] * 2
+
+
+def test_the_solution_of_a_choice():
+    golds = ["B", "(b)", r"\text{(B)}", "B) 42", "42", None, "F"]
+    assert choice()(completions=["B"] * 7, solution=golds) == [1.0, 1.0, 1.0, 1.0, None, None, None]
+    assert choice("ABCDEF")(completions=["F"], solution=["F"]) == [1.0]
+    for letters in ("abc", "A", "AAB", "A B"):
+        with pytest.raises(ValueError, match="two or more different capitals"):
+            choice(letters)
+
+
 @given(st.text(alphabet="\\boxed{}frac0123456789+-^_ ()[],.$", max_size=40))
 def test_any_completion_has_a_score(text):
     assert score(text, "42") in (0.0, 1.0)
+
+
+@given(st.text(), st.text())
+def test_no_text_makes_an_answer_raise(text, gold):
+    for one in (answer(), exact(), choice()):
+        assert one(completions=[text], solution=[gold])[0] in (0.0, 1.0, None)

@@ -1,10 +1,12 @@
 r"""Finding the boxed answer."""
 
+import time
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.verify.boxes import boxed_answer, final_part
+from trl_grpo_rewards.verify.boxes import BOXES, boxed_answer, final_part, stated_answer
 
 
 @pytest.mark.parametrize(
@@ -54,10 +56,55 @@ def test_the_part_after_the_reasoning(text, part):
     assert final_part(text) == part
 
 
-@given(st.text(alphabet="\\boxedfb{} 7$<>/think", max_size=60))
-def test_any_text_can_be_scanned(text):
-    box = boxed_answer(final_part(text))
-    assert box is None or box in text
+@pytest.mark.parametrize(
+    "text, last, only, first",
+    [
+        (r"\boxed{3} or \boxed{4}", "4", None, "3"),
+        (r"\fbox{3} or \boxed{4}", "4", None, "3"),
+        (r"\boxed{\boxed{4}}", "4", None, r"\boxed{4}"),
+        (r"\boxedX \boxed{4} \fboxes", "4", "4", "4"),
+        (r"\boxed7", "7", "7", "7"),
+        (r"\boxed{3} \boxed{4", None, None, "3"),
+        (r"\boxed{3 \boxed{4}", "4", None, None),
+        ("none", None, None, None),
+    ],
+)
+def test_which_box_counts(text, last, only, first):
+    assert [boxed_answer(text, which) for which in ("last", "only", "first")] == [last, only, first]
+
+
+def read_slowly(text, which):
+    """The same, letter by letter: what a box is, written down once more."""
+    found = []
+    for place in range(len(text)):
+        for box in BOXES:
+            after = text[place + len(box) :]
+            if text[place:].startswith(box) and not after[:1].isalpha():
+                after = after.lstrip()
+                content = None
+                if after.startswith("{"):
+                    depths, skip = [0], False
+                    for letter in after:
+                        escaped, skip = skip, letter == "\\" and not skip
+                        depths.append(depths[-1] + (0 if escaped else (letter == "{") - (letter == "}")))
+                    content = after[1 : depths.index(0, 1) - 1] if 0 in depths[1:] else None
+                elif after:
+                    content = after.split()[0].split("$")[0].rstrip(".,;")
+                found.append(content)
+    if not found or (which == "only" and len(found) > 1):
+        return None
+    return found[0 if which == "first" else -1]
+
+
+@given(
+    st.lists(st.sampled_from(["\\boxed", "\\fbox", "{", "}", "\\", " ", "7", "$", ".", "x", "\\}"]), max_size=14).map(
+        "".join
+    ),
+    st.sampled_from(["last", "only", "first"]),
+)
+@example("\\boxed{\\\\}}", "last")
+def test_the_scanner_equals_a_slow_one(text, which):
+    assert boxed_answer(text, which) == read_slowly(text, which)
 
 
 @given(
@@ -67,7 +114,65 @@ def test_what_was_boxed_comes_back(content):
     assert boxed_answer(f"so \\boxed{{{content}}} it is") == content
 
 
-def test_a_megabyte_is_read_once():
-    assert boxed_answer("\\boxed{" * 150_000) is None
-    assert boxed_answer("{" * 500_000 + "\\boxed{4}" + "}" * 500_000) == "4"
-    assert boxed_answer("\\boxed{" + "{" * 500_000) is None
+@pytest.mark.parametrize(
+    "text, answer",
+    [
+        (r"So \boxed{7}, the answer is 8.", "7"),
+        (r"\boxed{7", None),
+        ("48/2 = 24\n48+24 = 72\n#### 72", "72"),
+        ("#### 72\nAlice", "72"),
+        ("Text <answer> 72 </answer> more", "72"),
+        ("The answer is 72.", "72"),
+        ("The answer is: **72**", "72**"),
+        ("**Answer:** 3.5 apples\nBye.", "3.5 apples"),
+        ("Thus the final answer to the question is $\\frac{1}{2}$, as it was.", r"\frac{1}{2}"),
+        (r"The answer is \(x = 5\) here", "x = 5"),
+        ("Final Answer: The final answer is $(-6, 10)$. I hope it is correct.", "(-6, 10)"),
+        ("First, the answer is 3. No, the answer is 4. Good.", "4"),
+        ("The correct option is (B).", "(B)"),
+        ("Option B is the answer", "Option B is the answer"),
+        ("\n 72 \n", "72"),
+        ("It is\n72", None),
+        ("the answer", "the answer"),
+        ("", None),
+    ],
+)
+def test_a_stated_answer(text, answer):
+    assert stated_answer(text) == answer
+
+
+@given(st.text(alphabet="answer is:#\\boxed{}<>/$.\n 7", max_size=60))
+def test_any_text_can_be_read(text):
+    assert {type(boxed_answer(final_part(text))), type(stated_answer(text))} <= {str, type(None)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "{",
+        "}",
+        "\\",
+        "\\boxed",
+        "\\boxed{",
+        "\\boxed{7} ",
+        "\\boxed ",
+        "\\boxedX",
+        "</think>",
+        "<think>",
+        "answer ",
+        "answer is ",
+        "answer" + " " * 50,
+        "$",
+        "\n",
+        "#### ",
+    ],
+)
+def test_a_megabyte_takes_no_longer_than_its_length(piece):
+    seconds = []
+    for size in (100_000, 1_000_000):
+        text = piece * (size // len(piece))
+        start = time.perf_counter()
+        boxed_answer(final_part(text)), boxed_answer(text, "only"), stated_answer(text)
+        seconds.append(time.perf_counter() - start)
+    assert seconds[1] < 30 * seconds[0] + 0.1  # a quadratic reading would take 100 times as long

@@ -4,6 +4,7 @@ or from the right; what can backtrack is not used on it.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import Literal
 
@@ -43,7 +44,7 @@ def boxed_answer(text: str, which: Which = "last") -> str | None:
 
 def starts(text: str, backwards: bool = False) -> Iterator[int]:
     """Where the contents of boxes start, in order; the names of other commands may begin alike."""
-    find, step = (text.rfind, -1) if backwards else (text.find, 1)
+    find = text.rfind if backwards else text.find
     places = {box: find(box) for box in BOXES}
     while places := {box: place for box, place in places.items() if place >= 0}:
         box = (max if backwards else min)(places, key=places.get)
@@ -82,9 +83,9 @@ def stated_answer(text: str) -> str | None:
         return text.rpartition("####")[2].strip().partition("\n")[0].strip() or None
     if "</answer>" in text:
         return text.rpartition("</answer>")[0].rpartition("<answer>")[2].strip() or None
-    *_, stated = [None, *STATED.finditer(text)]
-    if stated is not None:
-        return sentence(text[stated.end() :])
+    statements = deque(STATED.finditer(text), maxlen=1)
+    if statements:
+        return sentence(text[statements[0].end() :])
     return text.strip() if "\n" not in text.strip() and text.strip() else None
 
 

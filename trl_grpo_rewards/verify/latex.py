@@ -14,7 +14,7 @@ SYMBOLS = str.maketrans(
     }
 )
 DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
-SIMPLE = re.compile(r"[A-Za-z0-9+-][A-Za-z0-9 ]*")  # has one spelling already
+SIMPLE = re.compile(r"[A-Za-z0-9+-](?: ?[A-Za-z0-9])*")  # has one spelling already
 LOOKS = re.compile(
     r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|textstyle|limits|color\{[^{}]*\}|textcolor\{[^{}]*\}|hspace\{[^{}]*\})"
     r"(?![A-Za-z])"
@@ -49,7 +49,7 @@ def undelimited(text: str) -> str:
 def tidy(text: str) -> str:
     r"""The text as LaTeX in one spelling: no delimiters around it or sizes in it, `\frac{1}{2}` for `\dfrac12`."""
     if SIMPLE.fullmatch(text):
-        return text.rstrip()
+        return text
     text = undelimited(text.strip().strip("*").rstrip(".")).translate(SYMBOLS)
     if "\\" in text:
         if "\\\\" in text and "&" not in text and "\\begin" not in text:
