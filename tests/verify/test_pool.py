@@ -74,7 +74,7 @@ def test_equal_pairs_cost_one_deadline_and_are_counted():
     completions = [r"\boxed{8^{8^{8^{8^8}}}}"] * 64
     scores = boxed(partial=0.25)(completions=completions, solution=["7"] * 64, log_metric=counted.__setitem__)
     assert scores == [0.25] * 64 and time.monotonic() - start < WALL_SECONDS + 1
-    assert counted == {"boxed/timeouts": 64, "boxed/unreadable_gold": 0}
+    assert counted == {"boxed/timeouts": 64, "boxed/unreadable_gold": 0, "boxed/worker_restarts": 1}
     start = time.monotonic()
     assert score(completions) == [0.0] * 64 and time.monotonic() - start < 0.5  # remembered
 
@@ -162,16 +162,26 @@ def test_a_killed_worker_is_replaced():
 
 @pytest.mark.slow
 @pytest.mark.skipif(not PATHOLOGICAL.exists(), reason="the hostile completions are not beside the project")
-def test_no_pathological_completion_hangs_or_crashes():
+def test_no_pathological_completion_hangs_or_crashes_in_any_context():
     with gzip.open(PATHOLOGICAL, "rt") as file:
         rows = [json.loads(line) for line in file]
-    start = time.monotonic()
-    scores = boxed()(completions=[row["completion"] for row in rows], solution=[row["gold"] for row in rows])
-    assert len(scores) == 149 and time.monotonic() - start < 149 * WALL_SECONDS / 2
-    wrong = [row["name"] for row, got in zip(rows, scores, strict=True) if row["expected"] is False and got == 1.0]
-    missed = [row["name"] for row, got in zip(rows, scores, strict=True) if row["expected"] is True and got != 1.0]
-    print(f"{time.monotonic() - start:.0f} s; paid though wrong: {wrong}; not paid though right: {missed}")
-    assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
+    runs = {
+        context: subprocess.Popen(
+            [sys.executable, Path(__file__).with_name("hostile.py"), context, PATHOLOGICAL],
+            env={**os.environ, "TRL_GRPO_REWARDS_WORKERS": "1"},  # four runs at once: a loaded machine
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for context in ("main", "thread", "asyncio", "child")
+    }
+    for context, run in runs.items():
+        output, _ = run.communicate(timeout=400)
+        result = json.loads(output)
+        assert run.returncode == 0 and len(result["scores"]) == 150 and result["scores"][-1] == 1.0, context
+        assert max(result["seconds"]) < WALL_SECONDS + 1, context
+        paid = [row["name"] for row, score in zip(rows, result["scores"], strict=False) if score == 1.0]
+        assert paid and not {row["name"] for row in rows if row["expected"] is False} & {*paid}, context
+        assert gone(run.pid, 3)
 
 
 @pytest.mark.slow

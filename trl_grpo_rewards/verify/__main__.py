@@ -23,9 +23,9 @@ REQUESTS = 0
 def main() -> None:
     parent, replies = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides what an interrupt ends
-    from .symbolic import parsed
+    from .symbolic import warm
 
-    parsed("1")  # imports math-verify, once for all that are forked from here
+    warm()  # once for all that are forked from here
     send(replies, "ready")
     while judge_in_a_fork(parent, replies):
         pass

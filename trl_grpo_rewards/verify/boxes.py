@@ -5,11 +5,9 @@ or from the right; what can backtrack is not used on it.
 
 import re
 from collections import deque
-from collections.abc import Iterator
 from typing import Literal
 
 
-BOXES = ("\\boxed", "\\fbox")
 STATED = re.compile(
     r"(?i)\b(?:answer\b[^.\n]{0,60}?(?:\bis\b|\bare\b|[:=])|(?:option|choice)\s{0,9}(?:\bis\b|:))[\s:*_=]{0,20}"
 )
@@ -30,28 +28,46 @@ def boxed_answer(text: str, which: Which = "last") -> str | None:
     A box that is never closed was cut off: there is no answer then, and no other box is taken for it. Nor is one for
     an empty box, whose content is the empty text.
     """
-    first = next(starts(text), None)
-    if first is None:
+    start = first_start(text) if which == "first" else last_start(text)
+    if start is None or (which == "only" and start != first_start(text)):
         return None
-    last = first if which == "first" else next(starts(text, backwards=True))
-    if which == "only" and first != last:
-        return None
-    rest = text[last:].lstrip()
+    rest = text[start:].lstrip()
     if rest.startswith("{"):
         return group(rest)
     return rest.split(None, 1)[0].partition("$")[0].rstrip(".,;") if rest else None
 
 
-def starts(text: str, backwards: bool = False) -> Iterator[int]:
-    """Where the contents of boxes start, in order; the names of other commands may begin alike."""
-    find = text.rfind if backwards else text.find
-    places = {box: find(box) for box in BOXES}
-    while places := {box: place for box, place in places.items() if place >= 0}:
-        box = (max if backwards else min)(places, key=places.get)
-        end = places[box] + len(box)
-        if not text[end : end + 1].isalpha():
-            yield end
-        places[box] = find(box, 0, places[box]) if backwards else find(box, end)
+def first_start(text: str) -> int | None:
+    """Where the content of the first box starts."""
+    place = text.find("box")
+    while place >= 0:
+        if (start := content_start(text, place)) is not None:
+            return start
+        place = text.find("box", place + 1)
+    return None
+
+
+def last_start(text: str) -> int | None:
+    """Where the content of the last box starts."""
+    place = text.rfind("box")
+    while place >= 0:
+        if (start := content_start(text, place)) is not None:
+            return start
+        place = text.rfind("box", 0, place)
+    return None
+
+
+def content_start(text: str, place: int) -> int | None:
+    """Where the content of the box starts in whose command the letters `box` stand; other commands have them, too."""
+    for before, command in (("\\", "\\boxed"), ("\\f", "\\fbox")):
+        start = place - len(before)
+        if (
+            start >= 0
+            and text.startswith(command, start)
+            and not text[start + len(command) : start + len(command) + 1].isalpha()
+        ):
+            return start + len(command)
+    return None
 
 
 def group(text: str) -> str | None:
@@ -77,7 +93,7 @@ def stated_answer(text: str) -> str | None:
     text itself where it is one line without any of these; None where it gives none.
     """
     boxed = boxed_answer(text)
-    if boxed is not None or next(starts(text), None) is not None:
+    if boxed is not None or last_start(text) is not None:
         return boxed
     if "####" in text:
         return text.rpartition("####")[2].strip().partition("\n")[0].strip() or None

@@ -1,5 +1,6 @@
 """Compare an answer with the right one, where that is certain from text and numbers alone."""
 
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from .numerals import number
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python reads no longer ones
 DECIMAL_COMMA = re.compile(r"([+-]?\d+),(\d+)")
 BASED = re.compile(r"(\d+)_(?:\{\d+\}|\d)")
-NAME = re.compile(r"(?:\\?[A-Za-z]\w*|[A-Za-z]\([A-Za-z]\))(?:_\{\w+\})?(?:=|\\in(?![A-Za-z]) ?)")
+NAME = re.compile(r"(?:\\?[A-Za-z]\w*|[A-Za-z]\([A-Za-z]\))(?:_\{\w+\})? ?(?:=|\\in(?![A-Za-z]) ?)")
 JOINED = re.compile(
     r" ?,? ?(?:\\(?:text|mbox|mathrm) ?\{ ?,? ?(?:and|or) ?\}|(?<![A-Za-z\\])(?:and|or)(?![A-Za-z])) ?"
 )
@@ -59,6 +60,8 @@ def read_gold(gold: Any) -> str | None:
     Reads numbers, truth values, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text that ends in a box, and GSM8K's
     `... #### 72`.
     """
+    if isinstance(gold, str):
+        return read_text(gold)
     try:
         if type(gold).__name__ in ("bool", "bool_"):  # numpy has its own
             return str(bool(gold))
@@ -67,9 +70,12 @@ def read_gold(gold: Any) -> str | None:
         if isinstance(gold, (Decimal, Real)):
             return f"{Decimal(str(gold)):f}" if math.isfinite(gold) else None
     except ValueError:  # Python prints no integer of more than 4300 digits
-        return None
-    if not isinstance(gold, str):
-        return None
+        pass
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def read_text(gold: str) -> str | None:
     if "####" in gold:
         gold = gold.rpartition("####")[2]
     boxed = boxed_answer(gold)

@@ -40,6 +40,12 @@ MEMORY = 4 << 30
 REMEMBERED, SHORT = 1 << 16, 1000
 """Pairs whose verdicts are remembered, and how many characters they may have."""
 
+QUOTAS = [
+    ["/sys/fs/cgroup/cpu.max"],
+    ["/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"],
+]
+"""Where Linux tells the share of the cores that a container has, in the two versions of its control groups."""
+
 logger = logging.getLogger(__name__)
 
 DEADLINES = {signal.SIGPROF, signal.SIGALRM}
@@ -191,9 +197,10 @@ class Pool:
 
     def _judge(self, gold: str, answer: str, terms: Terms) -> Judgement:
         """The judgement of the first worker to give one; a crash must happen twice, since it may be of other making."""
-        crashes = 0
+        crashes, start = 0, None
         for _ in range(4):
             worker = self.idle.get()
+            start = start or time.monotonic()
             try:
                 worker = worker or Worker()
                 judgement = worker.ask(gold, answer, terms)
@@ -201,12 +208,12 @@ class Pool:
                 if worker is not None:
                     worker.close()
                 worker = None
-                if isinstance(error, Lost):
-                    self.restarts += 1
-                    continue
-                if isinstance(error, OSError):
+                if not isinstance(error, (Lost, OSError)):
+                    raise
+                self.restarts += 1
+                if isinstance(error, OSError) or time.monotonic() > start + WALL_SECONDS:
                     break
-                raise
+                continue
             finally:
                 self.idle.put(worker)
             self.restarts += judgement.fault in ("timeout", "crash")
@@ -260,8 +267,13 @@ def restarts() -> int:
 
 
 def cores() -> int:
-    """Those that this process may use, where the system tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """Those that this process may use: of its affinity, and of its container's quota, where the system tells."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for files in QUOTAS:
+        with contextlib.suppress(OSError, ValueError):  # "max 100000" is no quota, nor is -1
+            quota, period = map(int, " ".join(Path(file).read_text() for file in files).split())
+            count = min(count, max(1, quota // period)) if quota > 0 else count
+    return count
 
 
 def forget() -> None:
