@@ -117,6 +117,7 @@ def test_the_question_restated_is_no_answer():
     assert paid(r"\boxed{(x+1)^2}", "x^2+2x+1", "Expand $(x + 1)^2$.") == 0.0
     assert paid(r"\boxed{x^2 + 2x + 1}", "x^2+2x+1", "Expand $(x + 1)^2$.") == 1.0
     assert paid(r"\boxed{(x+1)^2}", "(x+1)^2", "Is it $(x+1)^2$ or $(x+2)^2$?") == 1.0
+    assert paid(r"\boxed{(x+1)^2}", "x^2+2x+1", "Expand (x+1)^2.") == 0.0
     assert paid(r"\boxed{\frac{1}{2}}", "0.5", r"Is it $\frac{1}{2}$ or 2?") == 1.0
     messages = [{"role": "user", "content": r"Expand \((x+1)^2\)"}]
     assert paid([{"role": "assistant", "content": r"\boxed{(x+1)^2}"}], "x^2+2x+1", messages) == 0.0
@@ -154,6 +155,7 @@ def test_exact_compares_texts():
     assert exact()(completions=completions, solution=["Paris"] * 5) == [1.0, 1.0, 0.0, 0.0, 0.0]
     assert exact(case=True)(completions=["paris", "Paris"], solution=["Paris"] * 2) == [0.0, 1.0]
     assert exact()(completions=["7", "7.0", "x"], solution=[7, 7, None]) == [1.0, 0.0, None]
+    assert exact()(completions=["Paris"] * 2, solution=[r"\boxed{Paris}", "... #### Paris"]) == [1.0, 1.0]
     assert exact()(completions=["New  York", "St. John's"], solution=["new york", "st. john's"]) == [1.0, 1.0]
 
 
@@ -162,7 +164,8 @@ def test_exact_compares_texts():
     [
         ("B", "B"), ("b", "B"), ("(B)", "B"), ("**B**", "B"), ("$B$", "B"), (r"\text{B}", "B"), ("B.", "B"),
         (r"\textbf{(B)}\ 42", "B"), ("B) 42", "B"), ("B. A triangle", "B"), ("Option B", "B"), ("option B is right", "B"),
-        ("C 5 km", "C"), ("A is correct", "A"), ("It is A.", "A"),
+        ("C 5 km", "C"), ("B because A is wrong", "B"), ("B, not A", "B"), ("(B) A", "B"), ("option b", "B"),
+        ("not B", None), ("B is wrong", None), ("Anything but B", None), ("A is correct", "A"), ("It is A.", "A"),
         ("A triangle", None), ("A or B", None), ("A, B", None), ("(A) and (B)", None), ("(A)(B)", None), ("A/B", None),
         ("A. 5 B. 6 C. 7", None), ("ABC", None), ("F", None), ("It's C, because A is wrong", None), ("", None),
     ],

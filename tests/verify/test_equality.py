@@ -170,6 +170,33 @@ EQUAL = [
     (r"\frac{NO}{BO}=\frac{1}{\sqrt{6}}", r"\frac{1}{\sqrt{6}}"),
     (r"\begin{pmatrix}-3\11\end{pmatrix}", r"\begin{pmatrix} -3 \\ 11 \end{pmatrix}"),
     ("No solution", r"\text{no solution}"),
+    ("No solution", "no solutions"),
+    (r"\frac{x^2}{2}+C", r"\frac{1}{2}x^2 + C"),
+    ("m+n", "n + m"),
+    ("5m", "5 m"),
+    ("2(l+w)", "2 l + 2 w"),
+    (r"\frac{2}{h}", "2 / h"),
+    (r"\frac{-1\pm\sqrt{5}}{2}", r"\frac{-1+\sqrt5}{2}, \frac{-1-\sqrt5}{2}"),
+    (r"\binom52", "10"),
+    ("0.00012", r"1.2 \times 10^-4"),
+    ("0.00012", "1.2 × 10⁻⁴"),
+    ("120000", "1.2 x 10^5"),
+    ("xyz", "zyx"),
+    ("12", r"\text{\$12}"),
+    ("12", r"\Large{12}"),
+    ("12", r"12 \\"),
+    (r"\frac34", r"\mathbf{\frac{3}{4}}"),
+    (r"\frac34", "¾"),
+    ("8", r"\text{8 cm}"),
+    ("8", "8 °C"),
+    ("8", r"\$8/hr"),
+    ("8", "8 cups of flour"),
+    ("8", "8 years old"),
+    ("18", "USD 18"),
+    ("1.5", "1{,}5"),
+    (r"(0,1)\cup(2,3)", "(0, 1) U (2, 3)"),
+    (r"\{1,2,3\}", r"\lbrace 1,2,3 \rbrace"),
+    (r"\mathbb{R}", r"\mathbb R"),
     (r"\frac{1}{35}\begin{bmatrix}1 & 5\\5 & 25\end{bmatrix}", r"\frac{1}{35}\begin{bmatrix}1&5\\5&25\end{bmatrix}"),
 ]
 
@@ -218,6 +245,22 @@ DIFFERENT = [
     ("9", "(-4, 9)"),
     (r"\{1,2,3\}", r"\{1,2\}"),
     ("1", "1, 0"),
+    ("R^2-r^2", "r^2-R^2"),
+    (r"2\pi", r"2\pi h"),
+    ("5", "5 n"),
+    ("15", "1{,}5"),
+    ("2,2,3", "2,3"),
+    (r"x>1 \text{ and } x<3", r"x>1 \text{ or } x<3"),
+    ("3", "3 squared"),
+    ("3", "3 tenths"),
+    ("3", r"3\text{ M}"),
+    ("f'(x)", "f(x)"),
+    ("A^T", "A"),
+    ("0.3", "0.3..."),
+    ("0,1", "0<x<1"),
+    ("1,2", "(2,1)"),
+    ("2020-01-02", "2020-02-01"),
+    ("1234", r"1 \quad 234"),
     ("1011_2", "1011_3"),
     ("1011_2", "1011"),
     ("7 = 11a + c", "11a + c"),
@@ -234,6 +277,12 @@ UNITS = [
     ("0.5", [r"50\%", "0.5"], [r"0.5\%", "50"]),
     (r"30^\circ", ["30 degrees", "30°"], ["30", r"30\%"]),
     ("7", ["7", "7 km"], ["8 km"]),
+    (r"5\text{ mg}", ["5 milligrams"], [r"5\text{ Mg}"]),
+    (r"5\text{ cm}^2", ["5 square centimeters", "5 sq cm"], ["5 cm"]),
+    ("60 km/h", ["60 kph", "60 km per hour"], ["60 km", "60 mph"]),
+    (r"\$5 per hour", ["5 dollars per hour"], ["$5", "5 dollars per day"]),
+    ("20°C", [r"20^\circ\text{C}"], ["20°F"]),
+    ("5 m", ["5 meters"], ["5 cm"]),
 ]
 UNDONE = [
     ("56088", ["56088", "56,088", "56088.0"], [r"123 \times 456", "123*456", r"\frac{112176}{2}", "112176/2"]),
@@ -243,7 +292,9 @@ UNDONE = [
     (r"3\sqrt{5}", [r"3\sqrt5", r"\sqrt{45}"], [r"2\sqrt5 + \sqrt{4 + 1}"]),
     ("1024", ["1024"], ["2^{10}"]),
     ("2^{10}", ["1024", "4^5"], ["1023"]),
-    ("100000", ["10^5", r"1.0 \times 10^5"], ["10^2 + 99900"]),
+    ("100000", ["10^5", r"1.0 \times 10^5"], ["10^2 + 99900", r"10^2 \times 10^3"]),
+    ("4", ["4"], ["5 - 1", "-1 + 5", r"8 \div 2", "16^{0.5}"]),
+    ("2, 3", ["3, 2"], [r"\frac{4}{2}, 3"]),
     ("x + 3", ["3 + x"], ["x + 1 + 2"]),
     ("(3, 4)", ["(3,4)"], ["(1+2, 4)"]),
 ]
@@ -285,6 +336,9 @@ def test_different_answers(gold, answer):
         (r"\sqrt{2}", "1.5", 0.001, False),
         ("x", "y", 0.5, False),
         ("2", "2", 0.0, True),
+        ("0", "0.3", 0.3, True),
+        (r"\{1,2\}", r"\{1.001,2\}", 0.01, True),
+        ("1,2", "1.2, 2", 0.01, False),
     ],
 )
 def test_tolerance_is_absolute_or_relative(gold, answer, tolerance, verdict):
@@ -326,7 +380,7 @@ numbers = (
     | st.builds("\\frac{{{}}}{{{}}}".format, integers, st.integers(1, 6))
     | st.builds("{}.{}".format, integers, st.sampled_from("05"))
 )
-several = st.lists(numbers, min_size=2, max_size=3).map(", ".join)
+several = st.lists(numbers, min_size=2, max_size=3, unique_by=number).map(", ".join)  # to math-verify a list is a set
 intervals = st.builds(lambda start, size: f"[{start}, {start + size})", st.integers(-5, 5), st.integers(1, 5))
 answers = numbers | several | several.map("({})".format) | several.map("\\{{{}\\}}".format) | intervals
 
@@ -342,7 +396,18 @@ def test_what_is_settled_agrees_with_math_verify(gold, answer):
 
 
 @pytest.mark.parametrize(
-    "text", ["x=" * 5000 + "5", "(1," * 4000, "(1," * 90 + "1" + ")" * 90, r"\frac{" * 4000, "1," * 4000]
+    "text",
+    [
+        "$" * 1000,
+        "5" + "%" * 3000,
+        "5 " + "kg / in " * 8000,
+        "x\\in " * 1500,
+        "x=" * 5000 + "5",
+        "(1," * 4000,
+        "(1," * 90 + "1" + ")" * 90,
+        r"\frac{" * 4000,
+        "1," * 4000,
+    ],
 )
 def test_a_long_text_is_compared_like_a_short_one(text):
     assert settled(text, text, Terms()) is True

@@ -171,9 +171,10 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> float | None
 
     ```
     """
-    gold = "" if solution is None else plain(tidy(str(solution)))
-    if not gold:
+    gold = read_gold(solution)
+    if gold is None:
         return None
+    gold = plain(tidy(gold))
     part = final_part(completion)
     given = plain(tidy(stated_answer(part) or part))
     return float(given == gold if case else given.casefold() == gold.casefold())
@@ -215,15 +216,24 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> float |
 def chosen(text: str, letters: str) -> str | None:
     """The letter that a short text chooses; None where it is none or several."""
     text = plain(tidy(text)).replace("*", "").strip()
-    alone = re.fullmatch(r"\W*([^\W\d_])\W*", text)
+    alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:
         text = alone[1].upper()
     letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
-    labelled = re.match(rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}\s*[)\].:]+", text)
+    labelled = re.match(rf"(?:(?i:option|choice)\s*)?(?:[(\[]{letter}\s*[)\]]|{letter}\s*[).:]+)", text)
     if labelled and not re.search(
-        rf"^\s*[,/&]?\s*(?:(?:or|and)\b)?\s*{letter}|{letter}[)\].:]", text[labelled.end() :]
+        rf"^\s*[,/&]?\s*(?:(?:or|and)\b)?\s*[(\[]{letter}|^\s*(?:or|and|[,/&])\s*{letter}|{letter}[)\].:]",
+        text[labelled.end() :],
     ):
-        return labelled[1]
+        return labelled[1] or labelled[2]
+    reasoned = re.match(
+        rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}[)\]]?(?:,? ?(?:because|since|not)\b| is (?:correct|right)\b)",
+        text,
+    )
+    if reasoned:
+        return reasoned[1]
+    if re.search(r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b", text):
+        return None
     article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
     named = {*re.findall(f"{letter}{article}", text)}
     return named.pop() if len(named) == 1 else None

@@ -52,7 +52,7 @@ def judge_in_a_fork(parent: int, replies: int) -> bool:
 
 
 def judge(replies: int) -> None:
-    from .equality import Terms, readings
+    from .equality import Terms, readings, told_apart
     from .symbolic import parsed, parsed_gold, verified
 
     for deadline in DEADLINES:  # a process may have been started with them ignored or blocked
@@ -65,7 +65,8 @@ def judge(replies: int) -> None:
         gold, answer, *rest = request
         terms = Terms(*rest)
         arm(CPU_SECONDS, WALL_SECONDS)
-        rights = [(parsed_gold(one), other) for one, other in readings(gold, answer, terms)]
+        pairs = [told_apart(*pair) for pair in readings(gold, answer, terms)]
+        rights = [(parsed_gold(one), other) for one, other in pairs]
         send(replies, "gold")
         verdict = (
             any(verified(right, parsed(other), terms) for right, other in rights)

@@ -9,9 +9,20 @@ from typing import Literal
 
 
 STATED = re.compile(
-    r"(?i)\b(?:answer\b[^.\n]{0,60}?(?:\bis\b|\bare\b|[:=])|(?:option|choice)\s{0,9}(?:\bis\b|:))[\s:*_=]{0,20}"
+    r"(?i)\b(?:(?<!this )answers?\b(?:[^.\n]{0,60}?(?:\bis\b|\bare\b|\b(?:would|will|should|must) be\b|[:=])|[*_: \t]{0,9}\n)"
+    r"|(?:option|choice)\s{0,9}(?:\bis\b|:))[\s:*_=]{0,20}"
 )
-SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n")
+SENTENCE_END = re.compile(r"(?:\.|(?<=[a-z])[!?])(?=\s|$)|\n")
+ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
+MATHEMATICS = (
+    re.compile(r"\$\$(.+?)\$\$"),
+    re.compile(r"\$((?:[^$\\\n]|\\.)+)\$(?!\d)"),
+    re.compile(r"\\\((.+?)\\\)"),
+)
+PROSE = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
+
+LONGEST = 10_000
+"""Characters of a statement that are read."""
 
 Which = Literal["last", "only", "first"]
 
@@ -98,7 +109,8 @@ def stated_answer(text: str) -> str | None:
     if "####" in text:
         return text.rpartition("####")[2].strip().partition("\n")[0].strip() or None
     if "</answer>" in text:
-        return text.rpartition("</answer>")[0].rpartition("<answer>")[2].strip() or None
+        inside = text.rpartition("</answer>")[0].rpartition("<answer>")[2].strip()
+        return stated_answer(inside) or inside or None
     statements = deque(STATED.finditer(text), maxlen=1)
     if statements:
         return sentence(text[statements[0].end() :])
@@ -106,11 +118,14 @@ def stated_answer(text: str) -> str | None:
 
 
 def sentence(text: str) -> str | None:
-    """The text up to where its first sentence ends, or up to the end of mathematics that it begins with."""
-    text = text.lstrip()
-    for opening, closing in (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]")):
-        inside, closed, _ = text[len(opening) :].partition(closing)
-        if text.startswith(opening) and closed and inside.strip() and "\n\n" not in inside:
-            return inside.strip()
+    """The text up to where its first sentence ends, or the mathematics alone where that is all that it begins with."""
+    text = text[:LONGEST].lstrip()
+    for expression in MATHEMATICS:
+        match = expression.match(text)
+        if match and not PROSE.search(match[1]):
+            rest = text[match.end() :].lstrip("*_ ")
+            if not rest or rest[0] in ".\n" or re.match(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b", rest):
+                return match[1].strip()
     end = SENTENCE_END.search(text)
-    return text[: end.start() if end else len(text)].strip() or None
+    text = text[: end.start() if end else len(text)]
+    return ASIDE.split(text, maxsplit=1)[0].strip() or None

@@ -8,7 +8,7 @@ LONGEST = 4300  # Python reads no longer integers
 NUMBER = re.compile(
     r"([+-]?(?:[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d{0,2}(?: \d{3})+|\d+)?(?:\.\d+)?)(?:[eE]([+-]?\d{1,3}))?"
 )
-POWER = re.compile(r"(?:(.{1,50}?) ?(?:\\times|\\cdot|\*) ?|([+-]?))10\^(?:\{([+-]?\d{1,3})\}|(\d))")
+POWER = re.compile(r"(?:([+-]?\d[\d.,]{0,50}) ?(?:\\times|\\cdot|\*|x) ?|([+-]?))10\^(?:\{([+-]?\d{1,3})\}|(\d))")
 MIXED = re.compile(r"([+-]?)(\d+) ?(?:\\frac\{(\d+)\}\{(\d+)\}|(?<= )(\d+)/(\d+))")
 FRACTION = re.compile(r"([+-]?)(?:\\frac\{([+-]?\d+(?:\.\d+)?)\}\{(\d+)\}|(\d+)/(\d+))")
 REPEATING = re.compile(r"([+-]?)(\d+)\.(\d*)\\overline\{(\d+)\}")

@@ -109,14 +109,28 @@ def undone(expression: Any) -> bool:
 
 
 def computable(node: Any) -> bool:
-    from sympy import Add, Expr, Float, Integer, Mul, Pow, Rational, UnevaluatedExpr
+    from sympy import Add, Expr, Mul, Number, Pow, UnevaluatedExpr
 
     if not isinstance(node, Expr) or node.is_Atom or isinstance(node, UnevaluatedExpr):
         return False
     if isinstance(node, Pow) and (node.exp == -1 or node.base == 10):
         return False
-    if isinstance(node, (Add, Mul)):
-        numbers = [part for part in node.args if isinstance(part, (Float, Rational)) and part != -1]
-        powers = [part for part in node.args if isinstance(part, Pow) and part.base == 10 and isinstance(node, Add)]
-        return len(numbers + powers) > 1
-    return not node.free_symbols and isinstance(node.doit(), (Integer, Rational))
+    if isinstance(node, Add):
+        return sum(map(is_numeral, node.args)) > 1
+    if isinstance(node, Mul):
+        numbers = [part for part in node.args if isinstance(part, Number)]
+        if sum(isinstance(part, Pow) and part.base == 10 for part in node.args) > 1:
+            return True
+        return len([part for part in numbers if part != -1]) > 1 or (
+            len(numbers) > 1 and len(numbers) == len(node.args)
+        )
+    return not node.free_symbols and isinstance(node.doit(), Number)
+
+
+def is_numeral(node: Any) -> bool:
+    """Whether it is a number as one writes it: also a power of ten, and a multiple of one."""
+    from sympy import Mul, Number, Pow
+
+    if isinstance(node, Pow):
+        return node.base == 10
+    return isinstance(node, Number) or (isinstance(node, Mul) and all(map(is_numeral, node.args)))
