@@ -165,10 +165,7 @@ def compared(rows: list[dict], ours: list, theirs: list) -> list[str]:
     for row, one, other in zip(rows, ours, theirs, strict=True):
         if (one == 1.0) != (other == 1.0):
             label = {None: "no label", True: "labelled right", False: "labelled wrong"}[row.get("expected")]
-            box = row["completion"][row["completion"].rfind("\\boxed") :].split("\n")[0][:70]
-            lines.append(
-                f"{reason(row, one)} | ours {one}, math-verify {other}, {label} | {row['gold']!s:.60} | {box}"
-            )
+            lines.append(f"{reason(row)} | ours {one}, math-verify {other}, {label} | {shown(row)}")
     return sorted(lines)
 
 
@@ -182,7 +179,7 @@ def against_the_labels(rows: list[dict]) -> list[str]:
     for row, score in zip(rows, near, strict=True):
         fault = "the label takes a rounded or a near number" if score == 1.0 else "the label takes a different answer"
         fault = fault if row["expected"] else "the label refuses an equal answer"
-        lines.append(f"{fault} | {row['source']} | {shown(row)}")
+        lines.append(f"{fault} | {row.get('source', 'made')} | {shown(row)}")
     return sorted(lines)
 
 

@@ -129,7 +129,7 @@ def hundredth(value: str) -> str:
 
 def told_apart(gold: str, answer: str) -> tuple[str, str]:
     """The two with capitals renamed where one has the small letter, too: math-verify makes all letters small."""
-    letters = [{*COMMANDS.sub(" ", text)} for text in (gold, answer)]
+    letters = [{*COMMANDS.sub(" ", ENVIRONMENT.sub(" ", text))} for text in (gold, answer)]
     both = sorted(
         letter for letter in letters[0] | letters[1] if any({letter, letter.lower()} <= seen for seen in letters)
     )
