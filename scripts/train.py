@@ -21,9 +21,10 @@ from transformers.trainer_utils import get_last_checkpoint
 from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo, parse
+from trl_grpo_rewards.config import check_config
 from trl_grpo_rewards.loading import import_rewards, load_problems
 from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
-from trl_grpo_rewards.trainer import check_config, check_dataset, unpacked
+from trl_grpo_rewards.trainer import check_dataset, unpacked
 
 
 DEMO = Path(__file__).parent / "recipes" / "addition.yaml"

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from peft import LoraConfig
 from transformers import AutoModelForCausalLM, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
@@ -78,9 +79,13 @@ class Reference(GRPOTrainer):
 def run(trainer_class, config, problems, reward_funcs, dtype="float32", **options):
     gradients = Gradients()
     config_class = FilteredGRPOConfig if trainer_class is FilteredGRPOTrainer else GRPOConfig
+    peft_config = options.pop("peft_config", None)
+    torch.manual_seed(0)
     args = config(cls=config_class, **{"max_steps": 3, "gradient_accumulation_steps": 2, **options})
     model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
-    trainer = trainer_class(model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients])
+    trainer = trainer_class(
+        model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], peft_config=peft_config
+    )
     trainer.train()
     assert len(gradients.steps) == args.max_steps
     return gradients.steps, trainer
@@ -173,3 +178,51 @@ def test_gradient_of_skip_computes_only_live_rows(config, problems):
     for entry in trainer.state.log_history[:-1]:
         assert entry["groups/rows_kept"] == round(32 * (1 - entry["groups/dead"]))
         assert entry["groups/rows_kept"] <= entry["groups/rows_computed"] <= entry["groups/rows_kept"] + 2
+
+
+def test_gradient_of_skip_with_lora(config, problems):
+    options = {"peft_config": LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)}
+    assert skip_against_reference(config, problems, **options, loss_type="grpo", dtype="float64") <= 2e-7
+
+
+def test_gradient_of_skip_on_a_stream(config, problems):
+    stream = problems.to_iterable_dataset()
+    assert skip_against_reference(config, stream, loss_type="dapo", dtype="float64") <= 2e-7
+
+
+class DropReference(Reference):
+    """TRL with the tokens of dead groups masked, and the loss divided by what is left."""
+
+    def _generate_and_score_completions(self, inputs):
+        output = super()._generate_and_score_completions(inputs)
+        groups = self.seen.view(-1, self.num_generations, self.seen.size(1))
+        dead = torch.tensor([self.is_dead(group) for group in groups]).repeat_interleave(self.num_generations)
+        first = self.accelerator.process_index * len(inputs)
+        output["completion_mask"][dead[first : first + len(inputs)]] = 0
+        output["num_items_in_batch"] = self.accelerator.gather(output["completion_mask"].sum()).sum()
+        self.of_rows = (
+            len(dead) / max(1, int((~dead).sum())) if self.loss_type in ("grpo", "dr_grpo", "luspo") else 1.0
+        )
+        return output
+
+    def compute_loss(self, *args, **kwargs):
+        return super().compute_loss(*args, **kwargs) * self.of_rows
+
+
+def drop_against_reference(config, problems, **options):
+    options = {"beta": 0.1, "learning_rate": 0.05, "optim": "sgd", "dtype": "float64", **options}  # KL begins at 0
+    expected, _ = run(DropReference, config, problems, (half_dead,), **options)
+    got, trainer = run(FilteredGRPOTrainer, config, problems, (half_dead,), **options, zero_variance="drop")
+    assert max(entry["groups/dead"] for entry in trainer.state.log_history if "groups/dead" in entry) > 0
+    return difference(got, expected)
+
+
+@pytest.mark.parametrize("options", [{}, {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 8}])
+@pytest.mark.parametrize("loss_type", ["dapo", "grpo", "dr_grpo", "luspo"])
+def test_gradient_of_drop_is_that_of_the_live_groups_alone(config, problems, loss_type, options):
+    assert drop_against_reference(config, problems, loss_type=loss_type, **options) <= 1e-6
+
+
+def test_gradient_of_drop_leaves_an_entropy_bonus_to_live_tokens(config, problems):
+    options = {"entropy_coef": 0.01, "gradient_accumulation_steps": 1, "per_device_train_batch_size": 16}
+    assert drop_against_reference(config, problems, loss_type="dapo", **options) <= 1e-6

@@ -108,7 +108,21 @@ def test_ranks_end_with_one_model_whatever_is_dead_where(tmp_path):
 @pytest.mark.slow
 def test_ranks_gradient_of_skip_equals_trl_with_dead_advantages_at_zero(tmp_path):
     for rank in on_two_ranks("gradients", tmp_path):
-        assert len(rank["differences"]) == 10 and max(rank["differences"]) <= 2e-7
+        # a row that moves gets another padding, hence other positions in RoPE's table, which is float32
+        assert len(rank["differences"]) == 10 and max(rank["differences"]) <= 1e-6
+
+
+@pytest.mark.slow
+def test_ranks_gradient_of_drop_is_that_of_the_live_groups_alone(tmp_path):
+    for rank in on_two_ranks("drops", tmp_path):
+        assert len(rank["differences"]) == 3 and max(rank["differences"]) <= 1e-6
+
+
+@pytest.mark.slow
+def test_ranks_resample_together(tmp_path):
+    one, other = on_two_ranks("resampled", tmp_path)
+    assert one == other and one["equal"] and one["computed"] == [12.0] * 4 and one["used"] == [6]
+    assert min(one["rounds"]) >= 1 and one["taken"] > 0
 
 
 @pytest.mark.slow

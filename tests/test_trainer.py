@@ -231,8 +231,9 @@ def test_skip_is_refused_where_it_would_change_the_objective(config, problems, o
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"zero_variance": "dropp"}, "zero_variance='dropp' is not known; there are 'skip' and 'keep'"),
-        ({"unscored": "zero"}, "unscored='zero' is not known; there are 'term' and 'row'"),
+        ({"zero_variance": "dropp"}, "zero_variance='dropp' is not known; there are 'skip', 'drop', 'keep'"),
+        ({"max_resample_rounds": -1}, "max_resample_rounds=-1 is no number of rounds"),
+        ({"unscored": "zero"}, "unscored='zero' is not known; there are 'term', 'row'"),
         ({"zero_variance_tolerance": -1.0}, "zero_variance_tolerance=-1.0 is no distance"),
         ({"zero_variance_tolerance": math.nan}, "zero_variance_tolerance=nan is no distance"),
     ],
@@ -240,6 +241,35 @@ def test_skip_is_refused_where_it_would_change_the_objective(config, problems, o
 def test_options_are_checked_by_the_config(config, options, message):
     with pytest.raises(ValueError, match=message):
         config(**options)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"max_resample_rounds": 1}, "max_resample_rounds=1 leaves groups out .* zero_variance='skip' promises TRL's"),
+        ({"zero_variance_by": "boxed", "zero_variance": "keep"}, "zero_variance_by='boxed' leaves groups out"),
+        (
+            {"zero_variance": "drop", "loss_type": "grpo", "entropy_coef": 0.1},
+            "the entropy bonus with it. Set loss_type",
+        ),
+    ],
+)
+def test_what_drops_groups_requires_drop(config, problems, options, message):
+    with pytest.raises(ValueError, match=message):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(**options), train_dataset=problems)
+
+
+def test_one_reward_decides_which_groups_are_dead(config, problems):
+    right = [1, 1, 1, 1, 0, 0, 0, 0]
+    rewards = [scripted(*right), scripted(*range(8))]
+    rewards[0].__name__, rewards[1].__name__ = "right", "long"
+    for by, dead in ((None, 0.0), ("right", 1.0), ("long", 0.0)):
+        trainer = trained(config, problems, rewards, zero_variance="drop", zero_variance_by=by)
+        assert logged(trainer, "groups/dead") == [dead]
+        assert [advantage == 0 for advantage in advantages(trainer)] == [bool(dead)] * 8
+    assert logged(trainer, "groups/solved") == [0.0]
+    with pytest.raises(ValueError, match="zero_variance_by='wrong' is none of the rewards, which are 'right', 'long'"):
+        trained(config, problems, rewards, zero_variance="drop", zero_variance_by="wrong")
 
 
 @pytest.mark.parametrize(
@@ -293,7 +323,7 @@ def test_the_config_adds_only_its_own_fields():
     from trl import GRPOConfig
 
     added = {field.name for field in fields(FilteredGRPOConfig)} - {field.name for field in fields(GRPOConfig)}
-    assert added == {"zero_variance", "zero_variance_tolerance", "unscored"}
+    assert added == {"zero_variance", "zero_variance_tolerance", "zero_variance_by", "max_resample_rounds", "unscored"}
 
 
 @pytest.mark.slow

@@ -12,7 +12,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 from conftest import small_config
-from test_gradient import skip_against_reference
+from test_gradient import drop_against_reference, skip_against_reference
+from test_resume import mostly_dead
 from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, boxed, clip, demo, gate, reward, route
@@ -172,6 +173,40 @@ def gradients(folder) -> dict:
             for one in options
         ]
     }  # fmt: skip
+
+
+def drops(folder) -> dict:
+    """Drop against TRL with the tokens of dead groups masked."""
+    problems = demo.arithmetic("train", size=64)
+
+    def make(cls=FilteredGRPOConfig, **options):
+        return config(folder, cls, **options)
+
+    options = {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, "max_steps": 2}
+    return {
+        "differences": [
+            drop_against_reference(make, problems, **options, loss_type=loss) for loss in ("dapo", "grpo", "luspo")
+        ]
+    }
+
+
+def resampled(folder) -> dict:
+    """A batch is filled from rounds in which all ranks take part, and all have the same rows to compute."""
+    options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 4, "learning_rate": 0.01}
+    trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], gradient_accumulation_steps=1, **options)
+    trainer.train()
+    flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+    flats = [torch.empty_like(flat) for _ in range(2)]
+    dist.all_gather(flats, flat)
+    history = [entry for entry in trainer.state.log_history if "groups/rows_computed" in entry]
+    used = [int(part["completion_mask"].any(1).sum()) for part in trainer._buffered_inputs]
+    return {
+        "equal": torch.equal(*flats),
+        "computed": [entry["groups/rows_computed"] for entry in history],
+        "rounds": [entry["groups/resample_rounds"] for entry in history],
+        "used": used,
+        "taken": trainer._prompts.taken,
+    }
 
 
 def write(folder, result: dict) -> None:

@@ -12,7 +12,8 @@ from .values import Reward
 
 
 if TYPE_CHECKING:
-    from .trainer import FilteredGRPOConfig, FilteredGRPOTrainer
+    from .config import FilteredGRPOConfig
+    from .trainer import FilteredGRPOTrainer
 
 __all__ = [
     "FilteredGRPOConfig",

@@ -1,69 +1,29 @@
 """TRL's GRPO trainer, less the compute of groups that teach nothing."""
 
+import json
+import logging
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from accelerate.utils import gather_object
-from trl import GRPOConfig, GRPOTrainer
+from torch import Tensor
+from trl import GRPOTrainer
 
 from . import groups
-from .batches import compact
+from .batches import even, even_share, joined, longest_first, micro_batches, size, take, window
+from .config import ROW_MEANS, FilteredGRPOConfig, check_config, inexact
+from .prompts import PromptStream
 from .registry import Maker, uncalled
 from .values import Reward, check_names, missing_column
 
 
-ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
-"""Losses that divide by the number of rows in the micro-batch."""
+PROMPTS = "resampling.json"
+"""The file in a checkpoint that says how many prompts resampling has taken."""
 
-TOKEN_MEANS = ("dapo", "cispo", "vespo")
-"""Losses that divide by the number of tokens in the generation batch, which leaving rows out does not change."""
-
-
-@dataclass
-class FilteredGRPOConfig(GRPOConfig):
-    """
-    Configuration of [`FilteredGRPOTrainer`]: that of TRL's [`~trl.GRPOConfig`], and the following.
-
-    Args:
-        zero_variance (`str`, *optional*, defaults to `"skip"`):
-            What happens to dead groups, those whose rewards are all equal. `"skip"`: they are not forwarded, and the
-            gradient is TRL's with their advantages at exactly 0. `"keep"`: they are trained on as in TRL.
-        zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
-            Largest difference between the rewards of a dead group.
-        unscored (`str`, *optional*, defaults to `"term"`):
-            What a None beside a score means. `"term"`: it counts as 0 in the total, as in TRL. `"row"`: a None in any
-            reward of non-zero weight leaves the completion out, as TRL does where every reward is None.
-    """
-
-    zero_variance: str = field(
-        default="skip",
-        metadata={"choices": ["skip", "keep"], "help": "What happens to groups whose rewards are all equal."},
-    )
-    zero_variance_tolerance: float = field(
-        default=1e-6, metadata={"help": "Largest difference between the rewards of a group that counts as equal."}
-    )
-    unscored: str = field(
-        default="term",
-        metadata={
-            "choices": ["term", "row"],
-            "help": "Whether a None beside a score counts as 0 ('term') or leaves the completion out ('row').",
-        },
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, choices in (("zero_variance", ("skip", "keep")), ("unscored", ("term", "row"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} is not known; there are {' and '.join(map(repr, choices))}. "
-                    f"Choose one of them."
-                )
-        if not 0 <= self.zero_variance_tolerance < float("inf"):
-            raise ValueError(
-                f"zero_variance_tolerance={self.zero_variance_tolerance} is no distance. Choose a number from 0."
-            )
+logger = logging.getLogger(__name__)
 
 
 class FilteredGRPOTrainer(GRPOTrainer):
@@ -72,8 +32,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     The only changes with respect to [`~trl.GRPOTrainer`] are: `__init__` takes a [`Reward`] apart into functions and
     weights and checks what it can before the model loads; `_calculate_rewards` keeps the rewards of all ranks, and
-    leaves rows out under `unscored="row"`; `_generate_and_score_completions` logs `groups/...` and marks dead rows;
-    `_prepare_inputs` takes those out of the micro-batches that TRL has made.
+    leaves rows out under `unscored="row"`; `_generate_and_score_completions` logs `groups/...`, marks dead rows, and
+    samples again where it may; `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made and spreads
+    the others evenly over micro-batches and ranks, within their optimizer step; `compute_loss` weighs a micro-batch by
+    its rows where TRL divides by their number; `_save_rng_state` and `_load_rng_state` keep the place among the prompts.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -89,7 +51,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     Raises:
         `ValueError`: the rewards need a column that the dataset has not, two have one name, weights are given twice,
-            the dataset is empty, or `zero_variance="skip"` would change the objective.
+            the dataset is empty, or an option cannot keep its promise with the others.
     """
 
     _tag_names = ["trl", "grpo", "trl-grpo-rewards"]
@@ -111,11 +73,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
         for dataset in (train_dataset, kwargs.get("eval_dataset")):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
                 check_dataset(part, reward_funcs)
+        check_prompts(args, train_dataset)
         super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         if args.zero_variance == "skip" and self.aux_loss_enabled:
             raise ValueError(inexact("the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0"))
+        if args.zero_variance_by is not None and args.zero_variance_by not in self.reward_func_names:
+            raise ValueError(
+                f"zero_variance_by={args.zero_variance_by!r} is none of the rewards, which are "
+                f"{', '.join(map(repr, self.reward_func_names))}. Name one of them."
+            )
+        self._said: set[str] = set()
+        if args.max_resample_rounds:
+            self._prompts = PromptStream(len(train_dataset), args.seed + 1, self.shuffle_dataset)
 
     def _calculate_rewards(self, inputs, prompts, completions, completion_ids_list):
         rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
@@ -128,35 +99,97 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return rewards
 
     def _generate_and_score_completions(self, inputs):
+        output, live = self._sampled(inputs)
+        if live is None or self.args.zero_variance == "keep":
+            return output
+        rows = self._rows(live, size(output))
+        if self.args.max_resample_rounds:
+            output, rows = self._resampled(output, live, rows)
+        if self.args.zero_variance == "drop":
+            mask = output["completion_mask"] * output.get("tool_mask", 1)
+            output["num_items_in_batch"] = self.accelerator.gather(mask[rows].sum()).sum()
+        output["advantages"] = output["advantages"].masked_fill(~rows, 0.0)
+        output["live"] = rows  # TRL shuffles and splits it with the rest
+        return output
+
+    def _sampled(self, inputs: list[dict]) -> tuple[dict, Tensor | None]:
+        """What TRL generates and scores, and which groups of all ranks are live; None in evaluation."""
         output = super()._generate_and_score_completions(inputs)
         for column in self._logs["extra"].values():  # one logged late is shorter, and TRL's table wants all alike
             column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
-        size = self.num_generations if self.model.training else self.num_generations_eval
-        if size == 1:
-            return output
-        dead = self._dead_groups(self._rewards.view(-1, size, self._rewards.size(1)))
-        if self.model.training and self.args.zero_variance == "keep":
+        count = self.num_generations if self.model.training else self.num_generations_eval
+        if count == 1:
+            return output, None
+        live = ~self._dead_groups(self._rewards.view(-1, count, self._rewards.size(1)))
+        if not self.model.training:
+            return output, None
+        if self.args.zero_variance == "keep":
             self._log_groups(rows_computed=self._rewards.size(0))
-        elif self.model.training:
-            rows = len(inputs)
-            first = self.accelerator.process_index * rows
-            live = ~dead.repeat_interleave(size)[first : first + rows]
-            output["advantages"] = output["advantages"].masked_fill(~live, 0.0)
-            for row in dead.repeat_interleave(size).nonzero().flatten().tolist():
-                self._logs["advantages"][row] = 0.0  # in TRL's table of completions, too
-            output["live"] = live  # TRL shuffles and splits it with the rest
-        return output
+            return output, live
+        shown = self._logs["advantages"]  # in TRL's table of completions
+        for row in (~live).repeat_interleave(count).nonzero().flatten().tolist():
+            place = len(shown) - self._rewards.size(0) + row
+            if place >= 0:
+                shown[place] = 0.0
+        return output, live
 
-    def _dead_groups(self, rewards: torch.Tensor) -> torch.Tensor:
+    def _rows(self, live: Tensor, count: int) -> Tensor:
+        """Which of the `count` rows on this rank belong to live groups."""
+        first = self.accelerator.process_index * count
+        return live.repeat_interleave(self.num_generations)[first : first + count]
+
+    def _resampled(self, output: dict, live: Tensor, rows: Tensor) -> tuple[dict, Tensor]:
+        """The batch with groups of fresh prompts in the place of dead ones, as far as the rounds reach."""
+        found, wanted, rounds = int(live.sum()), len(live), 0
+        parts = [take(output, rows.nonzero().flatten())]
+        while found < wanted and rounds < self.args.max_resample_rounds:
+            more, live = self._sampled(self._fresh(wanted - found))
+            live &= live.cumsum(0) <= wanted - found  # no more than have room: a surplus kept would be off-policy
+            parts.append(take(more, self._rows(live, size(more)).nonzero().flatten()))
+            found, rounds = found + int(live.sum()), rounds + 1
+        self._log_groups(resample_rounds=rounds)
+        if not rounds:
+            return output, rows
+        mine = joined(parts)
+        if self.accelerator.num_processes > 1:
+            mine = even_share(mine, self.accelerator.process_index, self.accelerator.num_processes)
+        dead = size(output) - size(mine)
+        whole = joined([mine, take(output, torch.zeros(dead, dtype=torch.long))])
+        return whole, torch.arange(size(whole), device=rows.device) < size(mine)
+
+    def _fresh(self, count: int) -> list[dict]:
+        """This rank's rows for so many more prompts, or a few more where the ranks need it to have the same number."""
+        ranks = self.accelerator.num_processes
+        count = math.ceil(count / (step := ranks // math.gcd(ranks, self.num_generations))) * step
+        prompts = [prompt for prompt in self._prompts.take(count) for _ in range(self.num_generations)]
+        share = len(prompts) // ranks
+        first = self.accelerator.process_index * share
+        return [dict(self.train_dataset[prompt]) for prompt in prompts[first : first + share]]
+
+    def _save_rng_state(self, output_dir):
+        super()._save_rng_state(output_dir)
+        if self.args.max_resample_rounds and self.accelerator.is_main_process:
+            Path(output_dir, PROMPTS).write_text(json.dumps({"taken": self._prompts.taken}))
+
+    def _load_rng_state(self, checkpoint):
+        super()._load_rng_state(checkpoint)
+        if self.args.max_resample_rounds and checkpoint and (file := Path(checkpoint, PROMPTS)).exists():
+            self._prompts.taken = json.loads(file.read_text())["taken"]
+
+    def _dead_groups(self, rewards: Tensor) -> Tensor:
         """Find the dead groups among all ranks' rewards, of shape (groups, G, functions), and log what they are."""
         weights, tolerance = self.reward_weights.to(rewards.device), self.args.zero_variance_tolerance
         totals = groups.total(rewards, weights)
-        apart = self.multi_objective_aggregation == "normalize_then_sum"  # then each reward has a spread of its own
-        dead = groups.dead(rewards[:, :, weights != 0] if apart else totals, tolerance)
+        outcome, deciding = rewards[:, :, 0], totals
+        if self.args.zero_variance_by is not None:
+            outcome = deciding = rewards[:, :, self.reward_func_names.index(self.args.zero_variance_by)]
+        elif self.multi_objective_aggregation == "normalize_then_sum":  # then each reward has a spread of its own
+            deciding = rewards[:, :, weights != 0]
+        dead = groups.dead(deciding, tolerance)
         shares = groups.signal(rewards[~dead], weights)
         self._log_groups(
             dead=dead.float().mean(),
-            **{kind: mask.float().mean() for kind, mask in groups.kinds(dead, totals, rewards[:, :, 0]).items()},
+            **{kind: mask.float().mean() for kind, mask in groups.kinds(dead, totals, outcome).items()},
             spread=groups.spread(totals).mean(),
             duplicates=groups.duplicates(self._completion_ids, rewards.size(1)),
             partly_scored=self._partly_scored,
@@ -171,49 +204,54 @@ class FilteredGRPOTrainer(GRPOTrainer):
         batch = super()._prepare_inputs(generation_batch)
         if "live" not in batch:
             return batch
-        live = [micro_batch.pop("live") for micro_batch in self._buffered_inputs]
-        sizes = torch.stack([mask.sum() for mask in live])
-        sizes = self.accelerator.gather(sizes).view(-1, len(live)).amax(0).clamp(min=1).tolist()  # alike on all ranks
-        for index, (mask, size) in enumerate(zip(live, sizes, strict=True)):
-            whole = self._buffered_inputs[index]
-            self._buffered_inputs[index] = compact(whole, mask, size, shorten=not self.args.pad_to_multiple_of)
-            if self.loss_type in ROW_MEANS:  # it will divide by fewer rows
-                self._buffered_inputs[index]["advantages"] *= size / mask.numel()
-        self._log_groups(rows_computed=sum(sizes) * self.accelerator.num_processes)
+        whole, self._buffered_inputs = self._buffered_inputs, []
+        span = window(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
+        span = 1 if "num_images" in batch else span
+        for start in range(0, len(whole), span):
+            self._buffered_inputs += self._spread(whole[start : start + span])
+        rows = sum(map(size, self._buffered_inputs))
+        self._log_groups(rows_computed=rows * self.accelerator.num_processes)
         return self._buffered_inputs[self._step % self.args.steps_per_generation]
+
+    def _spread(self, parts: list[dict]) -> list[dict]:
+        """Micro-batches of one optimizer step with their live rows only, as many on each rank and in each of them."""
+        whole, ranks = joined(parts), self.accelerator.num_processes
+        live = whole.pop("live")
+        rows = longest_first(take(whole, live.nonzero().flatten()))
+        counts = self.accelerator.gather(live.sum())
+        total, most = int(counts.sum()), int(counts.max())
+        share = math.ceil(total / ranks)
+        if most > share and "num_images" in whole:
+            share = most
+            self._say_once(
+                "Live completions with images stay on their rank, and so the ranks may wait for the fullest."
+            )
+        elif most > share:
+            rows = even_share(rows, self.accelerator.process_index, ranks)
+        planned = even(share, len(parts))
+        spread = micro_batches(
+            rows, [max(1, count) for count in planned], whole, shorten=not self.args.pad_to_multiple_of
+        )
+        drop = self.args.zero_variance == "drop"
+        for part in spread:
+            if self.loss_type in ROW_MEANS:  # TRL divides by the rows that are there
+                part["loss_scale"] = size(part) * len(parts) * ranks / max(1, total if drop else live.numel() * ranks)
+            elif self.loss_type == "bnpo":  # and averages over micro-batches
+                part["loss_scale"] = len(parts) / max(1, len(planned) - planned.count(0))
+        return spread
+
+    def compute_loss(self, model, inputs, *args, **kwargs):
+        return super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._said and self.accelerator.is_main_process:
+            logger.warning(text)
+        self._said.add(text)
 
     def _log_groups(self, **values: Any) -> None:
         metrics = self._metrics["train" if self.model.training else "eval"]
         for name, value in values.items():
             metrics[f"groups/{name}"].append(float(value))
-
-
-def inexact(what: str, remedy: str) -> str:
-    return (
-        f"zero_variance='skip' leaves groups of equal rewards out of the update, but {what} gives them a gradient, so "
-        f"that the objective would change. Set zero_variance='keep' to train on them as TRL does, or {remedy}."
-    )
-
-
-def check_config(args: FilteredGRPOConfig) -> None:
-    """Refuse what cannot keep its promise, before anything loads."""
-    if not isinstance(args, FilteredGRPOConfig):
-        raise TypeError(
-            f"FilteredGRPOTrainer was given a {type(args).__name__}; it needs the options of FilteredGRPOConfig. "
-            f"Write FilteredGRPOConfig(...) with the same arguments."
-        )
-    if args.zero_variance == "keep":
-        return
-    if args.loss_type not in ROW_MEANS + TOKEN_MEANS:
-        remedy = f"loss_type to one of {', '.join(map(repr, ROW_MEANS + TOKEN_MEANS))}"
-        raise ValueError(inexact(f"the denominator of loss_type={args.loss_type!r}", remedy))
-    if args.beta != 0:
-        raise ValueError(inexact(f"the KL term (beta={args.beta})", "beta=0.0"))
-    if args.entropy_coef != 0 or args.use_adaptive_entropy:
-        raise ValueError(inexact("the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"))
-    if args.top_entropy_quantile < 1:
-        what = f"the threshold over all tokens of top_entropy_quantile={args.top_entropy_quantile}"
-        raise ValueError(inexact(what, "top_entropy_quantile=1.0"))
 
 
 def unpacked(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[float] | None]:
@@ -239,6 +277,14 @@ def check_rewards(reward_funcs: Any) -> None:
         if isinstance(function, Maker):
             raise TypeError(f"reward_funcs has {uncalled(function)}")
     check_names([function.__name__ for function in reward_funcs if hasattr(function, "__name__")])
+
+
+def check_prompts(args: FilteredGRPOConfig, dataset: Any) -> None:
+    if args.max_resample_rounds and not hasattr(dataset, "__len__"):
+        raise ValueError(
+            f"max_resample_rounds={args.max_resample_rounds} draws prompts from anywhere in the dataset, and the dataset "
+            f"is a stream. Load it without streaming, or set max_resample_rounds=0."
+        )
 
 
 def check_dataset(dataset: Any, reward_funcs: Any) -> None:

@@ -1,0 +1,137 @@
+"""The options of the trainer, and the combinations that they refuse."""
+
+from dataclasses import dataclass, field
+
+from trl import GRPOConfig
+
+
+ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
+"""Losses that divide by the number of rows in the micro-batch."""
+
+TOKEN_MEANS = ("dapo", "cispo", "vespo")
+"""Losses that divide by the number of tokens in the generation batch, which leaving rows out does not change."""
+
+CHOICES = {"zero_variance": ("skip", "drop", "keep"), "unscored": ("term", "row")}
+
+
+@dataclass
+class FilteredGRPOConfig(GRPOConfig):
+    """
+    Configuration of [`FilteredGRPOTrainer`]: that of TRL's [`~trl.GRPOConfig`], and the following.
+
+    Args:
+        zero_variance (`str`, *optional*, defaults to `"skip"`):
+            What happens to dead groups, those whose rewards are all equal. `"skip"`: they are not forwarded, and the
+            gradient is TRL's with their advantages at exactly 0. `"drop"`: they also leave the loss's denominator, its
+            KL term and its entropy bonus, as if they had not been sampled. `"keep"`: they are trained on as in TRL.
+        zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
+            Largest difference between the rewards of a dead group.
+        zero_variance_by (`str`, *optional*):
+            Name of the reward that decides which groups are dead, instead of the weighted total: a group whose answers
+            are all wrong teaches nothing about answers, though their lengths differ. Requires `"drop"`.
+        max_resample_rounds (`int`, *optional*, defaults to `0`):
+            How often fresh prompts may be sampled to take the place of dead groups, until every group of the batch is
+            live; as the dynamic sampling of [DAPO](https://huggingface.co/papers/2503.14476). Requires `"drop"`.
+        unscored (`str`, *optional*, defaults to `"term"`):
+            What a None beside a score means. `"term"`: it counts as 0 in the total, as in TRL. `"row"`: a None in any
+            reward of non-zero weight leaves the completion out, as TRL does where every reward is None.
+    """
+
+    zero_variance: str = field(
+        default="skip",
+        metadata={
+            "choices": ["skip", "drop", "keep"],
+            "help": "What happens to groups whose rewards are all equal: not computed, left out altogether, kept.",
+        },
+    )
+    zero_variance_tolerance: float = field(
+        default=1e-6, metadata={"help": "Largest difference between the rewards of a group that counts as equal."}
+    )
+    zero_variance_by: str | None = field(
+        default=None, metadata={"help": "Name of the reward that decides which groups are dead, instead of the total."}
+    )
+    max_resample_rounds: int = field(
+        default=0, metadata={"help": "How often fresh prompts may take the place of dead groups in a batch."}
+    )
+    unscored: str = field(
+        default="term",
+        metadata={
+            "choices": ["term", "row"],
+            "help": "Whether a None beside a score counts as 0 ('term') or leaves the completion out ('row').",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is not known; there are {', '.join(map(repr, choices))}. "
+                    f"Choose one of them."
+                )
+        if not 0 <= self.zero_variance_tolerance < float("inf"):
+            raise ValueError(
+                f"zero_variance_tolerance={self.zero_variance_tolerance} is no distance. Choose a number from 0."
+            )
+        if self.max_resample_rounds < 0:
+            raise ValueError(
+                f"max_resample_rounds={self.max_resample_rounds} is no number of rounds. Give it one from 0."
+            )
+
+
+def check_config(args: FilteredGRPOConfig) -> None:
+    """Refuse what cannot keep its promise, before anything loads."""
+    if not isinstance(args, FilteredGRPOConfig):
+        raise TypeError(
+            f"FilteredGRPOTrainer was given a {type(args).__name__}; it needs the options of FilteredGRPOConfig. "
+            f"Write FilteredGRPOConfig(...) with the same arguments."
+        )
+    if args.zero_variance != "drop":
+        for name in ("zero_variance_by", "max_resample_rounds"):
+            if getattr(args, name):
+                raise ValueError(
+                    f"{name}={getattr(args, name)!r} leaves groups out that TRL would train on, and "
+                    f"zero_variance={args.zero_variance!r} promises TRL's objective. Set zero_variance='drop'."
+                )
+    if args.zero_variance == "skip":
+        check_skip(args)
+    elif args.zero_variance == "drop":
+        check_drop(args)
+
+
+def check_skip(args: FilteredGRPOConfig) -> None:
+    if args.loss_type not in ROW_MEANS + TOKEN_MEANS:
+        remedy = f"loss_type to one of {', '.join(map(repr, ROW_MEANS + TOKEN_MEANS))}"
+        raise ValueError(inexact(f"the denominator of loss_type={args.loss_type!r}", remedy))
+    if args.beta != 0:
+        raise ValueError(inexact(f"the KL term (beta={args.beta})", "beta=0.0"))
+    if args.entropy_coef != 0 or args.use_adaptive_entropy:
+        raise ValueError(inexact("the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"))
+    if args.top_entropy_quantile < 1:
+        what = f"the threshold over all tokens of top_entropy_quantile={args.top_entropy_quantile}"
+        raise ValueError(inexact(what, "top_entropy_quantile=1.0"))
+
+
+def check_drop(args: FilteredGRPOConfig) -> None:
+    if args.loss_type in ROW_MEANS and (args.entropy_coef != 0 or args.use_adaptive_entropy):
+        raise ValueError(
+            f"zero_variance='drop' weighs the loss of a micro-batch by its rows under loss_type={args.loss_type!r}, and "
+            f"the entropy bonus with it. Set loss_type to one of {', '.join(map(repr, TOKEN_MEANS))}, or entropy_coef=0."
+        )
+    if args.max_resample_rounds and (
+        args.scale_rewards == "batch" or args.multi_objective_aggregation == "normalize_then_sum"
+    ):
+        raise ValueError(
+            f"max_resample_rounds={args.max_resample_rounds} samples a batch in rounds, and "
+            f"scale_rewards={args.scale_rewards!r} with multi_objective_aggregation={args.multi_objective_aggregation!r} "
+            f"scales by the whole of it. Set scale_rewards to 'group' or 'none' and the aggregation to "
+            f"'sum_then_normalize', or max_resample_rounds=0."
+        )
+
+
+def inexact(what: str, remedy: str) -> str:
+    return (
+        f"zero_variance='skip' leaves groups of equal rewards out of the update, but {what} gives them a gradient, so "
+        f"that the objective would change. Set zero_variance='keep' to train on them as TRL does, 'drop' to leave them "
+        f"out of it altogether, or {remedy}."
+    )
