@@ -1,0 +1,274 @@
+r"""What a step costs under TRL's `GRPOTrainer` and under ours, and how soon the bundled task is learned.
+
+    python scripts/bench_trainer.py                              # updates, at 0 to 95 % dead groups
+    torchrun --nproc_per_node 2 scripts/bench_trainer.py         # the same on two ranks
+    python scripts/bench_trainer.py --model 0.5B --bf16          # a larger model with random weights, on a GPU
+    python scripts/bench_trainer.py --learn                      # seconds to 0.85 and 0.90 of held-out accuracy
+
+Runs of the two alternate (A B A B ...) in one process, on the same prompts and from the same weights, so that a busy
+machine is busy for both; the ratios are of medians over pairs. Which groups are dead is scripted: the same share in
+every step, groups drawn at random.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import torch
+from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
+
+
+SHAPES = {
+    "small": {"hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 6, "num_attention_heads": 4},
+    "0.5B": {"hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28, "num_attention_heads": 16},
+}
+MODES = {
+    "trl": (GRPOTrainer, GRPOConfig, {}),
+    "keep": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "keep"}),
+    "skip": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "skip"}),
+    "drop": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "drop"}),
+    "resample": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "drop", "max_resample_rounds": 2}),
+}
+
+
+class Clock(TrainerCallback):
+    """Seconds of each step, and of the generation and the scoring in it; tokens forwarded in updates; peak memory."""
+
+    def __init__(self, trainer: GRPOTrainer) -> None:
+        self.steps, self.inner, self.tokens = [], {}, 0
+        for name in ("_generate", "_calculate_rewards", "_generate_and_score_completions"):
+            setattr(trainer, name, self.timed(name, getattr(trainer, name)))
+        trainer.model.register_forward_pre_hook(self.count, with_kwargs=True)
+        trainer.add_callback(self)
+        self.peak, self.running = 0, True
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
+        else:
+            self.base = resident()
+            threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self) -> None:
+        while self.running:
+            self.peak = max(self.peak, resident() - self.base)
+            time.sleep(0.01)
+
+    def timed(self, name, method):
+        def call(*args, **kwargs):
+            start = now()
+            try:
+                return method(*args, **kwargs)
+            finally:
+                self.inner[name] = self.inner.get(name, 0.0) + now() - start
+
+        return call
+
+    def count(self, model, args, kwargs) -> None:
+        if torch.is_grad_enabled() and model.training and "input_ids" in kwargs:
+            self.tokens += kwargs["input_ids"].numel()
+
+    def on_step_begin(self, args, state, control, **kwargs) -> None:
+        self.inner, self.start = {}, now()
+
+    def on_step_end(self, args, state, control, **kwargs) -> None:
+        total = now() - self.start
+        whole = self.inner.get("_generate_and_score_completions", 0.0)
+        self.steps.append(
+            {
+                "step": total,
+                "generation": self.inner.get("_generate", 0.0),
+                "scoring": self.inner.get("_calculate_rewards", 0.0),
+                "update": total - whole,
+            }
+        )
+
+    def on_train_end(self, args, state, control, **kwargs) -> None:
+        self.running = False
+        if torch.cuda.is_available():
+            self.peak = torch.cuda.max_memory_allocated()
+
+    def medians(self) -> dict[str, float]:
+        steps = self.steps[1:]  # the first one warms up
+        return {name: statistics.median(step[name] for step in steps) for name in steps[0]} | {
+            "tokens": self.tokens / len(self.steps),
+            "peak": self.peak,
+        }
+
+
+def now() -> float:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def resident() -> int:
+    with contextlib.suppress(OSError):  # Linux has it
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def scripted(share: float, count: int, world: int):
+    """A reward under which this share of the groups is dead: 1 for all, else 1 for every other completion."""
+    rng = random.Random(0)
+    rank = int(os.environ.get("RANK", "0"))
+
+    def reward(prompts, **kwargs):
+        groups = len(prompts) * world // count
+        dead = {*rng.sample(range(groups), round(share * groups))}  # alike on all ranks
+        rows = range(rank * len(prompts), (rank + 1) * len(prompts))
+        return [float(row // count in dead or row % 2) for row in rows]
+
+    return reward
+
+
+def model_of(shape: str, bf16: bool):
+    if shape == "demo":
+        return demo.MODEL
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    config = Qwen3Config(
+        vocab_size=len(tokenizer), num_key_value_heads=4, head_dim=64, max_position_embeddings=4096,
+        tie_word_embeddings=True, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, **SHAPES[shape],
+    )  # fmt: skip
+    return Qwen3ForCausalLM(config).to(torch.bfloat16 if bf16 else torch.float32)
+
+
+def run(mode: str, args: argparse.Namespace, rewards, model, folder: str, callbacks=(), **options) -> tuple:
+    cls, config, extra = MODES[mode]
+    gpu = torch.cuda.is_available()
+    training = config(
+        output_dir=folder, use_cpu=not gpu, bf16=args.bf16, gradient_checkpointing=False, report_to="none",
+        save_strategy="no", disable_tqdm=True, logging_steps=1000, lr_scheduler_type="constant", num_generations=8,
+        **extra, **options,
+    )  # fmt: skip
+    if hasattr(rewards, "rewards") and cls is GRPOTrainer:
+        training.reward_weights, rewards = rewards.weights, rewards.rewards
+    trainer = cls(
+        model, rewards, args=training, train_dataset=demo.arithmetic("train"),
+        eval_dataset=demo.arithmetic("test", size=64), callbacks=list(callbacks),
+        processing_class=AutoTokenizer.from_pretrained(demo.MODEL),
+    )  # fmt: skip
+    clock = Clock(trainer)
+    for callback in callbacks:
+        callback.trainer = trainer
+    trainer.train()
+    return trainer, clock
+
+
+def updates(args: argparse.Namespace) -> None:
+    world = int(os.environ.get("WORLD_SIZE", "1"))
+    main = os.environ.get("RANK", "0") == "0"
+    columns = ("step", "update", "generation", "scoring", "tokens", "peak")
+    if main:
+        print(f"model {args.model}, {world} rank(s), {args.rows} rows a rank, {args.length} tokens; ratios to TRL's")
+        print("| dead | mode |", " | ".join(columns), "| TRL's update |\n" + "|---" * (len(columns) + 3) + "|")
+    for share in args.dead:
+        for mode in args.modes:
+            pairs = []
+            for _ in range(args.pairs):
+                pair = []
+                for side in ("trl", mode):
+                    with tempfile.TemporaryDirectory() as folder:
+                        reward = scripted(share, 8, world)
+                        _, clock = run(
+                            side, args, [reward], model_of(args.model, args.bf16), folder, max_steps=args.steps,
+                            per_device_train_batch_size=args.rows // args.accumulate, learning_rate=1e-6,
+                            gradient_accumulation_steps=args.accumulate, max_completion_length=args.length,
+                        )  # fmt: skip
+                        pair.append(clock.medians())
+                pairs.append(pair)
+            ratios = [
+                statistics.median(ours[c] / theirs[c] if theirs[c] else float("nan") for theirs, ours in pairs)
+                for c in columns
+            ]
+            if main:
+                cells = " | ".join(f"{ratio:.3f}" for ratio in ratios)
+                seconds = statistics.median(theirs["update"] for theirs, _ in pairs)
+                print(f"| {share:.0%} | {mode} | {cells} | {seconds:.3f} s |", flush=True)
+
+
+class HeldOut(TrainerCallback):
+    """Held-out accuracy after every few steps, against the seconds of training so far; evaluation is not counted."""
+
+    def __init__(self, every: int) -> None:
+        self.every, self.seconds, self.seen = every, 0.0, []
+
+    def on_step_begin(self, args, state, control, **kwargs) -> None:
+        self.start = now()
+
+    def on_step_end(self, args, state, control, **kwargs) -> None:
+        self.seconds += now() - self.start
+        if state.global_step % self.every == 0:
+            accuracy = self.trainer.evaluate()["eval_rewards/accuracy/mean"]
+            self.seen.append((self.seconds, accuracy))
+
+    def reached(self, accuracy: float) -> float:
+        """Seconds until the mean of two neighbouring evaluations reached it."""
+        for (_, one), (seconds, other) in zip(self.seen, self.seen[1:], strict=False):
+            if (one + other) / 2 >= accuracy:
+                return seconds
+        return float("inf")
+
+
+def learn(args: argparse.Namespace) -> None:
+    rewards = boxed(name="accuracy") + 0.5 * tags("think", name="format")
+    print(
+        "| seed | mode | s to 0.85 | s to 0.90 | final accuracy | s in all | peak MB |\n|---|---|---|---|---|---|---|"
+    )
+    ratios: dict[str, list] = {}
+    for seed in range(args.seeds):
+        base = None
+        for mode in ["trl", *args.modes]:
+            held_out = HeldOut(args.every)
+            with tempfile.TemporaryDirectory() as folder:
+                _, clock = run(
+                    mode, args, rewards, demo.MODEL, folder, [held_out], max_steps=args.learn_steps, seed=seed,
+                    per_device_train_batch_size=256, per_device_eval_batch_size=256, max_completion_length=64,
+                    learning_rate=5e-4,
+                )  # fmt: skip
+            times = [held_out.reached(accuracy) for accuracy in (0.85, 0.90)]
+            final = statistics.mean(accuracy for _, accuracy in held_out.seen[-3:])
+            base = base or times
+            ratios.setdefault(mode, []).append([one / other for one, other in zip(times, base, strict=True)])
+            print(
+                f"| {seed} | {mode} | {times[0]:.1f} | {times[1]:.1f} | {final:.3f} | {held_out.seconds:.1f} "
+                f"| {clock.peak / 2**20:.0f} |",
+                flush=True,
+            )
+    for mode, rows in ratios.items():
+        print(
+            f"{mode}: to 0.85 {statistics.median(r[0] for r in rows):.2f}, to 0.90 {statistics.median(r[1] for r in rows):.2f} of TRL's seconds (median over seeds)"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--model", choices=["demo", *SHAPES], default="demo")
+    parser.add_argument("--bf16", action="store_true")
+    parser.add_argument("--dead", type=float, nargs="+", default=[0.0, 0.25, 0.5, 0.75, 0.95])
+    parser.add_argument(
+        "--modes", nargs="+", choices=[mode for mode in MODES if mode != "trl"], default=["skip", "drop"]
+    )
+    parser.add_argument("--rows", type=int, default=160, help="completions a rank and step")
+    parser.add_argument("--accumulate", type=int, default=1, help="micro-batches that they are split into")
+    parser.add_argument("--length", type=int, default=64, help="most tokens of a completion")
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--learn", action="store_true")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--learn_steps", type=int, default=60)
+    parser.add_argument("--every", type=int, default=3, help="steps between two evaluations")
+    args = parser.parse_args()
+    learn(args) if args.learn else updates(args)
+
+
+if __name__ == "__main__":
+    main()
