@@ -138,7 +138,8 @@ def spawn(side: str, name: str, file: Path | None) -> dict:
 def reason(row: dict) -> str:
     """Why the two differ, as a class: what our side had to go by."""
     from trl_grpo_rewards.verify.boxes import boxed_answer, final_part
-    from trl_grpo_rewards.verify.equality import Terms, is_prose, read_gold, readings, settled
+    from trl_grpo_rewards.verify.equality import Terms, is_prose, readings, settled
+    from trl_grpo_rewards.verify.golds import read_gold
     from trl_grpo_rewards.verify.latex import plain, same, tidy
 
     gold, answer = read_gold(row["gold"]), boxed_answer(final_part(row["completion"]))

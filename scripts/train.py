@@ -21,10 +21,10 @@ from transformers.trainer_utils import get_last_checkpoint
 from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo, parse
+from trl_grpo_rewards.arguments import check_dataset, unpacked
 from trl_grpo_rewards.config import check_config
 from trl_grpo_rewards.loading import import_rewards, load_problems
 from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
-from trl_grpo_rewards.trainer import check_dataset, unpacked
 
 
 DEMO = Path(__file__).parent / "recipes" / "addition.yaml"
@@ -151,6 +151,7 @@ def main() -> None:
     if trainer.is_world_process_zero():
         print("", measured.report() if eval_dataset is not None else "", "", sep="\n")
         print(f"The model is in {training.output_dir}.")
+    trainer.accelerator.end_training()  # a rank that is gone before the others are done may abort them
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; there are boxed, .*Did you mean 'tags'?"),
+        (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; there are answer, boxed, .*Did you mean 'tags'?"),
         (["--rewards", "boxed(partal=1)"], "TypeError: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
         (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
         (["--resume_from_checkpoint", "true"], "ValueError: There is no checkpoint 'true' to go on from; in 'out' there is none"),

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.verify.boxes import boxed_answer, final_part
-from trl_grpo_rewards.verify.equality import Terms, read_gold, settled
+from trl_grpo_rewards.verify.equality import Terms, settled
+from trl_grpo_rewards.verify.golds import read_gold
 from trl_grpo_rewards.verify.latex import plain, tidy
 from trl_grpo_rewards.verify.numerals import number
 from trl_grpo_rewards.verify.pool import judge, pool

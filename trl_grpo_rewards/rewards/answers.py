@@ -8,7 +8,8 @@ from ..calls import completion_text, prompt_text
 from ..registry import reward
 from ..verify import pool
 from ..verify.boxes import boxed_answer, final_part, stated_answer
-from ..verify.equality import Terms, read_gold, restated
+from ..verify.equality import Terms, restated
+from ..verify.golds import read_gold
 from ..verify.latex import plain, tidy
 
 

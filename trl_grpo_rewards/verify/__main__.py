@@ -52,8 +52,8 @@ def judge_in_a_fork(parent: int, replies: int) -> bool:
 
 
 def judge(replies: int) -> None:
-    from .equality import Terms, readings, told_apart
-    from .symbolic import parsed, parsed_gold, verified
+    from .equality import Terms, readings
+    from .symbolic import parsed, parsed_gold, told_apart, verified
 
     for deadline in DEADLINES:  # a process may have been started with them ignored or blocked
         signal.signal(deadline, signal.SIG_DFL)

@@ -1,17 +1,12 @@
 """Compare an answer with the right one, where that is certain from text and numbers alone."""
 
-import functools
-import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from numbers import Rational, Real
-from typing import Any, Literal
+from typing import Literal
 
 from . import units
-from .boxes import boxed_answer
-from .latex import GROUPED, WORD_COMMAND, plain, same, tidy, undelimited
+from .latex import GROUPED, WORD_COMMAND, plain, same, tidy
 from .numerals import number
 
 
@@ -29,13 +24,11 @@ RELATION = re.compile(r"[<>]|\\(?:[lg]eq?|[lg]t|leqslant|geqslant|neq?)(?![A-Za-
 MARKS = re.compile(r"'|\\prime|\^(?:T|\\top)|\\[lcd]?dots|\.\.\.")
 CARRIED_OUT = ("binom", "choose", "\\div", "÷", ":", "gcd", "lcm")
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
-COMMANDS = re.compile(r"\\[A-Za-z]+")
-GREEK = ["{\\rho}", "{\\kappa}", "{\\xi}", "{\\nu}", "{\\mu}", "{\\lambda}", "{\\eta}", "{\\zeta}"]
 ENVIRONMENT = re.compile(r"\\(?:begin|end) ?\{\w*\*?\}")
 PROSE = re.compile(r"(?:[^\W\d_]{2,}[:,]?[ ]){2}.*[\d$]", re.DOTALL)  # a sentence with mathematics in it
 
 LONGEST_LIST = 300  # so that none is nested too deep
-JOINERS = (re.compile(r"(?<![A-Za-z])and(?![A-Za-z])"), re.compile(r"(?<![A-Za-z])or(?![A-Za-z])"))
+JOINER = re.compile(r"(?<![A-Za-z])(and|or)(?![A-Za-z])")
 SETS = ("", "\\{")
 CLOSING = {"(": (")", "]"), "[": (")", "]"), "\\{": ("\\}",)}
 
@@ -58,35 +51,6 @@ class Terms:
     tolerance: float | None = None
     units: Literal["ignore", "must_match"] = "ignore"
     evaluated: bool = False
-
-
-def read_gold(gold: Any) -> str | None:
-    r"""
-    The right answer as LaTeX, from what a dataset's column holds; None where it holds none.
-
-    Reads numbers, truth values, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text that ends in a box, and GSM8K's
-    `... #### 72`.
-    """
-    if isinstance(gold, str):
-        return read_text(gold)
-    try:
-        if type(gold).__name__ in ("bool", "bool_"):  # numpy has its own
-            return str(bool(gold))
-        if isinstance(gold, Rational):  # integers are
-            return str(gold)
-        if isinstance(gold, (Decimal, Real)):
-            return f"{Decimal(str(gold)):f}" if math.isfinite(gold) else None
-    except ValueError:  # Python prints no integer of more than 4300 digits
-        pass
-    return None
-
-
-@functools.lru_cache(maxsize=1024)
-def read_text(gold: str) -> str | None:
-    if "####" in gold:
-        gold = gold.rpartition("####")[2]
-    boxed = boxed_answer(gold)
-    return undelimited(gold if boxed is None else boxed) or None
 
 
 def settled(gold: str, answer: str, terms: Terms) -> bool | None:
@@ -127,57 +91,80 @@ def hundredth(value: str) -> str:
     return f"\\frac{{{value}}}{{100}}"
 
 
-def told_apart(gold: str, answer: str) -> tuple[str, str]:
-    """The two with capitals renamed where one has the small letter, too: math-verify makes all letters small."""
-    letters = [{*COMMANDS.sub(" ", ENVIRONMENT.sub(" ", text))} for text in (gold, answer)]
-    both = sorted(
-        letter for letter in letters[0] | letters[1] if any({letter, letter.lower()} <= seen for seen in letters)
-    )
-    names = dict(zip([letter for letter in both if letter.isupper() and letter.isascii()], GREEK, strict=False))
-    if not names:
-        return gold, answer
-    return tuple(
-        re.sub(r"\\[A-Za-z]+|[A-Z]", lambda match: names.get(match[0], match[0]), text) for text in (gold, answer)
-    )
-
-
 def compared(gold: str, answer: str, terms: Terms) -> bool | None:
-    """The verdict on two plain values."""
+    """The verdict on two plain values: that of the first rule which has one."""
     if same(gold, answer):
         return True
-    if len(MARKS.findall(gold)) != len(MARKS.findall(answer)):  # math-verify leaves them out
-        return False
-    for form in (BASED, DASHED):
-        if form.fullmatch(gold) and form.fullmatch(answer):
-            return False
+    verdicts = (rule(gold, answer, terms) for rule in RULES)
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
+def by_marks(gold: str, answer: str, terms: Terms) -> bool | None:
+    """Primes, transposes and dots make another value, and math-verify leaves them out."""
+    return None if len(MARKS.findall(gold)) == len(MARKS.findall(answer)) else False
+
+
+def by_numbers(gold: str, answer: str, terms: Terms) -> bool | None:
     one, other = number(gold), number(answer)
-    if one is not None and other is not None:
-        return close(one, other, terms) and not (terms.evaluated and divides(answer) and not divides(gold))
-    if (one is None) != (other is None):
-        known, text = (one, answer) if other is None else (other, gold)
-        if comma := DECIMAL_COMMA.fullmatch(text):
-            return True if number(f"{comma[1]}.{comma[2]}") == known else None
-        if based := BASED.fullmatch(text):  # an answer may name its base where the gold does not
-            return other is None and number(based[1]) == known
-    if WORDS.fullmatch(gold) and WORDS.fullmatch(answer):
-        return gold.casefold().rstrip("s") == answer.casefold().rstrip("s")
-    if JOINERS[0].search(gold) and JOINERS[1].search(answer) or JOINERS[1].search(gold) and JOINERS[0].search(answer):
-        if RELATION.search(gold) and RELATION.search(answer):
-            return False
+    if one is None or other is None:
+        return None
+    return close(one, other, terms) and not (terms.evaluated and divides(answer) and not divides(gold))
+
+
+def by_notation(gold: str, answer: str, terms: Terms) -> bool | None:
+    """Numbers to a base, dates and ranges, and decimals with a comma, of which math-verify makes something else."""
+    if any(form.fullmatch(gold) and form.fullmatch(answer) for form in (BASED, DASHED)):
+        return False
+    one, other = number(gold), number(answer)
+    if (one is None) == (other is None):
+        return None
+    known, text = (one, answer) if other is None else (other, gold)
+    if based := BASED.fullmatch(text):  # an answer may name its base where the gold does not
+        return other is None and number(based[1]) == known
+    comma = DECIMAL_COMMA.fullmatch(text)
+    return True if comma and number(f"{comma[1]}.{comma[2]}") == known else None
+
+
+def by_words(gold: str, answer: str, terms: Terms) -> bool | None:
+    if not (WORDS.fullmatch(gold) and WORDS.fullmatch(answer)):
+        return None
+    return gold.casefold().rstrip("s") == answer.casefold().rstrip("s")
+
+
+def by_relations(gold: str, answer: str, terms: Terms) -> bool | None:
+    """Inequalities that both must hold are not those of which one must; and no list of numbers is an inequality."""
+    related = [RELATION.search(text) is not None for text in (gold, answer)]
+    if all(related):
+        joined = [{match[1] for match in JOINER.finditer(text)} for text in (gold, answer)]
+        return False if joined in ([{"and"}, {"or"}], [{"or"}, {"and"}]) else None
+    if any(related):
+        listed = collection(answer if related[0] else gold)
+        return False if listed and listed[0] == "" else None
+    return None
+
+
+def by_lists(gold: str, answer: str, terms: Terms) -> bool | None:
     several, others = collection(gold), collection(answer)
     if several and others:
         return alike(*several, *others, terms)
-    if (several and not several[0] and RELATION.search(answer)) or (
-        others and not others[0] and RELATION.search(gold)
-    ):
-        return False if not (RELATION.search(gold) and RELATION.search(answer)) else None
-    if (one if others else other if several else None) is not None and is_pair(*(several or others)):
-        return False
-    name, its_name = NAME.match(gold), NAME.match(answer)
-    if (name and its_name and name[0] != its_name[0]) or not (name or its_name):
+    listed, alone = (several, answer) if several else (others, gold)
+    if listed is None or number(alone) is None:
         return None
-    gold, answer = gold[name.end() if name else 0 :], answer[its_name.end() if its_name else 0 :]
+    opening, items, _ = listed
+    different = {item if number(item) is None else number(item) for item in items}
+    return False if opening and len(different) > 1 else None
+
+
+def by_names(gold: str, answer: str, terms: Terms) -> bool | None:
+    """`x = 5` is 5, whichever of the two names it."""
+    names = [NAME.match(text) for text in (gold, answer)]
+    if not any(names) or (all(names) and names[0][0] != names[1][0]):
+        return None
+    gold, answer = (text[name.end() if name else 0 :] for name, text in zip(names, (gold, answer), strict=True))
     return None if "=" in gold + answer or "\\in" in gold + answer else compared(gold, answer, terms)
+
+
+RULES = (by_marks, by_numbers, by_notation, by_words, by_relations, by_lists, by_names)
 
 
 def close(one: Fraction, other: Fraction, terms: Terms) -> bool:
@@ -186,12 +173,8 @@ def close(one: Fraction, other: Fraction, terms: Terms) -> bool:
 
 def divides(text: str) -> bool:
     """Whether the text is a fraction that is a whole number."""
-    return ("/" in text or "\\frac" in text) and number(text).denominator == 1
-
-
-def is_pair(opening: str, items: list[str], closing: str) -> bool:
-    """Whether a list is in brackets and has two different items, and so is no number."""
-    return opening != "" and len({item if number(item) is None else number(item) for item in items}) > 1
+    value = number(text)
+    return value is not None and value.denominator == 1 and ("/" in text or "\\frac" in text)
 
 
 def alike(opening: str, items: list, closing: str, its_opening: str, others: list, its_closing: str, terms: Terms):

@@ -2,11 +2,14 @@
 
 import functools
 import math
+import re
 from typing import Any
 
-from .equality import Terms
+from .equality import ENVIRONMENT, Terms
 
 
+COMMANDS = re.compile(r"\\[A-Za-z]+")
+GREEK = ["{\\rho}", "{\\kappa}", "{\\xi}", "{\\nu}", "{\\mu}", "{\\lambda}", "{\\eta}", "{\\zeta}"]
 USUAL = [
     r"-\frac{3 \sqrt{2}+x^{2}}{5 \pi} \cdot 2^{n-1}",
     r"\left(-\infty, \frac{\sqrt{3}}{2}\right] \cup [0, 5)",
@@ -37,6 +40,20 @@ def verified(right: list, given: list, terms: Terms) -> bool:
     if differ(right[0], given[0]):
         return False
     return verify(right, given, allow_set_relation_comp=True, timeout_seconds=None)
+
+
+def told_apart(gold: str, answer: str) -> tuple[str, str]:
+    """The two with capitals renamed where one has the small letter, too: math-verify makes all letters small."""
+    letters = [{*COMMANDS.sub(" ", ENVIRONMENT.sub(" ", text))} for text in (gold, answer)]
+    both = sorted(
+        letter for letter in letters[0] | letters[1] if any({letter, letter.lower()} <= seen for seen in letters)
+    )
+    names = dict(zip([letter for letter in both if letter.isupper() and letter.isascii()], GREEK, strict=False))
+    if not names:
+        return gold, answer
+    return tuple(
+        re.sub(r"\\[A-Za-z]+|[A-Z]", lambda match: names.get(match[0], match[0]), text) for text in (gold, answer)
+    )
 
 
 def parsed(latex: str) -> list:
