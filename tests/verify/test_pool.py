@@ -210,3 +210,17 @@ def test_what_a_process_brings_does_no_harm(tmp_path, trap):
     run.wait(30)
     run.stdout.close()
     assert time.monotonic() - start < 3 * WALL_SECONDS and gone(run.pid, 5)
+
+
+@pytest.mark.slow
+def test_a_solution_that_cannot_be_read_is_said_once_with_the_row(tmp_path):
+    script = (
+        "from trl_grpo_rewards import boxed\n"
+        "counts = {}\n"
+        "for gold in ('t(0,4]', 't(0,5]'):\n"
+        "    print(boxed()(completions=[r'\\boxed{41}'], solution=[gold], log_metric=counts.__setitem__), counts)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    counted = {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/worker_restarts": 0}
+    assert run.stdout == f"[None] {counted}\n" * 2
+    assert run.stderr.count("A solution cannot be read") == 1 and "'41' against 't(0,4]'" in run.stderr
