@@ -16,8 +16,9 @@ import os
 import random
 import statistics
 import tempfile
-import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import torch
@@ -41,7 +42,7 @@ MODES = {
 
 
 class Clock(TrainerCallback):
-    """Seconds of each step, and of the generation and the scoring in it; tokens forwarded in updates; peak memory."""
+    """Seconds of each step, and of the generation and the scoring in it; tokens forwarded in updates."""
 
     def __init__(self, trainer: GRPOTrainer) -> None:
         self.steps, self.inner, self.tokens = [], {}, 0
@@ -49,17 +50,6 @@ class Clock(TrainerCallback):
             setattr(trainer, name, self.timed(name, getattr(trainer, name)))
         trainer.model.register_forward_pre_hook(self.count, with_kwargs=True)
         trainer.add_callback(self)
-        self.peak, self.running = 0, True
-        if torch.cuda.is_available():
-            torch.cuda.reset_peak_memory_stats()
-        else:
-            self.base = resident()
-            threading.Thread(target=self.watch, daemon=True).start()
-
-    def watch(self) -> None:
-        while self.running:
-            self.peak = max(self.peak, resident() - self.base)
-            time.sleep(0.01)
 
     def timed(self, name, method):
         def call(*args, **kwargs):
@@ -90,16 +80,10 @@ class Clock(TrainerCallback):
             }
         )
 
-    def on_train_end(self, args, state, control, **kwargs) -> None:
-        self.running = False
-        if torch.cuda.is_available():
-            self.peak = torch.cuda.max_memory_allocated()
-
     def medians(self) -> dict[str, float]:
         steps = self.steps[1:]  # the first one warms up
         return {name: statistics.median(step[name] for step in steps) for name in steps[0]} | {
-            "tokens": self.tokens / len(self.steps),
-            "peak": self.peak,
+            "tokens": self.tokens / len(self.steps)
         }
 
 
@@ -109,9 +93,11 @@ def now() -> float:
     return time.perf_counter()
 
 
-def resident() -> int:
-    with contextlib.suppress(OSError):  # Linux has it
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def memory(field: str) -> int:
+    """Bytes that this process holds (`VmRSS`) or held at most (`VmHWM`); 0 where Linux does not say."""
+    with contextlib.suppress(OSError):
+        status = Path("/proc/self/status").read_text()
+        return int(status.split(f"{field}:")[1].split()[0]) * 1024
     return 0
 
 
@@ -141,7 +127,7 @@ def model_of(shape: str, bf16: bool):
     return Qwen3ForCausalLM(config).to(torch.bfloat16 if bf16 else torch.float32)
 
 
-def run(mode: str, args: argparse.Namespace, rewards, model, folder: str, callbacks=(), **options) -> tuple:
+def run(mode: str, args: argparse.Namespace, rewards, model, folder: str, callbacks=(), **options) -> Clock:
     cls, config, extra = MODES[mode]
     gpu = torch.cuda.is_available()
     training = config(
@@ -153,46 +139,67 @@ def run(mode: str, args: argparse.Namespace, rewards, model, folder: str, callba
         training.reward_weights, rewards = rewards.weights, rewards.rewards
     trainer = cls(
         model, rewards, args=training, train_dataset=demo.arithmetic("train"),
-        eval_dataset=demo.arithmetic("test", size=64), callbacks=list(callbacks),
+        eval_dataset=demo.arithmetic("test", size=256), callbacks=list(callbacks),
         processing_class=AutoTokenizer.from_pretrained(demo.MODEL),
     )  # fmt: skip
     clock = Clock(trainer)
     for callback in callbacks:
         callback.trainer = trainer
     trainer.train()
-    return trainer, clock
+    return clock
+
+
+def scripted_run(side: str, share: float, args: argparse.Namespace) -> Clock:
+    reward = scripted(share, 8, int(os.environ.get("WORLD_SIZE", "1")))
+    with tempfile.TemporaryDirectory() as folder:
+        return run(
+            side, args, [reward], model_of(args.model, args.bf16), folder, max_steps=args.steps,
+            per_device_train_batch_size=args.rows // args.accumulate, learning_rate=1e-6,
+            gradient_accumulation_steps=args.accumulate, max_completion_length=args.length,
+        )  # fmt: skip
+
+
+def peak(side: str, share: float, args: argparse.Namespace) -> int:
+    """Bytes that a run adds at most to what the process held before; called in a fresh one."""
+    if torch.cuda.is_available():
+        scripted_run(side, share, args)
+        return torch.cuda.max_memory_allocated()
+    before = memory("VmRSS")
+    scripted_run(side, share, args)
+    return memory("VmHWM") - before
+
+
+def in_fresh_process(function, *args):
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(function, *args).result()
 
 
 def updates(args: argparse.Namespace) -> None:
     world = int(os.environ.get("WORLD_SIZE", "1"))
     main = os.environ.get("RANK", "0") == "0"
-    columns = ("step", "update", "generation", "scoring", "tokens", "peak")
+    columns = ("step", "update", "generation", "scoring", "tokens")
     if main:
         print(f"model {args.model}, {world} rank(s), {args.rows} rows a rank, {args.length} tokens; ratios to TRL's")
-        print("| dead | mode |", " | ".join(columns), "| TRL's update |\n" + "|---" * (len(columns) + 3) + "|")
+        print("| dead | mode |", " | ".join(columns), "| peak memory | TRL's: step, update, scoring, peak |")
+        print("|---" * (len(columns) + 4) + "|")
     for share in args.dead:
         for mode in args.modes:
-            pairs = []
-            for _ in range(args.pairs):
-                pair = []
-                for side in ("trl", mode):
-                    with tempfile.TemporaryDirectory() as folder:
-                        reward = scripted(share, 8, world)
-                        _, clock = run(
-                            side, args, [reward], model_of(args.model, args.bf16), folder, max_steps=args.steps,
-                            per_device_train_batch_size=args.rows // args.accumulate, learning_rate=1e-6,
-                            gradient_accumulation_steps=args.accumulate, max_completion_length=args.length,
-                        )  # fmt: skip
-                        pair.append(clock.medians())
-                pairs.append(pair)
+            pairs = [[scripted_run(side, share, args).medians() for side in ("trl", mode)] for _ in range(args.pairs)]
+            theirs, ours = (peaks(side, share, args) if world == 1 else float("nan") for side in ("trl", mode))
+            if not main:
+                continue
             ratios = [
-                statistics.median(ours[c] / theirs[c] if theirs[c] else float("nan") for theirs, ours in pairs)
+                statistics.median(mine[c] / base[c] if base[c] else float("nan") for base, mine in pairs)
                 for c in columns
             ]
-            if main:
-                cells = " | ".join(f"{ratio:.3f}" for ratio in ratios)
-                seconds = statistics.median(theirs["update"] for theirs, _ in pairs)
-                print(f"| {share:.0%} | {mode} | {cells} | {seconds:.3f} s |", flush=True)
+            cells = " | ".join(f"{ratio:.3f}" for ratio in [*ratios, ours / theirs])
+            seconds = (statistics.median(base[c] for base, _ in pairs) for c in ("step", "update", "scoring"))
+            shown = ", ".join(f"{second:.3f} s" for second in seconds)
+            print(f"| {share:.0%} | {mode} | {cells} | {shown}, {theirs / 2**20:.0f} MB |", flush=True)
+
+
+def peaks(side: str, share: float, args: argparse.Namespace) -> float:
+    return statistics.median(in_fresh_process(peak, side, share, args) for _ in range(3))
 
 
 class HeldOut(TrainerCallback):
@@ -208,45 +215,58 @@ class HeldOut(TrainerCallback):
         self.seconds += now() - self.start
         if state.global_step % self.every == 0:
             accuracy = self.trainer.evaluate()["eval_rewards/accuracy/mean"]
-            self.seen.append((self.seconds, accuracy))
+            self.seen.append((state.global_step, self.seconds, accuracy))
 
-    def reached(self, accuracy: float) -> float:
-        """Seconds until the mean of two neighbouring evaluations reached it."""
-        for (_, one), (seconds, other) in zip(self.seen, self.seen[1:], strict=False):
-            if (one + other) / 2 >= accuracy:
-                return seconds
-        return float("inf")
+    def reached(self, accuracy: float) -> tuple[float, float]:
+        """Steps and seconds until the mean of three neighbouring evaluations reached it, by interpolation."""
+        smooth = [statistics.mean(row[2] for row in self.seen[i - 1 : i + 2]) for i in range(1, len(self.seen) - 1)]
+        for index in range(1, len(smooth)):
+            low, high = smooth[index - 1 : index + 1]
+            if low < accuracy <= high:
+                part = (accuracy - low) / (high - low)
+                (steps, seconds, _), (more, later, _) = self.seen[index : index + 2]
+                return steps + part * (more - steps), seconds + part * (later - seconds)
+        return float("inf"), float("inf")
 
 
 def learn(args: argparse.Namespace) -> None:
     rewards = boxed(name="accuracy") + 0.5 * tags("think", name="format")
-    print(
-        "| seed | mode | s to 0.85 | s to 0.90 | final accuracy | s in all | peak MB |\n|---|---|---|---|---|---|---|"
+    columns = (
+        "seed",
+        "mode",
+        "s to 0.85",
+        "s to 0.90",
+        "steps to 0.90",
+        "final accuracy",
+        "s in all",
+        "of it updates",
     )
+    print("|", " | ".join(columns), "|\n" + "|---" * len(columns) + "|")
     ratios: dict[str, list] = {}
     for seed in range(args.seeds):
         base = None
         for mode in ["trl", *args.modes]:
             held_out = HeldOut(args.every)
             with tempfile.TemporaryDirectory() as folder:
-                _, clock = run(
+                clock = run(
                     mode, args, rewards, demo.MODEL, folder, [held_out], max_steps=args.learn_steps, seed=seed,
                     per_device_train_batch_size=256, per_device_eval_batch_size=256, max_completion_length=64,
-                    learning_rate=5e-4,
+                    num_generations_eval=2, learning_rate=5e-4,
                 )  # fmt: skip
-            times = [held_out.reached(accuracy) for accuracy in (0.85, 0.90)]
-            final = statistics.mean(accuracy for _, accuracy in held_out.seen[-3:])
-            base = base or times
-            ratios.setdefault(mode, []).append([one / other for one, other in zip(times, base, strict=True)])
+            (_, early), (steps, late) = (held_out.reached(accuracy) for accuracy in (0.85, 0.90))
+            final = statistics.mean(accuracy for _, _, accuracy in held_out.seen[-5:])
+            update = sum(step["update"] for step in clock.steps)
+            base = base or (early, late, held_out.seconds)
+            mine = (early, late, held_out.seconds)
+            ratios.setdefault(mode, []).append([one / other for one, other in zip(mine, base, strict=True)])
             print(
-                f"| {seed} | {mode} | {times[0]:.1f} | {times[1]:.1f} | {final:.3f} | {held_out.seconds:.1f} "
-                f"| {clock.peak / 2**20:.0f} |",
+                f"| {seed} | {mode} | {early:.1f} | {late:.1f} | {steps:.1f} | {final:.3f} | {held_out.seconds:.1f} "
+                f"| {update:.1f} |",
                 flush=True,
             )
     for mode, rows in ratios.items():
-        print(
-            f"{mode}: to 0.85 {statistics.median(r[0] for r in rows):.2f}, to 0.90 {statistics.median(r[1] for r in rows):.2f} of TRL's seconds (median over seeds)"
-        )
+        early, late, whole = (statistics.median(column) for column in zip(*rows, strict=True))
+        print(f"{mode}: to 0.85 {early:.2f}, to 0.90 {late:.2f}, in all {whole:.2f} of TRL's seconds, by medians")
 
 
 def main() -> None:
@@ -265,7 +285,7 @@ def main() -> None:
     parser.add_argument("--learn", action="store_true")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--learn_steps", type=int, default=60)
-    parser.add_argument("--every", type=int, default=3, help="steps between two evaluations")
+    parser.add_argument("--every", type=int, default=2, help="steps between two evaluations")
     args = parser.parse_args()
     learn(args) if args.learn else updates(args)
 

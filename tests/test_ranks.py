@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -123,6 +124,15 @@ def test_ranks_resample_together(tmp_path):
     one, other = on_two_ranks("resampled", tmp_path)
     assert one == other and one["equal"] and one["computed"] == [12.0] * 4 and one["used"] == [6]
     assert min(one["rounds"]) >= 1 and one["taken"] > 0
+
+
+@pytest.mark.slow
+def test_ranks_resume_a_resampling_run(tmp_path):
+    whole = on_two_ranks("resumed", tmp_path)
+    shutil.rmtree(tmp_path / "checkpoint-6")
+    parted = on_two_ranks("resumed", tmp_path)
+    assert whole == parted and whole[0] == whole[1] and whole[0]["taken"] > 0
+    assert (tmp_path / "checkpoint-6").exists()
 
 
 @pytest.mark.slow

@@ -38,6 +38,12 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any) -> None:
             f"max_resample_rounds={args.max_resample_rounds} draws prompts from anywhere in the dataset, and the dataset "
             f"is a stream. Load it without streaming, or set max_resample_rounds=0."
         )
+    images = {"image", "images"} & {*(getattr(dataset, "column_names", None) or ())}
+    if args.max_resample_rounds and args.world_size > 1 and images:
+        raise ValueError(
+            f"max_resample_rounds={args.max_resample_rounds} moves completions between the {args.world_size} ranks, and "
+            f"those with images stay on theirs; the dataset has the column {images.pop()!r}. Set it to 0."
+        )
 
 
 def check_dataset(dataset: Any, reward_funcs: Any) -> None:

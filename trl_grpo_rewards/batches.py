@@ -6,7 +6,7 @@ Only `even_share` speaks to the other ranks.
 from typing import Any
 
 import torch
-from accelerate.utils import gather, pad_across_processes
+from accelerate.utils import gather
 from torch import Tensor
 from trl.trainer.utils import split_pixel_values_by_grid, unsplit_pixel_values_by_grid
 
@@ -52,8 +52,14 @@ def take(batch: dict[str, Any], rows: Tensor) -> dict[str, Any]:
     return {key: taken(value) for key, value in split_pixel_values_by_grid(batch).items()}
 
 
+def widened(key: str, value: Tensor, width: int) -> Tensor:
+    """Tokens padded to this width, prompts at the left, completions at the right."""
+    missing = width - value.size(1)
+    return torch.nn.functional.pad(value, (missing, 0) if key.startswith("prompt") else (0, missing))
+
+
 def joined(batches: list[dict[str, Any]]) -> dict[str, Any]:
-    """One batch of all their rows. Tokens are padded to the widest, prompts at the left, completions at the right."""
+    """One batch of all their rows, with their tokens padded to the widest."""
 
     def join(key: str, values: list) -> Any:
         if isinstance(values[0], list):
@@ -62,11 +68,7 @@ def joined(batches: list[dict[str, Any]]) -> dict[str, Any]:
             return values[0]
         if values[0].dim() == 2:
             width = max(value.size(1) for value in values)
-            left = key.startswith("prompt")
-            values = [
-                torch.nn.functional.pad(value, (width - value.size(1), 0) if left else (0, width - value.size(1)))
-                for value in values
-            ]
+            values = [widened(key, value, width) for value in values]
         return torch.cat(values)
 
     parts = [split_pixel_values_by_grid(batch) for batch in batches]
@@ -84,17 +86,19 @@ def even_share(batch: dict[str, Any], rank: int, ranks: int) -> dict[str, Any]:
 
     For text alone: what belongs to images is not gathered. Rows keep their tokens, but not the width of the padding.
     """
-    count = size(batch)
-    counts = gather(torch.tensor([count], device=batch["advantages"].device)).tolist()
-    real = torch.tensor(
-        [row < count for count in counts for row in range(max(counts))], device=batch["advantages"].device
-    )
+    count, device = size(batch), batch["advantages"].device
+    rows = {
+        key: value if value.dim() == 2 else value[:, None]
+        for key, value in sorted(batch.items())
+        if isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == count
+    }
+    shapes = gather(torch.tensor([[count, *(value.size(1) for value in rows.values())]], device=device))
+    counts, (most, *widths) = shapes[:, 0].tolist(), shapes.max(0).values.tolist()
+    real = torch.tensor([row < count for count in counts for row in range(most)], device=device)
     gathered = dict(batch)
-    for key, value in sorted(batch.items()):
-        if isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == count:
-            if value.dim() == 2:
-                value = pad_across_processes(value, dim=1, pad_first=key.startswith("prompt"))
-            gathered[key] = gather(pad_across_processes(value, dim=0))[real]
+    for (key, value), width in zip(rows.items(), widths, strict=True):
+        value = gather(torch.nn.functional.pad(widened(key, value, width), (0, 0, 0, most - count)))[real]
+        gathered[key] = value.squeeze(1) if batch[key].dim() == 1 else value
     whole = longest_first(gathered)
     return take(whole, torch.arange(rank, size(whole), ranks))
 
