@@ -1,8 +1,12 @@
 """Trainers small enough to run by the dozen: the bundled model, a few problems, a few steps."""
 
+from pathlib import Path
+
 import pytest
+from chat_server import Scripted, free_port, started
 
 from trl_grpo_rewards import FilteredGRPOConfig, demo
+from trl_grpo_rewards.judging import servers
 
 
 def small_config(folder, cls=FilteredGRPOConfig, **options):
@@ -35,3 +39,18 @@ def config(tmp_path):
 @pytest.fixture
 def problems():
     return demo.arithmetic("train", size=64)
+
+
+@pytest.fixture(scope="session")
+def chat_server():
+    port = free_port()
+    with started(str(Path(__file__).with_name("chat_server.py")), str(port), url=f"http://127.0.0.1:{port}/seen"):
+        yield Scripted(port)
+
+
+@pytest.fixture
+def server(chat_server):
+    """The scripted judge of chat_server.py, of which nothing is known yet."""
+    for known in (servers.PLAIN, servers.FAILED, servers.SHOWN):
+        known.clear()
+    return chat_server()

@@ -127,6 +127,24 @@ def test_ranks_resample_together(tmp_path):
 
 
 @pytest.mark.slow
+def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
+    (tmp_path / "port").write_text(server.root.rpartition(":")[2])
+    server(latency=0.02)
+    one, other = on_two_ranks("judged", tmp_path)
+    assert server.most <= 64 + 4
+    for trainer in ("GRPOTrainer", "FilteredGRPOTrainer"):
+        assert one[trainer] == other[trainer]
+        run = one[trainer]
+        groups = [run["texts"][start : start + 4] for start in (0, 4, 8)]
+        # the server scores a text by its length, those that are equal alike, and each group in one call
+        assert run["rewards"]["ranking"] == [pytest.approx(len(text) % 11 / 10) for group in groups for text in group]
+        assert run["rewards"]["judge"] == run["rewards"]["kind"] == [pytest.approx(0.2)] * 12
+        assert run["reasons"] == ["by length"] * 12 and run["calls"][2] == 1
+        halves = [len({*run["texts"][start : start + 6]}) for start in (0, 6)]
+        assert run["calls"][:2] == [pytest.approx(sum(halves) / 2)] * 2
+
+
+@pytest.mark.slow
 def test_ranks_resume_a_resampling_run(tmp_path):
     whole = on_two_ranks("resumed", tmp_path)
     shutil.rmtree(tmp_path / "checkpoint-6")

@@ -11,12 +11,24 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from chat_server import Scripted
 from conftest import small_config
 from test_gradient import drop_against_reference, skip_against_reference
 from test_resume import mostly_dead
 from trl import GRPOConfig, GRPOTrainer
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, boxed, clip, demo, gate, reward, route
+from trl_grpo_rewards import (
+    FilteredGRPOConfig,
+    FilteredGRPOTrainer,
+    Reward,
+    boxed,
+    clip,
+    demo,
+    gate,
+    ranking,
+    reward,
+    route,
+)
 from trl_grpo_rewards.calls import completion_text
 
 
@@ -217,6 +229,24 @@ def resumed(folder) -> dict:
     trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
     return {"weights": weights, "taken": trainer._prompts.taken, "steps": len(trainer.state.log_history)}
+
+
+def judged(folder) -> dict:
+    """Two judges and a ranking in one sum, under both trainers."""
+    server = Scripted((folder / "port").read_text())
+    total = server.judge(max_concurrency=4) + server.judge(name="kind", rubric="Is it kind?") + server.judge(ranking)
+    runs = {}
+    for cls in (GRPOTrainer, FilteredGRPOTrainer):
+        trainer = trainer_of(cls, folder, total, max_completion_length=48, log_completions=True)
+        trainer.train()
+        logged = trainer.state.log_history[0]
+        runs[cls.__name__] = {
+            "texts": [completion_text(completion) for completion in trainer._logs["completion"]],
+            "rewards": {name: list(values) for name, values in trainer._logs["rewards"].items()},
+            "reasons": list(trainer._logs["extra"]["ranking/reason"]),
+            "calls": [logged[f"{name}/calls"] for name in ("judge", "kind", "ranking")],
+        }
+    return runs
 
 
 def write(folder, result: dict) -> None:

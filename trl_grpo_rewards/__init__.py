@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .combining import clip, gate, route, schedule
 from .registry import reward
-from .rewards import answer, boxed, choice, exact, keywords, length, pattern, tags
+from .rewards import answer, boxed, choice, exact, judge, keywords, length, pattern, ranking, tags
 from .spec import parse
 from .values import Reward
 
@@ -25,10 +25,12 @@ __all__ = [
     "clip",
     "exact",
     "gate",
+    "judge",
     "keywords",
     "length",
     "parse",
     "pattern",
+    "ranking",
     "reward",
     "route",
     "schedule",

@@ -1,10 +1,15 @@
 """What the trainer is given: taken apart as TRL wants it, and refused early where it cannot work."""
 
+import logging
 from typing import Any
 
 from .config import FilteredGRPOConfig
+from .functions import FunctionReward
 from .registry import Maker, uncalled
-from .values import Reward, check_names, missing_column
+from .values import Reward, Sum, check_names, missing_column
+
+
+logger = logging.getLogger(__name__)
 
 
 def unpacked(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[float] | None]:
@@ -30,6 +35,29 @@ def check_rewards(reward_funcs: Any) -> None:
         if isinstance(function, Maker):
             raise TypeError(f"reward_funcs has {uncalled(function)}")
     check_names([function.__name__ for function in reward_funcs if hasattr(function, "__name__")])
+
+
+def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
+    """A judge is out at times, and TRL counts its None as 0 beside another score."""
+    if (
+        unscored == "term"
+        and isinstance(reward_funcs, list)
+        and len(reward_funcs) > 1
+        and any(map(asks, reward_funcs))
+    ):
+        logger.warning(
+            "A judge stands beside other rewards, and where it gives no verdict its term counts as 0, which is TRL's "
+            "rule. Set unscored='row' to leave such completions out instead."
+        )
+
+
+def asks(function: Any) -> bool:
+    """Whether a reward asks a judge anywhere in it."""
+    if isinstance(function, Sum):
+        return any(map(asks, function.rewards))
+    if not isinstance(function, FunctionReward):
+        return False
+    return function.maker.__module__.endswith(".judges") or any(map(asks, function.children))
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any) -> None:

@@ -141,7 +141,7 @@ def check_route(column: str, rewards: dict[Any, Reward]) -> None:
         )
 
 
-@combinator(check=check_route, column_options=("column",))
+@combinator(check=check_route, columns=lambda column: {column})
 async def route(
     batch: Batch, *, column: str, rewards: dict[Any, Reward], default: Reward | None = None
 ) -> list[Score]:

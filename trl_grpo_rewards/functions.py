@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .calls import GIVEN, HOOKS, PER_COMPLETION, PER_GROUP, Batch, spread
-from .options import FrozenDict, replace_rewards, rewards_in, typed
+from .options import FrozenDict, named_by, replace_rewards, rewards_in, typed
 from .values import Reward, Score, missing_column, together
 
 
@@ -54,7 +54,8 @@ class FunctionReward(Reward):
     @property
     def columns(self) -> frozenset[str]:
         needed = {p.name for p in self.maker.data if p.default is p.empty} - GIVEN
-        needed |= {self.options[option] for option in self.maker.column_options}
+        if self.maker.columns is not None:
+            needed |= self.maker.columns(**named_by(self.maker.columns, self.options))
         return frozenset(needed).union(*(child.columns for child in self.children))
 
     async def _score(self, batch: Batch) -> list[Score]:

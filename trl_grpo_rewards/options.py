@@ -1,7 +1,8 @@
 """Options of a reward: what they may hold, how they compare, and the rewards among them."""
 
+import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -63,6 +64,13 @@ def freeze(value: Any, what: str) -> Any:
     )
 
 
+def thaw(value: Any) -> Any:
+    """The frozen option as JSON has it: lists and dicts."""
+    if isinstance(value, tuple):
+        return [thaw(item) for item in value]
+    return {key: thaw(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
 def rewards_in(value: Any) -> list[Reward]:
     """The rewards that a frozen option holds, each once, in order."""
     if isinstance(value, Reward):
@@ -80,6 +88,11 @@ def replace_rewards(value: Any, scores: Mapping[Reward, Any]) -> Any:
     if isinstance(value, Mapping):
         return {key: replace_rewards(item, scores) for key, item in value.items()}
     return value
+
+
+def named_by(function: Callable, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the options that the function has as parameters."""
+    return {option: options[option] for option in inspect.signature(function).parameters}
 
 
 def described(annotation: Any) -> str:

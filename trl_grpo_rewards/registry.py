@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, get_type_hints
 
 from .functions import FunctionReward
-from .options import FrozenDict, described, fits, freeze
+from .options import FrozenDict, described, fits, freeze, named_by
 
 
 Kind = Literal["completion", "batch", "group", "combinator"]
@@ -37,8 +37,8 @@ class Maker:
             What it gets: `"completion"`, `"batch"`, `"group"` or `"combinator"`.
         check (`Callable`, *optional*):
             Called with the options that it names when a reward is built; raises where they do not fit together.
-        column_options (`tuple[str]`, *optional*):
-            Options that name a column of the dataset.
+        columns (`Callable`, *optional*):
+            Called with the options that it names; gives the dataset columns that they need.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Maker:
         function: Callable,
         kind: Kind,
         check: Callable[..., None] | None = None,
-        column_options: tuple[str, ...] = (),
+        columns: Callable[..., set[str]] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         parameters = list(inspect.signature(function).parameters.values())
-        self.function, self.kind, self.check, self.column_options = function, kind, check, column_options
+        self.function, self.kind, self.check, self.columns = function, kind, check, columns
         self.is_async = kind != "combinator" and inspect.iscoroutinefunction(function)
         self.data = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.data = [] if kind == "combinator" else self.data
@@ -91,7 +91,7 @@ class Maker:
             raise TypeError(f"The name given to '{self.__name__}' is {name!r}. Give it a text that is not empty.")
         options = {option: self._option(option, value) for option, value in self._bound(args, kwargs).items()}
         if self.check is not None:
-            self.check(**{option: options[option] for option in inspect.signature(self.check).parameters})
+            self.check(**named_by(self.check, options))
         return FunctionReward(self, FrozenDict(options), name)
 
     def _bound(self, args: tuple, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -148,6 +148,7 @@ def reward(
     batched: bool = False,
     grouped: bool = False,
     check: Callable[..., None] | None = None,
+    columns: Callable[..., set[str]] | None = None,
 ) -> Any:
     """
     Register a function as a reward under its name.
@@ -170,6 +171,8 @@ def reward(
             group has; it returns a list with one score per completion.
         check (`Callable`, *optional*):
             Called with the options that it names when a reward is built; raises `ValueError` where they do not fit.
+        columns (`Callable`, *optional*):
+            Called with the options that it names; gives the dataset columns that the reward needs because of them.
 
     Returns:
         [`Maker`]:
@@ -195,19 +198,23 @@ def reward(
     ```
     """
     if function is None:
-        return functools.partial(reward, batched=batched, grouped=grouped, check=check)
+        return functools.partial(reward, batched=batched, grouped=grouped, check=check, columns=columns)
     if batched and grouped:
         raise TypeError(f"Reward '{function.__name__}' is both batched and grouped. Choose what it scores at a time.")
-    return register(Maker(function, "batch" if batched else "group" if grouped else "completion", check))
+    kind = "batch" if batched else "group" if grouped else "completion"
+    return register(Maker(function, kind, check, columns))
 
 
 def combinator(
-    function: Callable | None = None, *, check: Callable[..., None] | None = None, column_options: tuple[str, ...] = ()
+    function: Callable | None = None,
+    *,
+    check: Callable[..., None] | None = None,
+    columns: Callable[..., set[str]] | None = None,
 ) -> Any:
     """Register an `async` function of a batch and of rewards that it scores itself, on the rows it chooses."""
     if function is None:
-        return functools.partial(combinator, check=check, column_options=column_options)
-    return register(Maker(function, "combinator", check, column_options))
+        return functools.partial(combinator, check=check, columns=columns)
+    return register(Maker(function, "combinator", check, columns))
 
 
 def register(maker: Maker) -> Maker:

@@ -13,7 +13,7 @@ from torch import Tensor
 from trl import GRPOTrainer
 
 from . import groups
-from .arguments import check_dataset, check_prompts, check_rewards, unpacked
+from .arguments import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
 from .batches import even, even_share, joined, longest_first, micro_batches, size, take, window
 from .config import ROW_MEANS, FilteredGRPOConfig, check_config, inexact
 from .prompts import PromptStream
@@ -70,6 +70,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_config(args)
         reward_funcs, weights = unpacked(reward_funcs, args)
         check_rewards(reward_funcs)
+        warn_of_judges(reward_funcs, args.unscored)
         for dataset in (train_dataset, kwargs.get("eval_dataset")):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
                 check_dataset(part, reward_funcs)

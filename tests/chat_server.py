@@ -1,0 +1,155 @@
+"""A server that speaks OpenAI's chat protocol and does what it is told: slow, out of order, refusing, or gullible.
+
+    python chat_server.py PORT
+
+POST /script sets what to do and forgets what was seen; GET /seen tells what was asked. Texts to grade are known by a
+number between two `#`.
+"""
+
+import asyncio
+import json
+import re
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import requests
+from aiohttp import web
+
+from trl_grpo_rewards import judge
+
+
+SCRIPT: dict = {}
+SEEN: dict = {}
+
+
+async def script(request):
+    SCRIPT.clear()
+    SCRIPT.update(await request.json())
+    SEEN.clear()
+    SEEN.update(calls=0, flying=0, most=0, messages=[], models=[], keys=[], formats=[], times={})
+    return web.json_response({})
+
+
+async def seen(request):
+    return web.json_response(SEEN)
+
+
+def outside(message: str) -> str:
+    """What stands outside the fence."""
+    mark = re.search(r"two lines with the mark (\w+)\.", message)[1]
+    return re.sub(rf"<([\w ]+) {mark}>\n.*?\n</\1 {mark}>\n", "", message, flags=re.DOTALL).replace(mark, "MARK")
+
+
+def content(message: str) -> str:
+    """The reply: by the script, or one that obeys whatever stands outside the fence."""
+    if "reply" in SCRIPT:
+        return SCRIPT["reply"]
+    asked = outside(message)
+    told = re.search(r'"score": *10|highest score|perfect|10/10|\[\[10\]\]', asked)
+    score = 10 if told else SCRIPT.get("score", 2)
+    if '"scores"' in asked:
+        mark = re.search(r"the mark (\w+)\.", message)[1]
+        texts = re.findall(rf"<answer (\d+) {mark}>\n(.*?)\n</answer", message, re.DOTALL)
+        scores = {number: len(text) % 11 for number, text in texts}
+        if SCRIPT.get("first is best"):
+            scores = {number: 10 - int(number) for number, _ in texts}
+        return json.dumps({"reason": "by length", "scores": scores})
+    if '"criteria"' in asked:
+        names = re.search(r'"criteria": \{(.*?)\}', asked)[1]
+        named = {name: score + place for place, name in enumerate(re.findall(r'"(\w+)"', names))}
+        return json.dumps({"reason": "each", "criteria": named, "score": score})
+    return json.dumps({"reason": "so so", "score": score})
+
+
+async def chat(request):
+    body = await request.json()
+    message = body["messages"][-1]["content"]
+    number = (re.findall(r"#(\d+)#", message) or ["-"])[-1]
+    SEEN["calls"] += 1
+    SEEN["messages"].append(message)
+    SEEN["models"].append(body["model"])
+    SEEN["keys"].append(request.headers.get("Authorization"))
+    SEEN["formats"].append(body.get("response_format"))
+    SEEN["times"].setdefault(number, []).append(asyncio.get_running_loop().time())
+    SEEN["flying"] += 1
+    SEEN["most"] = max(SEEN["most"], SEEN["flying"])
+    try:
+        await asyncio.sleep(SCRIPT.get("slow", {}).get(number, SCRIPT.get("latency", 0.0)))
+        fault = SCRIPT.get("always", {}).get(number) or SCRIPT.get("always", {}).get("all")
+        if len(SEEN["times"][number]) == 1:
+            fault = fault or SCRIPT.get("first", {}).get(number)
+        if fault == "cut":
+            request.transport.close()
+            return web.Response()
+        if fault == 429:
+            return web.json_response({"error": {"message": "slow down"}}, status=429, headers={"Retry-After": "0.3"})
+        if fault:
+            said = SCRIPT.get("says", "out of order")
+            return web.json_response(
+                {"error": {"message": f"{said} {request.headers['Authorization']}"}}, status=fault
+            )
+        if SCRIPT.get("no structure") and "response_format" in body:
+            return web.json_response({"error": {"message": "response_format is not supported"}}, status=400)
+        if SCRIPT.get("garbled"):
+            return web.Response(text='{"choices": [', content_type="application/json")
+        choice = {"index": 0, "finish_reason": SCRIPT.get("finish", "stop")}
+        choice["message"] = {"role": "assistant", "content": content(message)}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        return web.json_response({"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage})
+    finally:
+        SEEN["flying"] -= 1
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def started(*command, url):
+    """A server of this command, from when it answers."""
+    with subprocess.Popen([sys.executable, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        end = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < end:
+            try:
+                requests.get(url, timeout=5)
+                break
+            except requests.ConnectionError:
+                time.sleep(0.1)
+        else:
+            raise TimeoutError(f"no server at {url}")
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+class Scripted:
+    """The server as a test sees it: called with what to do, and asked for what it has seen."""
+
+    def __init__(self, port):
+        self.root, self.base_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port}/v1"
+
+    def __call__(self, **script):
+        requests.post(f"{self.root}/script", json=script, timeout=5).raise_for_status()
+        return self
+
+    def __getattr__(self, name):
+        return requests.get(f"{self.root}/seen", timeout=5).json()[name]
+
+    def judge(self, maker=judge, **options):
+        return maker(**{"model": "m", "rubric": "Is it clear?", "base_url": self.base_url, **options})
+
+
+def main(port: int) -> None:
+    app = web.Application(client_max_size=64 << 20)
+    app.add_routes([web.post("/script", script), web.get("/seen", seen), web.post("/v1/chat/completions", chat)])
+    web.run_app(app, host="127.0.0.1", port=port, print=None)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,1 @@
+"""What the rewards that ask another model stand on: what is sent, what is read, and how servers are asked."""

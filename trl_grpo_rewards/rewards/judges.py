@@ -1,0 +1,320 @@
+"""Rewards that ask another model."""
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Literal
+
+from ..calls import completion_text, prompt_text
+from ..judging import sheets, verdicts
+from ..judging.servers import Answer, Settings, check_client, connected
+from ..judging.sheets import Rubric
+from ..options import freeze
+from ..registry import reward
+from ..values import missing_column
+
+
+logger = logging.getLogger(__name__)
+
+BATCHES: "Counter[tuple[Settings, Rubric]]" = Counter()
+"""Batches that each judge has seen, to know when a canary is due."""
+
+
+def check_judge(
+    model: str,
+    rubric: str | dict[str, Any],
+    scale: tuple[float, float],
+    max_concurrency: int,
+    timeout: float,
+    batch_timeout: float,
+    retries: int,
+    max_failures: float,
+) -> None:
+    check_client()
+    for what, wrong, right in (
+        (f"model={model!r}", not model, "Name the model as the server knows it"),
+        (f"rubric={rubric!r}", not is_rubric(rubric), "Write a sentence, or {'name': ('What to look at?', weight)}"),
+        (f"scale={scale}", not scale[0] < scale[1], "Give it the worst and the best score: scale=(0, 10)"),
+        (f"max_concurrency={max_concurrency}", max_concurrency < 1, "Give it a number from 1"),
+        (f"timeout={timeout}, batch_timeout={batch_timeout}", min(timeout, batch_timeout) <= 0, "Give them seconds"),
+        (f"retries={retries}", retries < 0, "Give it a number from 0"),
+        (f"max_failures={max_failures}", not 0 <= max_failures <= 1, "Give it a share from 0 to 1"),
+    ):
+        if wrong:
+            raise ValueError(f"A judge has {what}, with which it cannot work. {right}.")
+
+
+def is_rubric(rubric: Any) -> bool:
+    """Whether it is a sentence, or criteria of which each has a sentence, a positive weight, or both."""
+    if isinstance(rubric, str):
+        return rubric.strip() != ""
+    kinds = [sorted(type(part).__name__ for part in sheets.parts(given)) for given in rubric.values()]
+    return (
+        len(kinds) > 0
+        and all(isinstance(name, str) and name for name in rubric)
+        and all(kind in (["str"], ["int"], ["float"], ["int", "str"], ["float", "str"]) for kind in kinds)
+        and all(weight > 0 for weight in Rubric(rubric, (0, 1)).weights.values())
+    )
+
+
+def with_reference(reference: bool) -> set[str]:
+    return {"solution"} if reference else set()
+
+
+@reward(batched=True, check=check_judge, columns=with_reference)
+async def judge(
+    completions: list,
+    log_metric: Callable[[str, float], None],
+    log_extra: Callable[[str, list], None],
+    prompts: list | None = None,
+    solution: list | None = None,
+    *,
+    model: str,
+    rubric: str | dict[str, Any],
+    base_url: str | None = None,
+    api_key_env: str = "OPENAI_API_KEY",
+    scale: tuple[float, float] = (0.0, 10.0),
+    reference: bool = False,
+    request: dict[str, Any] | None = None,
+    max_concurrency: int = 64,
+    timeout: float = 60.0,
+    batch_timeout: float = 600.0,
+    retries: int = 3,
+    max_failures: float = 0.2,
+    cache: str | None = None,
+    canaries: int = 0,
+) -> list[float | None]:
+    """
+    The score that another model gives by a rubric, from 0 for the worst to 1 for the best; None where it gave none.
+
+    Every different completion is one call to a server that speaks OpenAI's chat protocol: vLLM, TGI, llama.cpp,
+    `transformers serve`, or a hosted one. The judge sees the question and the whole completion behind a fence that the
+    text cannot know, replies by structured output (or in JSON, where the server has none), and what it says is read
+    strictly: anything but a number within the scale is no verdict. Empty completions and phrases such as "Thought
+    process:" are worth 0 without a call.
+
+    Logs `judge/calls`, `judge/cached`, `judge/failures`, `judge/latency` (mean seconds of a call), `judge/tokens_in`
+    and `judge/tokens_out` for each batch, the mean of each criterion, and the column `judge/reason` in the table of
+    completions.
+
+    Args:
+        model (`str`):
+            Name of the model, as the server knows it.
+        rubric (`str` or `dict`):
+            What to grade by: a sentence, or criteria by name with a sentence, a weight, or both, as in
+            `{"clear": ("Can it be followed?", 2.0), "polite": 1.0}`. Their weighted mean is the score.
+        base_url (`str`, *optional*):
+            Address of the server, up to `/v1`. Without it, that of `OPENAI_BASE_URL`, or OpenAI's.
+        api_key_env (`str`, *optional*, defaults to `"OPENAI_API_KEY"`):
+            Environment variable with the key. A server of your own needs none.
+        scale (`tuple[float, float]`, *optional*, defaults to `(0, 10)`):
+            The worst and the best score that the judge may give.
+        reference (`bool`, *optional*, defaults to `False`):
+            Show the judge the column `solution` as the right answer.
+        request (`dict`, *optional*):
+            More fields of the request, such as `{"max_tokens": 500, "temperature": 0}`. Without it, temperature 0.
+        max_concurrency (`int`, *optional*, defaults to `64`):
+            Calls in flight at a time, shared evenly by the ranks.
+        timeout (`float`, *optional*, defaults to `60.0`):
+            Seconds to wait for one reply.
+        batch_timeout (`float`, *optional*, defaults to `600.0`):
+            Seconds to wait for all of a batch.
+        retries (`int`, *optional*, defaults to `3`):
+            How often a call is made again after a time-out, a broken connection or the statuses 408, 409, 429 and 5xx,
+            with growing, jittered pauses, or after the one that the server asks for.
+        max_failures (`float`, *optional*, defaults to `0.2`):
+            Share of the calls of a batch that may fail for good; more than that, and more than one, stops the run.
+        cache (`str`, *optional*):
+            Folder in which verdicts are kept, by what was asked; several processes may share it.
+        canaries (`int`, *optional*, defaults to `0`):
+            In every so many batches, grade flattery in place of an answer, too: `judge/canary` is its score, and one
+            from 0.5 is warned about. 0 for never.
+
+    Raises:
+        `RuntimeError`: more than `max_failures` of a batch failed; it quotes the server.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import boxed, gate, judge
+
+    >>> clear = judge(model="Qwen/Qwen3-8B", rubric="Is it easy to follow?", base_url="http://localhost:8000/v1")
+    >>> gate(clear, by=boxed())  # only right answers are sent
+    gate(judge(model='Qwen/Qwen3-8B', rubric='Is it easy to follow?', base_url='http://localhost:8000/v1'), by=boxed())
+
+    ```
+    """
+    settings = Settings(
+        model,
+        base_url,
+        api_key_env,
+        freeze(request, "request"),
+        max_concurrency,
+        timeout,
+        batch_timeout,
+        retries,
+        max_failures,
+        cache,
+    )
+    rules = Rubric(freeze(rubric, "rubric"), scale)
+    answers = [completion_text(completion) for completion in completions]
+    questions = [prompt_text(prompt) for prompt in prompts or [""] * len(answers)]
+    references = solutions(solution, reference, len(answers))
+    rows = [row for row, answer in enumerate(answers) if not sheets.is_trivial(answer)]
+    asked = [sheets.graded(rules, questions[row], answers[row], references[row]) for row in rows]
+    async with connected(settings) as server:
+        given = await server.ask(asked, lambda sheet, verdict: verdicts.graded(verdict, rules))
+        if given and canaries and due(settings, rules, canaries):
+            await probe(server, rules, questions[rows[0]], references[rows[0]], log_metric)
+    log_costs(given, log_metric)
+    scores: list[float | None] = [0.0] * len(answers)
+    reasons: list[str | None] = ["nothing to grade"] * len(answers)
+    by_criterion = []
+    for row, answer in zip(rows, given, strict=True):
+        scores[row], reasons[row] = None, f"no verdict: {answer.error}"
+        if answer.verdict is not None:
+            scores[row], of_criteria = verdicts.graded(answer.verdict, rules)
+            reasons[row] = verdicts.reason(answer.verdict)
+            by_criterion.append(of_criteria)
+    for name in rules.weights if by_criterion else ():
+        log_metric(name, sum(criteria[name] for criteria in by_criterion) / len(by_criterion))
+    log_extra("reason", reasons)
+    return scores
+
+
+def due(settings: Settings, rules: Rubric, canaries: int) -> bool:
+    BATCHES[settings, rules] += 1
+    return BATCHES[settings, rules] % canaries == 0
+
+
+async def probe(server: Any, rules: Rubric, question: str, reference: str | None, log_metric: Callable) -> None:
+    """Grade what no rubric can like, and tell if the judge does."""
+    sheet = sheets.graded(rules, question, sheets.CANARY, reference)
+    (answer,) = await server.ask([sheet], lambda sheet, verdict: verdicts.graded(verdict, rules))
+    if answer.verdict is None:
+        return
+    score, _ = verdicts.graded(answer.verdict, rules)
+    log_metric("canary", score)
+    if score >= 0.5:
+        logger.warning(
+            f"The judge {server.settings.model!r} gave {score:.2f} of 1 to flattery in place of an answer, for which it "
+            f"said: {verdicts.reason(answer.verdict)[:300]!r}. What it pays may be talk: take a stronger one, or put "
+            f"it behind a rule: gate(judge(...), by=...)."
+        )
+
+
+@reward(grouped=True, check=check_judge, columns=with_reference)
+async def ranking(
+    prompt: str,
+    completions: list[str],
+    log_metric: Callable[[str, float], None],
+    log_extra: Callable[[str, list], None],
+    solution: Any = None,
+    *,
+    model: str,
+    rubric: str,
+    swaps: Literal[1, 2] = 1,
+    base_url: str | None = None,
+    api_key_env: str = "OPENAI_API_KEY",
+    scale: tuple[float, float] = (0.0, 10.0),
+    reference: bool = False,
+    request: dict[str, Any] | None = None,
+    max_concurrency: int = 64,
+    timeout: float = 60.0,
+    batch_timeout: float = 600.0,
+    retries: int = 3,
+    max_failures: float = 0.2,
+    cache: str | None = None,
+) -> list[float | None]:
+    """
+    The score that another model gives a completion beside the others of its group, from 0 to 1; None where it gave none.
+
+    Models compare better than they grade, and one call does for a group. The judge sees all completions of a prompt at
+    once, in a random order, those that are equal only once, and scores each of them. Otherwise it is asked, and logs,
+    as [`judge`]; empty completions are worth 0 and not shown. The idea is that of
+    [RULER](https://art.openpipe.ai/fundamentals/ruler).
+
+    Args:
+        model (`str`):
+            Name of the model, as the server knows it.
+        rubric (`str`):
+            What to grade by, as a sentence.
+        swaps (`int`, *optional*, defaults to `1`):
+            With 2, every group is graded twice, in another order, and the scores are averaged; `ranking/agreement` is 1
+            less the mean difference between the two.
+        base_url, api_key_env, scale, reference, request, max_concurrency, timeout, batch_timeout, retries, max_failures, cache:
+            As in [`judge`].
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import boxed, ranking
+
+    >>> boxed() + 0.5 * ranking(model="Qwen/Qwen3-8B", rubric="Which is easiest to follow?", swaps=2)
+    boxed() + 0.5 * ranking(model='Qwen/Qwen3-8B', rubric='Which is easiest to follow?', swaps=2)
+
+    ```
+    """
+    settings = Settings(
+        model,
+        base_url,
+        api_key_env,
+        freeze(request, "request"),
+        max_concurrency,
+        timeout,
+        batch_timeout,
+        retries,
+        max_failures,
+        cache,
+    )
+    rules, (shown_as_right,) = Rubric(rubric, scale), solutions([solution], reference, 1)
+    different = [text for text in dict.fromkeys(completions) if not sheets.is_trivial(text)]
+    orders = shuffled(different, swaps) if different else []
+    asked = [sheets.compared(rules, prompt, order, shown_as_right) for order in orders]
+    async with connected(settings) as server:
+        given = await server.ask(asked, lambda _, verdict: verdicts.compared(verdict, rules, len(different)))
+    log_costs(given, log_metric)
+    scored = [
+        dict(zip(order, verdicts.compared(answer.verdict, rules, len(order)), strict=True))
+        for order, answer in zip(orders, given, strict=True)
+        if answer.verdict is not None
+    ]
+    if len(scored) == 2:
+        log_metric("agreement", 1 - mean([abs(scored[0][text] - scored[1][text]) for text in different]))
+    said = " | ".join(verdicts.reason(answer.verdict) if answer.verdict else answer.error for answer in given)
+    log_extra("reason", [said if text in different else "nothing to grade" for text in completions])
+    return [
+        0.0 if text not in different else mean([scores[text] for scores in scored]) if scored else None
+        for text in completions
+    ]
+
+
+def shuffled(texts: list[str], swaps: int) -> list[list[str]]:
+    """The texts in so many orders: a random one, which is theirs wherever they are compared, and its reverse."""
+    order = random.Random(ascii(sorted(texts))).sample(sorted(texts), len(texts))
+    return [order, order[::-1]][: swaps if len(texts) > 1 else 1]
+
+
+def solutions(solution: list | None, reference: bool, count: int) -> list[str | None]:
+    """What the judge sees as right."""
+    if not reference:
+        return [None] * count
+    if solution is None:
+        raise missing_column("judge", "solution", ())
+    return [None if value is None else str(value) for value in solution]
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+def log_costs(answers: list[Answer], log_metric: Callable[[str, float], None]) -> None:
+    """What the calls of a batch took; those shared with another reward are that one's."""
+    answers = [*{id(answer): answer for answer in answers}.values()]  # rows that are alike have one
+    seconds = [answer.seconds for answer in answers if answer.calls]
+    if seconds:
+        log_metric("latency", mean(seconds))
+    for name in ("calls", "cached", "tokens_in", "tokens_out"):
+        log_metric(name, sum(getattr(answer, name) for answer in answers))
+    log_metric("failures", sum(answer.verdict is None for answer in answers))
