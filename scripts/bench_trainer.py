@@ -250,7 +250,8 @@ def learn(args: argparse.Namespace) -> None:
             with tempfile.TemporaryDirectory() as folder:
                 clock = run(
                     mode, args, rewards, demo.MODEL, folder, [held_out], max_steps=args.learn_steps, seed=seed,
-                    per_device_train_batch_size=256, per_device_eval_batch_size=256, max_completion_length=64,
+                    per_device_train_batch_size=256 // args.accumulate, gradient_accumulation_steps=args.accumulate,
+                    per_device_eval_batch_size=256, max_completion_length=64,
                     num_generations_eval=2, learning_rate=5e-4,
                 )  # fmt: skip
             (_, early), (steps, late) = (held_out.reached(accuracy) for accuracy in (0.85, 0.90))

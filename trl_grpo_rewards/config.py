@@ -35,6 +35,10 @@ class FilteredGRPOConfig(GRPOConfig):
         unscored (`str`, *optional*, defaults to `"term"`):
             What a None beside a score means. `"term"`: it counts as 0 in the total, as in TRL. `"row"`: a None in any
             reward of non-zero weight leaves the completion out, as TRL does where every reward is None.
+        group_records (`bool`, *optional*, defaults to `True`):
+            Write a line of JSON for every group that is sampled to files under `output_dir/groups`.
+        group_records_text (`bool`, *optional*, defaults to `True`):
+            Whether these hold the texts of prompts and completions, besides numbers, columns and token ids.
     """
 
     zero_variance: str = field(
@@ -59,6 +63,12 @@ class FilteredGRPOConfig(GRPOConfig):
             "choices": ["term", "row"],
             "help": "Whether a None beside a score counts as 0 ('term') or leaves the completion out ('row').",
         },
+    )
+    group_records: bool = field(
+        default=True, metadata={"help": "Write a line of JSON for every group under output_dir/groups."}
+    )
+    group_records_text: bool = field(
+        default=True, metadata={"help": "Whether these lines hold the texts of prompts and completions."}
     )
 
     def __post_init__(self) -> None:

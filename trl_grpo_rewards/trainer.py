@@ -17,6 +17,7 @@ from .arguments import check_dataset, check_prompts, check_rewards, unpacked, wa
 from .batches import even, even_share, joined, longest_first, micro_batches, size, take, window
 from .config import ROW_MEANS, FilteredGRPOConfig, check_config, inexact
 from .prompts import PromptStream
+from .records import GroupWriter, described, sampled
 from .values import Reward
 
 
@@ -86,6 +87,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
                 f"{', '.join(map(repr, self.reward_func_names))}. Name one of them."
             )
         self._said: set[str] = set()
+        self._writer = GroupWriter(args.output_dir)
         if args.max_resample_rounds:
             self._prompts = PromptStream(len(train_dataset), args.seed + 1, self.shuffle_dataset)
 
@@ -96,7 +98,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self.args.unscored == "row":
             rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
         self._rewards, self._partly_scored = rewards, partly.float().mean().item()
+        recorded = self.args.group_records and self.model.training
+        rows = sampled(inputs, prompts, completions, completion_ids_list) if recorded else []
         self._completion_ids = gather_object(completion_ids_list)
+        self._recorded_rows = gather_object(rows)
         return rewards
 
     def _generate_and_score_completions(self, inputs):
@@ -121,18 +126,38 @@ class FilteredGRPOTrainer(GRPOTrainer):
         count = self.num_generations if self.model.training else self.num_generations_eval
         if count == 1:
             return output, None
-        live = ~self._dead_groups(self._rewards.view(-1, count, self._rewards.size(1)))
+        kinds = self._kinds(self._rewards.view(-1, count, self._rewards.size(1)))
         if not self.model.training:
             return output, None
+        live = kinds["live"]
         if self.args.zero_variance == "keep":
             self._log_groups(rows_computed=self._rewards.size(0))
-            return output, live
-        shown = self._logs["advantages"]  # in TRL's table of completions
-        for row in (~live).repeat_interleave(count).nonzero().flatten().tolist():
-            place = len(shown) - self._rewards.size(0) + row
-            if place >= 0:
-                shown[place] = 0.0
+        else:
+            shown = self._logs["advantages"]  # in TRL's table of completions
+            for row in (~live).repeat_interleave(count).nonzero().flatten().tolist():
+                place = len(shown) - self._rewards.size(0) + row
+                if place >= 0:
+                    shown[place] = 0.0
+        self._record(kinds)
         return output, live
+
+    def _record(self, kinds: dict[str, Tensor]) -> None:
+        """Write down every group of all ranks that was sampled just now."""
+        if not self.args.group_records or not self.accelerator.is_main_process:
+            return
+        weights = self.reward_weights.tolist()
+        totals = groups.total(self._rewards, self.reward_weights.to(self._rewards.device))
+        records = described(
+            self._recorded_rows,
+            listed(self._rewards),
+            dict(zip(self.reward_func_names, weights, strict=True)),
+            listed(totals),
+            list(self._logs["advantages"])[-len(self._recorded_rows) :],
+            [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(len(kinds["live"]))],
+            {*self.eos_token_ids, self._tokenizer.pad_token_id},
+            self.args.group_records_text,
+        )
+        self._writer.write(self.state.global_step + 1, records)
 
     def _rows(self, live: Tensor, count: int) -> Tensor:
         """Which of the `count` rows on this rank belong to live groups."""
@@ -182,8 +207,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self.args.max_resample_rounds and checkpoint and (file := Path(checkpoint, PROMPTS)).exists():
             self._prompts.taken = json.loads(file.read_text())["taken"]
 
-    def _dead_groups(self, rewards: Tensor) -> Tensor:
-        """Find the dead groups among all ranks' rewards, of shape (groups, G, functions), and log what they are."""
+    def _kinds(self, rewards: Tensor) -> dict[str, Tensor]:
+        """Which groups of all ranks are live, and what the dead are, by rewards of shape (groups, G, functions)."""
         weights, tolerance = self.reward_weights.to(rewards.device), self.args.zero_variance_tolerance
         totals = groups.total(rewards, weights)
         outcome, deciding = rewards[:, :, 0], totals
@@ -193,9 +218,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
             deciding = rewards[:, :, weights != 0]
         dead = groups.dead(deciding, tolerance)
         shares = groups.signal(rewards[~dead], weights)
+        kinds = groups.kinds(dead, totals, outcome)
         self._log_groups(
             dead=dead.float().mean(),
-            **{kind: mask.float().mean() for kind, mask in groups.kinds(dead, totals, outcome).items()},
+            **{kind: mask.float().mean() for kind, mask in kinds.items()},
             spread=groups.spread(totals).mean(),
             duplicates=groups.duplicates(self._completion_ids, rewards.size(1)),
             partly_scored=self._partly_scored,
@@ -204,7 +230,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             if shares is not None
             else {},
         )
-        return dead
+        return {"live": ~dead, **kinds}
 
     def _prepare_inputs(self, generation_batch):
         batch = super()._prepare_inputs(generation_batch)
@@ -258,3 +284,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         metrics = self._metrics["train" if self.model.training else "eval"]
         for name, value in values.items():
             metrics[f"groups/{name}"].append(float(value))
+
+
+def listed(values: Tensor) -> list:
+    """The tensor as lists, with None for NaN."""
+    if values.dim() > 1:
+        return [listed(row) for row in values]
+    return [None if value != value else value for value in values.tolist()]
