@@ -58,7 +58,7 @@ def test_the_difference_is_counted_both_ways(answers):
     shown = score(answers, new, "answers.jsonl", "--against", "boxed()")
     assert "33.3% of 6 rows are paid the same, 3 more, 1 less; dead groups 0.0% -> 0.0%" in shown
     more, less = shown.split("paid more:\n")[1].split("\n\npaid less:\n")
-    assert len(more.splitlines()) == 3 and all(line.strip().startswith("0 -> 0.25 |") for line in more.splitlines())
+    assert len(more.splitlines()) == 2 and all(line.strip().startswith("0 -> 0.25 |") for line in more.splitlines())
     assert less.split() == ["1", "->", "0.25", "|", "1", "+", "1?", "|", "So", r"\boxed{2\text{", "km}}"]
 
 

@@ -154,8 +154,8 @@ class Difference:
                 continue
             way = "up" if (now is not None and (then is None or now > then)) else "down"
             setattr(self, way, getattr(self, way) + 1)
-            if len(self.examples[way]) < SHOWN:
-                self.examples[way].append((then, now, new, row))
+            if len(self.examples[way]) < SHOWN and all(seen is not new for *_, seen, _ in self.examples[way]):
+                self.examples[way].append((then, now, new, row))  # one of a group is enough
 
 
 def table(tally: Tally) -> str:
@@ -186,7 +186,7 @@ def distribution(scores: Counter) -> str:
     if len(scores) <= 4:
         return ", ".join(f"{score:g}: {number / count:.1%}" for score, number in sorted(scores.items()))
     values = sorted(scores.elements())
-    return "quartiles " + ", ".join(f"{at(values, share):g}" for share in (0, 0.25, 0.5, 0.75, 1))
+    return "quartiles " + ", ".join(f"{at(values, share):.4g}" for share in (0, 0.25, 0.5, 0.75, 1))
 
 
 def at(values: list[float], share: float) -> float:
@@ -194,11 +194,11 @@ def at(values: list[float], share: float) -> float:
 
 
 def surprising_rows(tally: Tally) -> str:
-    shown = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
-    if not shown:
+    found = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
+    if not found:
         return ""
     lines = ["most surprising, by the distance from their siblings' mean:"]
-    return "\n".join(lines + [excerpt(f"{scored.totals[row]:g}", scored.group, row) for _, _, row, scored in shown])
+    return "\n".join(lines + [excerpt(shown(scored.totals[row]), scored.group, row) for _, _, row, scored in found])
 
 
 def difference_text(difference: Difference, tally: Tally) -> str:
@@ -217,7 +217,7 @@ def difference_text(difference: Difference, tally: Tally) -> str:
 
 
 def shown(score: Score) -> str:
-    return "None" if score is None else f"{score:g}"
+    return "None" if score is None else f"{score:.4g}"
 
 
 def excerpt(label: str, group: Group, row: int) -> str:

@@ -80,7 +80,7 @@ async def judge(
     max_concurrency: int = 64,
     timeout: float = 60.0,
     batch_timeout: float = 600.0,
-    retries: int = 3,
+    retries: int = 2,
     max_failures: float = 0.2,
     cache: str | None = None,
     canaries: int = 0,
@@ -120,7 +120,7 @@ async def judge(
             Seconds to wait for one reply.
         batch_timeout (`float`, *optional*, defaults to `600.0`):
             Seconds to wait for all of a batch.
-        retries (`int`, *optional*, defaults to `3`):
+        retries (`int`, *optional*, defaults to `2`):
             How often a call is made again after a time-out, a broken connection or the statuses 408, 409, 429 and 5xx,
             with growing, jittered pauses, or after the one that the server asks for.
         max_failures (`float`, *optional*, defaults to `0.2`):
@@ -223,7 +223,7 @@ async def ranking(
     max_concurrency: int = 64,
     timeout: float = 60.0,
     batch_timeout: float = 600.0,
-    retries: int = 3,
+    retries: int = 2,
     max_failures: float = 0.2,
     cache: str | None = None,
 ) -> list[float | None]:
