@@ -3,6 +3,7 @@ r"""What a step costs under TRL's `GRPOTrainer` and under ours, and how soon the
     python scripts/bench_trainer.py                              # updates, at 0 to 95 % dead groups
     torchrun --nproc_per_node 2 scripts/bench_trainer.py         # the same on two ranks
     python scripts/bench_trainer.py --model 0.5B --bf16          # a larger model with random weights, on a GPU
+    python scripts/bench_trainer.py --base bare --modes skip     # what group records cost
     python scripts/bench_trainer.py --learn                      # seconds to 0.85 and 0.90 of held-out accuracy
 
 Runs of the two alternate (A B A B ...) in one process, on the same prompts and from the same weights, so that a busy
@@ -37,6 +38,7 @@ MODES = {
     "keep": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "keep"}),
     "skip": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "skip"}),
     "drop": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "drop"}),
+    "bare": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "skip", "group_records": False}),
     "resample": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "drop", "max_resample_rounds": 2}),
 }
 
@@ -179,13 +181,17 @@ def updates(args: argparse.Namespace) -> None:
     main = os.environ.get("RANK", "0") == "0"
     columns = ("step", "update", "generation", "scoring", "tokens")
     if main:
-        print(f"model {args.model}, {world} rank(s), {args.rows} rows a rank, {args.length} tokens; ratios to TRL's")
-        print("| dead | mode |", " | ".join(columns), "| peak memory | TRL's: step, update, scoring, peak |")
+        print(
+            f"model {args.model}, {world} rank(s), {args.rows} rows a rank, {args.length} tokens; ratios to {args.base}'s"
+        )
+        print("| dead | mode |", " | ".join(columns), f"| peak memory | {args.base}'s: step, update, scoring, peak |")
         print("|---" * (len(columns) + 4) + "|")
     for share in args.dead:
         for mode in args.modes:
-            pairs = [[scripted_run(side, share, args).medians() for side in ("trl", mode)] for _ in range(args.pairs)]
-            theirs, ours = (peaks(side, share, args) if world == 1 else float("nan") for side in ("trl", mode))
+            pairs = [
+                [scripted_run(side, share, args).medians() for side in (args.base, mode)] for _ in range(args.pairs)
+            ]
+            theirs, ours = (peaks(side, share, args) if world == 1 else float("nan") for side in (args.base, mode))
             if not main:
                 continue
             ratios = [
@@ -278,6 +284,7 @@ def main() -> None:
     parser.add_argument(
         "--modes", nargs="+", choices=[mode for mode in MODES if mode != "trl"], default=["skip", "drop"]
     )
+    parser.add_argument("--base", choices=[*MODES], default="trl", help="what the modes are measured against")
     parser.add_argument("--rows", type=int, default=160, help="completions a rank and step")
     parser.add_argument("--accumulate", type=int, default=1, help="micro-batches that they are split into")
     parser.add_argument("--length", type=int, default=64, help="most tokens of a completion")

@@ -133,6 +133,17 @@ def test_of_a_step_that_was_run_twice_the_last_attempt_is_read(config, problems,
     assert "1 torn line(s)" in caplog.text
 
 
+def test_trackers_get_what_the_groups_were(config, problems):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    trainer, _ = trained(config, problems, boxed(), max_steps=2, report_to="tensorboard")
+    events = EventAccumulator(str(next(Path(trainer.args.output_dir).rglob("events.out.*")).parent)).Reload()
+    history = [entry for entry in trainer.state.log_history if "groups/dead" in entry]
+    for name in ("groups/dead", "groups/spread", "groups/signal/boxed"):
+        logged = [event.value for event in events.Scalars(f"train/{name}")]
+        assert logged == pytest.approx([entry[name] for entry in history if name in entry])
+
+
 def endless_run(folder: Path) -> None:
     args = small_config(
         folder, FilteredGRPOConfig, output_dir=str(folder), max_steps=10_000, save_strategy="steps", save_steps=5,

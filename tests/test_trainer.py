@@ -317,15 +317,6 @@ def test_a_broken_reward_stops_the_run_with_its_name(config, problems):
     assert "(raised in the reward faulty())" in caught.value.__notes__
 
 
-def test_the_config_adds_only_its_own_fields():
-    from dataclasses import fields
-
-    from trl import GRPOConfig
-
-    added = {field.name for field in fields(FilteredGRPOConfig)} - {field.name for field in fields(GRPOConfig)}
-    assert added == {"zero_variance", "zero_variance_tolerance", "zero_variance_by", "max_resample_rounds", "unscored"}
-
-
 @pytest.mark.slow
 def test_the_bundled_task_is_learned(config, problems):
     trainer = trained(

@@ -69,6 +69,11 @@ def sampled(inputs: list[dict], prompts: list, completions: list, completion_ids
     ]
 
 
+def listed(values: list) -> list:
+    """Numbers, or lists of them, with None for NaN."""
+    return [listed(value) if isinstance(value, list) else None if value != value else value for value in values]
+
+
 def described(
     rows: list[dict],
     scores: list[list[float | None]],

@@ -17,7 +17,7 @@ from .arguments import check_dataset, check_prompts, check_rewards, unpacked, wa
 from .batches import even, even_share, joined, longest_first, micro_batches, size, take, window
 from .config import ROW_MEANS, FilteredGRPOConfig, check_config, inexact
 from .prompts import PromptStream
-from .records import GroupWriter, described, sampled
+from .records import GroupWriter, described, listed, sampled
 from .values import Reward
 
 
@@ -86,6 +86,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
                 f"zero_variance_by={args.zero_variance_by!r} is none of the rewards, which are "
                 f"{', '.join(map(repr, self.reward_func_names))}. Name one of them."
             )
+        self._signals = [f"signal/{name}" for name in self.reward_func_names]
         self._said: set[str] = set()
         self._writer = GroupWriter(args.output_dir)
         if args.max_resample_rounds:
@@ -149,9 +150,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         totals = groups.total(self._rewards, self.reward_weights.to(self._rewards.device))
         records = described(
             self._recorded_rows,
-            listed(self._rewards),
+            listed(self._rewards.tolist()),
             dict(zip(self.reward_func_names, weights, strict=True)),
-            listed(totals),
+            listed(totals.tolist()),
             list(self._logs["advantages"])[-len(self._recorded_rows) :],
             [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(len(kinds["live"]))],
             {*self.eos_token_ids, self._tokenizer.pad_token_id},
@@ -217,20 +218,17 @@ class FilteredGRPOTrainer(GRPOTrainer):
         elif self.multi_objective_aggregation == "normalize_then_sum":  # then each reward has a spread of its own
             deciding = rewards[:, :, weights != 0]
         dead = groups.dead(deciding, tolerance)
+        kinds = {"live": ~dead, **groups.kinds(dead, totals, outcome)}
         shares = groups.signal(rewards[~dead], weights)
-        kinds = groups.kinds(dead, totals, outcome)
         self._log_groups(
-            dead=dead.float().mean(),
-            **{kind: mask.float().mean() for kind, mask in kinds.items()},
+            **{kind: mask.float().mean() for kind, mask in {**kinds, "dead": dead}.items() if kind != "live"},
             spread=groups.spread(totals).mean(),
             duplicates=groups.duplicates(self._completion_ids, rewards.size(1)),
             partly_scored=self._partly_scored,
             rows_kept=(~dead).sum() * rewards.size(1),
-            **{f"signal/{name}": share for name, share in zip(self.reward_func_names, shares, strict=True)}
-            if shares is not None
-            else {},
+            **{} if shares is None else dict(zip(self._signals, shares, strict=True)),
         )
-        return {"live": ~dead, **kinds}
+        return kinds
 
     def _prepare_inputs(self, generation_batch):
         batch = super()._prepare_inputs(generation_batch)
@@ -284,10 +282,3 @@ class FilteredGRPOTrainer(GRPOTrainer):
         metrics = self._metrics["train" if self.model.training else "eval"]
         for name, value in values.items():
             metrics[f"groups/{name}"].append(float(value))
-
-
-def listed(values: Tensor) -> list:
-    """The tensor as lists, with None for NaN."""
-    if values.dim() > 1:
-        return [listed(row) for row in values]
-    return [None if value != value else value for value in values.tolist()]
