@@ -7,7 +7,6 @@ import torch
 from datasets import Dataset
 
 from trl_grpo_rewards import (
-    FilteredGRPOConfig,
     FilteredGRPOTrainer,
     boxed,
     demo,

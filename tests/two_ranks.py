@@ -30,6 +30,7 @@ from trl_grpo_rewards import (
     route,
 )
 from trl_grpo_rewards.calls import completion_text
+from trl_grpo_rewards.records import read_records
 
 
 SEEN = []
@@ -212,7 +213,10 @@ def resampled(folder) -> dict:
     dist.all_gather(flats, flat)
     history = [entry for entry in trainer.state.log_history if "groups/rows_computed" in entry]
     used = [int(part["completion_mask"].any(1).sum()) for part in trainer._buffered_inputs]
+    dist.barrier()
+    (file,) = folder.glob("*/groups/*.jsonl")  # of the main process alone
     return {
+        "outcomes": [[line["step"], line["outcome"], len(line["completions"])] for line in read_records(file)],
         "equal": torch.equal(*flats),
         "computed": [entry["groups/rows_computed"] for entry in history],
         "rounds": [entry["groups/resample_rounds"] for entry in history],
