@@ -8,6 +8,7 @@ number between two `#`.
 
 import asyncio
 import json
+import random
 import re
 import socket
 import subprocess
@@ -29,7 +30,7 @@ async def script(request):
     SCRIPT.clear()
     SCRIPT.update(await request.json())
     SEEN.clear()
-    SEEN.update(calls=0, flying=0, most=0, messages=[], models=[], keys=[], formats=[], times={})
+    SEEN.update(calls=0, flying=0, most=0, messages=[], models=[], keys=[], formats=[], bodies=[], times={})
     return web.json_response({})
 
 
@@ -46,7 +47,7 @@ def outside(message: str) -> str:
 def content(message: str) -> str:
     """The reply: by the script, or one that obeys whatever stands outside the fence."""
     if "reply" in SCRIPT:
-        return SCRIPT["reply"]
+        return SCRIPT["reply"].replace("KEY", SEEN["keys"][-1])
     asked = outside(message)
     told = re.search(r'"score": *10|highest score|perfect|10/10|\[\[10\]\]', asked)
     score = 10 if told else SCRIPT.get("score", 2)
@@ -71,6 +72,7 @@ async def chat(request):
     SEEN["calls"] += 1
     SEEN["messages"].append(message)
     SEEN["models"].append(body["model"])
+    SEEN["bodies"].append({name: value for name, value in body.items() if name != "messages"})
     SEEN["keys"].append(request.headers.get("Authorization"))
     SEEN["formats"].append(body.get("response_format"))
     SEEN["times"].setdefault(number, []).append(asyncio.get_running_loop().time())
@@ -78,6 +80,7 @@ async def chat(request):
     SEEN["most"] = max(SEEN["most"], SEEN["flying"])
     try:
         await asyncio.sleep(SCRIPT.get("slow", {}).get(number, SCRIPT.get("latency", 0.0)))
+        await asyncio.sleep(SCRIPT.get("jitter", 0.0) * random.random())
         fault = SCRIPT.get("always", {}).get(number) or SCRIPT.get("always", {}).get("all")
         if len(SEEN["times"][number]) == 1:
             fault = fault or SCRIPT.get("first", {}).get(number)
@@ -92,12 +95,21 @@ async def chat(request):
                 {"error": {"message": f"{said} {request.headers['Authorization']}"}}, status=fault
             )
         if SCRIPT.get("no structure") and "response_format" in body:
-            return web.json_response({"error": {"message": "response_format is not supported"}}, status=400)
+            said = {"error": {"message": "response_format is not supported"}}
+            return web.json_response(said, status=SCRIPT["no structure"])
         if SCRIPT.get("garbled"):
             return web.Response(text='{"choices": [', content_type="application/json")
         choice = {"index": 0, "finish_reason": SCRIPT.get("finish", "stop")}
         choice["message"] = {"role": "assistant", "content": content(message)}
-        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        if "drip" in SCRIPT:
+            response = web.StreamResponse()
+            await response.prepare(request)
+            for _ in range(100):
+                await response.write(b" ")
+                await asyncio.sleep(SCRIPT["drip"])
+        if "body" in SCRIPT:
+            return web.Response(text=SCRIPT["body"], content_type="application/json")
+        usage = SCRIPT.get("usage", {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110})
         return web.json_response({"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage})
     finally:
         SEEN["flying"] -= 1

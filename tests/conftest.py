@@ -51,6 +51,6 @@ def chat_server():
 @pytest.fixture
 def server(chat_server):
     """The scripted judge of chat_server.py, of which nothing is known yet."""
-    for known in (servers.PLAIN, servers.FAILED, servers.SHOWN):
+    for known in (servers.STRUCTURED, servers.FAILED, servers.SHOWN):
         known.clear()
     return chat_server()

@@ -92,7 +92,7 @@ def replace_rewards(value: Any, scores: Mapping[Reward, Any]) -> Any:
 
 def named_by(function: Callable, options: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the options that the function has as parameters."""
-    return {option: options[option] for option in inspect.signature(function).parameters}
+    return {name: options[name] for name in inspect.signature(function).parameters if name in options}
 
 
 def described(annotation: Any) -> str:

@@ -1,4 +1,4 @@
-"""Servers that speak OpenAI's chat protocol: asked within limits of number and time, and about nothing twice."""
+"""Servers that speak OpenAI's chat protocol: asked within limits, about nothing twice, and given up in time."""
 
 import asyncio
 import contextlib
@@ -6,9 +6,7 @@ import importlib.util
 import json
 import logging
 import os
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,8 +20,11 @@ from .verdicts import Unreadable, object_in
 
 logger = logging.getLogger(__name__)
 
-REQUESTS: ContextVar[list] = ContextVar("REQUESTS")
-"""Where the client notes the requests of one call, those again included."""
+SETTLED = 200
+"""Calls after which failures are looked at, though more are on their way: AsyncGRPO never comes to an end."""
+
+FINAL = frozenset({401, 403, 408, 409, 429})
+"""Statuses that say nothing about structured output."""
 
 
 @dataclass(frozen=True)
@@ -42,42 +43,80 @@ class Settings:
     cache: str | None
 
     @property
-    def asked(self) -> dict[str, Any]:
-        """What of this a verdict depends on."""
-        return {"model": self.model, **({"temperature": 0} if self.request is None else thaw(self.request))}
+    def fields(self) -> dict[str, Any]:
+        """Fields of the request beside the model and the message; None leaves one out."""
+        fields = {"temperature": 0, **thaw(self.request or {})}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    @property
+    def server(self) -> str | None:
+        return self.base_url or os.environ.get("OPENAI_BASE_URL")
 
     @property
     def key(self) -> str:
-        key, server = os.environ.get(self.api_key_env), self.base_url or os.environ.get("OPENAI_BASE_URL")
-        if not key and not server:
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key and not self.server:
             raise ValueError(
                 f"The judge {self.model!r} was given no base_url, so that it is OpenAI's, and the environment has no "
                 f"{self.api_key_env}. Set that, or base_url to a server of yours: base_url='http://localhost:8000/v1'."
             )
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ValueError(
+                f"The key in {self.api_key_env} has characters that cannot be sent. Copy it anew: it is one word of "
+                f"ASCII letters, digits and signs."
+            )
         return key or "none"  # the client refuses to be built without one
 
     def without_key(self, text: str) -> str:
-        return text.replace(self.key, "...") if os.environ.get(self.api_key_env) else text
+        return text.replace(self.key, "...") if os.environ.get(self.api_key_env, "").strip() else text
+
+    def folder(self) -> Path | None:
+        """
+        Where verdicts are kept.
+
+        Raises:
+            `ValueError`: it cannot be made.
+        """
+        if self.cache is None:
+            return None
+        folder = Path(self.cache).expanduser()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(
+                f"The judge {self.model!r} has cache={self.cache!r}, and there can be no such folder: {error.strerror}. "
+                f"Name one that can be made and written."
+            ) from None
+        return folder
 
 
 @dataclass
 class Answer:
-    """A verdict, or why there is none; and what it took."""
+    """What a judge said, or why nothing can be made of it; and what it took."""
 
-    verdict: dict[str, Any] | None = None
-    error: str = ""
-    seconds: float = 0.0
-    calls: int = 0
+    value: Any = None
+    reason: str = ""
+    error: str | None = None
+    seconds: list[float] = field(default_factory=list)
     cached: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
 
 
+@dataclass
+class Call:
+    """A call on its way, and how many wait for it."""
+
+    task: asyncio.Task
+    answer: Answer
+    waiting: int = 0
+
+
 OPEN: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Server]]" = WeakKeyDictionary()
 """Servers that are being asked in each event loop, since a client belongs to one."""
 
-PLAIN: set[tuple[str | None, str]] = set()
-"""Servers and models that refused structured output and answered without it."""
+STRUCTURED: dict[tuple[str | None, str], bool] = {}
+"""Whether a server's model gives structured output, where that is known."""
 
 FAILED: set[Settings] = set()
 """Settings whose last batch failed, though by a single call, which alone does not stop a run."""
@@ -100,162 +139,184 @@ async def connected(settings: Settings) -> "AsyncIterator[Server]":
         server.users -= 1
         if not server.users:
             servers.pop(settings)
-            await server.close()
+            await server.client.close()
 
 
-@dataclass
 class Server:
-    """A client with its limits; shared by all who ask at the same time, who then are one batch."""
+    """A client, what is on its way, and what became of it; shared by all who ask at the same time."""
 
-    settings: Settings
-    users: int = 0
-    asked: int = 0
-    failed: int = 0
-    pending: dict[str, asyncio.Task] = field(default_factory=dict)
+    def __init__(self, settings: Settings) -> None:
+        from .client import client_of
 
-    def __post_init__(self) -> None:
-        import openai
+        self.settings, self.users = settings, 0
+        self.folder = settings.folder()
+        count = max(1, settings.max_concurrency // world_size())
+        self.client = client_of(settings.base_url, settings.key, settings.retries, count, settings.timeout)
+        self.calls: dict[str, Call] = {}
+        self.asked = self.done = self.failed = 0
+        self.last_error = ""
 
-        count = max(1, self.settings.max_concurrency // world_size())
-        limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=count, max_keepalive_connections=count)
-        # one request a connection is the limit; as many more may prepare, or wait before they try again
-        self.slots = asyncio.Semaphore(2 * count)
-        self.client = openai.AsyncOpenAI(
-            api_key=self.settings.key,
-            base_url=self.settings.base_url,
-            max_retries=self.settings.retries,
-            timeout=openai.Timeout(self.settings.timeout, pool=None),
-            http_client=openai.DefaultAsyncHttpxClient(limits=limits, event_hooks={"request": [noted]}),
-        )
-
-    async def close(self) -> None:
-        await self.client.close()
-
-    async def ask(self, sheets: list[Sheet], read: Callable[[Sheet, dict], Any]) -> list[Answer]:
+    async def ask(self, sheets: list[Sheet], read: Callable[[Sheet, dict], Any], counts: bool = True) -> list[Answer]:
         """
-        An answer to each sheet, of which no two are asked that are alike.
+        An answer to each sheet, of which no two are asked that are alike; those have one answer.
 
         Args:
             sheets (`list[Sheet]`):
                 What to ask, within the time of a batch.
             read (`Callable`):
-                Raises [`Unreadable`] where a verdict does not fit its sheet.
+                Value of a verdict on a sheet; raises [`Unreadable`] where it is none.
+            counts (`bool`, *optional*, defaults to `True`):
+                Whether failures count among those that stop the run.
+
+        Raises:
+            `RuntimeError`: too many calls failed.
         """
-        if not sheets:
-            return []
-        keys = [sheet.key(self.settings.asked) for sheet in sheets]
-        mine = {}
-        for sheet, key in zip(sheets, keys, strict=True):
-            if key not in self.pending:
-                self.pending[key] = mine[key] = asyncio.create_task(self._answer(sheet, key, read))
-        tasks = {key: self.pending[key] for key in keys}
-        self.asked += len(tasks)
+        keys = [sheet.key([self.settings.server, self.settings.model, self.settings.fields]) for sheet in sheets]
+        different = dict(zip(keys, sheets, strict=True))
+        others = {*self.calls}
+        for key, sheet in different.items():
+            if key not in self.calls:
+                answer = Answer()
+                self.calls[key] = Call(asyncio.create_task(self._answer(sheet, key, read, answer)), answer)
+            self.calls[key].waiting += 1
+        calls = {key: self.calls[key] for key in different}
+        self.asked += len(calls) * counts
         try:
-            await asyncio.wait(tasks.values(), timeout=self.settings.batch_timeout)
+            if calls:
+                await asyncio.wait([call.task for call in calls.values()], timeout=self.settings.batch_timeout)
         finally:
-            for key, task in mine.items():
-                task.cancel()
-                self.pending.pop(key)
-        answers = {key: self._result(task, key in mine) for key, task in tasks.items()}
-        self._settle(dict(zip(keys, sheets, strict=True)), answers)
+            await self._leave(calls)
+        answers = {key: self._result(call, key in others) for key, call in calls.items()}
+        if counts:
+            self._count(different, answers)
         return [answers[key] for key in keys]
 
-    def _result(self, task: asyncio.Task, mine: bool) -> Answer:
-        if not task.done() or task.cancelled():
-            return Answer(error=f"no answer within the {self.settings.batch_timeout:g} s of a batch", calls=int(mine))
-        return task.result() if mine else Answer(task.result().verdict, task.result().error)
+    async def _leave(self, calls: dict[str, Call]) -> None:
+        """Cancel the calls that nobody else waits for."""
+        for key, call in calls.items():
+            call.waiting -= 1
+            if not call.waiting:
+                call.task.cancel()
+                self.calls.pop(key)
+        left = [call.task for call in calls.values() if not call.waiting]
+        if left:
+            await asyncio.wait(left)
 
-    def _settle(self, sheets: dict[str, Sheet], answers: dict[str, Answer]) -> None:
-        """Show the first failure of all, and stop where too many of this batch failed; one alone may."""
-        failed = [key for key, answer in answers.items() if answer.verdict is None]
-        self.failed += len(failed)
-        if failed and self.settings not in SHOWN:
-            SHOWN.add(self.settings)
-            logger.warning(
-                f"The judge {self.settings.model!r} gave no verdict, and the score is None (shown once): "
-                f"{answers[failed[0]].error}. The text was {sheets[failed[0]].texts[-1][1][:300]!r}."
-            )
-        if self.failed <= self.settings.max_failures * self.asked:
-            FAILED.discard(self.settings)
+    def _result(self, call: Call, others: bool) -> Answer:
+        """The answer, which costs nothing here where others asked first."""
+        answer, seconds = call.answer, [] if others else call.answer.seconds
+        if not call.task.done() or call.task.cancelled():
+            return Answer(error=f"no answer within the {self.settings.batch_timeout:g} s of a batch", seconds=seconds)
+        return Answer(answer.value, answer.reason, answer.error) if others else answer
+
+    def _count(self, sheets: dict[str, Sheet], answers: dict[str, Answer]) -> None:
+        """Show the first failure of all, and stop where too many of a batch failed; one alone may."""
+        for key, answer in answers.items():
+            self.done += 1
+            if answer.error is None:
+                continue
+            self.failed, self.last_error = self.failed + 1, answer.error
+            if self.settings not in SHOWN:
+                SHOWN.add(self.settings)
+                logger.warning(
+                    f"The judge {self.settings.model!r} gave no verdict, and the score is None (shown once): "
+                    f"{answer.error}. The text was {sheets[key].texts[-1][1][:300]!r}."
+                )
+        if self.done < min(self.asked, SETTLED):  # others of the same batch are on their way
             return
-        if self.failed > 1 or self.settings in FAILED:
+        done, failed = self.done, self.failed
+        self.asked, self.done, self.failed = self.asked - done, 0, 0
+        if failed <= self.settings.max_failures * done:
+            FAILED.discard(self.settings)
+        elif failed == 1 and self.settings not in FAILED:
+            FAILED.add(self.settings)
+        else:
             raise RuntimeError(
-                f"The judge {self.settings.model!r} gave no verdict in {self.failed} of {self.asked} calls of a batch, "
-                f"more than max_failures={self.settings.max_failures}. The last one: {answers[failed[-1]].error}. See that "
-                f"the server answers, and resume; or raise retries, timeout or max_failures."
+                f"The judge {self.settings.model!r} gave no verdict in {failed} of {done} calls of a batch, more than "
+                f"max_failures={self.settings.max_failures}. The last one: {self.last_error}. See that the server "
+                f"answers, and resume; or raise retries, timeout or max_failures."
             )
-        FAILED.add(self.settings)
 
-    async def _answer(self, sheet: Sheet, key: str, read: Callable[[Sheet, dict], Any]) -> Answer:
-        if kept := self._kept(key):
-            return Answer(kept, cached=1)
-        answer = Answer()
-        REQUESTS.set(requests := [])
-        async with self.slots:
-            start = time.monotonic()
-            try:
-                answer.verdict = await self._verdict(sheet, read, answer)
-            except Unreadable as error:
-                answer.error = self.settings.without_key(str(error))
-            answer.seconds, answer.calls = time.monotonic() - start, len(requests)
-        if answer.verdict is not None:
-            self._keep(key, answer.verdict)
-        return answer
+    async def _answer(self, sheet: Sheet, key: str, read: Callable[[Sheet, dict], Any], answer: Answer) -> None:
+        from .client import REQUESTS
 
-    async def _verdict(self, sheet: Sheet, read: Callable[[Sheet, dict], Any], answer: Answer) -> dict[str, Any]:
+        REQUESTS.set(answer.seconds)
+        try:
+            verdict = self._kept(key)
+            if verdict is not None:
+                with contextlib.suppress(Exception):  # whatever is wrong with it, it can be asked again
+                    answer.value, answer.reason, answer.cached = read(sheet, verdict), reason_of(verdict), 1
+                    return
+            verdict = object_in(await self._reply(sheet, answer), sheet)
+            answer.value, answer.reason = read(sheet, verdict), reason_of(verdict)
+        except Exception as error:  # one odd reply is one verdict less
+            answer.error = self.settings.without_key(said_by(error))[:500]
+            return
+        self._keep(key, verdict)
+
+    async def _reply(self, sheet: Sheet, answer: Answer) -> Any:
+        """The body of the server's reply, without structured output where it has none."""
         import openai
 
-        where = (self.settings.base_url, self.settings.model)
+        where = (self.settings.server, self.settings.model)
+        structured = STRUCTURED.get(where, True)
         try:
-            try:
-                reply = await self._reply(sheet, structured=where not in PLAIN)
-            except (openai.BadRequestError, openai.UnprocessableEntityError):
-                if where in PLAIN:
-                    raise
-                reply = await self._reply(sheet, structured=False)
-                PLAIN.add(where)
-        except openai.APIError as error:
-            raise Unreadable(f"{type(error).__name__}: {str(error)[:500]} {error.__cause__ or ''}".strip()) from None
+            reply = await self._sent(sheet, structured)
+        except openai.APIStatusError as error:
+            if not structured or STRUCTURED.get(where) or error.status_code in FINAL:
+                raise
+            left = max(0, self.settings.retries + 1 - len(answer.seconds))
+            reply = await self._sent(sheet, structured=False, retries=left)
+            structured = False
+        if STRUCTURED.get(where) is None or structured:
+            STRUCTURED[where] = structured
         usage = reply.get("usage") if isinstance(reply, dict) else None
-        answer.tokens_in, answer.tokens_out = (
-            int((usage or {}).get(name) or 0) for name in ("prompt_tokens", "completion_tokens")
-        )
-        verdict = object_in(reply)
-        read(sheet, verdict)
-        return verdict
+        if isinstance(usage, dict):
+            tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+            answer.tokens_in, answer.tokens_out = (count if isinstance(count, int) else 0 for count in tokens)
+        return reply
 
-    async def _reply(self, sheet: Sheet, *, structured: bool) -> Any:
-        body = {key: value for key, value in self.settings.asked.items() if key != "model"}
+    async def _sent(self, sheet: Sheet, structured: bool, retries: int | None = None) -> Any:
+        body = self.settings.fields
         if structured:
             schema = {"name": "verdict", "strict": True, "schema": json.loads(sheet.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        raw = await self.client.chat.completions.with_raw_response.create(
+        client = self.client if retries is None else self.client.with_options(max_retries=retries)
+        raw = await client.chat.completions.with_raw_response.create(
             model=self.settings.model, messages=[{"role": "user", "content": sheet.message()}], extra_body=body
         )
+        text = self.settings.without_key(raw.http_response.text)
         try:
-            return raw.http_response.json()
-        except ValueError:
-            raise Unreadable(f"the reply is no JSON: {raw.http_response.text[:200]!r}") from None
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise Unreadable(f"the reply is no JSON: {text[:200]!r}") from None
 
-    def _kept(self, key: str) -> dict[str, Any] | None:
-        with contextlib.suppress(FileNotFoundError, ValueError):
-            return self.settings.cache and json.loads(self._place(key).read_text())
+    def _kept(self, key: str) -> Any:
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            return json.loads(self._place(key).read_text()) if self.folder else None
         return None
 
     def _keep(self, key: str, verdict: dict[str, Any]) -> None:
-        if self.settings.cache:
+        if self.folder:
             place = self._place(key)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = place.with_suffix(f".{os.getpid()}.{id(verdict)}")
+            place.parent.mkdir(exist_ok=True)
+            unfinished = place.with_suffix(f".{os.getpid()}-{id(verdict)}")
             unfinished.write_text(json.dumps(verdict))
             unfinished.replace(place)  # so that no process reads half of it
 
     def _place(self, key: str) -> Path:
-        return Path(self.settings.cache, key[:2], f"{key[2:]}.json")
+        return self.folder / key[:2] / f"{key[2:]}.json"
 
 
-async def noted(request: Any) -> None:
-    REQUESTS.get().append(request.url.path)
+def said_by(error: Exception) -> str:
+    """The error in words, with that of the connection below it."""
+    if isinstance(error, Unreadable):
+        return str(error)
+    return f"{type(error).__name__}: {error}" + (f" {error.__cause__}" if error.__cause__ else "")
+
+
+def reason_of(verdict: dict[str, Any]) -> str:
+    return str(verdict.get("reason", "")).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
 
 
 def check_client() -> None:

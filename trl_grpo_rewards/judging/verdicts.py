@@ -1,81 +1,119 @@
-"""What a judge replied, read strictly: a verdict that is not clearly one is none."""
+"""What a judge replied, read strictly: a verdict that is not clearly one, and its own, is none."""
 
 import contextlib
 import json
-import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from .sheets import Rubric
+from .sheets import Rubric, Sheet
 
 
-PLAIN = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *\d+)?\.?", re.IGNORECASE)
-"""The last line of a reply in words."""
+WORDS = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *(\d+(?:\.\d+)?))?\.?", re.IGNORECASE)
+"""A verdict in words, which is a line of its own."""
+
+REASONING = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("<|channel|>analysis", "<|channel|>final"),
+)
+"""What models put around the reasoning before their reply."""
 
 
 class Unreadable(ValueError):
     """The reply holds no verdict."""
 
 
-def object_in(reply: Any) -> dict[str, Any]:
+def object_in(reply: Any, sheet: Sheet) -> dict[str, Any]:
     """
     The JSON object that the reply is, or ends with; a last line `Score: 7` is one, too.
 
     Raises:
-        [`Unreadable`]: there is none, the reasoning before it was never closed, or the reply was cut off.
+        [`Unreadable`]: there is none or several, it quotes the sheet, the reasoning before it was never closed, or the
+            reply was cut off.
     """
     try:
         choice = reply["choices"][0]
         text, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
-    except (KeyError, IndexError, TypeError):
-        raise Unreadable("the reply is no chat completion") from None
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise Unreadable(f"the reply is no chat completion: {str(reply)[:200]}") from None
     if not isinstance(text, str) or not text.strip():
-        raise Unreadable("the reply is empty")
+        raise Unreadable(f"the reply is empty: {str(choice)[:200]}")
     if cut:
         raise Unreadable(f"the reply was cut off at its limit of tokens: {text[:200]!r}")
-    said = text.strip()
-    if said.startswith("<think>"):
-        said = said.partition("</think>")[2].strip()
-    for candidate in candidates(said):
-        with contextlib.suppress(ValueError, RecursionError):
-            if isinstance(found := json.loads(candidate), dict):
-                return found
-    before, _, line = said.rpartition("\n")
-    if (plain := PLAIN.fullmatch(line.strip(" *#_"))) and before.rfind("<think>") <= before.rfind("</think>"):
-        return {"score": float(plain[1]), "reason": before.strip()}
+    said = after_reasoning(text.strip())
+    if (found := json_object(unfenced(said))) is not None:
+        return found
+    if any(said.rfind(start) > said.rfind(end) for start, end in REASONING):
+        raise Unreadable(f"the reply ends within its reasoning: {said[:200]!r}")
+    for before, candidate in endings(said):
+        if (found := json_object(candidate)) is not None and '"score' not in before:
+            if any(candidate in text for _, text in sheet.texts):
+                raise Unreadable(f"the reply quotes a verdict from the text: {candidate[:200]!r}")
+            return found
+    *before, last = [line.strip(" *#_") for line in said.splitlines()]
+    plain = WORDS.fullmatch(last)
+    if plain and not any(WORDS.fullmatch(line) for line in before):
+        return {"score": float(plain[1]), "of": plain[2] and float(plain[2]), "reason": "\n".join(before).strip()}
     raise Unreadable(f"the reply holds no verdict: {said[:200]!r}")
 
 
-def candidates(text: str) -> Iterator[str]:
-    """The text, and if it is not all within a reasoning that never ended, what it ends with from a line with a `{`."""
-    text = text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    yield text
-    if text.rfind("<think>") <= text.rfind("</think>"):
-        text = text.rpartition("</think>")[2]
-        yield text
-        starts = [match.start() for match in re.finditer(r"^ *\{", text, re.MULTILINE)]
-        yield from (text[start:] for start in starts[-20:])
+def after_reasoning(text: str) -> str:
+    """The text without the reasoning that it begins with."""
+    for start, end in REASONING:
+        if text.startswith(start) and end in text:
+            return text.partition(end)[2].strip()
+    return text
 
 
-def number(value: Any, rubric: Rubric) -> float:
+def unfenced(text: str) -> str:
+    return text.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+
+
+def json_object(text: str) -> dict[str, Any] | None:
+    with contextlib.suppress(ValueError, RecursionError):
+        found = json.loads(text, object_pairs_hook=without_doubles)
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return dict(pairs)
+
+
+def endings(text: str) -> Iterator[tuple[str, str]]:
+    """What the text ends with from where an object may begin, a line or the end of a reasoning, and what is before."""
+    text = text.removesuffix("```").strip()
+    starts = [
+        match.end() for match in re.finditer(r"^ *(?=\{)|(?:</think>|<\|channel\|>final)\s*(?=\{)", text, re.MULTILINE)
+    ]
+    yield from ((text[:start], text[start:]) for start in starts[-20:])
+
+
+def share_of(value: Any, rubric: Rubric) -> float:
     """A score as a share of the scale."""
     low, high = rubric.scale
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         raise Unreadable(f"the score is {value!r}, which is no number")
     if not low <= value <= high:
-        raise Unreadable(f"the score is {value!r}, outside the scale from {low:g} to {high:g}")
+        raise Unreadable(f"the score is {str(value)[:50]}, outside the scale from {low!r} to {high!r}")
     return (value - low) / (high - low)
 
 
 def graded(verdict: dict[str, Any], rubric: Rubric) -> tuple[float, dict[str, float]]:
     """The score from 0 to 1, and that of each criterion, of which it is the weighted mean."""
     if not rubric.weights:
-        return number(verdict.get("score"), rubric), {}
+        if verdict.get("of") not in (None, rubric.scale[1]):
+            raise Unreadable(f"the score is one of {verdict['of']:g}, and the scale goes to {rubric.scale[1]!r}")
+        return share_of(verdict.get("score"), rubric), {}
     given = verdict.get("criteria")
     if not isinstance(given, dict) or {*given} != {*rubric.weights}:
         raise Unreadable(f"the criteria are {given!r}, and asked for were {', '.join(rubric.weights)}")
-    scores = {name: number(given[name], rubric) for name in rubric.weights}
+    scores = {name: share_of(given[name], rubric) for name in rubric.weights}
     total = sum(rubric.weights.values())
     return sum(weight * scores[name] for name, weight in rubric.weights.items()) / total, scores
 
@@ -84,9 +122,5 @@ def compared(verdict: dict[str, Any], rubric: Rubric, count: int) -> list[float]
     """Scores from 0 to 1 of answers 1, 2, ..."""
     given, numbers = verdict.get("scores"), [str(one) for one in range(1, count + 1)]
     if not isinstance(given, dict) or {*given} != {*numbers}:
-        raise Unreadable(f"the scores are {given!r}, and asked for were those of {count} answers")
-    return [number(given[one], rubric) for one in numbers]
-
-
-def reason(verdict: dict[str, Any]) -> str:
-    return str(verdict.get("reason", ""))
+        raise Unreadable(f"the scores are {str(given)[:200]}, and asked for were those of {count} answers")
+    return [share_of(given[one], rubric) for one in numbers]

@@ -2,13 +2,14 @@
 
 import logging
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal
 
 from ..calls import completion_text, prompt_text
 from ..judging import sheets, verdicts
-from ..judging.servers import Answer, Settings, check_client, connected
+from ..judging.servers import Answer, Server, Settings, check_client, connected
 from ..judging.sheets import Rubric
 from ..options import freeze
 from ..registry import reward
@@ -30,10 +31,30 @@ def check_judge(
     batch_timeout: float,
     retries: int,
     max_failures: float,
+    base_url: str | None,
+    api_key_env: str,
+    request: dict[str, Any] | None,
+    cache: str | None,
+    canaries: int = 0,
 ) -> None:
     check_client()
+    ours = {"messages", "model", "stream", "response_format"} & {*(request or ())}
     for what, wrong, right in (
-        (f"model={model!r}", not model, "Name the model as the server knows it"),
+        (f"model={model!r}", not model.strip(), "Name the model as the server knows it"),
+        (
+            f"base_url={base_url!r}",
+            not re.match("https?://.", base_url or "http://_"),
+            "Begin it with http:// or https://",
+        ),
+        # it may be the key itself, which is not to be seen
+        (
+            "an api_key_env that is no name",
+            not re.fullmatch(r"[A-Za-z_]\w{0,60}", api_key_env),
+            "Name the environment variable that holds the key",
+        ),
+        (f"request={request!r}", ours, f"Leave out {', '.join(sorted(ours))}, which the judge sets itself"),
+        (f"canaries={canaries}", canaries < 0, "Give it a number of batches, or 0"),
+        (f"cache={cache!r}", cache == "", "Name a folder, or leave it out"),
         (f"rubric={rubric!r}", not is_rubric(rubric), "Write a sentence, or {'name': ('What to look at?', weight)}"),
         (f"scale={scale}", not scale[0] < scale[1], "Give it the worst and the best score: scale=(0, 10)"),
         (f"max_concurrency={max_concurrency}", max_concurrency < 1, "Give it a number from 1"),
@@ -52,7 +73,8 @@ def is_rubric(rubric: Any) -> bool:
     kinds = [sorted(type(part).__name__ for part in sheets.parts(given)) for given in rubric.values()]
     return (
         len(kinds) > 0
-        and all(isinstance(name, str) and name for name in rubric)
+        and all(isinstance(name, str) and name.strip() for name in rubric)
+        and all(part.strip() for given in rubric.values() for part in sheets.parts(given) if isinstance(part, str))
         and all(kind in (["str"], ["int"], ["float"], ["int", "str"], ["float", "str"]) for kind in kinds)
         and all(weight > 0 for weight in Rubric(rubric, (0, 1)).weights.values())
     )
@@ -89,14 +111,14 @@ async def judge(
     The score that another model gives by a rubric, from 0 for the worst to 1 for the best; None where it gave none.
 
     Every different completion is one call to a server that speaks OpenAI's chat protocol: vLLM, TGI, llama.cpp,
-    `transformers serve`, or a hosted one. The judge sees the question and the whole completion behind a fence that the
-    text cannot know, replies by structured output (or in JSON, where the server has none), and what it says is read
-    strictly: anything but a number within the scale is no verdict. Empty completions and phrases such as "Thought
-    process:" are worth 0 without a call.
+    `transformers serve`, or a hosted one. The judge sees the last question and the last answer to it, reasoning and all,
+    behind a fence that the text cannot know, replies by structured output (or in JSON, where the server has none), and
+    what it says is read strictly: anything but a number within the scale is no verdict. Completions without a letter,
+    digit or sign, and phrases such as "Thought process:", are worth 0 without a call.
 
     Logs `judge/calls`, `judge/cached`, `judge/failures`, `judge/latency` (mean seconds of a call), `judge/tokens_in`
-    and `judge/tokens_out` for each batch, the mean of each criterion, and the column `judge/reason` in the table of
-    completions.
+    and `judge/tokens_out` for each batch, `judge/criteria/<name>`, the mean of each criterion, and the column
+    `judge/reason` in the table of completions.
 
     Args:
         model (`str`):
@@ -113,20 +135,21 @@ async def judge(
         reference (`bool`, *optional*, defaults to `False`):
             Show the judge the column `solution` as the right answer.
         request (`dict`, *optional*):
-            More fields of the request, such as `{"max_tokens": 500, "temperature": 0}`. Without it, temperature 0.
+            More fields of the request, such as `{"max_tokens": 500}`. The temperature is 0 unless it is among them; None
+            leaves a field out, as `{"temperature": None}` for models that refuse it.
         max_concurrency (`int`, *optional*, defaults to `64`):
-            Calls in flight at a time, shared evenly by the ranks.
+            Calls of this judge in flight at a time, shared evenly by the ranks, each of which has at least one.
         timeout (`float`, *optional*, defaults to `60.0`):
-            Seconds to wait for one reply.
+            Seconds for one call, from when it is sent until its reply is there.
         batch_timeout (`float`, *optional*, defaults to `600.0`):
             Seconds to wait for all of a batch.
         retries (`int`, *optional*, defaults to `2`):
             How often a call is made again after a time-out, a broken connection or the statuses 408, 409, 429 and 5xx,
-            with growing, jittered pauses, or after the one that the server asks for.
+            with growing, jittered pauses, or after the one that the server asks for (up to what the client allows).
         max_failures (`float`, *optional*, defaults to `0.2`):
             Share of the calls of a batch that may fail for good; more than that, and more than one, stops the run.
         cache (`str`, *optional*):
-            Folder in which verdicts are kept, by what was asked; several processes may share it.
+            Folder in which verdicts are kept, by who was asked what; several processes may share it.
         canaries (`int`, *optional*, defaults to `0`):
             In every so many batches, grade flattery in place of an answer, too: `judge/canary` is its score, and one
             from 0.5 is warned about. 0 for never.
@@ -146,17 +169,9 @@ async def judge(
     ```
     """
     settings = Settings(
-        model,
-        base_url,
-        api_key_env,
-        freeze(request, "request"),
-        max_concurrency,
-        timeout,
-        batch_timeout,
-        retries,
-        max_failures,
-        cache,
-    )
+        model, base_url, api_key_env, freeze(request, "request"), max_concurrency, timeout, batch_timeout, retries,
+        max_failures, cache,
+    )  # fmt: skip
     rules = Rubric(freeze(rubric, "rubric"), scale)
     answers = [completion_text(completion) for completion in completions]
     questions = [prompt_text(prompt) for prompt in prompts or [""] * len(answers)]
@@ -164,21 +179,17 @@ async def judge(
     rows = [row for row, answer in enumerate(answers) if not sheets.is_trivial(answer)]
     asked = [sheets.graded(rules, questions[row], answers[row], references[row]) for row in rows]
     async with connected(settings) as server:
-        given = await server.ask(asked, lambda sheet, verdict: verdicts.graded(verdict, rules))
+        given = await server.ask(asked, lambda _, verdict: verdicts.graded(verdict, rules))
         if given and canaries and due(settings, rules, canaries):
             await probe(server, rules, questions[rows[0]], references[rows[0]], log_metric)
     log_costs(given, log_metric)
     scores: list[float | None] = [0.0] * len(answers)
-    reasons: list[str | None] = ["nothing to grade"] * len(answers)
-    by_criterion = []
+    reasons = ["nothing to grade"] * len(answers)
     for row, answer in zip(rows, given, strict=True):
-        scores[row], reasons[row] = None, f"no verdict: {answer.error}"
-        if answer.verdict is not None:
-            scores[row], of_criteria = verdicts.graded(answer.verdict, rules)
-            reasons[row] = verdicts.reason(answer.verdict)
-            by_criterion.append(of_criteria)
-    for name in rules.weights if by_criterion else ():
-        log_metric(name, sum(criteria[name] for criteria in by_criterion) / len(by_criterion))
+        scores[row], reasons[row] = answer.value and answer.value[0], told(answer)
+    for name in rules.weights:
+        if known := [answer.value[1][name] for answer in given if answer.error is None]:
+            log_metric(f"criteria/{name}", mean(known))
     log_extra("reason", reasons)
     return scores
 
@@ -188,19 +199,19 @@ def due(settings: Settings, rules: Rubric, canaries: int) -> bool:
     return BATCHES[settings, rules] % canaries == 0
 
 
-async def probe(server: Any, rules: Rubric, question: str, reference: str | None, log_metric: Callable) -> None:
+async def probe(server: Server, rules: Rubric, question: str, reference: str | None, log_metric: Callable) -> None:
     """Grade what no rubric can like, and tell if the judge does."""
     sheet = sheets.graded(rules, question, sheets.CANARY, reference)
-    (answer,) = await server.ask([sheet], lambda sheet, verdict: verdicts.graded(verdict, rules))
-    if answer.verdict is None:
+    (answer,) = await server.ask([sheet], lambda _, verdict: verdicts.graded(verdict, rules), counts=False)
+    if answer.error is not None:
         return
-    score, _ = verdicts.graded(answer.verdict, rules)
+    score, _ = answer.value
     log_metric("canary", score)
     if score >= 0.5:
         logger.warning(
             f"The judge {server.settings.model!r} gave {score:.2f} of 1 to flattery in place of an answer, for which it "
-            f"said: {verdicts.reason(answer.verdict)[:300]!r}. What it pays may be talk: take a stronger one, or put "
-            f"it behind a rule: gate(judge(...), by=...)."
+            f"said: {answer.reason[:300]!r}. What it pays may be talk: take a stronger one, or put it behind a rule: "
+            f"gate(judge(...), by=...)."
         )
 
 
@@ -232,7 +243,8 @@ async def ranking(
 
     Models compare better than they grade, and one call does for a group. The judge sees all completions of a prompt at
     once, in a random order, those that are equal only once, and scores each of them. Otherwise it is asked, and logs,
-    as [`judge`]; empty completions are worth 0 and not shown. The idea is that of
+    as [`judge`], but a group at a time: TRL shows the mean over groups. Empty completions are worth 0 and not shown.
+    The idea is that of
     [RULER](https://art.openpipe.ai/fundamentals/ruler).
 
     Args:
@@ -242,7 +254,7 @@ async def ranking(
             What to grade by, as a sentence.
         swaps (`int`, *optional*, defaults to `1`):
             With 2, every group is graded twice, in another order, and the scores are averaged; `ranking/agreement` is 1
-            less the mean difference between the two.
+            less the mean difference between the two. Where one of the two fails, so does the group.
         base_url, api_key_env, scale, reference, request, max_concurrency, timeout, batch_timeout, retries, max_failures, cache:
             As in [`judge`].
 
@@ -257,17 +269,9 @@ async def ranking(
     ```
     """
     settings = Settings(
-        model,
-        base_url,
-        api_key_env,
-        freeze(request, "request"),
-        max_concurrency,
-        timeout,
-        batch_timeout,
-        retries,
-        max_failures,
-        cache,
-    )
+        model, base_url, api_key_env, freeze(request, "request"), max_concurrency, timeout, batch_timeout, retries,
+        max_failures, cache,
+    )  # fmt: skip
     rules, (shown_as_right,) = Rubric(rubric, scale), solutions([solution], reference, 1)
     different = [text for text in dict.fromkeys(completions) if not sheets.is_trivial(text)]
     orders = shuffled(different, swaps) if different else []
@@ -275,19 +279,14 @@ async def ranking(
     async with connected(settings) as server:
         given = await server.ask(asked, lambda _, verdict: verdicts.compared(verdict, rules, len(different)))
     log_costs(given, log_metric)
-    scored = [
-        dict(zip(order, verdicts.compared(answer.verdict, rules, len(order)), strict=True))
-        for order, answer in zip(orders, given, strict=True)
-        if answer.verdict is not None
-    ]
+    said = " | ".join(map(told, given))
+    log_extra("reason", [said if text in different else "nothing to grade" for text in completions])
+    if any(answer.error is not None for answer in given):  # one order of two has the bias that two are to cancel
+        return [None if text in different else 0.0 for text in completions]
+    scored = [dict(zip(order, answer.value, strict=True)) for order, answer in zip(orders, given, strict=True)]
     if len(scored) == 2:
         log_metric("agreement", 1 - mean([abs(scored[0][text] - scored[1][text]) for text in different]))
-    said = " | ".join(verdicts.reason(answer.verdict) if answer.verdict else answer.error for answer in given)
-    log_extra("reason", [said if text in different else "nothing to grade" for text in completions])
-    return [
-        0.0 if text not in different else mean([scores[text] for scores in scored]) if scored else None
-        for text in completions
-    ]
+    return [mean([scores[text] for scores in scored]) if text in different else 0.0 for text in completions]
 
 
 def shuffled(texts: list[str], swaps: int) -> list[list[str]]:
@@ -309,12 +308,17 @@ def mean(values: list[float]) -> float:
     return sum(values) / len(values)
 
 
+def told(answer: Answer) -> str:
+    return answer.reason if answer.error is None else f"no verdict: {answer.error}"
+
+
 def log_costs(answers: list[Answer], log_metric: Callable[[str, float], None]) -> None:
     """What the calls of a batch took; those shared with another reward are that one's."""
     answers = [*{id(answer): answer for answer in answers}.values()]  # rows that are alike have one
-    seconds = [answer.seconds for answer in answers if answer.calls]
+    seconds = [second for answer in answers for second in answer.seconds]
     if seconds:
         log_metric("latency", mean(seconds))
-    for name in ("calls", "cached", "tokens_in", "tokens_out"):
+    log_metric("calls", len(seconds))
+    for name in ("cached", "tokens_in", "tokens_out"):
         log_metric(name, sum(getattr(answer, name) for answer in answers))
-    log_metric("failures", sum(answer.verdict is None for answer in answers))
+    log_metric("failures", sum(answer.error is not None for answer in answers))
