@@ -17,13 +17,12 @@ from pathlib import Path
 import torch
 from datasets import Dataset
 from transformers.trainer_callback import ProgressCallback
-from transformers.trainer_utils import get_last_checkpoint
 from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo, parse
 from trl_grpo_rewards.arguments import check_dataset, unpacked
 from trl_grpo_rewards.config import check_config
-from trl_grpo_rewards.loading import import_rewards, load_problems
+from trl_grpo_rewards.loading import import_rewards, last_checkpoint, load_problems
 from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
 
 
@@ -98,8 +97,7 @@ def prepared(
         check_model(model.model_name_or_path, script.dataset_name)
         check_config(training)
         if str(training.resume_from_checkpoint).lower() == "true":
-            there = Path(training.output_dir).is_dir() and get_last_checkpoint(training.output_dir)
-            training.resume_from_checkpoint = there or "true"
+            training.resume_from_checkpoint = last_checkpoint(training.output_dir) or "true"
         if training.process_index == 0:
             check_output(training.output_dir, training.resume_from_checkpoint)
         import_rewards(script.import_modules)

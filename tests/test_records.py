@@ -17,6 +17,7 @@ from test_gradient import first_summand, form
 from transformers import TrainerCallback
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length, records
+from trl_grpo_rewards.loading import last_checkpoint
 from trl_grpo_rewards.records import read_records
 
 
@@ -157,7 +158,7 @@ def endless_run(folder: Path) -> None:
 
     data = demo.arithmetic("train", size=64)
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=data, callbacks=[Done()])
-    trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
+    trainer.train(resume_from_checkpoint=last_checkpoint(folder))
 
 
 def steps_done(folder: Path) -> list[int]:
@@ -186,7 +187,8 @@ def main(folder: Path, kills: int) -> None:
 @pytest.mark.slow
 def test_records_of_finished_steps_outlive_kills(tmp_path):
     """Killed at 20 random moments and resumed: no finished step is missing, none is read twice."""
-    subprocess.run([sys.executable, __file__, str(tmp_path), "20"], check=True, capture_output=True, timeout=300)
+    run = subprocess.run([sys.executable, __file__, str(tmp_path), "20"], capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr[-4000:]
     seen = json.loads((tmp_path / "seen").read_text())
     assert len(seen) == 20 and len(list((tmp_path / "groups").iterdir())) > 10
     for one in seen:

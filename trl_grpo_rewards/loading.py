@@ -1,4 +1,4 @@
-"""What the scripts are given as text: modules of rewards to import, and a dataset to read."""
+"""What the scripts are given as text: modules of rewards to import, a dataset to read, a run to go on with."""
 
 import importlib
 import sys
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
+from transformers.trainer import TRAINER_STATE_NAME
 
 from .demo import arithmetic
 from .values import SOLUTION_COLUMNS
@@ -28,6 +29,12 @@ def import_rewards(modules: Sequence[str]) -> None:
                 f"There is no module '{module}' in {Path.cwd()} or among the installed packages. "
                 f"Give its name as in an import statement: --import my_rewards for my_rewards.py."
             ) from None
+
+
+def last_checkpoint(output_dir: str | Path) -> str | None:
+    """The newest checkpoint of a run that is whole; one whose writing was cut off has no trainer state yet."""
+    whole = [state.parent for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}")]
+    return str(max(whole, key=lambda folder: int(folder.name.split("-")[1]))) if whole else None
 
 
 def load_problems(
