@@ -149,7 +149,14 @@ def main() -> None:
     if trainer.is_world_process_zero():
         print("", measured.report() if eval_dataset is not None else "", "", sep="\n")
         print(f"The model is in {training.output_dir}.")
-    trainer.accelerator.end_training()  # a rank that is gone before the others are done may abort them
+    disconnect(trainer)
+
+
+def disconnect(trainer: FilteredGRPOTrainer) -> None:
+    """End the threads of the process group, which a wrapped model holds: one at work while Python closes aborts it."""
+    trainer.model_wrapped = trainer.model
+    trainer.accelerator.free_memory()
+    trainer.accelerator.end_training()
 
 
 if __name__ == "__main__":

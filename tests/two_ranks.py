@@ -5,6 +5,7 @@ Every scenario leaves what it saw in FOLDER/<rank>.json.
 
 import asyncio
 import json
+import os
 import random
 import sys
 from pathlib import Path
@@ -262,4 +263,5 @@ if __name__ == "__main__":
     dist.init_process_group("gloo")
     write(Path(sys.argv[2]), globals()[sys.argv[1]](Path(sys.argv[2])))
     dist.barrier()
-    dist.destroy_process_group()
+    sys.stderr.flush()
+    os._exit(0)  # threads of gloo that are at work while Python closes may abort it
