@@ -152,6 +152,7 @@ class Server:
         self.folder = settings.folder()
         count = max(1, settings.max_concurrency // world_size())
         self.client = client_of(settings.base_url, settings.key, settings.retries, count, settings.timeout)
+        self.turns = asyncio.Semaphore(2 * count)
         self.calls: dict[str, Call] = {}
         self.asked = self.done = self.failed = 0
         self.last_error = ""
@@ -247,7 +248,8 @@ class Server:
                 with contextlib.suppress(Exception):  # whatever is wrong with it, it can be asked again
                     answer.value, answer.reason, answer.cached = read(sheet, verdict), reason_of(verdict), 1
                     return
-            verdict = object_in(await self._reply(sheet, answer), sheet)
+            async with self.turns:  # requests are built as they are sent, since a thousand take a second
+                verdict = object_in(await self._reply(sheet, answer), sheet)
             answer.value, answer.reason = read(sheet, verdict), reason_of(verdict)
         except Exception as error:  # one odd reply is one verdict less
             answer.error = self.settings.without_key(said_by(error))[:500]
