@@ -23,6 +23,7 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, de
 from trl_grpo_rewards.arguments import check_dataset, unpacked
 from trl_grpo_rewards.config import check_config
 from trl_grpo_rewards.loading import import_rewards, last_checkpoint, load_problems
+from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
 
 
@@ -120,6 +121,14 @@ def prepared(
         sys.exit(f"{type(error).__name__}: {error}")
 
 
+def reported(run: Path) -> str:
+    """What has become of the report; a run that has come so far does not fail for it."""
+    try:
+        return f"The report is in {write_report(run, run / 'report.html')}."
+    except (ImportError, OSError, ValueError) as error:
+        return f"There is no report. {error}"
+
+
 def main() -> None:
     script, training, model = arguments()
     rewards, train_dataset, eval_dataset = prepared(script, training, model)
@@ -149,6 +158,8 @@ def main() -> None:
     if trainer.is_world_process_zero():
         print("", measured.report() if eval_dataset is not None else "", "", sep="\n")
         print(f"The model is in {training.output_dir}.")
+        if training.group_records:
+            print(reported(Path(training.output_dir)))
     disconnect(trainer)
 
 

@@ -34,6 +34,8 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
     assert float(rows["accuracy"]) <= 0.6  # of 32 completions, on average 0.3
     assert run.stdout.count("  before: ") == run.stdout.count("  after:  ") == 3
     assert "Trained to step 2 in" in run.stdout and "The model is in runs/addition." in run.stdout
+    assert run.stdout.endswith("The report is in runs/addition/report.html.\n")
+    assert "<title>Training report</title>" in (tmp_path / "runs/addition/report.html").read_text()
     assert "2/2" in run.stderr and "reward=" in run.stderr  # the progress bar
     assert (tmp_path / "runs/addition/model.safetensors").exists()
 
@@ -49,9 +51,8 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
     lost = train(*SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9", cwd=tmp_path)
     assert "There is no checkpoint 'runs/addition/checkpoint-9' to go on from" in lost.stderr
     assert "there is runs/addition/checkpoint-1, runs/addition/checkpoint-2. Name one of these" in lost.stderr
-    resumed = train(
-        *SHORT[:-2], "--save_steps", "1", "--resume_from_checkpoint", "runs/addition/checkpoint-1", cwd=tmp_path
-    )
+    (tmp_path / "runs/addition/checkpoint-2/trainer_state.json").unlink()  # as if killed while it was written
+    resumed = train(*SHORT, "--resume_from_checkpoint", "true", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert "Trained to step 2 in" in resumed.stdout
     history = json.loads((tmp_path / "runs/addition/checkpoint-2/trainer_state.json").read_text())

@@ -81,6 +81,7 @@ def described(
     totals: list[float | None],
     advantages: list[float],
     outcomes: list[str],
+    outcome_reward: str,
     last_ids: set[int],
     text: bool = True,
 ) -> list[dict[str, Any]]:
@@ -100,6 +101,8 @@ def described(
             What each row is trained on with.
         outcomes (`list[str]`):
             Of each group `"live"`, or which kind of dead it is.
+        outcome_reward (`str`):
+            Name of the reward by which that is said.
         last_ids (`set[int]`):
             Tokens that end a completion; without one it was truncated.
         text (`bool`, *optional*, defaults to `True`):
@@ -113,6 +116,7 @@ def described(
         record = {
             "prompt_id": prompt_id(group[0]["prompt"]),
             "outcome": outcome,
+            "outcome_reward": outcome_reward,
             "rewards": dict(zip(weights, map(list, zip(*scores[mine], strict=True)), strict=True)),
             "weights": weights,
             **moments(totals[mine]),

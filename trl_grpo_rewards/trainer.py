@@ -155,6 +155,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             listed(totals.tolist()),
             list(self._logs["advantages"])[-len(self._recorded_rows) :],
             [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(len(kinds["live"]))],
+            self.args.zero_variance_by or self.reward_func_names[0],
             {*self.eos_token_ids, self._tokenizer.pad_token_id},
             self.args.group_records_text,
         )
