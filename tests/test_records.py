@@ -56,6 +56,7 @@ def test_a_record_says_what_its_group_was(config, problems):
     assert [value for line in last for value in line["advantages"]] == list(trainer._logs["advantages"])
     for line in lines:
         assert line["columns"] == {"solution": str(sum(map(int, line["prompt"][-1]["content"][8:-1].split(" + "))))}
+        assert line["outcome_reward"] == "lengths_of_some"
         assert line["weights"] == {"lengths_of_some": 1.0, "boxed": 1.0} and [*line["rewards"]] == [*line["weights"]]
         decoded = trainer.processing_class.batch_decode(line["completion_ids"], skip_special_tokens=True)
         assert decoded == [completion[0]["content"] for completion in line["completions"]]

@@ -159,6 +159,11 @@ def test_a_long_run_has_few_points_and_the_same_sums():
     assert POINTS / 2 < len(stretches) <= POINTS
 
 
+def test_the_outcome_is_the_reward_that_the_run_named():
+    stepped = [(step, record({"style": [1, 1], "boxed": [1, 0]}, decides="boxed")) for step in (1, 2)]
+    assert summed(stepped).outcome == "boxed" and summed(stepped).whole.mean("pass") == 0.5
+
+
 def test_prompts_are_sorted_by_when_they_were_solved():
     prompts = Prompts()
     for step, prompt, scores in [
