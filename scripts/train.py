@@ -7,73 +7,24 @@
         --rewards "boxed() + 0.2 * tags('think')" --output_dir runs/gsm8k
 
 Every option of FilteredGRPOConfig (thus of TRL's GRPOConfig) and of TRL's ModelConfig is one here. Left out: anything
-that those two already do, such as PEFT and vLLM.
+that those two already do, such as PEFT and vLLM. Before the model loads, the job is checked as by scripts/check.py.
 """
 
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch
-from datasets import Dataset
 from transformers.trainer_callback import ProgressCallback
-from trl import ModelConfig, TrlParser, get_peft_config, get_quantization_config
+from trl import get_peft_config, get_quantization_config
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, demo, parse
-from trl_grpo_rewards.arguments import check_dataset, unpacked
-from trl_grpo_rewards.config import check_config
-from trl_grpo_rewards.loading import import_rewards, last_checkpoint, load_problems
+from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from trl_grpo_rewards.checks import check, verdict
+from trl_grpo_rewards.jobs import in_a_sentence, load_tokenizer, prepared, read_job
+from trl_grpo_rewards.loading import last_checkpoint
 from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
 
 
 DEMO = Path(__file__).parent / "recipes" / "addition.yaml"
-
-
-@dataclass
-class TrainArguments:
-    """What to train on, and for what."""
-
-    rewards: str = field(
-        default="boxed() + 0.2 * tags('think')",
-        metadata={"help": "Expression of rewards; the names are those of the library and of imported modules."},
-    )
-    import_modules: list[str] = field(
-        default_factory=list,
-        metadata={"aliases": ["--import"], "help": "Modules to import, which register rewards of your own."},
-    )
-    dataset_name: str | None = field(
-        default=None,
-        metadata={"help": "Name on the hub, local folder, or 'json' with --data_files. Default: bundled addition."},
-    )
-    dataset_config: str | None = field(default=None, metadata={"help": "Configuration of the dataset."})
-    data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
-    dataset_train_split: str = field(default="train", metadata={"help": "Split to train on."})
-    dataset_test_split: str = field(default="test", metadata={"help": "Split to measure on."})
-    prompt_column: str = field(default="prompt", metadata={"help": "Column with the question."})
-    solution_column: str = field(default="solution", metadata={"help": "Column with the right answer."})
-    system_prompt: str | None = field(default=None, metadata={"help": "Put before every prompt."})
-    eval_prompts: int = field(
-        default=64, metadata={"help": "Held-out prompts to measure on before and after; 0 measures nothing."}
-    )
-
-
-def arguments() -> tuple[TrainArguments, FilteredGRPOConfig, ModelConfig]:
-    parser = TrlParser((TrainArguments, FilteredGRPOConfig, ModelConfig))
-    if not torch.accelerator.is_available():
-        parser.set_defaults(use_cpu=True, bf16=False)
-    parsed = script, _, model = parser.parse_args_and_config()
-    if "--config" not in sys.argv and script.dataset_name is model.model_name_or_path is None:
-        return parser.parse_args_and_config(["--config", str(DEMO), *sys.argv[1:]])
-    return parsed
-
-
-def check_model(model: str | None, dataset: str | None) -> None:
-    if model is None and dataset is not None:
-        raise ValueError(
-            f"The dataset is {dataset!r} and no model is named; the bundled one can do nothing but add. "
-            f"Name yours with --model_name_or_path, or for a trial the bundled one: {demo.MODEL}."
-        )
 
 
 def check_output(output_dir: str, checkpoint: str | None) -> None:
@@ -90,37 +41,6 @@ def check_output(output_dir: str, checkpoint: str | None) -> None:
         )
 
 
-def prepared(
-    script: TrainArguments, training: FilteredGRPOConfig, model: ModelConfig
-) -> tuple[Reward, Dataset, Dataset | None]:
-    """The rewards and problems; what is wrong with them is said in a sentence, before anything large is loaded."""
-    try:
-        check_model(model.model_name_or_path, script.dataset_name)
-        check_config(training)
-        if str(training.resume_from_checkpoint).lower() == "true":
-            training.resume_from_checkpoint = last_checkpoint(training.output_dir) or "true"
-        if training.process_index == 0:
-            check_output(training.output_dir, training.resume_from_checkpoint)
-        import_rewards(script.import_modules)
-        rewards = parse(script.rewards)
-        with training.main_process_first():  # the others find what it has prepared
-            train_dataset, eval_dataset = load_problems(
-                script.dataset_name,
-                config=script.dataset_config,
-                data_files=script.data_files,
-                train_split=script.dataset_train_split,
-                test_split=script.dataset_test_split,
-                prompt_column=script.prompt_column,
-                solution_column=script.solution_column,
-                system_prompt=script.system_prompt,
-                test_size=script.eval_prompts,
-            )
-        check_dataset(train_dataset, unpacked(rewards, training)[0])
-        return rewards, train_dataset, eval_dataset
-    except (TypeError, ValueError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
-
-
 def reported(run: Path) -> str:
     """What has become of the report; a run that has come so far does not fail for it."""
     try:
@@ -130,8 +50,19 @@ def reported(run: Path) -> str:
 
 
 def main() -> None:
-    script, training, model = arguments()
-    rewards, train_dataset, eval_dataset = prepared(script, training, model)
+    job, training, model = read_job(DEMO)
+    with in_a_sentence():
+        if str(training.resume_from_checkpoint).lower() == "true":
+            training.resume_from_checkpoint = last_checkpoint(training.output_dir) or "true"
+        if training.process_index == 0:
+            check_output(training.output_dir, training.resume_from_checkpoint)
+        rewards, train_dataset, eval_dataset = prepared(job, training, model)
+        tokenizer = load_tokenizer(model, training)
+    if not job.no_check and training.process_index == 0:
+        found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
+        print(verdict(found), flush=True)
+        if any(one.faults for one in found):
+            sys.exit("scripts/check.py with the same arguments shows more; --no_check trains all the same.")
     training.model_init_kwargs = {
         "revision": model.model_revision,
         "attn_implementation": model.attn_implementation,

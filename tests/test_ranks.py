@@ -179,7 +179,7 @@ def test_ranks_train_the_bundled_task_by_the_script(tmp_path, launcher):
         "import torch.distributed as dist\nfrom trl_grpo_rewards import reward\n\n@reward\n"
         "def ranks(completion):\n    return float(dist.get_world_size())\n"
     )
-    rewards = ["--rewards", "boxed(name='accuracy') + ranks()", "--per_device_train_batch_size", "32"]
+    rewards = ["--rewards", "boxed(evaluated=True, name='accuracy') + ranks()", "--per_device_train_batch_size", "32"]
     run = launched([*launcher, free_port(), *script, *rewards], cwd=tmp_path)
     assert run.returncode == 0, run.stderr[-4000:]
     assert run.stdout.count("held-out problems") == 1

@@ -1,6 +1,5 @@
 """The files under scripts/recipes: every option in them exists, and every expression builds."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -9,24 +8,17 @@ import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 
 from trl_grpo_rewards import parse
+from trl_grpo_rewards.jobs import read_job
 
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"
 RECIPES = sorted((SCRIPTS / "recipes").glob("*.yaml"))
 
 
-def script():
-    spec = importlib.util.spec_from_file_location("train_script", SCRIPTS / "train.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["train_script"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("path", [p for p in RECIPES if not p.name.startswith("accelerate")], ids=lambda p: p.stem)
-def test_a_recipe_is_read_by_the_script(path, monkeypatch):
+def test_a_recipe_is_read_by_the_scripts(path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["train.py", "--config", str(path), "--seed", "7"])
-    given, training, model = script().arguments()
+    given, training, model = read_job(SCRIPTS / "recipes" / "addition.yaml")
     written = yaml.safe_load(path.read_text())
     for name, value in written.items():
         owner = next(part for part in (given, training, model) if hasattr(part, name))
@@ -44,9 +36,9 @@ def test_a_launch_configuration_is_read_by_accelerate(path):
 
 def test_without_arguments_it_is_the_bundled_task(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["train.py"])
-    given, training, model = script().arguments()
+    given, training, model = read_job(SCRIPTS / "recipes" / "addition.yaml")
     assert given.dataset_name is model.model_name_or_path is None
     assert (training.max_steps, training.output_dir) == (60, "runs/addition")
     monkeypatch.setattr(sys, "argv", ["train.py", "--model_name_or_path=some/model", "--output_dir", "out"])
-    given, training, model = script().arguments()
+    given, training, model = read_job(SCRIPTS / "recipes" / "addition.yaml")
     assert (training.max_steps, training.learning_rate) == (-1, 1e-6)  # TRL's defaults

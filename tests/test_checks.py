@@ -1,0 +1,266 @@
+"""What is found before a run begins: by the checks, and by scripts/check.py as a user runs it."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from datasets import Dataset
+from transformers import AutoTokenizer
+
+from trl_grpo_rewards import (
+    FilteredGRPOConfig,
+    answer,
+    boxed,
+    choice,
+    demo,
+    exact,
+    gate,
+    judge,
+    keywords,
+    length,
+    parse,
+    reward,
+    tags,
+)
+from trl_grpo_rewards.checks import as_text, assert_not_gameable, attacks, check, honest
+
+
+ROOT = Path(__file__).parents[1]
+GSM8K = ROOT.parent / "shared" / "data" / "gsm8k_train.jsonl.gz"
+
+
+def problems(*solutions, prompts=None):
+    prompts = prompts or [f"Ann has {place} apples. How many?" for place in range(len(solutions))]
+    return Dataset.from_dict({"prompt": prompts, "solution": [*solutions]})
+
+
+def faults(rewards, dataset, **options) -> list[str]:
+    return [fault for one in check(rewards, dataset, **options) for fault in one.faults]
+
+
+def section(title, rewards, dataset, **options):
+    return next(one for one in check(rewards, dataset, **options) if one.title.startswith(title))
+
+
+# --- rewards, dataset and configuration ------------------------------------------------------------------------------
+
+
+@reward
+def shouted(completion: str, solution: str) -> float:
+    return float(completion.endswith(solution.upper()))
+
+
+def test_a_healthy_job_has_no_fault(config):
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    rewards = boxed(evaluated=True) + 0.5 * tags("think")
+    found = check(rewards, demo.arithmetic(size=64), config(FilteredGRPOConfig), tokenizer)
+    assert as_text(found).endswith("No fault found.") and len(found) == 5
+    assert "ms a completion" in as_text(found) and "s a batch of" in as_text(found)
+
+
+def test_columns_must_be_there_and_of_the_type_that_is_read():
+    data = problems("1", "2")
+    (fault,) = faults(boxed(), data.rename_column("solution", "answer"))
+    assert "Reward 'boxed' needs the column 'solution'; there is 'answer', 'prompt'. Rename it" in fault
+    (fault,) = faults(gate(length(3, unit="words"), by=shouted()), problems(1, 2))
+    assert fault.startswith(
+        "Reward 'shouted' reads the column 'solution' as str, and the dataset holds int64, such as 1."
+    )
+    assert not faults(boxed(), problems(1, 2)) and not faults(boxed(), problems(0.5, 2.5))
+
+
+def test_lengths_must_be_in_reach(config):
+    data, args = problems("1", "2"), config(FilteredGRPOConfig, max_completion_length=16)
+    (fault,) = faults(boxed() + 0.1 * length(17), data, config=args)
+    assert "has target=17, and completions end at max_completion_length=16. Set target to at most 16" in fault
+    assert not faults(boxed() + 0.1 * length(17, unit="chars"), data, config=args)
+
+
+def test_rewards_must_reach_another_process():
+    @reward
+    def local(completion: str, solution: str) -> float:
+        return float(solution in completion)
+
+    (fault,) = faults(boxed() + local(), problems("1", "2"))
+    assert "by pickle, and they cannot be" in fault and "Define reward functions at the top of a module." in fault
+
+
+# --- solutions -------------------------------------------------------------------------------------------------------
+
+
+def test_every_solution_is_read():
+    good = ["7", 0.5, "\\frac{1}{2}", "3\\sqrt{5}", "x = 5", "18 dollars", "50\\%", "5^\\circ", "2 + 3 = 5\n#### 5"]
+    assert not section("solutions", boxed(), problems(*map(str, good))).warnings
+    odd = ["it is seven of them, I think", "", "3 and 5", "1, 2, 3"]
+    found = section("solutions", boxed(), problems(*map(str, good * 5), *odd, "6", "7", prompts=["Which?"] * 2 + [
+        f"Ann has {place} apples. How many?" for place in range(49)]))  # fmt: skip
+    text = "\n".join(found.lines)
+    assert " 3.92% unreadable" in text and " 3.92% of several answers" in text and "of a prompt with others" in text
+    assert "'it is seven of them, I think'" in text and not found.faults
+    assert found.warnings[0].startswith("2 solutions cannot be read") and found.warnings[1].startswith("2 rows have")
+
+
+def test_too_many_unreadable_solutions_are_a_fault():
+    data = problems("7", "it is seven of them, I think", "8")
+    (fault,) = section("solutions", answer(), data).faults
+    assert "1 of 3 solutions cannot be read as a whole, such as 'it is seven of them, I think' in row 1." in fault
+    assert not section("solutions", answer(), data, threshold=0.5).faults
+    assert "solutions" not in [one.title for one in check(exact(), data)]
+
+
+# --- chat template ---------------------------------------------------------------------------------------------------
+
+
+def thinking(tokenizer):
+    tokenizer.chat_template = tokenizer.chat_template + "{% if add_generation_prompt %}{{ '<think>\\n' }}{% endif %}"
+    return tokenizer
+
+
+def test_a_tag_that_the_template_opens_is_not_the_models():
+    tokenizer, data = AutoTokenizer.from_pretrained(demo.MODEL), demo.arithmetic(size=32)
+    open_already, asked = boxed(evaluated=True) + tags("think", prefilled=True), boxed(evaluated=True) + tags("think")
+    (fault,) = faults(open_already, data, tokenizer=tokenizer)
+    assert "has prefilled=True, and the chat template does not end the prompt with <think>" in fault
+    (fault,) = faults(gate(asked, by=boxed(evaluated=True)), data, tokenizer=thinking(tokenizer))
+    assert "the reward would be 0 for ever. Write tags('think', prefilled=True)." in fault
+    assert not faults(open_already, data, tokenizer=tokenizer)
+    tokenizer.chat_template = None
+    assert "has no chat template" in faults(asked, data, tokenizer=tokenizer)[0]
+    texts = data.map(lambda row: {"prompt": row["prompt"][0]["content"]})
+    assert not faults(asked, texts, tokenizer=tokenizer)
+
+
+# --- attacks and the dry run -----------------------------------------------------------------------------------------
+
+
+@reward
+def contains(completion: str, solution: str) -> float:
+    """Paid for the right answer anywhere: many boxes will do."""
+    return float(solution in completion)
+
+
+@reward
+def never(completion: str, solution: str) -> float:
+    return 0.0
+
+
+@reward
+def lengthy(completion: str) -> float:
+    """Paid for every character."""
+    return len(completion) / 1000
+
+
+OURS = [
+    "boxed()", "boxed(partial=0.5)", "boxed(box='only')", "answer()", "exact()", "tags('think')",
+    "tags('think', 'answer', partial=True)", "length(60)", "length(200, unit='chars')", "keywords(all=('because',))",
+    "boxed() + 0.2 * tags('think') + 0.1 * length(60)", "gate(tags('think'), by=boxed())", "clip(2 * boxed(), 0.0, 1.0)",
+    "boxed() + schedule(0.5 * tags('think'), [(0, 1.0), (10, 0.0)])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", OURS)
+def test_ours_cannot_be_gamed(expression):
+    assert_not_gameable(parse(expression))
+
+
+def test_choices_cannot_be_gamed():
+    rows = [{"prompt": f"Which? A) 1 B) 2 C) 3 ({place})", "solution": letter} for place, letter in enumerate("ABC")]
+    assert_not_gameable(choice("ABC") + 0.1 * tags("think"), rows)
+
+
+@pytest.mark.parametrize(
+    "expression, attack",
+    [
+        ("contains()", "many boxes on 3 of 3 rows"),
+        ("0.1 * boxed() + lengthy()", "unclosed tags on 3 of 3 rows"),
+        ("0.2 * boxed() - boxed(partial=0.5, name='other')", "nothing on 3 of 3 rows"),
+        ("exact() + 2 * keywords(all=('do', 'know'))", None),
+    ],
+)
+def test_what_pays_is_named(expression, attack):
+    if attack is None:
+        return assert_not_gameable(parse(expression))
+    with pytest.raises(AssertionError, match=f"Under .* these earn as much as an honest right completion: .*{attack}"):
+        assert_not_gameable(parse(expression))
+
+
+def test_an_expression_in_the_question_is_no_answer():
+    data = demo.arithmetic(size=64)
+    (fault,) = faults(boxed() + 0.2 * tags("think"), data)
+    assert "question restated, earns as much under boxed() + 0.2 * tags('think')" in fault
+    assert fault.endswith("on 32 of 32 rows. Ask for an answer that is worked out: boxed(evaluated=True).")
+    assert not faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
+
+
+def test_form_alone_is_a_warning_and_judges_are_not_asked():
+    data = problems("1", "2")
+    found = section("attacks", tags("think"), data)
+    assert found.warnings == ["No reward looks at an answer: form alone earns all there is."] and not found.faults
+    asked = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
+    assert "none was tried" in section("attacks", asked, data).lines[0]
+    assert not faults(boxed() + 0.5 * asked, data)
+
+
+def test_attacks_are_of_the_form_that_the_rewards_want():
+    rewards = boxed() + tags("think", "answer") + keywords(all=["because"]) + length(50, unit="words")
+    row = {"prompt": "Ann has 3 apples and buys 4. How many?", "solution": "7"}
+    right = honest(rewards, row)
+    assert right.startswith("<think>First") and right.endswith("<answer>\\boxed{7}</answer>") and "because" in right
+    made = attacks(rewards, row)
+    assert rewards(completions=[right, *made.values()], prompts=[row["prompt"]] * (len(made) + 1),
+                   solution=["7"] * (len(made) + 1))[0] == pytest.approx(4.0, abs=0.1)  # fmt: skip
+    assert len(made["unclosed tags"]) > 60_000 and made["empty tags"] == "<think></think><answer></answer>"
+    assert {name for name, text in made.items() if "\\boxed{7}" in text} == {"many boxes"}
+
+
+def test_solutions_in_the_wrong_column_are_seen():
+    data = problems("yes", "no", "yes", "no")
+
+    found = section("a dry run", never(), data)
+    assert "the dataset's own solutions earn 0.000, and those of other rows 0.000." in found.faults[0]
+
+
+# --- the script ------------------------------------------------------------------------------------------------------
+
+
+def script(folder, *arguments):
+    command = [sys.executable, str(ROOT / "scripts" / "check.py"), *map(str, arguments)]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GSM8K.exists(), reason="the GSM8K file is not beside the project")
+@pytest.mark.parametrize(
+    "column, arguments, fault",
+    [
+        ("answer", [], None),
+        ("integers", [], None),
+        ("response", ["--solution_column", "solution"], "Reward 'boxed' needs the column 'solution'; there is"),
+        ("answer", ["--model_name_or_path", "thinking"], "Write tags('think', prefilled=True)."),
+        (
+            "answer",
+            ["--rewards", "boxed() + 0.1 * length(300)"],
+            "fault: Reward 'length' has target=300, and completions",
+        ),
+    ],
+    ids=["sound", "integers", "renamed", "prefilled", "too long"],
+)
+def test_gsm8k_is_checked(tmp_path, column, arguments, fault):
+    with gzip.open(GSM8K, "rt") as lines, (tmp_path / "p.jsonl").open("w") as file:
+        for row in map(json.loads, lines):
+            integer = int(row["answer"].rpartition("####")[2].replace(",", ""))
+            file.write(
+                json.dumps({"question": row["question"], column: integer if column == "integers" else row["answer"]})
+                + "\n"
+            )
+    thinking(AutoTokenizer.from_pretrained(demo.MODEL)).save_pretrained(tmp_path / "thinking")
+    given = ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question"]
+    given += ["--solution_column", column, "--model_name_or_path", demo.MODEL, "--output_dir", "out"]
+    run = script(tmp_path, *given, "--max_completion_length", "256", *arguments)
+    assert run.returncode == (fault is not None), run.stdout + run.stderr
+    assert (fault or "7,409 read") in run.stdout + run.stderr
+    assert (fault is not None) or run.stdout.endswith("No fault found.\n")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,54 @@
+"""What a check has found: lines to read, warnings, and faults that should stop a run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..functions import FunctionReward
+from ..values import Reward, Sum
+
+
+@dataclass
+class Findings:
+    """
+    What one check has found.
+
+    Args:
+        title (`str`):
+            What was checked.
+        lines (`list[str]`):
+            What there is to see.
+        warnings (`list[str]`):
+            What may be meant.
+        faults (`list[str]`):
+            What cannot be meant: what was asked, what there is, what to do.
+    """
+
+    title: str
+    lines: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+def as_text(findings: list[Findings]) -> str:
+    """All findings to read, the faults last."""
+    sections = ["\n".join([f"{one.title}:", *(f"  {line}" for line in one.lines)]) for one in findings]
+    return "\n\n".join([*sections, verdict(findings)])
+
+
+def verdict(findings: list[Findings]) -> str:
+    """The warnings and faults, and how many there are."""
+    faults = [text for one in findings for text in one.faults]
+    said = [f"warning: {text}" for one in findings for text in one.warnings] + [f"fault: {text}" for text in faults]
+    count = f"{len(faults)} fault{'s' * (len(faults) != 1)} found." if faults else "No fault found."
+    return "\n\n".join([*said, count])
+
+
+def parts(reward: Reward) -> Iterator[FunctionReward]:
+    """The functions of an expression, those inside of others too."""
+    if isinstance(reward, Sum):
+        inner = reward.rewards
+    else:
+        yield reward
+        inner = reward.children
+    for one in inner:
+        yield from parts(one)

@@ -1,0 +1,221 @@
+"""What do the rewards pay? Honest completions, wrong ones and attacks, scored on rows of the dataset."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ..arguments import asks
+from ..calls import Batch
+from ..values import Reward, Score, Sum, add, in_own_loop
+from .findings import Findings, parts
+from .texts import NO_ANSWER, WORTHLESS, attacks, honest, words_in
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from trl import GRPOConfig
+
+ROUNDING = 1e-9
+
+ATTACKED = 32
+"""Rows on which attacks are tried."""
+
+TRIED = 128
+"""Rows on which right and wrong answers are tried."""
+
+SHARE = 0.1
+"""Share of rows on which an attack may pay by chance."""
+
+EXAMPLES: tuple[dict[str, Any], ...] = (
+    {"prompt": "Ann has 48 pens and buys half as many again. How many has she?", "solution": "72"},
+    {"prompt": "A rope of 7 metres is cut into 4 equal parts. How long is each, in metres?", "solution": "1.75"},
+    {"prompt": "What share of a day is 16 hours, as a fraction?", "solution": "\\frac{2}{3}"},
+)
+"""Questions for rewards of the answer, where there is no dataset."""
+
+
+def without_judges(rewards: Reward) -> Reward | None:
+    """The terms that ask no server."""
+    kept = tuple((weight, reward) for weight, reward in rewards.terms if not asks(reward))
+    return add(kept) if kept else None
+
+
+def scores_of(rewards: Reward, rows: Sequence[Mapping], texts: Sequence[str], tokens: Callable) -> list[Score]:
+    """Totals of the texts, each on its row, in one call; grouped rewards see runs of one row as a group."""
+    prompts = [row.get("prompt") for row in rows]
+    chat = bool(prompts) and isinstance(prompts[0], list)
+    columns = {name: [row[name] for row in rows] for name in rows[0] if name not in ("prompt", "completion")}
+    columns |= {
+        "prompts": prompts,
+        "completions": [[{"role": "assistant", "content": text}] if chat else text for text in texts],
+        "completion_ids": [tokens(text) for text in texts],
+        "trainer_state": SimpleNamespace(global_step=0, max_steps=1, epoch=0.0),
+    }
+    batch = Batch.from_call(columns)
+    return in_own_loop(rewards.score(batch.grouped() if rewards.is_grouped else batch))
+
+
+def words(text: str) -> list[int]:
+    """Stand-ins for token ids where there is no tokenizer."""
+    return [*range(words_in(text))]
+
+
+def pays(rewards: Reward, rows: Sequence[Mapping], tokens: Callable = words) -> dict[str, tuple[int, int, float]]:
+    """
+    Of each attack on how many rows it pays, on how many it was tried, and its mean total.
+
+    It pays where it earns more than an honest right completion, or as much, unless that earns no more than a helpless
+    one does. Attacks that are wrong in content alone count where a reward reads a column, such as the solution.
+    """
+    counted: dict[str, list] = {}
+    reads = any(part.columns for part in parts(rewards))
+    for row in rows:
+        made = attacks(rewards, row, lambda text: len(tokens(text)))
+        texts = [honest(rewards, row, lambda text: len(tokens(text))), NO_ANSWER, *made.values()]
+        right, helpless, *scores = scores_of(rewards, [row] * len(texts), texts, tokens)
+        for name, score in zip(made, scores, strict=True):
+            if right is None or score is None or not (reads or name in WORTHLESS):
+                continue
+            paid = score > right + ROUNDING or (
+                score >= right - ROUNDING and helpless is not None and right > helpless + ROUNDING
+            )
+            seen = counted.setdefault(name, [0, 0, 0.0])
+            seen[:] = seen[0] + paid, seen[1] + 1, seen[2] + score
+    return {name: (paid, tried, total / tried) for name, (paid, tried, total) in counted.items()}
+
+
+def check_attacks(rewards: Reward, dataset: "Dataset", tokens: Callable = words) -> Findings:
+    """Whether something that is worth nothing earns what an honest right completion earns."""
+    found = Findings("attacks")
+    ours = without_judges(rewards)
+    if ours is None:
+        found.lines.append("all rewards ask a judge, which costs; none was tried")
+        return found
+    rows = [*dataset.select(range(min(ATTACKED, len(dataset))))]
+    if not any(part.columns for part in parts(ours)):
+        found.warnings.append("No reward looks at an answer: form alone earns all there is.")
+    for name, (paid, tried, mean) in pays(ours, rows, tokens).items():
+        found.lines.append(f"{mean:8.3f} {name}" + (f", which pays on {paid} of {tried} rows" if paid else ""))
+        if paid > SHARE * tried:
+            found.faults.append(fault(ours, name, paid, tried))
+        elif paid:
+            found.warnings.append(fault(ours, name, paid, tried))
+    return found
+
+
+def fault(rewards: Reward, name: str, paid: int, tried: int) -> str:
+    remedies = {
+        "question restated": "Ask for an answer that is worked out: boxed(evaluated=True).",
+        "many boxes": "Ask for one box: boxed(box='only').",
+        "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
+    }
+    return (
+        f"An attack, {name}, earns as much under {rewards} as an honest right completion, on {paid} of {tried} rows. "
+        + remedies.get(name, "Give the answer more weight, or pay the rest only with it: gate(..., by=boxed()).")
+    )
+
+
+def assert_not_gameable(
+    reward: Reward, rows: Sequence[Mapping[str, Any]] = EXAMPLES, tokens: Callable[[str], list] = words
+) -> None:
+    """
+    Assert that no attack earns what an honest right completion earns; for the tests of your own rewards.
+
+    Args:
+        reward ([`Reward`]):
+            A reward or an expression; what asks a judge is left out.
+        rows (`list[dict]`, *optional*):
+            Rows as of a dataset: `prompt`, the columns that the reward reads, and under `completion` an honest right
+            one where it cannot be made of the `solution`.
+        tokens (`Callable`, *optional*):
+            Token ids of a text; without it, a token is a word.
+
+    Raises:
+        `AssertionError`: an attack pays, or an honest completion earns no more than a helpless one though the reward
+            reads a column.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import boxed, tags
+    >>> from trl_grpo_rewards.checks import assert_not_gameable
+
+    >>> assert_not_gameable(boxed() + 0.2 * tags("think"))
+    >>> assert_not_gameable(0.2 * boxed() + tags("think") - 0.2 * boxed(partial=1.0, name="box"))
+    Traceback (most recent call last):
+    AssertionError: Under 0.2 * boxed() + tags('think') - 0.2 * boxed(partial=1.0, name='box') ...
+
+    ```
+    """
+    reward = without_judges(reward)
+    if reward is None:
+        return
+    paid = {name: counts for name, counts in pays(reward, rows, tokens).items() if counts[0]}
+    table = "; ".join(f"{name} on {count} of {tried} rows ({mean:.3f})" for name, (count, tried, mean) in paid.items())
+    assert not paid, f"Under {reward} these earn as much as an honest right completion: {table}."
+    means = tried(reward, rows, tokens)
+    right, helpless = means["right"][-1], means["helpless"][-1]
+    assert not any(part.columns for part in parts(reward)) or right > helpless, (
+        f"Under {reward} an honest right completion earns {right}, no more than 'I do not know.' does. Give rows with a "
+        f"right one under 'completion'."
+    )
+
+
+def tried(rewards: Reward, rows: Sequence[Mapping], tokens: Callable) -> dict[str, list[float]]:
+    """Mean score of each term, and last of the total, for right, wrong (another row's) and helpless completions."""
+    right = [honest(rewards, row, lambda text: len(tokens(text))) for row in rows]
+    texts = {"right": right, "wrong": shuffled(rows, right), "helpless": [NO_ANSWER] * len(rows)}
+    means = {}
+    for kind, completions in texts.items():
+        by_term = [scores_of(term, rows, completions, tokens) for term in rewards.rewards]
+        totals = [Sum(rewards.terms)._total(row) for row in zip(*by_term, strict=True)]
+        means[kind] = [mean(scores) for scores in (*by_term, totals)]
+    return means
+
+
+def shuffled(rows: Sequence[Mapping], texts: list[str]) -> list[str]:
+    """For each row the completion of the next one whose solution is another."""
+    count = len(rows)
+    given = []
+    for place, row in enumerate(rows):
+        others = ((place + step) % count for step in range(1, count))
+        given.append(
+            next((texts[other] for other in others if rows[other].get("solution") != row.get("solution")), NO_ANSWER)
+        )
+    return given
+
+
+def mean(scores: Sequence[Score]) -> float:
+    known = [score for score in scores if score is not None]
+    return sum(known) / len(known) if known else float("nan")
+
+
+def check_dry_run(
+    rewards: Reward, dataset: "Dataset", tokens: Callable = words, config: "GRPOConfig | None" = None
+) -> Findings:
+    """Whether right answers earn much and wrong ones little, and how long scoring takes."""
+    found = Findings("a dry run on the dataset's own solutions")
+    ours = without_judges(rewards)
+    if ours is None:
+        found.lines.append("all rewards ask a judge, which costs; none was tried")
+        return found
+    rows = [*dataset.select(range(min(TRIED, len(dataset))))]
+    start = time.perf_counter()
+    means = tried(ours, rows, tokens)
+    seconds = (time.perf_counter() - start) / (len(means) * len(rows))
+    names = [*(f"{weight:g} * {reward.name}" for weight, reward in ours.terms), "total"]
+    found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8}")
+    for place, name in enumerate(names):
+        found.lines.append(f"{name:30} " + " ".join(f"{means[kind][place]:8.3f}" for kind in means))
+    size = getattr(config, "generation_batch_size", None)
+    found.lines.append(
+        f"{1000 * seconds:.2f} ms a completion" + (f", {seconds * size:.1f} s a batch of {size}" if size else "")
+    )
+    reads = any(part.columns for part in parts(ours))
+    if reads and not means["right"][-1] > means["wrong"][-1] + ROUNDING:
+        found.faults.append(
+            f"Under {ours} the dataset's own solutions earn {means['right'][-1]:.3f}, and those of other rows "
+            f"{means['wrong'][-1]:.3f}. See that the column 'solution' holds the answer, and that the rewards look for it."
+        )
+    return found
