@@ -6,7 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from .combining import clip, gate, route, schedule
 from .registry import reward
-from .rewards import answer, boxed, choice, exact, judge, keywords, length, pattern, ranking, tags
+from .rewards import (
+    answer,
+    boxed,
+    choice,
+    cosine,
+    exact,
+    json_text,
+    judge,
+    keywords,
+    length,
+    overlong,
+    pattern,
+    ranking,
+    script,
+    shortest,
+    tags,
+    truncated,
+    xml_text,
+)
 from .spec import parse
 from .values import Reward
 
@@ -23,18 +41,25 @@ __all__ = [
     "boxed",
     "choice",
     "clip",
+    "cosine",
     "exact",
     "gate",
+    "json_text",
     "judge",
     "keywords",
     "length",
+    "overlong",
     "parse",
     "pattern",
     "ranking",
     "reward",
     "route",
     "schedule",
+    "script",
+    "shortest",
     "tags",
+    "truncated",
+    "xml_text",
 ]
 
 

@@ -1,12 +1,16 @@
-"""tags: closed-form scores, attacks, and linear time."""
+"""The form of a completion: closed-form scores, attacks, and linear time."""
 
+import importlib.util
+import json
+import pickle
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import tags
+from trl_grpo_rewards import json_text, parse, script, tags, xml_text
+from trl_grpo_rewards.verify import schemas
 
 
 def score(completion, *names, **options):
@@ -94,3 +98,161 @@ def test_a_hostile_megabyte_costs_no_more_than_its_length(unit):
     start = time.process_time()
     assert score(text, "think", "answer", partial=True) == 0.0
     assert time.process_time() - start < 1.0  # a quadratic scan takes hours
+
+
+SCHEMA = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": {"type": "string", "pattern": "^[A-Z]"}, "tags": {"type": "array", "uniqueItems": True}},
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    "completion, paid",
+    [
+        ('{"a": [1, null]}', 1.0),
+        ("<think>Hm: {</think>\n[]\n", 1.0),
+        ("4", 1.0),
+        ("\N{NO-BREAK SPACE}4", 0.0),
+        ("", 0.0),
+        ("Here: {}", 0.0),
+        ("```json\n{}\n```", 0.0),
+        ("{'a': 1}", 0.0),
+        ('{"a": 1,}', 0.0),
+        ('{"a": NaN}', 0.0),
+        ("[-Infinity]", 0.0),
+        ("1e999", 0.0),
+        ('{"a": 1, "a": 2}', 0.0),
+        ("<think>{}", 0.0),
+        ("9" * 5000, 0.0),
+        ("[" * 60_000, 0.0),
+        ("[" * 30_000 + "]" * 30_000, 0.0),
+    ],
+)
+def test_json_is_strict_and_all_that_there_is(completion, paid):
+    assert json_text()(completions=[completion]) == [paid]
+
+
+@pytest.mark.parametrize(
+    "value, paid",
+    [
+        ({"name": "Ada"}, 1.0),
+        ({"name": "Ada", "tags": [1, True, 1.5, "1", [1], {"a": 1}, {"a": True}]}, 1.0),
+        ({"name": "Ada", "tags": [1, 1.0]}, 0.0),
+        ({"name": "Ada", "tags": [{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]}, 0.0),
+        ({"name": "ada"}, 0.0),
+        ({"name": 4}, 0.0),
+        ({"name": "Ada", "more": 1}, 0.0),
+        ({}, 0.0),
+    ],
+)
+def test_json_is_valid_by_its_schema(value, paid):
+    assert json_text(SCHEMA)(completions=[json.dumps(value)]) == [paid]
+
+
+def test_a_schema_is_an_option_like_any_other():
+    value = json_text(schema=SCHEMA)
+    assert parse(str(value)) == value and pickle.loads(pickle.dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    "schema, message",
+    [
+        ({"type": "nope"}, "'nope' is not valid .* at \\$.type. Correct it."),
+        ({"$ref": "https://example.org/other"}, "refers to 'https://example.org/other', which is not in it. Put that"),
+        ({"items": {"$ref": "#/$defs/no"}}, "refers to '#/\\$defs/no', which is not in it. Put that into '\\$defs'"),
+        ({"patternProperties": {"a+": True}}, "bounded time. Use 'propertyNames'"),
+        ({"$schema": "https://example.org/draft"}, "no draft that jsonschema knows. Leave it out"),
+    ],
+)
+def test_a_schema_is_checked(schema, message):
+    with pytest.raises(ValueError, match=f"json_text\\(\\) has a schema that cannot be used: .*{message}"):
+        json_text(schema)
+
+
+@pytest.mark.parametrize(
+    "schema, completion",
+    [
+        ({"pattern": "^(a+)+$"}, json.dumps("a" * 60_000 + "b")),
+        ({"$ref": "#", "anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "not": {}}]}, "[" * 90 + "]" * 90),
+        ({"items": {"$ref": "#"}}, "[" * 900 + "]" * 900),
+    ],
+)
+def test_a_schema_that_a_text_makes_slow_ends(schema, completion, monkeypatch):
+    monkeypatch.setattr(schemas, "SECONDS", 0.1)
+    start = time.thread_time()
+    assert json_text(schema)(completions=[completion]) == [0.0]
+    assert time.thread_time() - start < 1.0
+
+
+@pytest.mark.parametrize(
+    "completion, paid",
+    [
+        ("<a/>", 1.0),
+        ('<?xml version="1.0"?>\n<a b="c"><!-- d --><e>f &amp; g</e></a>', 1.0),
+        ("<think>1 < 2</think>\n<a>1</a>", 1.0),
+        ('<?xml version="1.0" encoding="utf-16"?><a/>', 1.0),
+        ("<b><a/></b>", 0.0),
+        ("<a/><a/>", 0.0),
+        ("<a>1 < 2</a>", 0.0),
+        ("<a b=c/>", 0.0),
+        ("<a>", 0.0),
+        ("a", 0.0),
+        ("", 0.0),
+        ("<a>\0</a>", 0.0),
+        ("<a>\ud800</a>", 0.0),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 0.0),
+        ('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', 0.0),
+    ],
+)
+def test_xml_is_well_formed_with_its_root(completion, paid):
+    assert xml_text(root="a")(completions=[completion]) == [paid]
+
+
+def test_xml_takes_a_root_without_brackets():
+    with pytest.raises(ValueError, match="root='<a>'. Give it a name without brackets"):
+        xml_text("<a>")
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (
+            lambda: json_text({}),
+            "json_text\\(\\) with a schema needs jsonschema, which is not installed. Install it: pip",
+        ),
+        (lambda: xml_text(), "xml_text\\(\\) needs defusedxml, .*'trl_grpo_rewards\\[formats\\]'"),
+    ],
+)
+def test_what_is_not_installed_is_told_when_the_reward_is_built(build, message, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=message):
+        build()
+    assert json_text()(completions=["4"]) == [1.0]
+
+
+@pytest.mark.parametrize(
+    "names, completion, paid",
+    [
+        (("Greek",), "Δύο", 1.0),
+        (("Greek",), "Δύο και two", 6 / 9),
+        (("Cyrillic",), "Два плюс два: 4.", 1.0),
+        (("Han", "Hiragana", "Katakana"), "2足す2は4です。データー", 1.0),
+        (("Han",), "是 yes", 0.25),
+        (("Latin",), "naïve", 1.0),
+        (("Latin",), "2 + 2 = 4", 0.0),
+        (("Latin",), "", 0.0),
+        (("Greek",), "ΑΒΕ ABE", 0.5),  # these look alike
+    ],
+)
+def test_the_share_of_letters_in_a_script(names, completion, paid):
+    assert script(*names)(completions=[completion]) == [pytest.approx(paid)]
+
+
+@pytest.mark.parametrize("names", [(), ("",), ("Klingon",), ("Greek}|.",), ("Greek", "greek language")])
+def test_scripts_are_checked(names):
+    with pytest.raises(
+        ValueError, match="Unicode has no such script. Give it names that Unicode has: script\\('Greek'\\)"
+    ):
+        script(*names)

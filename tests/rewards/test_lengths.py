@@ -1,10 +1,10 @@
-"""length: the formula, its units, and its options."""
+"""Rewards for length: formulas, end points, units, and options that are refused."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import length
+from trl_grpo_rewards import boxed, cosine, keywords, length, overlong, shortest, truncated
 
 
 def score(tokens, *args, **options):
@@ -50,3 +50,108 @@ def test_the_formula(target, tolerance, tokens):
     tolerance = min(tolerance, target - 1)
     value = 1 - max(0, abs(tokens - target) - tolerance) / (target - tolerance)
     assert score(tokens, target, tolerance=tolerance) == pytest.approx(min(max(value, 0), 1))
+
+
+def of_lengths(value, lengths, completions=None):
+    return value(completions=completions or [""] * len(lengths), completion_ids=[[0] * n for n in lengths])
+
+
+RIGHT = keywords(any=("yes",))
+
+
+@pytest.mark.parametrize(
+    "tokens, paid", [(0, 0.0), (80, 0.0), (81, -0.05), (90, -0.5), (100, -1.0), (101, -1.0), (10_000, -1.0)]
+)
+def test_overlong_falls_over_its_cache(tokens, paid):
+    assert of_lengths(overlong(100, cache=20), [tokens]) == [pytest.approx(paid)]
+    assert str(of_lengths(overlong(100, cache=20), [0])[0]) == "0.0"
+
+
+@pytest.mark.parametrize("max_tokens, cache", [(100, 0), (100, -1), (100, 100), (100, 200), (0, 0)])
+def test_overlong_refuses_what_divides_by_zero_or_punishes_an_empty_completion(max_tokens, cache):
+    with pytest.raises(
+        ValueError, match=f"max_tokens={max_tokens} and cache={cache}; it needs 0 < cache < max_tokens"
+    ):
+        overlong(max_tokens, cache=cache)
+
+
+@pytest.mark.parametrize(
+    "text, tokens, paid",
+    [
+        ("yes", 0, 1.0), ("yes", 50, 0.75), ("yes", 100, 0.5), ("yes", 200, 0.5),
+        ("no", 0, -1.0), ("no", 50, -0.75), ("no", 100, -0.5), ("no", 200, -0.5),
+    ],
+)  # fmt: skip
+def test_cosine_has_its_end_points_and_stays_there(text, tokens, paid):
+    assert of_lengths(cosine(RIGHT, max_tokens=100), [tokens], [text]) == [pytest.approx(paid)]
+
+
+def test_cosine_counts_a_score_as_right_from_at_least():
+    half = cosine(0.5 * RIGHT, max_tokens=10, at_least=0.5)
+    assert of_lengths(half, [10, 10], ["yes", "no"]) == [0.5, -0.5]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"max_tokens": 0}, "max_tokens=0, which is no length. Give it a number from 1"),
+        ({"max_tokens": 9, "wrong": (0.0, 0.7)}, "a wrong answer can be paid more than a right one. Give pairs"),
+        ({"max_tokens": 9, "right": (-2.0, 1.0)}, "right=\\(-2.0, 1.0\\) and wrong="),
+    ],
+)
+def test_cosine_checks_its_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        cosine(RIGHT, **options)
+
+
+@given(st.integers(1, 500), st.integers(0, 1000), st.integers(0, 1000))
+def test_cosine_never_pays_a_wrong_answer_like_a_right_one(max_tokens, one, other):
+    right, wrong = of_lengths(cosine(RIGHT, max_tokens=max_tokens), [one, other], ["yes", "no"])
+    assert wrong <= -0.5 < 0.5 <= right
+
+
+@pytest.mark.parametrize(
+    "lengths, texts, paid",
+    [
+        ([10, 20, 30], ["yes"] * 3, [0.5, 0.0, -0.5]),
+        ([10, 20, 30], ["no"] * 3, [0.0, 0.0, -0.5]),
+        ([10, 30, 30], ["no", "yes", "yes"], [0.0, -0.5, -0.5]),
+        ([10, 10, 10], ["yes", "no", "yes"], [0.0, 0.0, 0.0]),
+        ([0, 0, 4], ["yes", "no", ""], [0.5, 0.0, -0.5]),
+        ([7], ["yes"], [0.0]),
+    ],
+)
+def test_shortest_compares_inside_the_group(lengths, texts, paid):
+    assert of_lengths(shortest(RIGHT), lengths, texts) == paid
+
+
+def test_shortest_does_not_compare_over_prompts():
+    prompts, lengths = ["a", "a", "b", "b"], [1, 2, 10, 20]
+    scores = shortest(RIGHT)(prompts=prompts, completions=["yes"] * 4, completion_ids=[[0] * n for n in lengths])
+    assert scores == [0.5, -0.5, 0.5, -0.5]
+
+
+def test_none_of_the_inner_reward_stays_none():
+    columns = {"completions": [""] * 2, "completion_ids": [[1], [1, 2]], "solution": [None, "4"]}
+    assert cosine(boxed(), max_tokens=2)(**columns) == [None, -0.5]
+    columns["solution"] = [None, None]
+    assert shortest(boxed())(**columns) == [None, None]
+
+
+@pytest.mark.parametrize("tokens, paid", [(0, 0.0), (99, 0.0), (100, -0.5), (101, -0.5)])
+def test_truncated_is_what_has_reached_the_limit(tokens, paid):
+    assert of_lengths(truncated(100, penalty=0.5), [tokens]) == [paid]
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_tokens": 0}, {"max_tokens": 10, "penalty": 0.0}, {"max_tokens": 9, "penalty": -1}]
+)
+def test_truncated_checks_its_options(options):
+    with pytest.raises(ValueError, match="of which both are above 0: the penalty is what it takes away"):
+        truncated(**options)
+
+
+@pytest.mark.parametrize("value", [overlong(9, cache=2), cosine(RIGHT, max_tokens=9), truncated(9)])
+def test_lengths_in_tokens_need_the_ids(value):
+    with pytest.raises(ValueError, match="asks for 'completion_ids', which GRPOTrainer passes and this call does not"):
+        value(completions=["text"])

@@ -1,8 +1,15 @@
 """Rewards for the form of a completion."""
 
+import functools
+import importlib.util
+import json
 import re
+from typing import Any
 
+from ..options import thaw
 from ..registry import reward
+from ..verify import schemas
+from ..verify.boxes import final_part
 
 
 NAME = re.compile(r"[\w.-]+")
@@ -57,3 +64,153 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
             right += alone and inside.strip() != ""
             end = max(end, stop + len(closing))
     return right / len(names) if partial else float(right == len(names))
+
+
+def check_installed(module: str, what: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise ImportError(
+            f"{what} needs {module}, which is not installed. Install it: pip install 'trl_grpo_rewards[formats]'."
+        )
+
+
+def check_json_text(schema: dict[str, Any] | None) -> None:
+    if schema is None:
+        return
+    check_installed("jsonschema", "json_text() with a schema")
+    if fault := schemas.fault(thaw(schema)):
+        raise ValueError(f"json_text() has a schema that cannot be used: {fault}.")
+
+
+@reward(check=check_json_text)
+def json_text(completion: str, *, schema: dict[str, Any] | None = None) -> float:
+    """
+    1 if what follows the reasoning is JSON, and valid by the schema; else 0.
+
+    The whole of it, but for white space: a text around it, or a code fence, is none of it. JSON is strict: `NaN`, a
+    number too large for a float, and a name twice in one object are refused. Without a schema a number or an empty
+    object is JSON, too.
+
+    A text that takes [jsonschema](https://python-jsonschema.readthedocs.io) more than a second of computing is not
+    valid, as one that is nested too deep to be checked. It needs the extra: `pip install 'trl_grpo_rewards[formats]'`.
+
+    Args:
+        schema (`dict`, *optional*):
+            What is asked for, as [JSON Schema](https://json-schema.org), of draft 2020-12 unless `$schema` names
+            another. It refers to nothing outside itself, and has no `patternProperties`; `format` is not checked.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import json_text
+
+    >>> json_text()(completions=['<think>Hm.</think> {"answer": 4}', 'Here: {"answer": 4}'])
+    [1.0, 0.0]
+    >>> schema = {"type": "object", "required": ["answer"], "properties": {"answer": {"type": "integer"}}}
+    >>> json_text(schema)(completions=['{"answer": 4}', '{"answer": "4"}', "{}"])
+    [1.0, 0.0, 0.0]
+
+    ```
+    """
+    try:
+        value = schemas.read_json(final_part(completion))
+    except (ValueError, RecursionError):
+        return 0.0
+    return float(schema is None or schemas.fits(value, validator(json.dumps(schema))))
+
+
+@functools.lru_cache(maxsize=64)
+def validator(schema: str) -> Any:
+    return schemas.validator(json.loads(schema))
+
+
+def check_xml_text(root: str | None) -> None:
+    check_installed("defusedxml", "xml_text()")
+    if root is not None and not NAME.fullmatch(root):
+        raise ValueError(f"xml_text() has root={root!r}. Give it a name without brackets: xml_text(root='svg').")
+
+
+@reward(check=check_xml_text)
+def xml_text(completion: str, *, root: str | None = None) -> float:
+    """
+    1 if what follows the reasoning is well-formed XML, with this root element; else 0.
+
+    The whole of it, but for white space. It is read by [defusedxml](https://github.com/tiran/defusedxml), which refuses
+    entities, so that no small text can grow into a large one. `pip install 'trl_grpo_rewards[formats]'` brings it.
+
+    Args:
+        root (`str`, *optional*):
+            Name of the root element, without its namespace. Any will do without it.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import xml_text
+
+    >>> xml_text()(completions=["<p>Hello, <b>you</b>.</p>", "<p>Hello, <b>you.</p>", "Hello"])
+    [1.0, 0.0, 0.0]
+    >>> xml_text(root="svg")(completions=['<svg xmlns="http://www.w3.org/2000/svg"/>', "<p/>"])
+    [1.0, 0.0]
+
+    ```
+    """
+    from defusedxml.ElementTree import ParseError, fromstring
+
+    try:
+        found = fromstring(final_part(completion).strip()).tag
+    except (ParseError, ValueError):
+        return 0.0
+    return float(root in (None, found.rpartition("}")[2]))
+
+
+@functools.lru_cache(maxsize=64)
+def letters_of(names: tuple[str, ...]) -> Any:
+    import regex
+
+    scripts = "".join(rf"\p{{Script_Extensions={name}}}" for name in names)
+    return regex.compile(rf"(?V1)[\p{{L}}&&[{scripts}]]+"), regex.compile(r"\p{L}+")
+
+
+def check_script(names: tuple[str, ...]) -> None:
+    for name in names or ("",):
+        if not is_script(name):
+            raise ValueError(
+                f"script() has the name {name!r}, and Unicode has no such script. "
+                f"Give it names that Unicode has: script('Greek'), script('Han', 'Hiragana', 'Katakana')."
+            )
+
+
+def is_script(name: str) -> bool:
+    import regex
+
+    try:
+        return NAME.fullmatch(name) is not None and letters_of((name,)) is not None
+    except regex.error:
+        return False
+
+
+@reward(check=check_script)
+def script(completion: str, *names: str) -> float:
+    r"""
+    The share of letters that belong to these scripts, from 0 to 1; 0 without a letter.
+
+    It tells the languages apart that are written differently, and asks no model; the language-consistency reward of
+    [DeepSeek-R1](https://huggingface.co/papers/2501.12948) is such a share, of words. Digits, marks and spaces are no
+    letters. What is Latin in any language counts as Latin: names, code, `\frac`.
+
+    Args:
+        *names (`str`):
+            [Scripts](https://www.unicode.org/Public/UCD/latest/ucd/Scripts.txt) as Unicode names them: `"Greek"`,
+            `"Cyrillic"`; Japanese is written in three, `"Han"`, `"Hiragana"` and `"Katakana"`.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import script
+
+    >>> script("Greek")(completions=["Δύο και δύο: 4", "two", "δύο two"])
+    [1.0, 0.0, 0.5]
+
+    ```
+    """
+    wanted, letters = (sum(map(len, kind.findall(completion))) for kind in letters_of(names))
+    return wanted / letters if letters else 0.0

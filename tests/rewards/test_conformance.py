@@ -1,0 +1,98 @@
+r"""
+Scores beside those of other libraries' rewards, where the names correspond, and where the two are meant to differ.
+
+TRL's are called. open-r1's are compared with the formulas of its `src/open_r1/rewards.py`, written down here.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trl.rewards import get_cosine_scaled_reward, get_soft_overlong_punishment, think_format_reward
+
+from trl_grpo_rewards import boxed, cosine, overlong, shortest, tags
+
+
+LENGTHS = st.integers(0, 300)
+
+
+def of_tokens(tokens, **columns):
+    return {"completions": [""], "completion_ids": [[1] * tokens], **columns}
+
+
+def messages(text):
+    return [{"role": "assistant", "content": text}]
+
+
+@given(st.integers(2, 200), st.integers(1, 199), LENGTHS)
+def test_overlong_is_the_soft_overlong_punishment_of_trl(max_tokens, cache, tokens):
+    cache = min(cache, max_tokens - 1)
+    theirs = get_soft_overlong_punishment(max_tokens, cache)([[1] * tokens])
+    assert overlong(max_tokens, cache=cache)(**of_tokens(tokens)) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize("answer", ["4", "5"])
+@pytest.mark.parametrize("tokens", [0, 1, 50, 99, 100, 101, 500])
+def test_cosine_is_the_cosine_scaled_reward_of_trl(answer, tokens):
+    columns = of_tokens(tokens, completions=[messages(rf"\boxed{{{answer}}}")], solution=["$4$"])
+    theirs = get_cosine_scaled_reward(100, -1.0, -0.5, 0.25, 1.0)(**columns)
+    assert cosine(boxed(), max_tokens=100, right=(1.0, 0.25))(**columns) == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize(
+    "text, ours, theirs",
+    [
+        ("<think>a</think>4", 1.0, 1.0),
+        ("<think>\na\n</think>\n4", 1.0, 1.0),
+        ("a</think>4", 0.0, 0.0),
+        ("<think>a", 0.0, 0.0),
+        ("<think><think>a</think>4", 0.0, 0.0),
+        ("4", 0.0, 0.0),
+        # meant: nothing was thought, it was closed twice, and white space before it is none of the answer
+        ("<think></think>4", 0.0, 1.0),
+        ("<think>a</think></think>4", 0.0, 1.0),
+        ("\n<think>a</think>4", 1.0, 0.0),
+    ],
+)
+def test_tags_beside_the_think_format_of_trl(text, ours, theirs):
+    assert tags("think")(completions=[text]) == [ours]
+    assert think_format_reward([messages(text)]) == [theirs]
+
+
+def tag_count(text):
+    """open-r1: a quarter for each of four marks that occurs exactly once."""
+    return sum(text.count(mark) == 1 for mark in ("<think>\n", "\n</think>\n", "\n<answer>\n", "\n</answer>")) / 4
+
+
+@pytest.mark.parametrize(
+    "text, ours, theirs",
+    [
+        ("<think>\na\n</think>\n<answer>\nb\n</answer>", 1.0, 1.0),
+        ("<think>\na\n</think>\n", 0.5, 0.5),
+        ("\n<answer>\nb\n</answer>", 0.5, 0.5),
+        ("nothing", 0.0, 0.0),
+        # meant: half a tag is none, line breaks are free, and a tag inside the other is no answer
+        ("<think>\na", 0.0, 0.25),
+        ("<think>a</think><answer>b</answer>", 1.0, 0.0),
+        ("<think>\na\n<answer>\nb\n</answer>\n</think>\n", 0.5, 1.0),
+    ],
+)
+def test_tags_in_part_beside_the_tag_count_of_open_r1(text, ours, theirs):
+    assert tags("think", "answer", partial=True)(completions=[text]) == [ours]
+    assert tag_count(text) == theirs
+
+
+def length_reward(lengths, right):
+    """open-r1, after Kimi k1.5: 0.5 to -0.5 by relative length, of which wrong answers get what is below 0."""
+    if max(lengths) == min(lengths):
+        return [0.0] * len(lengths)
+    relative = [0.5 - (n - min(lengths)) / (max(lengths) - min(lengths)) for n in lengths]
+    return [value if one else min(0, value) for value, one in zip(relative, right, strict=True)]
+
+
+@given(st.lists(st.tuples(LENGTHS, st.booleans()), min_size=1, max_size=8))
+def test_shortest_is_the_length_reward_of_open_r1_on_one_group(group):
+    lengths, right = zip(*group, strict=True)
+    scores = shortest(tags("a"))(
+        completions=["<a>1</a>" if one else "" for one in right], completion_ids=[[1] * n for n in lengths]
+    )
+    assert scores == pytest.approx(length_reward(lengths, right))
