@@ -40,9 +40,9 @@ def test_the_table_of_rewards_is_complete_and_its_options_are_right():
         declared = [
             str(p).split(":")[0] for p in inspect.signature(getattr(trl_grpo_rewards, name)).parameters.values()
         ]
-        named = [option.split("=")[0] for option in re.split(r", (?![^(]*\))", options)]
+        named = [option.split("=")[0] for option in re.split(r", (?![^(]*\))", options) if option]
         declared = [p.split("=")[0].strip() for p in declared]
-        assert named[:-1] == declared[: len(named) - 1] if named[-1] == "..." else [*named, "name"] == declared
+        assert named[:-1] == declared[: len(named) - 1] if "..." in named else [*named, "name"] == declared
 
 
 def test_the_table_of_options_is_complete():

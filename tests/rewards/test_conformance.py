@@ -4,12 +4,19 @@ Scores beside those of other libraries' rewards, where the names correspond, and
 TRL's are called. open-r1's are compared with the formulas of its `src/open_r1/rewards.py`, written down here.
 """
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trl.rewards import get_cosine_scaled_reward, get_soft_overlong_punishment, think_format_reward
+from trl.rewards import (
+    get_cosine_scaled_reward,
+    get_repetition_penalty_reward,
+    get_soft_overlong_punishment,
+    think_format_reward,
+)
 
-from trl_grpo_rewards import boxed, cosine, overlong, shortest, tags
+from trl_grpo_rewards import boxed, cosine, overlong, repetition, shortest, tags
 
 
 LENGTHS = st.integers(0, 300)
@@ -96,3 +103,28 @@ def test_shortest_is_the_length_reward_of_open_r1_on_one_group(group):
         completions=["<a>1</a>" if one else "" for one in right], completion_ids=[[1] * n for n in lengths]
     )
     assert scores == pytest.approx(length_reward(lengths, right))
+
+
+@given(st.lists(st.integers(0, 4), max_size=40), st.integers(1, 5), st.sampled_from([1.0, 0.5]))
+def test_repetition_is_the_repetition_penalty_of_trl(ids, ngram, weight):
+    theirs = get_repetition_penalty_reward(ngram, -weight)([ids])
+    assert (weight * repetition(ngram))(completions=[""], completion_ids=[ids]) == pytest.approx(theirs)
+
+
+@given(st.lists(st.sampled_from(["a", "B", "c,", "\\n"]), max_size=30).map(" ".join), st.integers(1, 4))
+def test_repetition_in_words_is_the_repetition_penalty_of_open_r1(text, ngram):
+    """open-r1: lower-cased words between white space, 0 below the size of an n-gram."""
+    said = text.lower().split()
+    grams = [tuple(said[place : place + ngram]) for place in range(len(said) - ngram + 1)]
+    theirs = -(1 - len(set(grams)) / len(grams)) if grams else 0.0
+    assert repetition(ngram, unit="words")(completions=[text]) == [pytest.approx(theirs)]
+
+
+@pytest.mark.parametrize(
+    "tokens, ours, theirs", [(0, 1, 1), (500, 0.75, 0.75), (1000, 0.5, 0.5), (1500, 0.5, 0.75), (2000, 0.5, 1)]
+)
+def test_cosine_beside_that_of_open_r1(tokens, ours, theirs):
+    """Meant: beyond the end ours stays there, and open-r1's turns back and pays for length (of characters)."""
+    assert 0.5 + 0.25 * (1 + math.cos(math.pi * tokens / 1000)) == pytest.approx(theirs)
+    paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>"]))
+    assert paid == [pytest.approx(ours)]

@@ -1,10 +1,13 @@
-"""pattern and keywords."""
+"""What occurs in a completion: expressions, words, citations, equations."""
+
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import keywords, pattern
+from trl_grpo_rewards import citations, equations, keywords, pattern
+from trl_grpo_rewards.verify import expressions
 
 
 @pytest.mark.parametrize(
@@ -32,11 +35,26 @@ def test_pattern(options, completion, paid):
         ({"regex": "("}, "regex='\\(', which is no expression: missing \\).* Correct it."),
         ({"regex": "a", "flags": "iq"}, "flags='iq'; there are a, i, m, s and x"),
         ({"regex": "a", "at_least": 0}, "at_least=0, which every text reaches"),
+        ({"regex": "a", "timeout": 0.0}, "timeout=0.0, in which nothing can be read. Give it seconds above 0"),
     ],
 )
 def test_pattern_checks_its_options(options, message):
     with pytest.raises(ValueError, match=message):
         pattern(**options)
+
+
+@pytest.mark.parametrize("at_least, paid", [(1, 0.0), (2, 0.0)])
+def test_a_pattern_that_takes_too_long_is_no_match_and_is_named_once(at_least, paid, caplog):
+    expressions.SLOW.clear()
+    slow = pattern("(b+)+$|ok", at_least=at_least, timeout=0.05)
+    start = time.thread_time()
+    assert slow(completions=["b" * 60_000 + "a", "b" * 60_000 + "c", "ok ok"]) == [paid, paid, 1.0]
+    assert time.thread_time() - start < 1.0
+    (record,) = caplog.records
+    assert (
+        "'(b+)+$|ok' was stopped after 0.05 s on a text of 60001 characters, which counts as no match"
+        in record.message
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,3 +92,83 @@ def test_keywords_wants_lists():
 @given(st.text(min_size=1, max_size=8).filter(lambda word: word.casefold().strip()), st.text(max_size=20))
 def test_a_word_between_spaces_occurs(word, around):
     assert keywords(all=(word,))(completions=[f"{around} {word} {around}"]) == [1.0]
+
+
+@pytest.mark.parametrize(
+    "completion, cites",
+    [
+        ("So it is [1].", True),
+        ("[2, 3]", True),
+        ("[2-4]", True),
+        ("as shown[12]", True),
+        ("(Smith, 2020)", True),
+        ("(Smith et al., 2020a)", True),
+        ("(see Ørsted & O'Neill-Smith, 1820; Lee, 2021)", True),
+        ("<think>none</think> [1]", True),
+        ("<think>[1]</think> none", False),
+        ("[0]", False),
+        ("[a]", False),
+        ("[1", False),
+        ("(2020)", False),
+        ("(in the year 2020)", False),
+        (r"\sqrt[3]{8}", False),
+        (r"\[4\]", False),
+        ("", False),
+    ],
+)
+def test_what_is_a_citation(completion, cites):
+    assert citations()(completions=[completion]) == [float(cites)]
+
+
+SOURCES = ["Smith, J. and Jones, K. (2020). On water.", "O'Neill-Ørsted 1999b", "no names"]
+
+
+@pytest.mark.parametrize(
+    "completion, paid",
+    [
+        ("[1] [2] [3]", 1.0),
+        ("[4]", 0.0),
+        ("[1] [1] [4]", 0.5),
+        ("[1-4]", 0.5),
+        ("(Smith, 2020)", 1.0),
+        ("(Jones, 2020; O'Neill-Ørsted, 1999)", 1.0),
+        ("(Smith, 2021)", 0.0),
+        ("(Smith, 1999)", 0.0),  # the one's name, the other's year
+        ("(Mith, 2020)", 0.0),
+        ("[1] (Miller, 2020)", 0.5),
+        ("".join(f"[{n}]" for n in range(1, 301)), 0.01),
+        ("none", 0.0),
+    ],
+)
+@pytest.mark.parametrize("column", [SOURCES, "\n\n".join(SOURCES)])
+def test_the_share_of_citations_that_exist(completion, paid, column):
+    assert citations(sources="found")(completions=[completion], found=[column]) == [paid]
+
+
+def test_sources_stand_in_a_column():
+    value = citations(sources="found")
+    assert value.columns == {"found"} and citations().columns == frozenset()
+    assert value(completions=["[1]", "[1]"], found=[None, []]) == [None, 0.0]
+    with pytest.raises(ValueError, match="needs the column 'found'"):
+        value(completions=["[1]"])
+
+
+@pytest.mark.parametrize(
+    "completion, held, occurs",
+    [
+        ("48 / 2 = 24", 1.0, 1.0),
+        (r"<think>$3 \times 4 = 12$</think>12", 1.0, 1.0),
+        ("1 + 1 = 3 and 1 + 2 = 3", 0.5, 1.0),
+        ("1 + 2 = 4\n" * 9 + "1 + 1 = 2", 0.5, 1.0),
+        ("1 = 1, 2 + 2 = 2 + 2", 0.0, 1.0),
+        ("E = mc^2", 0.0, 1.0),
+        (r"\begin{align} x &= \frac12 \end{align}", 0.0, 1.0),
+        ("a == b, a <= b, a => b, a != b", 0.0, 0.0),
+        ("= 4", 0.0, 0.0),
+        ("4", 0.0, 0.0),
+        ("", 0.0, 0.0),
+    ],
+)
+def test_equations_hold_or_occur(completion, held, occurs):
+    assert equations()(completions=[completion]) == [held]
+    assert equations(hold=False)(completions=[completion]) == [occurs]

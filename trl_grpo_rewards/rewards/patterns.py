@@ -1,32 +1,36 @@
 """Rewards for what occurs in a completion."""
 
-import functools
+import re
+from collections.abc import Iterator
+from typing import Any
 
-from ..registry import reward
+from ..calls import GIVEN, Batch, completion_text
+from ..registry import combinator, reward
+from ..values import missing_column
+from ..verify import arithmetic, expressions
+from ..verify.boxes import final_part
 
 
-@functools.lru_cache(maxsize=256)
-def compiled(expression: str, flags: str):
-    import regex
-
-    return regex.compile(f"(?{flags}){expression}" if flags else expression)
-
-
-def check_pattern(regex: str, at_least: int, flags: str) -> None:
+def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None:
     if {*flags} - {*"aimsx"}:
         raise ValueError(f"pattern() has flags={flags!r}; there are a, i, m, s and x. Leave out the others.")
     if at_least < 1:
         raise ValueError(f"pattern() has at_least={at_least}, which every text reaches. Give it a number from 1.")
+    if timeout <= 0:
+        raise ValueError(f"pattern() has timeout={timeout}, in which nothing can be read. Give it seconds above 0.")
     try:
-        compiled(regex, flags)
+        expressions.compiled(regex, flags)
     except Exception as error:  # the engine has several kinds for an expression it cannot read
         raise ValueError(f"pattern() has regex={regex!r}, which is no expression: {error}. Correct it.") from None
 
 
 @reward(check=check_pattern)
-def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "") -> float:
+def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", timeout: float = 0.1) -> float:
     r"""
     1 if the expression matches at least so often (matches do not overlap); else 0.
+
+    A completion on which the expression takes longer than `timeout` is worth 0, as one without a match, and the first
+    time a warning names the expression: then text and expression have met in a way that could take hours.
 
     Args:
         regex (`str`):
@@ -35,6 +39,8 @@ def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "") 
             How many matches it takes.
         flags (`str`, *optional*, defaults to `""`):
             Letters among `"aimsx"`, as in `(?i)`.
+        timeout (`float`, *optional*, defaults to `0.1`):
+            Seconds for one completion, as the processor counts them: those of all threads of the process together.
 
     Example:
 
@@ -46,8 +52,10 @@ def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "") 
 
     ```
     """
-    matches = compiled(regex, flags).finditer(completion)
-    return float(sum(1 for _, _ in zip(range(at_least), matches, strict=False)) == at_least)
+    try:
+        return float(expressions.occurs(regex, completion, timeout, at_least, flags))
+    except TimeoutError:
+        return 0.0
 
 
 def check_keywords(all: tuple[str, ...], any: tuple[str, ...], none: tuple[str, ...]) -> None:
@@ -88,4 +96,102 @@ def keywords(
 def occurs(word: str, text: str) -> bool:
     import regex
 
-    return compiled(rf"(?<!\w){regex.escape(word.casefold())}(?!\w)", "").search(text) is not None
+    return expressions.compiled(rf"(?<!\w){regex.escape(word.casefold())}(?!\w)").search(text) is not None
+
+
+NUMBERED = re.compile(r"\[([1-9]\d{0,3}(?: ?[,;–-] ?[1-9]\d{0,3}){0,20})\](?!\{)")
+BRACKETED = re.compile(r"\(([^()]{4,200})\)")
+AUTHORED = re.compile(r"(?:[a-z.]{2,5},? )?([^\W\d_][\w'’-]{1,40})[^\d;]{0,100}, ([12]\d{3})(?!\d)")
+WORD = re.compile(r"[12]\d{3}(?!\d)|[^\W\d_][\w'’-]*")
+
+
+@combinator(columns=lambda sources: {sources} if sources else set())
+async def citations(batch: Batch, *, sources: str | None = None) -> list[float | None]:
+    """
+    1 if what follows the reasoning cites: `[1]`, `[2, 3]`, `(Author, 2020)`; with `sources`, the share that exists.
+
+    That is the number of different citations that exist over the number of different citations, and 0 without one, so
+    that citing all numbers there are, and more, gains nothing. `[3]` exists where there are three sources; `(Author et
+    al., 2020)` where a source names both the first author and the year. None where a row has no sources.
+
+    Args:
+        sources (`str`, *optional*):
+            Column with the sources of each row: a list of texts, numbered from 1, or a text with one on each line.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import citations
+
+    >>> citations()(completions=["Water is wet [1].", "Water is wet (Thales, 1585).", "Water is wet."])
+    [1.0, 1.0, 0.0]
+    >>> columns = {"books": [["On Water, Thales 1585", "On Fire"]] * 3}
+    >>> citations(sources="books")(completions=["[2]", "[2], [3]", "(Thales, 1585; Plato, 1590)"], **columns)
+    [1.0, 0.5, 0.5]
+
+    ```
+    """
+    if sources and sources not in batch.columns:
+        raise missing_column("citations", sources, {*batch.columns} - GIVEN)
+    cited = [{*cited_in(final_part(completion_text(one)))} for one in batch.columns["completions"]]
+    if not sources:
+        return [float(len(found) > 0) for found in cited]
+    return [share_of(found, value) for found, value in zip(cited, batch.columns[sources], strict=True)]
+
+
+def cited_in(text: str) -> Iterator[int | tuple[str, str]]:
+    """What a text cites, by number or by author and year; of a range its ends."""
+    for numbers in {*NUMBERED.findall(text)}:
+        yield from map(int, re.findall(r"\d+", numbers))
+    for named in {*BRACKETED.findall(text)}:
+        for part in named.split(";"):
+            if (found := AUTHORED.match(part.strip())) and found[1][0].isupper():
+                yield found[1].casefold(), found[2]
+
+
+def share_of(cited: set, sources: Any) -> float | None:
+    """The share of the citations that are among the sources."""
+    if sources is None:
+        return None
+    listed = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
+    words = [{*WORD.findall(str(source).casefold())} for source in listed]
+    exist = [
+        any(words_of.issuperset(one) for words_of in words) if isinstance(one, tuple) else one <= len(words)
+        for one in cited
+    ]
+    return sum(exist) / len(exist) if exist else 0.0
+
+
+EQUATION = re.compile(r"[\w)}\]'%°]!? ?&? ?= ?[\w({\\+.\[-]")
+
+
+@reward
+def equations(completion: str, *, hold: bool = True) -> float:
+    r"""
+    The share of the equations in the completion that are true, of those that arithmetic can check; 0 without one.
+
+    Checked is what has numbers alone on both sides, a calculation on the left, and is not the same on both, in plain
+    text or in LaTeX: `3 \times 4 = 12`, `\frac{1}{2} + 0.5 = 1`; of `3 + 4 = 7 = 14 / 2` the first two sides. Each
+    counts once, however often it is written, and exactly: `10 / 3 = 3.33` is false. What has a letter or `%`
+    in it is left out, `x + 3 = 5`. The working is read, too, not only what follows it. Nothing is evaluated as code,
+    and sides longer than 200 characters or numbers beyond 1000 bits are refused, so that no text takes long.
+
+    A true equation is easily had, `1 + 1 = 2`: this pays for working that is honest, beside a reward for the answer.
+
+    Args:
+        hold (`bool`, *optional*, defaults to `True`):
+            Whether equations must be true. Without it, 1 if there is any `=` between two expressions; else 0.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import equations
+
+    >>> equations()(completions=["48 / 2 = 24, and 48 + 24 = 72", "48 / 2 = 24, and 48 + 24 = 82", "It is 72, as x = 24."])
+    [1.0, 0.5, 0.0]
+    >>> equations(hold=False)(completions=["As $x = 24$.", "It is 72."])
+    [1.0, 0.0]
+
+    ```
+    """
+    return (arithmetic.share_true(completion) or 0.0) if hold else float(EQUATION.search(completion) is not None)

@@ -1,0 +1,95 @@
+"""repetition, overlap and distinct: closed forms and attacks."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trl_grpo_rewards import distinct, overlap, repetition
+
+
+@pytest.mark.parametrize(
+    "ids, ngram, paid",
+    [
+        ([1, 2, 3, 4], 2, 0.0),
+        ([5] * 5, 2, -0.75),
+        ([5] * 1000, 3, -997 / 998),
+        ([1, 2, 1, 2, 1], 2, -0.5),
+        ([1, 2], 3, 0.0),
+        ([1, 2, 3], 3, 0.0),
+        ([], 1, 0.0),
+    ],
+)
+def test_repetition_is_the_share_of_ngrams_that_are_had(ids, ngram, paid):
+    assert repetition(ngram)(completions=[""], completion_ids=[ids]) == [pytest.approx(paid)]
+
+
+def test_repetition_in_words_and_characters():
+    assert repetition(1, unit="words")(completions=["No, no, NO, no"]) == [-0.5]
+    assert repetition(2, unit="chars")(completions=["哈哈哈哈"]) == [pytest.approx(-2 / 3)]
+    with pytest.raises(ValueError, match="repetition\\(\\) counts tokens, and the call has no 'completion_ids'"):
+        repetition()(completions=["a"])
+
+
+@given(st.lists(st.integers(0, 3), max_size=30), st.integers(1, 5))
+def test_repetition_lies_between_its_bounds(ids, ngram):
+    (paid,) = repetition(ngram)(completions=[""], completion_ids=[ids])
+    assert -1 < paid <= 0
+
+
+@pytest.mark.parametrize(
+    "completion, solution, paid",
+    [
+        ("Paris", "Paris", 1.0),
+        ("<think>Lyon? No.</think> It is PARIS!", "paris", 0.5),
+        ("Lyon", "Paris", 0.0),
+        ("", "Paris", 0.0),
+        ("red fox", "the red fox", 0.8),
+        ("red red red red", "red", 0.4),
+        ("a b c d e f g h i j k l m n o p q r s t u v w x y z", "q", 2 / 27),
+        ("Paris, France", ["Lyon", "Paris", None], 2 / 3),
+        ("1985", 1985, 1.0),
+        ("Paris", None, None),
+        ("Paris", "...", None),
+        ("Paris", [], None),
+    ],
+)
+def test_overlap_is_the_f1_of_words(completion, solution, paid):
+    assert overlap()(completions=[completion], solution=[solution]) == [paid if paid is None else pytest.approx(paid)]
+
+
+@given(
+    st.lists(st.sampled_from("abc"), min_size=1).map(" ".join),
+    st.lists(st.sampled_from("abc"), min_size=1).map(" ".join),
+)
+def test_overlap_is_symmetric_and_whole_only_for_the_same_words(one, other):
+    (score,), (back,) = overlap()(completions=[one], solution=[other]), overlap()(completions=[other], solution=[one])
+    assert score == back and (score == 1.0) == (sorted(one) == sorted(other))
+
+
+@pytest.mark.parametrize(
+    "completions, paid",
+    [
+        (["a b c", "a b c"], [0.0, 0.0]),
+        (["a b c", "d e f"], [1.0, 1.0]),
+        (["a b c d", "x b c d", "x"], [0.5, 0.5, 1.0]),
+        (["A, b: c!", "a b c", ""], [0.0, 0.0, 0.0]),
+        (["a b c a b c a b c", "y"], [1.0, 1.0]),
+        (["4", "4"], [0.0, 0.0]),
+        (["4"], [1.0]),
+        (["", ""], [0.0, 0.0]),
+    ],
+)
+def test_distinct_is_the_share_that_no_sibling_has(completions, paid):
+    assert distinct()(completions=completions) == paid
+
+
+def test_distinct_compares_inside_the_group():
+    assert distinct()(prompts=["a", "a", "b", "b"], completions=["x", "y", "x", "x"]) == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("build", [repetition, distinct])
+def test_ngrams_have_a_length(build):
+    with pytest.raises(
+        ValueError, match=f"{build.__name__}\\(\\) has ngram=0, which is no length. Give it a number from 1"
+    ):
+        build(ngram=0)

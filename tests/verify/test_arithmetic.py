@@ -1,0 +1,118 @@
+"""Equations that arithmetic can check: which they are, whether they hold, and what is left alone."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trl_grpo_rewards.verify.arithmetic import equations, holds, share_true
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "3+4=7",
+        "So 3 + 4 = 7.",
+        "- 3 + 4 = 7",
+        "1. 3 + 4 = 7",
+        "3 + 4 == 7",
+        "$3 + 4 = 7$",
+        "\\[ 3 + 4 = 7 \\]",
+        "\\boxed{3 + 4 = 7}",
+        "3 + 4\n  = 7",
+        "3 + 4 &= 7",
+        "<<3+4=7>>7",
+        "3 + 4 = 7 apples",
+        "3 + 4 = 7 = 7",
+        "\\frac{6}{2} + 4 = 7",
+        "2 \\times 3 + 1 = 7",
+        "2 × 3 + 1 = 7",
+        "2(2 + 1) + 1 = 7",
+        "2^3 - 1 = 7",
+        "2**3 - 1 = 7",
+        "3,500 / 500 = 7",
+        "3.5 * 2 = 7.0",
+        "10 − 3 = 7",
+        "49 / 7 = 7",
+        "(3 + 4) = 7",
+        "$10 - $3 = $7",
+    ],
+)
+def test_it_is_true_however_it_is_written(text):
+    assert share_true(text) == 1.0
+    assert share_true(text.replace("7", "8")) in (0.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x + 3 = 7",
+        "2x + 3 = 7",
+        "3 + 4 = 7x",
+        "3 + 4 = 7%",
+        "20% of 50 + 5 = 15",
+        "f(3) + 4 = 7",
+        "3 + \\sqrt{16} = 8",
+        "7! + 1 = 8",
+        "10 mod 3 + 1 = 3",
+        "12:30 + 1 = 13",
+        "3 + 4 = 7:00",
+        "8 / 4 / 2 = 4",  # which is divided first?
+        "7 = 7",
+        "3 + 4 = 3+4",
+        "7 = 3 + 4",
+        "3 + 4",
+        "= 7",
+        "",
+    ],
+)
+def test_what_may_be_something_else_is_left_out(text):
+    assert share_true(text) is None
+
+
+@pytest.mark.parametrize(
+    "left, right, true",
+    [
+        ("1/3+1/6", "1/2", True),
+        ("0.1+0.2", "0.3", True),
+        ("10/3", "3.33", False),
+        ("2^-1", "0.5", True),
+        ("-2^2", "-4", True),
+        ("1/0", "0", False),
+        ("0^-1", "0", False),
+        ("9^9^9^9", "1", False),
+        ("2^0.5", "1", False),
+        ("2+", "2", None),
+        ("(2", "2", None),
+        ("1" * 201, "1", None),
+        ("1 1", "11", None),
+        ("(" * 99 + "1" + ")" * 99, "1", True),
+    ],
+)
+def test_arithmetic_is_exact_and_bounded(left, right, true):
+    assert holds(left, right) is true
+
+
+@given(st.integers(-999, 999), st.integers(1, 999), st.sampled_from("+-*"))
+def test_every_sum_and_product_of_python_is_true(one, other, sign):
+    value = eval(f"{one} {sign} {other}")
+    assert share_true(f"so ({one}) {sign} {other} = {value}.") == 1.0
+    assert share_true(f"so ({one}) {sign} {other} = {value + 1}.") == 0.0
+
+
+def test_equations_are_counted_once():
+    assert len(equations("1+1=2\n1 + 1 = 2\n1+1=3\n" * 50)) == 2
+
+
+@given(st.text("0123456789+-*/^()=. x\n\\${}", max_size=200))
+def test_no_text_is_an_error(text):
+    assert share_true(text) is None or 0 <= share_true(text) <= 1
+
+
+@pytest.mark.parametrize("unit", ["9^9^9=1\n", "((", "1+", "=", "a=", "\\frac{1}{1}=", "1-1=0 ", "1/1="])
+def test_a_hostile_megabyte_costs_no_more_than_its_length(unit):
+    text = unit * (1_000_000 // len(unit))
+    start = time.thread_time()
+    share_true(text)
+    assert time.thread_time() - start < 3.0
