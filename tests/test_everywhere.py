@@ -1,0 +1,237 @@
+"""Every reward of the library, on every kind of completion, from every caller; and on texts made to be slow."""
+
+import asyncio
+import math
+import time
+
+import pytest
+from test_elsewhere import in_a_spawned_child
+from transformers import TrainerState
+
+from trl_grpo_rewards import (
+    FilteredGRPOTrainer,
+    answer,
+    boxed,
+    choice,
+    citations,
+    clip,
+    cosine,
+    demo,
+    distinct,
+    equations,
+    exact,
+    gate,
+    json_text,
+    judge,
+    keywords,
+    length,
+    overlap,
+    overlong,
+    pattern,
+    ranking,
+    repetition,
+    route,
+    schedule,
+    script,
+    shortest,
+    tags,
+    truncated,
+    xml_text,
+)
+from trl_grpo_rewards.registry import REGISTRY
+
+
+def samples(server):
+    """One reward of each kind, under its own name, with options that a run might give it."""
+    return {
+        "answer": answer(),
+        "boxed": boxed(partial=0.1),
+        "choice": choice(),
+        "citations": citations(sources="sources"),
+        "clip": clip(length(4, unit="words"), high=0.5, name="clip"),
+        "cosine": cosine(boxed(), max_tokens=9),
+        "distinct": distinct(),
+        "equations": equations(),
+        "exact": exact(),
+        "gate": gate(overlap(), by=boxed(), name="gate"),
+        "json_text": json_text({"type": "object"}),
+        "judge": server.judge(judge),
+        "keywords": keywords(any=("so",)),
+        "length": length(4),
+        "overlap": overlap(),
+        "overlong": overlong(9, cache=3),
+        "pattern": pattern(r"\d"),
+        "ranking": server.judge(ranking),
+        "repetition": repetition(),
+        "route": route("kind", {"math": shortest(boxed())}, default=overlap(), name="route"),
+        "schedule": schedule(boxed(), steps=((0, 0.0), (10, 1.0)), name="schedule"),
+        "script": script("Latin"),
+        "shortest": shortest(boxed()),
+        "tags": tags("think"),
+        "truncated": truncated(9),
+        "xml_text": xml_text(),
+    }
+
+
+def test_no_reward_is_forgotten(server):
+    ours = {name for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
+    assert samples(server).keys() == ours
+
+
+def said(text, **more):
+    return {"role": "assistant", "content": text, **more}
+
+
+TEXT = "<think>2 + 2 = 4</think>so \\boxed{4} [1]"
+CALLED = said("", tool_calls=[{"type": "function", "function": {"name": "add", "arguments": {"a": 2}}}])
+KINDS = {
+    "string": TEXT,
+    "messages": [said(TEXT)],
+    "tool messages": [CALLED, {"role": "tool", "name": "add", "content": "4"}, said(TEXT)],
+    "a tool without an answer": [CALLED, {"role": "tool", "name": "add", "content": "4"}],
+    "content parts": [said([{"type": "text", "text": TEXT[:20]}, {"type": "image"}, {"type": "text", "text": TEXT[20:]}])],
+    "empty string": "",
+    "empty message": [said("")],
+    "no message": [],
+    "None": None,
+    "message of None": [said(None)],
+    "parts of None": [said([{"type": "text", "text": None}])],
+}  # fmt: skip
+WITH_TEXT = ("string", "messages", "tool messages", "content parts")
+
+
+def batch(completion):
+    """A group of two completions of one kind, with all columns that the rewards ask for."""
+    return {
+        "prompts": ["2 + 2?"] * 2,
+        "completions": [completion] * 2,
+        "completion_ids": [[1] * 5, [1] * 12],
+        "solution": ["4"] * 2,
+        "kind": ["math"] * 2,
+        "sources": [["one"]] * 2,
+    }
+
+
+def outcome(value, **arguments):
+    """The scores, or the error that the caller sees."""
+    try:
+        scores = value(**arguments)
+        return asyncio.run(scores) if asyncio.iscoroutine(scores) else scores
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def as_trl_calls(value, completion):
+    hooks = {"log_extra": lambda column, values: None, "log_metric": lambda metric, number: None}
+    return outcome(value, **batch(completion), **hooks, trainer_state=TrainerState(global_step=5))
+
+
+def test_scores_of_a_plain_call(server):
+    scores = {
+        (name, kind): as_trl_calls(value, KINDS[kind]) for name, value in samples(server).items() for kind in KINDS
+    }
+    assert all(is_scored(found) for found in scores.values()), scores
+    for name, kind in scores:
+        assert scores[name, kind] == scores[name, "string" if kind in WITH_TEXT else "None"], (name, kind)
+
+
+def is_scored(found):
+    return isinstance(found, list) and len(found) == 2 and all(one is None or math.isfinite(one) for one in found)
+
+
+def test_the_trainer_gets_the_same_scores(server, config, problems):
+    values = samples(server)
+    rewards = sum(values.values())
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(), train_dataset=with_columns(problems))
+    trainer.state.global_step = 5
+    for kind, completion in KINDS.items():
+        columns = batch(completion)
+        inputs = [
+            {"prompt": "2 + 2?", "solution": "4", "kind": "math", "sources": ["one"]} for _ in columns["completions"]
+        ]
+        found = trainer._calculate_rewards(
+            inputs, columns["prompts"], columns["completions"], columns["completion_ids"]
+        )
+        by_name = dict(zip(trainer.reward_func_names, found.T.tolist(), strict=True))
+        for value in values.values():
+            plain = as_trl_calls(value, completion)
+            assert by_name[value.name] == pytest.approx(
+                [math.nan if one is None else one for one in plain], nan_ok=True
+            ), (kind, value)
+
+
+def with_columns(problems):
+    return problems.add_column("kind", ["math"] * len(problems)).add_column("sources", [["one"]] * len(problems))
+
+
+def outcomes(values, kinds, queue):
+    queue.put([outcome(value, **batch(completion)) for value in values for completion in kinds])
+
+
+def test_a_spawned_child_gives_the_same_scores(server):
+    values = list(samples(server).values())
+    found = iter(in_a_spawned_child(outcomes, values, list(KINDS.values())))
+    for value in values:
+        for kind, completion in KINDS.items():
+            expected = outcome(value, **batch(completion))
+            assert next(found) == expected, (kind, value)
+            if value.name == "schedule":
+                assert (
+                    "ValueError: schedule() needs the step of training, and this call has no 'trainer_state'"
+                    in expected
+                )
+            else:
+                assert is_scored(expected), (kind, value, expected)
+
+
+FORMS = [
+    tags("think", "answer", partial=True),
+    json_text({"type": "object", "properties": {"a": {"pattern": "a+$"}}}),
+    xml_text("a"),
+    script("Greek", "Latin"),
+    length(9, unit="words"),
+    pattern(r"step \d+"),
+    keywords(all=("so", "+++b"), none=("a a b",)),
+    citations(),
+    citations(sources="sources"),
+    equations(),
+    equations(hold=False),
+    repetition(unit="words"),
+    repetition(unit="chars"),
+    overlap(),
+    distinct(),
+]
+UNITS = [
+    "a", "\x00", "é", "漢", " ", "\n", "\\", "$", "=", "1", "1=", "a=", "1+", "1+1=2 ", "1+1=2\n", "9^9^9=1\n", "((1))=",
+    "(", "(((1+1)))=2\n", "\\frac{1}{1}=", "\\frac{1}{", "\\text{a", "1,000", "1/1=", "<", "<a>", "<a/>", "<a b='c' ", "</a>",
+    "&a;", "<!--", "<![CDATA[", "<think>", "</think>", "<answer>\n", "[", "{", '{"a":', '"', '"\\u', "[1,", "[1]", "[1 , ",
+    "(A", "(Aa, 2020)", "(Aa 1", "(Aa, 2020; ", "step ", "so", "a a ", "+",
+]  # fmt: skip
+LONG = 64_000
+HOSTILE = {
+    **{unit: (unit * LONG)[:LONG] for unit in UNITS},
+    "all numbers": " ".join(map(str, range(LONG)))[:LONG],
+    "all citations": "".join(f"[{number}]" for number in range(1, LONG))[:LONG],
+    "all sums": "".join(f"{number}+{number}={2 * number}\n" for number in range(LONG))[:LONG],
+    "deep sums": "".join(f"{'(' * 80}{number}{')' * 80}*2={number}\n" for number in range(LONG // 160))[:LONG],
+    "large products": "".join(f"{'*'.join(['9' * 12] * 14)}={number}\n" for number in range(LONG // 180))[:LONG],
+    "attributes": "<a " + " ".join(f"a{number}=''" for number in range(6000)) + "/>",
+    "nested": "<a>" * 9000 + "</a>" * 9000,
+    "brackets": "[" * 32_000 + "]" * 32_000,
+    "names": "{" + ",".join(f'"{number}":1' for number in range(6000)) + "}",
+}
+
+
+def seconds(value, text):
+    """Time of computing for one completion, or for the two of a group."""
+    size = 2 if value.is_grouped else 1
+    start = time.thread_time()
+    value(completions=[text] * size, solution=["the red fox"] * size, sources=[["Aa 2020"] * 9] * size)
+    return time.thread_time() - start
+
+
+@pytest.mark.parametrize("value", FORMS, ids=str)
+def test_no_text_is_slow(value):
+    """About 0.02 s is what the slowest takes on an idle machine; ten times that leaves room for a busy one."""
+    slow = [text for text, whole in HOSTILE.items() if all(seconds(value, whole) > 0.2 for _ in range(3))]
+    assert not slow
