@@ -151,6 +151,8 @@ def test_sources_stand_in_a_column():
     assert value(completions=["[1]", "[1]"], found=[None, []]) == [None, 0.0]
     with pytest.raises(ValueError, match="needs the column 'found'"):
         value(completions=["[1]"])
+    with pytest.raises(ValueError, match="has 3 as the sources of a row. Give it a list of texts"):
+        value(completions=["[1]"], found=[3])
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,10 @@ def test_what_may_be_something_else_is_left_out(text):
         ("1" * 201, "1", None),
         ("1 1", "11", None),
         ("(" * 99 + "1" + ")" * 99, "1", True),
+        ("-" * 198 + "1", "1", True),
+        ("9" * 150 + "*" + "9" * 49, "1", False),
+        ("2^" * 99 + "2", "1", False),
+        ("2^(1/3)", "1", False),
     ],
 )
 def test_arithmetic_is_exact_and_bounded(left, right, true):

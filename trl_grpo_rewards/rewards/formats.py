@@ -195,7 +195,8 @@ def script(completion: str, *names: str) -> float:
 
     It tells the languages apart that are written differently, and asks no model; the language-consistency reward of
     [DeepSeek-R1](https://huggingface.co/papers/2501.12948) is such a share, of words. Digits, marks and spaces are no
-    letters. What is Latin in any language counts as Latin: names, code, `\frac`.
+    letters. What is Latin in any language counts as Latin: names, code, `\frac`. A single letter is a whole share, so
+    pay it beside an answer.
 
     Args:
         *names (`str`):

@@ -153,6 +153,10 @@ def share_of(cited: set, sources: Any) -> float | None:
     """The share of the citations that are among the sources."""
     if sources is None:
         return None
+    if not hasattr(sources, "__iter__"):
+        raise ValueError(
+            f"citations() has {sources!r} as the sources of a row. Give it a list of texts, or a text with one on each line."
+        )
     listed = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
     words = [{*WORD.findall(str(source).casefold())} for source in listed]
     exist = [
@@ -173,8 +177,9 @@ def equations(completion: str, *, hold: bool = True) -> float:
     Checked is what has numbers alone on both sides, a calculation on the left, and is not the same on both, in plain
     text or in LaTeX: `3 \times 4 = 12`, `\frac{1}{2} + 0.5 = 1`; of `3 + 4 = 7 = 14 / 2` the first two sides. Each
     counts once, however often it is written, and exactly: `10 / 3 = 3.33` is false. What has a letter or `%`
-    in it is left out, `x + 3 = 5`. The working is read, too, not only what follows it. Nothing is evaluated as code,
-    and sides longer than 200 characters or numbers beyond 1000 bits are refused, so that no text takes long.
+    in it is left out, `x + 3 = 5`. The working is read, too, not only what follows it. Nothing is evaluated as code;
+    sides longer than 200 characters are left out, numbers beyond 1000 bits are false, and of more than a hundred
+    equations some are checked, evenly spread, so that no text takes long.
 
     A true equation is easily had, `1 + 1 = 2`: this pays for working that is honest, beside a reward for the answer.
 
