@@ -168,6 +168,7 @@ def outcomes(values, kinds, queue):
     queue.put([outcome(value, **batch(completion)) for value in values for completion in kinds])
 
 
+@pytest.mark.slow
 def test_a_spawned_child_gives_the_same_scores(server):
     values = list(samples(server).values())
     found = iter(in_a_spawned_child(outcomes, values, list(KINDS.values())))
