@@ -16,6 +16,7 @@ SIGNS = str.maketrans(
     {**dict.fromkeys("−–—", "-"), **dict.fromkeys("×·⋅∙", "*"), "÷": "/", **dict.fromkeys("$&\t", " ")}
 )
 COMMANDS = {
+    **dict.fromkeys((",\\!", "{,}"), ","),
     "\\\\": ";",
     "\\times": "*",
     "\\cdot": "*",
@@ -27,6 +28,7 @@ BRACES = str.maketrans("{}", "()")
 NEXT_LINE = re.compile(r"(?:\\\\)?[ \t]{0,9}\n[ \t&]{0,9}(?==)")
 WORDS = re.compile(r"\\(?:text|mathrm|mbox) ?\{[^{}]{0,100}\}")
 FRACTION = re.compile(r"\\[dt]?frac ?\{([^{}]{1,60})\} ?\{([^{}]{1,60})\}")
+MIXED = re.compile(r"(?<=\d) ?(?=\\[dt]?frac)")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 TIMES = re.compile(r"(?<=[\d)])( ?)[xX]( ?)(?=[\d(])")
 POWER = re.compile(r"(?<=[\w)])\*\*(?=[\w(])")
@@ -80,7 +82,8 @@ def spelled(text: str) -> str:
     text = WORDS.sub(";", "\n".join(few([line for line in text.split("\n") if "=" in line])))
     for command, meaning in COMMANDS.items():
         text = text.replace(command, meaning)
-    text = FRACTION.sub(r"((\1)/(\2))", text.translate(SIGNS)).translate(BRACES)
+    text = MIXED.sub("!", text.translate(SIGNS))  # a sum or a product: what is beside this sign is left out
+    text = FRACTION.sub(r"((\1)/(\2))", text).translate(BRACES)
     text = TIMES.sub(r"\1*\2", THOUSANDS.sub("", text)).replace("==", "=")
     return FACTOR.sub("*(", NO_OPERATOR.sub(";", POWER.sub("^", text)))
 
@@ -144,7 +147,9 @@ def computed(node: ast.expr, numbers: dict[str, str]) -> Fraction:
 
 
 def power(base: Fraction, exponent: Fraction) -> Fraction:
-    if exponent.denominator != 1 or bits(base) * abs(exponent) > LARGEST:
+    if exponent.denominator != 1:  # a root
+        raise SyntaxError
+    if bits(base) * abs(exponent) > LARGEST:
         raise OverflowError
     return base ** int(exponent)
 
