@@ -4,32 +4,10 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from . import rewards
 from .combining import clip, gate, route, schedule
 from .registry import reward
-from .rewards import (
-    answer,
-    boxed,
-    choice,
-    citations,
-    cosine,
-    distinct,
-    equations,
-    exact,
-    json_text,
-    judge,
-    keywords,
-    length,
-    overlap,
-    overlong,
-    pattern,
-    ranking,
-    repetition,
-    script,
-    shortest,
-    tags,
-    truncated,
-    xml_text,
-)
+from .rewards import *
 from .spec import parse
 from .values import Reward
 
@@ -42,35 +20,14 @@ __all__ = [
     "FilteredGRPOConfig",
     "FilteredGRPOTrainer",
     "Reward",
-    "answer",
-    "boxed",
-    "choice",
-    "citations",
     "clip",
-    "cosine",
-    "distinct",
-    "equations",
-    "exact",
     "gate",
-    "json_text",
-    "judge",
-    "keywords",
-    "length",
-    "overlap",
-    "overlong",
     "parse",
-    "pattern",
-    "ranking",
-    "repetition",
     "reward",
     "route",
     "schedule",
-    "script",
-    "shortest",
-    "tags",
-    "truncated",
-    "xml_text",
 ]
+__all__ += rewards.__all__
 
 
 def __getattr__(name: str) -> Any:

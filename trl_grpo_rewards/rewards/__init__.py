@@ -1,34 +1,18 @@
-"""The library of rewards, a topic a file."""
+"""The library of rewards, a topic a file, which names its rewards in `__all__`."""
 
-from .answers import answer, boxed, choice, exact
-from .formats import json_text, script, tags, xml_text
-from .judges import judge, ranking
-from .lengths import cosine, length, overlong, shortest, truncated
-from .patterns import citations, equations, keywords, pattern
-from .texts import distinct, overlap, repetition
+from . import answers, formats, judges, lengths, patterns, texts
+from .answers import *
+from .formats import *
+from .judges import *
+from .lengths import *
+from .patterns import *
+from .texts import *
 
 
-__all__ = [
-    "answer",
-    "boxed",
-    "choice",
-    "citations",
-    "cosine",
-    "distinct",
-    "equations",
-    "exact",
-    "json_text",
-    "judge",
-    "keywords",
-    "length",
-    "overlap",
-    "overlong",
-    "pattern",
-    "ranking",
-    "repetition",
-    "script",
-    "shortest",
-    "tags",
-    "truncated",
-    "xml_text",
-]
+__all__ = []
+__all__ += answers.__all__
+__all__ += formats.__all__
+__all__ += judges.__all__
+__all__ += lengths.__all__
+__all__ += patterns.__all__
+__all__ += texts.__all__

@@ -13,6 +13,9 @@ from ..verify.golds import read_gold
 from ..verify.latex import plain, tidy
 
 
+__all__ = ["answer", "boxed", "choice", "exact"]
+
+
 Units = Literal["ignore", "must_match"]
 
 

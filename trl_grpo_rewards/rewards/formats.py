@@ -12,6 +12,9 @@ from ..verify import schemas
 from ..verify.boxes import final_part
 
 
+__all__ = ["json_text", "script", "tags", "xml_text"]
+
+
 NAME = re.compile(r"[\w.-]+")
 
 

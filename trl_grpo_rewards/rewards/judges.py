@@ -16,6 +16,9 @@ from ..registry import reward
 from ..values import missing_column
 
 
+__all__ = ["judge", "ranking"]
+
+
 logger = logging.getLogger(__name__)
 
 BATCHES: "Counter[tuple[Settings, Rubric]]" = Counter()

@@ -8,6 +8,9 @@ from ..registry import reward
 from ..values import Reward
 
 
+__all__ = ["cosine", "length", "overlong", "shortest", "truncated"]
+
+
 Unit = Literal["tokens", "words", "chars"]
 
 

@@ -11,6 +11,9 @@ from ..verify import arithmetic, expressions
 from ..verify.boxes import final_part
 
 
+__all__ = ["citations", "equations", "keywords", "pattern"]
+
+
 def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None:
     if {*flags} - {*"aimsx"}:
         raise ValueError(f"pattern() has flags={flags!r}; there are a, i, m, s and x. Leave out the others.")

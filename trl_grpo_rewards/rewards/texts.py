@@ -10,6 +10,9 @@ from ..verify.boxes import final_part
 from .lengths import Unit, counted
 
 
+__all__ = ["distinct", "overlap", "repetition"]
+
+
 WORD = re.compile(r"\w+")
 
 
