@@ -114,7 +114,7 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
 
 
 def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = words_in) -> dict[str, str]:
-    """
+    r"""
     Completions that are worth nothing, made from the options of the rewards and from a row, by what they try.
 
     None gives the right answer, but among a hundred others. Those of [`WORTHLESS`] keep no form either.
