@@ -142,7 +142,7 @@ def xml_text(completion: str, *, root: str | None = None) -> float:
 
     Args:
         root (`str`, *optional*):
-            Name of the root element, without its namespace. Any will do without it.
+            Name of the root element, without its namespace. Any will do without it, and an empty one, too.
 
     Example:
 
