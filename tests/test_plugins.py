@@ -1,0 +1,58 @@
+"""Rewards from elsewhere, in every script: of an installed package, and of a plain module beside the data."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+ROOT = Path(__file__).parents[1]
+REWARDS = "boxed(evaluated=True) + 0.1 * polite(word='think') + 0.1 * shouted()"
+CALLS = {
+    "train.py": [
+        "--rewards",
+        REWARDS,
+        "--max_steps",
+        "1",
+        "--eval_prompts",
+        "0",
+        "--per_device_train_batch_size",
+        "32",
+    ],
+    "check.py": ["--rewards", REWARDS],
+    "score.py": [REWARDS, "rows.jsonl"],
+}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Where pip has installed the package under tests/plugin."""
+    folder = tmp_path_factory.mktemp("plugin")
+    shutil.copytree(ROOT / "tests" / "plugin", folder / "source")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", "site", "./source"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "site"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", CALLS)
+def test_rewards_from_elsewhere_work_in(script, installed, tmp_path):
+    row = {"prompt": "What is 3 + 4?", "completion": "<think>3+4=7</think>\\boxed{7}", "solution": "7"}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    (tmp_path / "mine.py").write_text(
+        "from trl_grpo_rewards import reward\n\n@reward\ndef shouted(completion):\n    return float('!' in completion)\n"
+    )
+    command = [sys.executable, str(ROOT / "scripts" / script), *CALLS[script], "--import", "mine"]
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+    assert run.returncode == 0, run.stdout + run.stderr
+    seen = (tmp_path / "runs/addition/groups/0001-0001.jsonl").read_text() if script == "train.py" else run.stdout
+    assert "polite" in seen and "shouted" in seen
+    shutil.rmtree(tmp_path / "runs", ignore_errors=True)
+    without = subprocess.run(command[:-2], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+    assert without.returncode == 1 and "There is no reward 'shouted'; there are" in without.stderr
+    assert "pattern, polite, ranking" in without.stderr
