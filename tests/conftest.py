@@ -1,12 +1,19 @@
-"""Trainers small enough to run by the dozen: the bundled model, a few problems, a few steps."""
+"""Trainers small enough to run by the dozen: the bundled model, a few problems, a few steps; and scripts run here."""
 
+import runpy
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from chat_server import Scripted, free_port, started
 
 from trl_grpo_rewards import FilteredGRPOConfig, demo
 from trl_grpo_rewards.judging import servers
+from trl_grpo_rewards.registry import REGISTRY
+
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
 
 
 def small_config(folder, cls=FilteredGRPOConfig, **options):
@@ -54,3 +61,26 @@ def server(chat_server):
     for known in (servers.STRUCTURED, servers.FAILED, servers.SHOWN):
         known.clear()
     return chat_server()
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch, capsys):
+    """Runs a script as its process would, in a folder of its own, but here: what it imports need not be loaded again."""
+
+    def run(name, *arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        monkeypatch.setattr(sys, "path", [str(SCRIPTS), *sys.path])
+        before, said = dict(REGISTRY), None
+        try:
+            runpy.run_path(str(SCRIPTS / name), run_name="__main__")
+        except SystemExit as exit:
+            said = exit.code
+        finally:
+            REGISTRY.clear()
+            REGISTRY.update(before)
+        out, error = capsys.readouterr()
+        status = int(said is not None) if isinstance(said, str) or said is None else int(said)
+        return SimpleNamespace(returncode=status, stdout=out, stderr=f"{error}{said if isinstance(said, str) else ''}")
+
+    return run

@@ -2,8 +2,6 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -143,7 +141,7 @@ def contains(completion: str, solution: str) -> float:
 
 
 @reward
-def never(completion: str, solution: str) -> float:
+def worthless(completion: str, solution: str) -> float:
     return 0.0
 
 
@@ -194,7 +192,7 @@ def test_an_expression_in_the_question_is_no_answer():
     data = demo.arithmetic(size=64)
     (fault,) = faults(boxed() + 0.2 * tags("think"), data)
     assert "question restated, earns as much under boxed() + 0.2 * tags('think')" in fault
-    assert fault.endswith("on 32 of 32 rows. Ask for an answer that is worked out: boxed(evaluated=True).")
+    assert fault.endswith("on 16 of 16 rows. Ask for an answer that is worked out: boxed(evaluated=True).")
     assert not faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
 
 
@@ -222,16 +220,11 @@ def test_attacks_are_of_the_form_that_the_rewards_want():
 def test_solutions_in_the_wrong_column_are_seen():
     data = problems("yes", "no", "yes", "no")
 
-    found = section("a dry run", never(), data)
+    found = section("a dry run", worthless(), data)
     assert "the dataset's own solutions earn 0.000, and those of other rows 0.000." in found.faults[0]
 
 
 # --- the script ------------------------------------------------------------------------------------------------------
-
-
-def script(folder, *arguments):
-    command = [sys.executable, str(ROOT / "scripts" / "check.py"), *map(str, arguments)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.slow
@@ -251,7 +244,7 @@ def script(folder, *arguments):
     ],
     ids=["sound", "integers", "renamed", "prefilled", "too long"],
 )
-def test_gsm8k_is_checked(tmp_path, column, arguments, fault):
+def test_gsm8k_is_checked(tmp_path, script, column, arguments, fault):
     with gzip.open(GSM8K, "rt") as lines, (tmp_path / "p.jsonl").open("w") as file:
         for row in map(json.loads, lines):
             integer = int(row["answer"].rpartition("####")[2].replace(",", ""))
@@ -262,7 +255,7 @@ def test_gsm8k_is_checked(tmp_path, column, arguments, fault):
     thinking(AutoTokenizer.from_pretrained(demo.MODEL)).save_pretrained(tmp_path / "thinking")
     given = ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question"]
     given += ["--solution_column", column, "--model_name_or_path", demo.MODEL, "--output_dir", "out"]
-    run = script(tmp_path, *given, "--max_completion_length", "256", *arguments)
+    run = script("check.py", *given, "--max_completion_length", "256", *arguments)
     assert run.returncode == (fault is not None), run.stdout + run.stderr
     assert (fault or "7,409 read") in run.stdout + run.stderr
     assert (fault is not None) or run.stdout.endswith("No fault found.\n")

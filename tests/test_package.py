@@ -12,7 +12,7 @@ from trl_grpo_rewards.registry import REGISTRY
 
 def test_the_exported_members_are_the_public_names():
     assert len(trl_grpo_rewards.__all__) == len({*trl_grpo_rewards.__all__})
-    ours = {name for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
+    ours = {name for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.rewards.")}
     assert ours <= {*trl_grpo_rewards.__all__}
     for name in trl_grpo_rewards.__all__:
         assert getattr(trl_grpo_rewards, name).__doc__

@@ -93,9 +93,10 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
         (["length(5)", "answers.jsonl"], "ValueError: length.. counts tokens, .* Pass them, or count unit='words'"),
     ],
 )
-def test_what_cannot_be_scored_is_said_in_a_line(answers, arguments, said):
+def test_what_cannot_be_scored_is_said_in_a_line(answers, script, arguments, said):
     (answers / "other.txt").write_text("text")
-    assert re.match(said, score(answers, *arguments, fails=True))
+    run = script("score.py", *arguments)
+    assert run.returncode == 1 and re.match(said, run.stderr.splitlines()[-1])
 
 
 @pytest.mark.slow

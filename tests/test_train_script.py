@@ -24,7 +24,7 @@ def train(*arguments, cwd, launcher=(sys.executable,)):
 
 
 @pytest.mark.slow
-def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
+def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, script):
     run = train(*SHORT, cwd=tmp_path, launcher=("accelerate", "launch"))
     assert run.returncode == 0, run.stderr
     rows = dict(
@@ -40,7 +40,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
     assert (tmp_path / "runs/addition/model.safetensors").exists()
 
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    again = train(*SHORT, cwd=tmp_path)
+    again = script("train.py", *SHORT)
     assert again.returncode == 1
     assert again.stderr.strip().splitlines()[-1] == (
         "ValueError: The output directory 'runs/addition' holds an earlier run, which a fresh one would overwrite. "
@@ -48,11 +48,11 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
 
-    lost = train(*SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9", cwd=tmp_path)
+    lost = script("train.py", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
     assert "There is no checkpoint 'runs/addition/checkpoint-9' to go on from" in lost.stderr
     assert "there is runs/addition/checkpoint-1, runs/addition/checkpoint-2. Name one of these" in lost.stderr
     (tmp_path / "runs/addition/checkpoint-2/trainer_state.json").unlink()  # as if killed while it was written
-    resumed = train(*SHORT, "--resume_from_checkpoint", "true", cwd=tmp_path)
+    resumed = train(*SHORT, "--resume_from_checkpoint", "true", "--no_check", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert "Trained to step 2 in" in resumed.stdout
     history = json.loads((tmp_path / "runs/addition/checkpoint-2/trainer_state.json").read_text())
@@ -63,7 +63,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; there are answer, boxed, .*Did you mean 'tags'?"),
+        (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; there are .*answer, .*boxed, .*Did you mean 'tags'?"),
         (["--rewards", "boxed(partal=1)"], "TypeError: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
         (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
         (["--resume_from_checkpoint", "true"], "ValueError: There is no checkpoint 'true' to go on from; in 'out' there is none"),
@@ -72,9 +72,9 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path):
         (["--beta", "0.1"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_before_the_model_loads(tmp_path, arguments, message):
+def test_bad_input_is_refused_before_the_model_loads(tmp_path, script, arguments, message):
     (tmp_path / "asked.jsonl").write_text('{"prompt": "2 + 2?", "answer": "4"}\n' * 3)
-    run = train("--model_name_or_path", "no/model", "--output_dir", "out", *arguments, cwd=tmp_path)
+    run = script("train.py", "--model_name_or_path", "no/model", "--output_dir", "out", *arguments)
     assert run.returncode == 1
     assert re.search(message, run.stderr.strip().splitlines()[-1])
     assert not (tmp_path / "out").exists()
@@ -91,8 +91,8 @@ def test_bad_input_is_refused_before_the_model_loads(tmp_path, arguments, messag
         (["--data_files", "p.jsonl"], "There are data_files=\\['p.jsonl'\\] and dataset_config=None, but no dataset"),
     ],
 )
-def test_the_bundled_model_is_not_trained_by_mistake(tmp_path, arguments, message):
-    run = train("--output_dir", "out", *arguments, cwd=tmp_path)
+def test_the_bundled_model_is_not_trained_by_mistake(script, arguments, message):
+    run = script("train.py", "--output_dir", "out", *arguments)
     assert run.returncode == 1 and re.search(message, run.stderr.strip().splitlines()[-1])
 
 

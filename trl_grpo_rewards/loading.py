@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
-from transformers.trainer import TRAINER_STATE_NAME
 
 from .demo import arithmetic
 from .values import SOLUTION_COLUMNS
@@ -33,6 +32,8 @@ def import_rewards(modules: Sequence[str]) -> None:
 
 def last_checkpoint(output_dir: str | Path) -> str | None:
     """The newest checkpoint of a run that is whole; one whose writing was cut off has no trainer state yet."""
+    from transformers.trainer import TRAINER_STATE_NAME  # loads torch
+
     whole = [state.parent for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}")]
     return str(max(whole, key=lambda folder: int(folder.name.split("-")[1]))) if whole else None
 

@@ -52,7 +52,7 @@ def read_groups(source: str | Path) -> Iterator[Group]:
     if source.suffix == ".parquet":
         return rows_in_groups(parquet_rows(source), source)
     if source.is_file() and "completion" in first_line(source):
-        return rows_in_groups(map(json.loads, source.open()), source)
+        return rows_in_groups(json_rows(source), source)
     return (of_record(record, source) for record in read_records(source))
 
 
@@ -69,6 +69,11 @@ def first_line(source: Path) -> dict[str, Any]:
         f"'{source}' begins with {line[:80]!r}, which is no completion. Name group records, a .parquet table of TRL's, or "
         f'lines of JSON such as {{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
     )
+
+
+def json_rows(source: Path) -> Iterator[dict[str, Any]]:
+    with source.open() as lines:
+        yield from map(json.loads, lines)
 
 
 def parquet_rows(source: Path) -> Iterator[dict[str, Any]]:

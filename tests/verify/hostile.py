@@ -1,4 +1,4 @@
-"""Judge every row of a file in one context: `python hostile.py {main,thread,asyncio,child} FILE`. Prints what came out."""
+"""Judge rows of a file in one context: `python hostile.py {main,thread,asyncio,child} FILE START STEP`. Prints what came out."""
 
 import asyncio
 import gzip
@@ -19,7 +19,7 @@ async def one_async(completion: str) -> float:
 
 def judge_all(path, score):
     with gzip.open(path, "rt") as file:
-        rows = [json.loads(line) for line in file]
+        rows = [json.loads(line) for line in file][int(sys.argv[3]) :: int(sys.argv[4])]
     scores, seconds = [], []
     for row in [*rows, {"completion": r"\boxed{\sqrt{49}}", "gold": "7"}]:
         start = time.monotonic()

@@ -1,6 +1,7 @@
 """All checks of a job, one after another."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..values import Reward
@@ -61,5 +62,5 @@ def check(
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
         found.append(check_template(rewards, dataset, tokenizer, options))
-    tokens: Callable = words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
+    tokens: Callable = words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
     return [*found, check_attacks(rewards, dataset, tokens), check_dry_run(rewards, dataset, tokens, config)]

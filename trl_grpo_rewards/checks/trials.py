@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROUNDING = 1e-9
 
-ATTACKED = 32
+ATTACKED = 16
 """Rows on which attacks are tried."""
 
 TRIED = 128
