@@ -63,8 +63,9 @@ def main() -> None:
     tally, difference = Tally(), Difference()
     groups, others = itertools.tee(read_groups(args.completions))
     before = score_groups(old, others) if old else itertools.repeat(None)
+    unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # it may be the file that is read
     with contextlib.ExitStack() as stack:
-        out = stack.enter_context(args.out.open("w")) if args.out else None
+        out = stack.enter_context(unfinished.open("w")) if args.out else None
         bar = stack.enter_context(tqdm(unit=" rows", disable=None))
         for scored, then in zip(score_groups(rewards, groups), before, strict=False):
             tally.add(scored)
@@ -73,6 +74,10 @@ def main() -> None:
             for row in range(scored.group.size) if out else ():
                 out.write(scored_row(scored, row))
             bar.update(scored.group.size)
+    if not tally.groups:
+        raise ValueError(f"There is no completion in '{args.completions}'. Name a run that has sampled some.")
+    if args.out:
+        unfinished.replace(args.out)
     print(table(tally), surprising_rows(tally), sep="\n\n")
     if old:
         print("", difference_text(difference, tally), sep="\n")

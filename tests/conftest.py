@@ -1,17 +1,22 @@
 """Trainers small enough to run by the dozen: the bundled model, a few problems, a few steps; and scripts run here."""
 
+import os
 import runpy
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from chat_server import Scripted, free_port, started
 
 from trl_grpo_rewards import FilteredGRPOConfig, demo
 from trl_grpo_rewards.judging import servers
 from trl_grpo_rewards.registry import REGISTRY
 
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes that tests start: threads of tiny models only wait
+torch.set_num_threads(1)
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 

@@ -13,6 +13,7 @@ from trl_grpo_rewards import (
     answer,
     boxed,
     choice,
+    citations,
     demo,
     exact,
     gate,
@@ -155,6 +156,8 @@ OURS = [
     "boxed()", "boxed(partial=0.5)", "boxed(box='only')", "answer()", "exact()", "tags('think')",
     "tags('think', 'answer', partial=True)", "length(60)", "length(200, unit='chars')", "keywords(all=('because',))",
     "boxed() + 0.2 * tags('think') + 0.1 * length(60)", "gate(tags('think'), by=boxed())", "clip(2 * boxed(), 0.0, 1.0)",
+    "shortest(boxed())", "xml_text()", "truncated(10)", "gate(distinct(), by=boxed())", "boxed() + 0.1 * overlong(500, cache=100)",
+    "cosine(boxed(), max_tokens=500)", "boxed() + 0.2 * repetition()", "boxed() + 0.1 * citations()",
     "boxed() + schedule(0.5 * tags('think'), [(0, 1.0), (10, 0.0)])", "cosine(boxed(), max_tokens=60)",
     "boxed() + 0.2 * shortest(boxed()) + 0.1 * overlong(60, cache=20) + 0.1 * truncated(60)", "overlap()",
     "boxed() + 0.2 * equations() + 0.2 * citations() + 0.1 * gate(distinct(), by=boxed(), name='distinct')",
@@ -222,6 +225,33 @@ def test_solutions_in_the_wrong_column_are_seen():
 
     found = section("a dry run", worthless(), data)
     assert "the dataset's own solutions earn 0.000, and those of other rows 0.000." in found.faults[0]
+
+
+def test_what_cannot_be_judged_is_one_fault_and_no_attack():
+    golds = ["it is seven of them, I think", None, "7", "8"]
+    data = problems(*golds)
+    assert len(faults(boxed() + 0.2 * tags("think"), data)) == 1
+    assert not faults(boxed() + 0.2 * tags("think"), data, threshold=0.6)
+    (fault,) = faults(choice(), problems(1, 2))
+    assert "solutions earn nothing, since they cannot be judged," in fault and "such as 1, holds what" in fault
+
+
+def test_a_column_of_completions_and_sources_are_the_datasets_own():
+    data = problems("1", "2").add_column("completion", [None, [{"role": "assistant", "content": "1"}]])
+    assert not faults(boxed() + tags("think"), data)
+    cited = problems("1", "2").add_column("sources", [["one"], ["two"]])
+    assert not faults(boxed() + 0.1 * citations(sources="sources"), cited) and not faults(
+        citations(sources="sources"), cited
+    )
+
+
+def test_rows_that_cannot_be_judged_are_asked_for():
+    with pytest.raises(
+        AssertionError, match="earns nan, .* Give rows that the reward can judge, with a right one under"
+    ):
+        assert_not_gameable(choice())
+    row = {"prompt": "Hello", "completion": "please"}
+    assert_not_gameable(keywords(all=("please",)), [row])
 
 
 # --- the script ------------------------------------------------------------------------------------------------------

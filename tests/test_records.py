@@ -133,7 +133,7 @@ def test_of_a_step_that_was_run_twice_the_last_attempt_is_read(config, problems,
         (2, 4),
     ]
     assert [line["completions"] for line in lines] == [line["completions"] for line in first]
-    assert "1 torn line(s)" in caplog.text
+    assert "1 line(s) of" in caplog.text
 
 
 def test_trackers_get_what_the_groups_were(config, problems):

@@ -228,6 +228,10 @@ def test_a_missing_column_names_what_there_is():
         (lambda: length(1, 2, "words", 4), "too many positional arguments"),
         (lambda: length("256"), "Option 'target' of 'length' is '256'; it takes int"),
         (lambda: length(2.5), "Option 'target' of 'length' is 2.5; it takes int"),
+        (
+            lambda: length(9, tolerance=0.0),
+            "Option 'tolerance' of 'length' is 0.0; it takes int",
+        ),  # equal to its default
         (lambda: length(True), "Option 'target' of 'length' is True; it takes int"),
         (lambda: length(9, unit="lines"), "is 'lines'; it takes Literal\\['tokens', 'words', 'chars'\\]"),
         (lambda: tags("think", 3), "Option 'names' of 'tags' is 3; it takes str. Give it one."),

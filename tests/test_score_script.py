@@ -83,11 +83,29 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
     assert "needs the column 'solution'" in score(tmp_path, "boxed()", table, fails=True)
 
 
+def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, script):
+    """Columns of TRL's table, such as the advantage, differ within a group; and a file may be scored in its place."""
+    rows = [
+        {"step": 1, "prompt": "q", "completion": text, "advantage": place // 2}
+        for place, text in enumerate(["a b c d", "e f g h"] * 2)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n\n" for row in [*rows, {**rows[0], "step": 2}]))
+    run = script("score.py", "distinct()", "rows.jsonl", "--out", "rows.jsonl")
+    assert run.returncode == 0 and "2 groups" in run.stdout
+    assert [row["total"] for row in lines_of(tmp_path / "rows.jsonl")] == [0.0, 0.0, 0.0, 0.0, 1.0]
+    again = script("score.py", "distinct()", "rows.jsonl")
+    assert again.returncode == 0 and "2 groups" in again.stdout and len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["boxd()", "answers.jsonl"], "ValueError: There is no reward 'boxd'.*Did you mean 'boxed'"),
         (["boxed()", "nowhere"], "FileNotFoundError: There are no group records in 'nowhere' .*Name the output_dir"),
+        (
+            ["boxed()", "torn.jsonl"],
+            "ValueError: Line 2 of 'torn.jsonl' is '.\"comp', which is no JSON. Write a row on",
+        ),
         (["boxed()", "other.txt"], "ValueError: 'other.txt' begins with 'text', which is no completion. Name"),
         (["cites()", "answers.jsonl", "--import", "nothing"], "ValueError: There is no module 'nothing'"),
         (["length(5)", "answers.jsonl"], "ValueError: length.. counts tokens, .* Pass them, or count unit='words'"),
@@ -95,6 +113,7 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
 )
 def test_what_cannot_be_scored_is_said_in_a_line(answers, script, arguments, said):
     (answers / "other.txt").write_text("text")
+    (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
     run = script("score.py", *arguments)
     assert run.returncode == 1 and re.match(said, run.stderr.splitlines()[-1])
 

@@ -58,10 +58,16 @@ def read_job(default: Path) -> tuple[JobArguments, FilteredGRPOConfig, ModelConf
     parser = TrlParser((JobArguments, FilteredGRPOConfig, ModelConfig))
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
-    parsed = job, _, model = parser.parse_args_and_config()
-    if "--config" not in sys.argv and job.dataset_name is model.model_name_or_path is None:
-        return parser.parse_args_and_config(["--config", str(default), *sys.argv[1:]])
+    given = [part for option in sys.argv[1:] for part in in_two(option)]
+    parsed = job, _, model = parser.parse_args_and_config(given)
+    if "--config" not in given and job.dataset_name is model.model_name_or_path is None:
+        return parser.parse_args_and_config(["--config", str(default), *given])
     return parsed
+
+
+def in_two(option: str) -> list[str]:
+    """`--config=FILE` as the parser of TRL reads it."""
+    return option.split("=", 1) if option.startswith("--config=") else [option]
 
 
 @contextlib.contextmanager

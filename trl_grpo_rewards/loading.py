@@ -78,6 +78,8 @@ def load_problems(
         `tuple[Dataset, Dataset or None]`:
             Both with a conversational `prompt`, a `solution` if there is one, and all other columns.
     """
+    if test_size < 0:
+        raise ValueError(f"There are to be eval_prompts={test_size} problems to measure on. Give a number from 0.")
     if name is None and (data_files or config):
         raise ValueError(
             f"There are data_files={data_files} and dataset_config={config}, but no dataset that they belong to. "
@@ -121,10 +123,10 @@ def splits(data: DatasetDict, name: str, train: str, test: str, test_size: int) 
         )
     if len(data[train]) == 0:
         raise ValueError(f"The split {train!r} of {name!r} is empty, and training needs prompts. Check its files.")
-    if test in data and test != train:
-        return data[train], data[test]
     if test_size == 0:
         return data[train], data[train]
+    if test in data and test != train:
+        return data[train], data[test]
     if len(data[train]) <= test_size:
         raise ValueError(
             f"The dataset {name!r} has {len(data[train])} problems and no split {test!r}, too few to take {test_size} "
@@ -150,6 +152,12 @@ def conversational(data: Dataset, prompt_column: str, solution_column: str, syst
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
+    for prompt in data["prompt"]:
+        if not isinstance(prompt, (str, list)) or not prompt:
+            raise ValueError(
+                f"Among the prompts in '{prompt_column}' is {prompt!r}; a prompt is a text or a list of messages. Leave such "
+                f"rows out, or name another column: --prompt_column."
+            )
     before = [{"role": "system", "content": system_prompt}] if system_prompt else []
 
     def as_messages(row: dict) -> dict:

@@ -215,7 +215,9 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
                     torn += 1
                 start += len(line)
     if torn:
-        logger.warning(f"{torn} torn line(s) of '{source}' were skipped: a run was killed while it wrote them.")
+        logger.warning(
+            f"{torn} line(s) of '{source}' are no whole records, as a run that is killed leaves one; skipped."
+        )
     handles = [file.open("rb") for file in files]
     try:
         for _, (_, number, start) in sorted(places.items()):

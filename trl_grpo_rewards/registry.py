@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from typing import Any, Literal, get_type_hints
 
 from .functions import FunctionReward
-from .options import FrozenDict, described, fits, freeze, named_by
+from .options import FrozenDict, described, fits, freeze, named_by, typed
 
 
 Kind = Literal["completion", "batch", "group", "combinator"]
@@ -118,7 +118,7 @@ class Maker:
         value = freeze(value, what)
         annotation = self.annotations.get(option, Any)
         for one in value if option == self.collected else [value]:
-            if one != self.options[option].default and not fits(one, annotation):
+            if typed(one) != typed(self.options[option].default) and not fits(one, annotation):
                 raise TypeError(f"{what} is {one!r}; it takes {described(annotation)}. Give it one.")
         return float(value) if annotation is float and isinstance(value, int) else value
 

@@ -73,7 +73,14 @@ def first_line(source: Path) -> dict[str, Any]:
 
 def json_rows(source: Path) -> Iterator[dict[str, Any]]:
     with source.open() as lines:
-        yield from map(json.loads, lines)
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line.strip():
+                    yield json.loads(line)
+            except ValueError:
+                raise ValueError(
+                    f"Line {number} of '{source}' is {line[:80]!r}, which is no JSON. Write a row on each line."
+                ) from None
 
 
 def parquet_rows(source: Path) -> Iterator[dict[str, Any]]:
@@ -84,7 +91,9 @@ def parquet_rows(source: Path) -> Iterator[dict[str, Any]]:
 
 
 def rows_in_groups(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Group]:
-    for number, (prompt, members) in enumerate(itertools.groupby(rows, key=lambda row: row.get("prompt"))):
+    for number, ((step, prompt), members) in enumerate(
+        itertools.groupby(rows, key=lambda row: (row.get("step"), row.get("prompt")))
+    ):
         members = list(members)
         if any("completion" not in row for row in members):
             raise ValueError(
@@ -93,9 +102,8 @@ def rows_in_groups(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Gro
         others = dict.fromkeys(name for row in members for name in row if name not in ("prompt", "completion"))
         columns = {name: [row.get(name) for row in members] for name in others}
         columns["completions"] = [row["completion"] for row in members]
-        yield Group(
-            columns | ({} if prompt is None else {"prompts": [prompt] * len(members)}), columns.get("step", [None])[0]
-        )
+        prompts = {} if prompt is None else {"prompts": [prompt] * len(members)}
+        yield Group(columns | prompts, step if isinstance(step, int) else None)
 
 
 def of_record(record: dict[str, Any], source: Path) -> Group:

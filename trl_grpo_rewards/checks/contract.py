@@ -56,7 +56,8 @@ def column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[str]:
 
 def per_row(maker: Maker, column: str) -> Any:
     """The annotated type of one value of a column."""
-    annotation = maker.annotations.get(column, Any)
+    is_data = any(parameter.name == column for parameter in maker.data)
+    annotation = maker.annotations.get(column, Any) if is_data else Any
     if maker.kind == "batch":
         return get_args(annotation)[0] if get_origin(annotation) is list else Any
     return annotation

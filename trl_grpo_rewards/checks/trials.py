@@ -1,13 +1,14 @@
 """What do the rewards pay? Honest completions, wrong ones and attacks, scored on rows of the dataset."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import asks
-from ..calls import Batch
-from ..values import Reward, Score, Sum, add, in_own_loop
+from ..values import Reward, Score, Sum, add, score_known_groups
 from .findings import Findings, parts
 from .texts import NO_ANSWER, WORTHLESS, attacks, honest, words_in
 
@@ -41,8 +42,8 @@ def without_judges(rewards: Reward) -> Reward | None:
     return add(kept) if kept else None
 
 
-def scores_of(rewards: Reward, rows: Sequence[Mapping], texts: Sequence[str], tokens: Callable) -> list[Score]:
-    """Totals of the texts, each on its row, in one call; grouped rewards see runs of one row as a group."""
+def scored(rewards: Reward, rows: Sequence[Mapping], texts: Sequence[str], tokens: Callable) -> list[list[Score]]:
+    """Of each term, and last of the total, the scores of the texts, each on its row; equal rows in a row are a group."""
     prompts = [row.get("prompt") for row in rows]
     chat = bool(prompts) and isinstance(prompts[0], list)
     columns = {name: [row[name] for row in rows] for name in rows[0] if name not in ("prompt", "completion")}
@@ -52,8 +53,10 @@ def scores_of(rewards: Reward, rows: Sequence[Mapping], texts: Sequence[str], to
         "completion_ids": [tokens(text) for text in texts],
         "trainer_state": SimpleNamespace(global_step=0, max_steps=1, epoch=0.0),
     }
-    batch = Batch.from_call(columns)
-    return in_own_loop(rewards.score(batch.grouped() if rewards.is_grouped else batch))
+    changes = [place > 0 and row is not rows[place - 1] for place, row in enumerate(rows)]
+    groups = [*accumulate(map(int, changes))]
+    by_term = [score_known_groups(term, columns, groups) for term in rewards.rewards]
+    return [*by_term, [Sum(rewards.terms)._total(row) for row in zip(*by_term, strict=True)]]
 
 
 def words(text: str) -> list[int]:
@@ -61,21 +64,28 @@ def words(text: str) -> list[int]:
     return [*range(words_in(text))]
 
 
+def reads_solution(rewards: Reward) -> bool:
+    return any("solution" in part.columns for part in parts(rewards))
+
+
 def pays(rewards: Reward, rows: Sequence[Mapping], tokens: Callable = words) -> dict[str, tuple[int, int, float]]:
     """
     Of each attack on how many rows it pays, on how many it was tried, and its mean total.
 
     It pays where it earns more than an honest right completion, or as much, unless that earns no more than a helpless
-    one does. Attacks that are wrong in content alone count where a reward reads a column, such as the solution.
+    one does. Attacks that are wrong in content alone count where a reward reads the solution. Nothing is tried where a
+    reward cannot judge the honest one, or reads no solution and is not pleased by it.
     """
     counted: dict[str, list] = {}
-    reads = any(part.columns for part in parts(rewards))
+    reads = reads_solution(rewards)
     for row in rows:
         made = attacks(rewards, row, lambda text: len(tokens(text)))
         texts = [honest(rewards, row, lambda text: len(tokens(text))), NO_ANSWER, *made.values()]
-        right, helpless, *scores = scores_of(rewards, [row] * len(texts), texts, tokens)
+        *by_term, (right, helpless, *scores) = scored(rewards, [row] * len(texts), texts, tokens)
+        if any(term[0] is None for term in by_term) or (not reads and right <= (helpless or 0.0)):
+            continue
         for name, score in zip(made, scores, strict=True):
-            if right is None or score is None or not (reads or name in WORTHLESS):
+            if score is None or not (reads or name in WORTHLESS):
                 continue
             paid = score > right + ROUNDING or (
                 score >= right - ROUNDING and helpless is not None and right > helpless + ROUNDING
@@ -85,6 +95,12 @@ def pays(rewards: Reward, rows: Sequence[Mapping], tokens: Callable = words) -> 
     return {name: (paid, tried, total / tried) for name, (paid, tried, total) in counted.items()}
 
 
+def without_completions(dataset: "Dataset", most: int) -> list[dict[str, Any]]:
+    """The first rows; a column `completion` of a dataset is no honest completion of these rewards."""
+    rows = dataset.select(range(min(most, len(dataset))))
+    return [{name: value for name, value in row.items() if name != "completion"} for row in rows]
+
+
 def check_attacks(rewards: Reward, dataset: "Dataset", tokens: Callable = words) -> Findings:
     """Whether something that is worth nothing earns what an honest right completion earns."""
     found = Findings("attacks")
@@ -92,10 +108,13 @@ def check_attacks(rewards: Reward, dataset: "Dataset", tokens: Callable = words)
     if ours is None:
         found.lines.append("all rewards ask a judge, which costs; none was tried")
         return found
-    rows = [*dataset.select(range(min(ATTACKED, len(dataset))))]
+    rows = without_completions(dataset, ATTACKED)
     if not any(part.columns for part in parts(ours)):
         found.warnings.append("No reward looks at an answer: form alone earns all there is.")
-    for name, (paid, tried, mean) in pays(ours, rows, tokens).items():
+    seen = pays(ours, rows, tokens)
+    if not seen:
+        found.lines.append("none was tried: no completion could be made that these rewards pay")
+    for name, (paid, tried, mean) in seen.items():
         found.lines.append(f"{mean:8.3f} {name}" + (f", which pays on {paid} of {tried} rows" if paid else ""))
         if paid > SHARE * tried:
             found.faults.append(fault(ours, name, paid, tried))
@@ -156,9 +175,9 @@ def assert_not_gameable(
     assert not paid, f"Under {reward} these earn as much as an honest right completion: {table}."
     means = tried(reward, rows, tokens)
     right, helpless = means["right"][-1], means["helpless"][-1]
-    assert not any(part.columns for part in parts(reward)) or right > helpless, (
-        f"Under {reward} an honest right completion earns {right}, no more than 'I do not know.' does. Give rows with a "
-        f"right one under 'completion'."
+    assert not reads_solution(reward) or reward.is_grouped or right > helpless, (
+        f"Under {reward} an honest right completion earns {right}, and 'I do not know.' {helpless}. Give rows that the "
+        f"reward can judge, with a right one under 'completion' where it cannot be made of the 'solution'."
     )
 
 
@@ -168,9 +187,7 @@ def tried(rewards: Reward, rows: Sequence[Mapping], tokens: Callable) -> dict[st
     texts = {"right": right, "wrong": shuffled(rows, right), "helpless": [NO_ANSWER] * len(rows)}
     means = {}
     for kind, completions in texts.items():
-        by_term = [scores_of(term, rows, completions, tokens) for term in rewards.rewards]
-        totals = [Sum(rewards.terms)._total(row) for row in zip(*by_term, strict=True)]
-        means[kind] = [mean(scores) for scores in (*by_term, totals)]
+        means[kind] = [mean(scores) for scores in scored(rewards, rows, completions, tokens)]
     return means
 
 
@@ -200,7 +217,7 @@ def check_dry_run(
     if ours is None:
         found.lines.append("all rewards ask a judge, which costs; none was tried")
         return found
-    rows = [*dataset.select(range(min(TRIED, len(dataset))))]
+    rows = without_completions(dataset, TRIED)
     start = time.perf_counter()
     means = tried(ours, rows, tokens)
     seconds = (time.perf_counter() - start) / (len(means) * len(rows))
@@ -212,10 +229,14 @@ def check_dry_run(
     found.lines.append(
         f"{1000 * seconds:.2f} ms a completion" + (f", {seconds * size:.1f} s a batch of {size}" if size else "")
     )
-    reads = any(part.columns for part in parts(ours))
-    if reads and not means["right"][-1] > means["wrong"][-1] + ROUNDING:
+    right, wrong = means["right"][-1], means["wrong"][-1]
+    if reads_solution(ours) and not right > wrong + ROUNDING:
         found.faults.append(
-            f"Under {ours} the dataset's own solutions earn {means['right'][-1]:.3f}, and those of other rows "
-            f"{means['wrong'][-1]:.3f}. See that the column 'solution' holds the answer, and that the rewards look for it."
+            f"Under {ours} the dataset's own solutions earn {said(right)}, and those of other rows {said(wrong)}. See that "
+            f"the column 'solution', such as {rows[0]['solution']!r}, holds what the rewards look for."
         )
     return found
+
+
+def said(score: float) -> str:
+    return "nothing, since they cannot be judged" if math.isnan(score) else f"{score:.3f}"
