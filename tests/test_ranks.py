@@ -148,12 +148,14 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
 
 
 @pytest.mark.slow
-def test_ranks_resume_a_resampling_run(tmp_path):
-    whole = on_two_ranks("resumed", tmp_path)
-    shutil.rmtree(tmp_path / "checkpoint-6")
-    parted = on_two_ranks("resumed", tmp_path)
+@pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 18)])
+def test_ranks_resume_a_run_that_chooses_its_prompts(tmp_path, scenario, last):
+    whole = on_two_ranks(scenario, tmp_path)
+    for step in range(6, last + 1, 3):
+        shutil.rmtree(tmp_path / f"checkpoint-{step}")
+    parted = on_two_ranks(scenario, tmp_path)
     assert whole == parted and whole[0] == whole[1] and whole[0]["taken"] > 0
-    assert (tmp_path / "checkpoint-6").exists()
+    assert (tmp_path / f"checkpoint-{last}").exists()
 
 
 @pytest.mark.slow

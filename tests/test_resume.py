@@ -16,6 +16,7 @@ from test_gradient import all_dead, first_summand, form
 from transformers import TrainerCallback
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards.records import read_records
 
 
 def mostly_dead(prompts, completions, **kwargs):
@@ -96,12 +97,21 @@ def test_resample_scales_by_group_alone(config, problems):
             trained(config, problems, mostly_dead, **options)
 
 
-def main(folder: str, *resume: str) -> None:
-    """What the test below runs: eight steps, a checkpoint after each second one; it may wait to be killed after five."""
+MODES = {
+    "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 8}, 64),
+    "selective": ({"selective": True, "max_steps": 14}, 12),  # six steps are an epoch
+    "both": ({"zero_variance": "drop", "max_resample_rounds": 2, "selective": True, "max_steps": 14}, 12),
+}
+"""Options, and how many problems there are."""
+
+
+def main(folder: str, mode: str, *resume: str) -> None:
+    """What the test below runs: a checkpoint after each second step; it may wait to be killed after five."""
+    options, size = MODES[mode]
     Path(folder).mkdir(exist_ok=True)
     args = small_config(
-        Path(folder), FilteredGRPOConfig, output_dir=folder, zero_variance="drop", max_resample_rounds=5, max_steps=8,
-        learning_rate=1e-3, save_strategy="steps", save_steps=2, gradient_accumulation_steps=2, num_iterations=2,
+        Path(folder), FilteredGRPOConfig, output_dir=folder, learning_rate=1e-3, save_strategy="steps", save_steps=2,
+        gradient_accumulation_steps=2, num_iterations=2, **options,
     )  # fmt: skip
 
     class Wait(TrainerCallback):
@@ -111,28 +121,34 @@ def main(folder: str, *resume: str) -> None:
                 time.sleep(60)
 
     trainer = FilteredGRPOTrainer(
-        demo.MODEL, [mostly_dead], args=args, train_dataset=demo.arithmetic("train", size=64), callbacks=[Wait()]
+        demo.MODEL, [mostly_dead], args=args, train_dataset=demo.arithmetic("train", size=size), callbacks=[Wait()]
     )
     trainer.train(resume_from_checkpoint=resume == ("resume",))
     trainer.save_model(f"{folder}/end")
     Path(folder, "taken").write_text(json.dumps(trainer._prompts.taken))
 
 
+def prompts_of(folder):
+    return [(line["step"], line["group"], line["prompt_id"]) for line in read_records(folder)]
+
+
 @pytest.mark.slow
-def test_resume_after_a_kill_gives_the_parameters_of_an_uninterrupted_run(tmp_path):
+@pytest.mark.parametrize("mode", MODES)
+def test_resume_after_a_kill_gives_the_parameters_of_an_uninterrupted_run(mode, tmp_path):
     whole, parted = str(tmp_path / "whole"), str(tmp_path / "parted")
     command = [sys.executable, __file__]
-    subprocess.run([*command, whole], check=True, capture_output=True)
-    run = subprocess.Popen([*command, parted, "wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run([*command, whole, mode], check=True, capture_output=True)
+    run = subprocess.Popen([*command, parted, mode, "wait"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 120
     while not Path(parted, "killed here").exists() and time.monotonic() < end:
         time.sleep(0.1)
     os.kill(run.pid, signal.SIGKILL)
     assert run.wait() == -signal.SIGKILL and Path(parted, "checkpoint-4").exists()
-    subprocess.run([*command, parted, "resume"], check=True, capture_output=True)
+    subprocess.run([*command, parted, mode, "resume"], check=True, capture_output=True)
     expected, got = (load_file(f"{folder}/end/model.safetensors") for folder in (whole, parted))
     assert all(torch.equal(expected[name], got[name]) for name in expected)
     assert json.loads(Path(whole, "taken").read_text()) == json.loads(Path(parted, "taken").read_text()) > 0
+    assert prompts_of(whole) == prompts_of(parted)
 
 
 if __name__ == "__main__":

@@ -226,14 +226,18 @@ def resampled(folder) -> dict:
     }
 
 
-def resumed(folder) -> dict:
+def resumed(folder, **options) -> dict:
     """The rest of a resampling run from its checkpoint in the middle, in a process that has run nothing before."""
-    options = {"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 6, "learning_rate": 0.01}
+    options = {"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 6, "learning_rate": 0.01} | options
     options |= {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1}
     trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], output_dir=str(folder), **options)
     trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
     return {"weights": weights, "taken": trainer._prompts.taken, "steps": len(trainer.state.log_history)}
+
+
+def resumed_selective(folder) -> dict:
+    return resumed(folder, zero_variance="skip", max_resample_rounds=0, selective=True, max_steps=18)
 
 
 def judged(folder) -> dict:

@@ -61,11 +61,12 @@ def asks(function: Any) -> bool:
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any) -> None:
-    if args.max_resample_rounds and not hasattr(dataset, "__len__"):
-        raise ValueError(
-            f"max_resample_rounds={args.max_resample_rounds} draws prompts from anywhere in the dataset, and the dataset "
-            f"is a stream. Load it without streaming, or set max_resample_rounds=0."
-        )
+    for name, off in (("max_resample_rounds", 0), ("selective", False)):
+        if getattr(args, name) and not hasattr(dataset, "__len__"):
+            raise ValueError(
+                f"{name}={getattr(args, name)} draws prompts from anywhere in the dataset, and the dataset is a stream. "
+                f"Load it without streaming, or set {name}={off}."
+            )
     images = {"image", "images"} & {*(getattr(dataset, "column_names", None) or ())}
     if args.max_resample_rounds and args.world_size > 1 and images:
         raise ValueError(

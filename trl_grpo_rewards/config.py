@@ -32,6 +32,9 @@ class FilteredGRPOConfig(GRPOConfig):
         max_resample_rounds (`int`, *optional*, defaults to `0`):
             How often fresh prompts may be sampled to take the place of dead groups, until every group of the batch is
             live; as the dynamic sampling of [DAPO](https://huggingface.co/papers/2503.14476). Requires `"drop"`.
+        selective (`bool`, *optional*, defaults to `False`):
+            Draw prompts by the estimated probability that their next group has something to teach, by how many of
+            their completions were right before. No prompt is passed over more than nine times in a row.
         unscored (`str`, *optional*, defaults to `"term"`):
             What a None beside a score means. `"term"`: it counts as 0 in the total, as in TRL. `"row"`: a None in any
             reward of non-zero weight leaves the completion out, as TRL does where every reward is None.
@@ -56,6 +59,9 @@ class FilteredGRPOConfig(GRPOConfig):
     )
     max_resample_rounds: int = field(
         default=0, metadata={"help": "How often fresh prompts may take the place of dead groups in a batch."}
+    )
+    selective: bool = field(
+        default=False, metadata={"help": "Draw prompts by the probability that their next group is live."}
     )
     unscored: str = field(
         default="term",

@@ -1,11 +1,37 @@
-"""Which prompts come next."""
+"""Which prompts come next: in the order of a dataset, or of these the ones whose group is likely to teach something."""
 
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
 import torch
+from torch.utils.data import Sampler
+
+
+STATE = "prompts.json"
+"""The file in a checkpoint that says how many prompts were taken."""
+
+MEMORY = "selective.npz"
+"""The file in a checkpoint with what is known of prompts, and those that were drawn in this epoch."""
+
+FORGET = 0.3
+"""What is kept of a prompt's counts when its next group is counted, since the model has changed."""
+
+FLOOR = 0.1
+"""Least probability with which a prompt is drawn when its turn comes."""
+
+PATIENCE = 9
+"""How often in a row a prompt may be passed over; the next time it is drawn."""
+
+DRIFT = 0.01
+"""Weight of a new group in the moments of all pass rates."""
 
 
 class PromptStream:
     """
-    Rows of a dataset in an order of their own, epoch after epoch. `taken` is all that must be saved to go on from here.
+    Rows of a dataset in an order of their own, epoch after epoch.
 
     Args:
         size (`int`):
@@ -19,19 +45,158 @@ class PromptStream:
     def __init__(self, size: int, seed: int, shuffle: bool = True) -> None:
         self.size, self.seed, self.shuffle = size, seed, shuffle
         self.taken = 0
-        self.epoch, self.order = -1, []
+        self.epoch = -1
 
     def take(self, count: int) -> list[int]:
         """The next rows."""
-        rows = [self._row(place) for place in range(self.taken, self.taken + count)]
-        self.taken += count
-        return rows
+        return [self._next()[0] for _ in range(count)]
 
-    def _row(self, place: int) -> int:
-        epoch, index = divmod(place, self.size)
-        if not self.shuffle:
-            return index
+    def _next(self) -> tuple[int, float]:
+        """The next row, and a number between 0 and 1 that is drawn for it."""
+        epoch, index = divmod(self.taken, self.size)
+        self.taken += 1
         if epoch != self.epoch:
             generator = torch.Generator().manual_seed(self.seed + epoch)
-            self.epoch, self.order = epoch, torch.randperm(self.size, generator=generator).tolist()
-        return self.order[index]
+            shuffled = torch.randperm(self.size, generator=generator)
+            self.epoch, self.order = epoch, shuffled if self.shuffle else torch.arange(self.size)
+            self.luck = torch.rand(self.size, generator=generator)
+        return int(self.order[index]), float(self.luck[index])
+
+    def save(self, folder: Path, at_end: bool) -> None:
+        """Write all that is needed to go on from here; `at_end` of an epoch or within it."""
+        (folder / STATE).write_text(json.dumps({"taken": self.taken}))
+
+    def load(self, folder: Path) -> None:
+        if (folder / STATE).exists():
+            self.taken = json.loads((folder / STATE).read_text())["taken"]
+
+
+class SelectiveStream(PromptStream):
+    """
+    Rows in the same order, less those whose next group is likely to teach nothing.
+
+    What is known of a prompt is how many of its completions were right and how many there were, decayed from group to
+    group: with the distribution of pass rates over all prompts as prior, a beta distribution of its own rate p, and so
+    the probability that of the next G completions some are right and some wrong, 1 - E[p^G] - E[(1 - p)^G]. A prompt is
+    drawn with the square of that, but at least with [`FLOOR`], always after [`PATIENCE`] times in vain, and always if
+    nothing is known of it.
+
+    Args:
+        size (`int`):
+            Rows of the dataset.
+        seed (`int`):
+            Of the order and of the draws.
+        shuffle (`bool`):
+            Else the order is the dataset's.
+        group (`int`):
+            Completions of a group.
+    """
+
+    def __init__(self, size: int, seed: int, shuffle: bool, group: int) -> None:
+        super().__init__(size, seed, shuffle)
+        self.group = group
+        self.right, self.scored = np.zeros(size, np.float32), np.zeros(size, np.float32)
+        self.passed_over = np.zeros(size, np.uint8)
+        self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
+        self.drawn: list[list[int]] = []
+        self.resumes, self.skipped = False, 0.0
+
+    def take(self, count: int) -> list[int]:
+        """The next rows; `skipped` is then the share of those that were passed over on the way."""
+        rows: list[int] = []
+        before = self.taken
+        while len(rows) < count:
+            row, luck = self._next()
+            if luck < self._welcome(row):
+                rows.append(row)
+            else:
+                self.passed_over[row] += 1
+        self.skipped = 1.0 - count / (self.taken - before)
+        return rows
+
+    def _welcome(self, row: int) -> float:
+        """Probability with which a prompt is drawn when its turn comes."""
+        if self.scored[row] == 0 or self.passed_over[row] >= PATIENCE:
+            return 1.0
+        return max(self.live_chance(row) ** 2, FLOOR)
+
+    def live_chance(self, row: int) -> float:
+        """Probability that the next group of a prompt has right and wrong completions."""
+        right, wrong = beta(*self.moments)
+        right, wrong = right + self.right[row], wrong + self.scored[row] - self.right[row]
+        return 1.0 - power(right, wrong, self.group) - power(wrong, right, self.group)
+
+    def learn(self, rows: Sequence[int], right: Sequence[int], scored: Sequence[int]) -> None:
+        """Count the groups of these rows: how many of their completions are right, and of how many."""
+        weights = [1.0 / self._welcome(row) for row in rows]  # so that the moments are those of all prompts
+        for row, passed, of, weight in zip(rows, right, scored, weights, strict=True):
+            self.right[row] = FORGET * self.right[row] + passed
+            self.scored[row] = FORGET * self.scored[row] + of
+            self.passed_over[row] = 0
+            if of > 1:
+                seen = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
+                self.moments += DRIFT * weight * (seen - self.moments)
+
+    def batches(self, count: int, size: int) -> Iterator[list[int]]:
+        """The batches of an epoch; of one that was interrupted first those that had been drawn."""
+        if not self.resumes:
+            self.drawn = []
+        self.resumes = False
+        for place in range(count):
+            if place == len(self.drawn):
+                self.drawn.append(self.take(size))
+            yield self.drawn[place]
+
+    def save(self, folder: Path, at_end: bool) -> None:
+        super().save(folder, at_end)
+        drawn = np.array([] if at_end else self.drawn, np.int32)
+        memory = {name: getattr(self, name) for name in ("right", "scored", "passed_over", "moments")}
+        np.savez(folder / MEMORY, drawn=drawn, **memory)
+
+    def load(self, folder: Path) -> None:
+        super().load(folder)
+        if (folder / MEMORY).exists():
+            with np.load(folder / MEMORY) as memory:
+                self.right, self.scored = memory["right"], memory["scored"]
+                self.passed_over, self.moments = memory["passed_over"], memory["moments"]
+                self.drawn = memory["drawn"].tolist()
+            self.resumes = True
+
+
+class SelectiveSampler(Sampler):
+    """
+    What TRL's sampler of repeated prompts gives, with the prompts of a stream.
+
+    Args:
+        repeated (`Sampler`):
+            TRL's, which says how many prompts are in a batch and how often they are repeated.
+        stream ([`SelectiveStream`]):
+            Gives the prompts.
+    """
+
+    def __init__(self, repeated: Sampler, stream: SelectiveStream) -> None:
+        self.repeated, self.stream = repeated, stream
+
+    def __iter__(self) -> Iterator[int]:
+        like = self.repeated
+        for batch in self.stream.batches(like.num_samples // like.batch_size, like.batch_size):
+            for _ in range(like.repeat_count):
+                for row in batch:
+                    yield from [row] * like.mini_repeat_count
+
+    def __len__(self) -> int:
+        return len(self.repeated)
+
+
+def beta(mean: float, square: float) -> tuple[float, float]:
+    """The beta distribution with this mean and mean square."""
+    mean = min(max(mean, 1e-4), 1 - 1e-4)
+    spread = (square - mean**2) / (mean * (1 - mean))
+    strength = 1 / min(max(spread, 1e-3), 1 - 1e-3) - 1
+    return mean * strength, (1 - mean) * strength
+
+
+def power(right: float, wrong: float, exponent: int) -> float:
+    """Mean of p^exponent for a beta distribution of p."""
+    of = right + wrong
+    return math.exp(math.lgamma(right + exponent) - math.lgamma(right) + math.lgamma(of) - math.lgamma(of + exponent))

@@ -1,6 +1,5 @@
 """TRL's GRPO trainer, less the compute of groups that teach nothing."""
 
-import json
 import logging
 import math
 from collections.abc import Callable
@@ -16,13 +15,13 @@ from . import groups
 from .arguments import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
 from .batches import even, even_share, joined, longest_first, micro_batches, size, take, window
 from .config import ROW_MEANS, FilteredGRPOConfig, check_config, inexact
-from .prompts import PromptStream
+from .prompts import PromptStream, SelectiveSampler, SelectiveStream
 from .records import GroupWriter, described, listed, sampled
 from .values import Reward
 
 
-PROMPTS = "resampling.json"
-"""The file in a checkpoint that says how many prompts resampling has taken."""
+PLACE = "place_in_dataset"
+"""Column that selective drawing adds to the dataset; no reward and no record sees it."""
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +35,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
     leaves rows out under `unscored="row"`; `_generate_and_score_completions` logs `groups/...`, marks dead rows, and
     samples again where it may; `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made and spreads
     the others evenly over micro-batches and ranks, within their optimizer step; `compute_loss` weighs a micro-batch by
-    its rows where TRL divides by their number; `_save_rng_state` and `_load_rng_state` keep the place among the prompts.
+    its rows where TRL divides by their number; `_get_train_sampler` draws prompts selectively where that is asked for;
+    `_save_rng_state` and `_load_rng_state` keep the place among the prompts and what is known of them.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -76,6 +76,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
                 check_dataset(part, reward_funcs)
         check_prompts(args, train_dataset)
+        if args.selective:
+            train_dataset = train_dataset.add_column(PLACE, range(len(train_dataset)))
         super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
@@ -89,8 +91,17 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._signals = [f"signal/{name}" for name in self.reward_func_names]
         self._said: set[str] = set()
         self._writer = GroupWriter(args.output_dir)
-        if args.max_resample_rounds:
+        self._outcome = self.reward_func_names.index(args.zero_variance_by) if args.zero_variance_by else 0
+        self._prompts = None
+        if args.selective:
+            size = len(train_dataset)
+            self._prompts = SelectiveStream(size, args.seed + 1, self.shuffle_dataset, self.num_generations)
+        elif args.max_resample_rounds:
             self._prompts = PromptStream(len(train_dataset), args.seed + 1, self.shuffle_dataset)
+
+    def _get_train_sampler(self, dataset=None):
+        sampler = super()._get_train_sampler(dataset)
+        return SelectiveSampler(sampler, self._prompts) if self.args.selective else sampler
 
     def _calculate_rewards(self, inputs, prompts, completions, completion_ids_list):
         rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
@@ -121,6 +132,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _sampled(self, inputs: list[dict]) -> tuple[dict, Tensor | None]:
         """What TRL generates and scores, and which groups of all ranks are live; None in evaluation."""
+        places = [row.pop(PLACE, None) for row in inputs]
         output = super()._generate_and_score_completions(inputs)
         for column in self._logs["extra"].values():  # one logged late is shorter, and TRL's table wants all alike
             column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
@@ -131,6 +143,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if not self.model.training:
             return output, None
         live = kinds["live"]
+        if self.args.selective:
+            self._learn(gather_object(places)[::count], self._rewards[:, self._outcome].view(-1, count))
         if self.args.zero_variance == "keep":
             self._log_groups(rows_computed=self._rewards.size(0))
         else:
@@ -141,6 +155,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
                     shown[place] = 0.0
         self._record(kinds)
         return output, live
+
+    def _learn(self, prompts: list[int], outcome: Tensor) -> None:
+        """Remember how many completions of each prompt were right, by the outcome reward of shape (groups, G)."""
+        chances = [self._prompts.live_chance(prompt) for prompt in prompts]
+        self._log_groups(predicted_live=sum(chances) / len(chances), skipped_prompts=self._prompts.skipped)
+        self._prompts.learn(prompts, (outcome >= 1).sum(1).tolist(), (~outcome.isnan()).sum(1).tolist())
 
     def _record(self, kinds: dict[str, Tensor]) -> None:
         """Write down every group of all ranks that was sampled just now."""
@@ -155,7 +175,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             listed(totals.tolist()),
             list(self._logs["advantages"])[-len(self._recorded_rows) :],
             [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(len(kinds["live"]))],
-            self.args.zero_variance_by or self.reward_func_names[0],
+            self.reward_func_names[self._outcome],
             {*self.eos_token_ids, self._tokenizer.pad_token_id},
             self.args.group_records_text,
         )
@@ -201,21 +221,21 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _save_rng_state(self, output_dir):
         super()._save_rng_state(output_dir)
-        if self.args.max_resample_rounds and self.accelerator.is_main_process:
-            Path(output_dir, PROMPTS).write_text(json.dumps({"taken": self._prompts.taken}))
+        if self._prompts is not None and self.accelerator.is_main_process:
+            self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
 
     def _load_rng_state(self, checkpoint):
         super()._load_rng_state(checkpoint)
-        if self.args.max_resample_rounds and checkpoint and (file := Path(checkpoint, PROMPTS)).exists():
-            self._prompts.taken = json.loads(file.read_text())["taken"]
+        if self._prompts is not None and checkpoint:
+            self._prompts.load(Path(checkpoint))
 
     def _kinds(self, rewards: Tensor) -> dict[str, Tensor]:
         """Which groups of all ranks are live, and what the dead are, by rewards of shape (groups, G, functions)."""
         weights, tolerance = self.reward_weights.to(rewards.device), self.args.zero_variance_tolerance
         totals = groups.total(rewards, weights)
-        outcome, deciding = rewards[:, :, 0], totals
+        outcome, deciding = rewards[:, :, self._outcome], totals
         if self.args.zero_variance_by is not None:
-            outcome = deciding = rewards[:, :, self.reward_func_names.index(self.args.zero_variance_by)]
+            deciding = outcome
         elif self.multi_objective_aggregation == "normalize_then_sum":  # then each reward has a spread of its own
             deciding = rewards[:, :, weights != 0]
         dead = groups.dead(deciding, tolerance)
