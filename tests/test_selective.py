@@ -9,6 +9,7 @@ from test_resume import logged
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.prompts import PATIENCE, PromptStream, SelectiveStream
+from trl_grpo_rewards.records import prompt_id
 
 
 def asked(stream, rates, batches, size=16, group=8, seed=0):
@@ -86,7 +87,7 @@ def sometimes(prompt: str, completion: str, place_in_dataset: int | None = None)
     return float(int(prompt.split()[2]) % 2 == 0 or len(completion) % 2)
 
 
-@pytest.mark.parametrize("options", [{}, {"zero_variance": "drop", "max_resample_rounds": 4}, {"num_iterations": 2}])
+@pytest.mark.parametrize("options", [{}, {"zero_variance": "drop", "max_resample_rounds": 4}])
 def test_a_run_draws_prompts_that_teach(config, options):
     data = demo.arithmetic("train", size=32)
     trainer, lines = trained(config, data, [sometimes(), boxed()], selective=True, max_steps=64, **options)
@@ -96,12 +97,6 @@ def test_a_run_draws_prompts_that_teach(config, options):
     assert np.mean(dead[1]) < 0.7 * np.mean(dead[0])
     assert max(logged(trainer, "skipped_prompts")[-16:]) > 0 and len(logged(trainer, "predicted_live")) == 64
     assert {line["prompt_id"] for line in lines} == {prompt_id(row["prompt"]) for row in data}
-
-
-def prompt_id(prompt):
-    from trl_grpo_rewards.records import prompt_id
-
-    return prompt_id(prompt)
 
 
 def test_a_stream_cannot_be_drawn_from(config, problems):

@@ -36,7 +36,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     samples again where it may; `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made and spreads
     the others evenly over micro-batches and ranks, within their optimizer step; `compute_loss` weighs a micro-batch by
     its rows where TRL divides by their number; `_get_train_sampler` draws prompts selectively where that is asked for;
-    `_save_rng_state` and `_load_rng_state` keep the place among the prompts and what is known of them.
+    `_save_rng_state` and `_load_optimizer_and_scheduler` keep the place among the prompts and what is known of them.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -224,8 +224,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self._prompts is not None and self.accelerator.is_main_process:
             self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
 
-    def _load_rng_state(self, checkpoint):
-        super()._load_rng_state(checkpoint)
+    def _load_optimizer_and_scheduler(self, checkpoint):  # the state of random numbers is loaded after the first draw
+        super()._load_optimizer_and_scheduler(checkpoint)
         if self._prompts is not None and checkpoint:
             self._prompts.load(Path(checkpoint))
 

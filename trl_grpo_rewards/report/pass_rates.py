@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Any
 
 from ..calls import prompt_text
+from ..rates import beta, power
 from .trends import Stretch, Timeline, passes
 
 
@@ -137,11 +138,8 @@ def prior(seen: list[tuple[int, int]]) -> tuple[float, float]:
     """The beta distribution of pass rates over prompts, by its first two moments, of which both are unbiased."""
     pairs = [one for one in seen if one[1] > 1] or [(1, 2)]
     mean = sum(passed / of for passed, of in pairs) / len(pairs)
-    mean = min(max(mean, 1e-4), 1 - 1e-4)
     square = sum(passed * (passed - 1) / (of * (of - 1)) for passed, of in pairs) / len(pairs)
-    spread = (square - mean**2) / (mean * (1 - mean))
-    strength = 1 / min(max(spread, 1e-3), 1 - 1e-3) - 1
-    return mean * strength, (1 - mean) * strength
+    return beta(mean, square)
 
 
 def dead_share_beyond(passed: int, of: int, size: int, prior: tuple[float, float]) -> float:
@@ -152,12 +150,6 @@ def dead_share_beyond(passed: int, of: int, size: int, prior: tuple[float, float
     """
     right, wrong = prior[0] + passed, prior[1] + of - passed
     return power(right, wrong, size) + power(wrong, right, size)
-
-
-def power(right: float, wrong: float, exponent: int) -> float:
-    """Mean of p^exponent for a beta distribution of p."""
-    of = right + wrong
-    return math.exp(math.lgamma(right + exponent) - math.lgamma(right) + math.lgamma(of) - math.lgamma(of + exponent))
 
 
 def group_sizes(prompts: Prompts) -> dict[str, Any]:
