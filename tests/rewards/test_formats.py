@@ -160,9 +160,23 @@ def test_a_schema_is_an_option_like_any_other():
     "schema, message",
     [
         ({"type": "nope"}, "'nope' is not valid .* at \\$.type. Correct it."),
-        ({"$ref": "https://example.org/other"}, "refers to 'https://example.org/other', which is not in it. Put that"),
-        ({"items": {"$ref": "#/$defs/no"}}, "refers to '#/\\$defs/no', which is not in it. Put that into '\\$defs'"),
+        (
+            {"$ref": "https://example.org/other"},
+            "refers to 'https://example.org/other', which is no schema in it. Put that",
+        ),
+        (
+            {"items": {"$ref": "#/$defs/no"}},
+            "refers to '#/\\$defs/no', which is no schema in it. Put that into '\\$defs'",
+        ),
         ({"patternProperties": {"a+": True}}, "bounded time. Use 'propertyNames'"),
+        ({"properties": {"a": {"$dynamicRef": "http://x/y"}}}, "has '\\$dynamicRef', .* Use '\\$ref'"),
+        ({"$recursiveRef": "#"}, "has '\\$recursiveRef'"),
+        ({"$defs": {"b": {}, "a": {"$id": "http://x/a", "$ref": "#/$defs/b"}}, "$ref": "#/$defs/a"}, "below its root"),
+        ({"items": {"$schema": "http://json-schema.org/draft-07/schema#"}}, "below its root. Leave that out"),
+        ({"allOf": [{}], "$ref": "#/allOf/x"}, "refers to '#/allOf/x', which is no schema"),
+        ({"const": 4, "$ref": "#/const"}, "refers to '#/const', which is no schema"),
+        ({"const": {"type": "no"}, "$ref": "#/const"}, "'no' is not valid"),
+        ({"const": {"patternProperties": {}}, "$ref": "#/const"}, "bounded time"),
         ({"$schema": "https://example.org/draft"}, "no draft that jsonschema knows. Leave it out"),
     ],
 )
@@ -172,11 +186,46 @@ def test_a_schema_is_checked(schema, message):
 
 
 @pytest.mark.parametrize(
+    "schema, fitting, other",
+    [
+        (
+            {"properties": {"patternProperties": {"type": "null"}, "$ref": {}}},
+            {"patternProperties": None},
+            {"patternProperties": 1},
+        ),
+        ({"const": {"$ref": "x"}}, {"$ref": "x"}, {}),
+        ({"enum": [{"$ref": "x"}], "default": {"$ref": "x"}, "examples": [{"$ref": "x"}]}, {"$ref": "x"}, {}),
+        ({"$id": "http://x/a", "$ref": "http://x/a#/$defs/b", "$defs": {"b": {"const": 1}}}, 1, 2),
+        ({"$ref": "#b", "$defs": {"b": {"$anchor": "b", "const": 1}}}, 1, 2),
+        ({"x-own": {"$ref": "x"}, "const": 1}, 1, 2),
+        ({"items": {"$ref": "#"}, "type": "array"}, [[], []], [1]),
+        ({"multipleOf": 0.01}, 1.15, 1.155),
+        ({"multipleOf": 0.01}, 10**400, 1e-3),
+        ({"$schema": "http://json-schema.org/draft-03/schema#", "divisibleBy": 0.1}, 0.3, 0.35),
+    ],
+)
+def test_a_schema_says_only_what_its_keywords_say(schema, fitting, other):
+    assert json_text(schema)(completions=[json.dumps(fitting), json.dumps(other)]) == [1.0, 0.0]
+
+
+def test_a_schema_that_refers_to_itself_in_place_fits_nothing():
+    assert json_text({"$ref": "#"})(completions=["4"]) == [0.0]
+
+
+@pytest.mark.parametrize(
     "schema, completion",
     [
         ({"pattern": "^(a+)+$"}, json.dumps("a" * 60_000 + "b")),
         ({"$ref": "#", "anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "not": {}}]}, "[" * 90 + "]" * 90),
         ({"items": {"$ref": "#"}}, "[" * 900 + "]" * 900),
+        (
+            {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "items": {"$ref": "#"},
+                "pattern": "^(a+)+$",
+            },
+            json.dumps(["a" * 60_000 + "b"]),
+        ),
     ],
 )
 def test_a_schema_that_a_text_makes_slow_ends(schema, completion, monkeypatch):

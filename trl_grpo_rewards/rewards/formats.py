@@ -99,7 +99,8 @@ def json_text(completion: str, *, schema: dict[str, Any] | None = None) -> float
     Args:
         schema (`dict`, *optional*):
             What is asked for, as [JSON Schema](https://json-schema.org), of draft 2020-12 unless `$schema` names
-            another. It refers to nothing outside itself, and has no `patternProperties`; `format` is not checked.
+            another. It refers to nothing outside itself, has no `patternProperties`, no `$dynamicRef` and one `$id` at
+            most, at its root; `format` is not checked. Nothing fits what refers to itself in place: `{"$ref": "#"}`.
 
     Example:
 
