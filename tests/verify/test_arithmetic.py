@@ -39,6 +39,8 @@ from trl_grpo_rewards.verify.arithmetic import equations, holds, share_true
         "49 / 7 = 7",
         "(3 + 4) = 7",
         "$10 - $3 = $7",
+        "3 + 4 = 7 months",
+        "3 + 0 x 9 + 4 = 7",
     ],
 )
 def test_it_is_true_however_it_is_written(text):
@@ -63,6 +65,29 @@ def test_it_is_true_however_it_is_written(text):
         r"2\frac{1}{2} + 1 = 3.5",  # a sum, and elsewhere a product
         r"4 + 2 \frac{6}{2} = 10",
         "8 / 4 / 2 = 4",  # which is divided first?
+        r"1/3 = 0.\overline{3}",
+        r"2/3 = 0.{\bar{6}}",
+        r"0.\bar{6} + 1/3 = 1",
+        "1/6 = 0.1(6)",
+        "1/3 = 0.333...",
+        "1/3 = 0.333…",
+        "17 / 5 = 3 remainder 2",
+        r"17 / 5 = 3 \text{ R } 2",
+        "17 / 5 = 3 r2",
+        "3 / 4 = 75 percent",
+        r"3 / 4 = 75\text{ percent}",
+        "2 * 1000000 = 2 million",
+        "5 * 12 = 5 dozen",
+        "1/4 = 25 hundredths",
+        "1 - 1/3 = 2 thirds",
+        "7 / 2 = 3 and a half",
+        "150 / 60 = 2 hours 30 minutes",
+        "0x10 + 1 = 17",
+        "- 3 + 5 = 2",
+        "2+3 = 10 divided by 2",
+        "9 + 4 = 1 mod 12",
+        "twice 2 + 3 = 10",
+        "Negative 2 + 3 = 1",
         "7 = 7",
         "3 + 4 = 3+4",
         "7 = 3 + 4",
@@ -73,6 +98,22 @@ def test_it_is_true_however_it_is_written(text):
 )
 def test_what_may_be_something_else_is_left_out(text):
     assert share_true(text) is None
+
+
+@pytest.mark.parametrize(
+    "text, share",
+    [
+        ("12 * 2 = 24 = 99", 0.5),
+        ("2+2=4=5", 0.5),
+        ("2 + 2 = 4 = 8 / 2", 1.0),
+        ("2 + 2 = 4 = 5 + 1 = 6", 1 / 3),
+        ("x = 2 + 2 = 4 = 5", 0.5),
+        ("4 = 2 + 2 = 5", 0.0),
+        ("2 + 2 = 4 = 5%", 1.0),
+    ],
+)
+def test_each_later_side_of_a_chain_must_equal_its_first_calculation(text, share):
+    assert share_true(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(

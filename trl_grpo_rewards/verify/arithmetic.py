@@ -2,7 +2,7 @@ r"""
 Find the equations of a text that can be checked by arithmetic alone, and check them exactly.
 
 Nothing is evaluated as code, and every text is read a fixed number of times. What might not be what it looks like (`x + 3
-= 5`, `20\% of 50 + 5 = 15`, `= 24x`) is left out, neither true nor false.
+= 5`, `20\% of 50 + 5 = 15`, `= 24x`, `= 3 remainder 2`, `= 0.33...`) is left out, neither true nor false.
 """
 
 import ast
@@ -26,22 +26,32 @@ COMMANDS = {
 }
 BRACES = str.maketrans("{}", "()")
 NEXT_LINE = re.compile(r"(?:\\\\)?[ \t]{0,9}\n[ \t&]{0,9}(?==)")
-WORDS = re.compile(r"\\(?:text|mathrm|mbox) ?\{[^{}]{0,100}\}")
+CHANGING_BEFORE = "of|by|mod|modulo|times|plus|minus|negative|over|per|less|than|twice|thrice|double|triple|half"
+CHANGING_AFTER = (
+    r"remainder|rem|r ?\d{1,4}|per ?cent|percentage|pct|dozen|hundred|thousand|(?:m|b|tr)illion|half|halves|thirds?|quarters?"
+    r"|(?:four|fif|six|seven|eigh|nin|ten|twelf|hundred|thousand|million)ths?|and (?:a|an|one)|to the power|squared|cubed"
+    r"|divided|multiplied|mod|modulo|(?:plus|minus|times|over)(?= ?[\d(])"
+    r"|(?:hour|hr|minute|min|day|week|month|year|dollar|euro|pound|foot|feet|yard)s?(?= (?:and )?\d)"
+)
+WORDS = re.compile(
+    rf"\\(?:text|mathrm|mbox) ?\{{(?! {{0,3}}(?i:{CHANGING_BEFORE}|{CHANGING_AFTER}|r)\b)[^{{}}]{{0,100}}\}}"
+)
 FRACTION = re.compile(r"\\[dt]?frac ?\{([^{}]{1,60})\} ?\{([^{}]{1,60})\}")
 MIXED = re.compile(r"(?<=\d) ?(?=\\[dt]?frac)")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-TIMES = re.compile(r"(?<=[\d)])( ?)[xX]( ?)(?=[\d(])")
+# 0.1..., 0.1(6), 0.\bar{6}
+REPEATING = re.compile(r"\.(?:\.{1,9}|\d{0,20}(?:\(\d{1,20}\)|\{?\\(?:overline|bar|dot)))")
+TIMES = re.compile(r"(?<=[\d)])(?!(?<=\b0)[xX])( ?)[xX]( ?)(?=[\d(])")
 POWER = re.compile(r"(?<=[\w)])\*\*(?=[\w(])")
-NO_OPERATOR = re.compile(r"\*\*|(?m:^)[ \t]{0,9}(?:[-+*]|\d{1,3}[.)]) |\.(?!\d)")
+DASH = re.compile(r"(?m:^)[ \t]{0,9}- ")
+NO_OPERATOR = re.compile(r"\*\*|(?m:^)[ \t]{0,9}(?:[+*]|\d{1,3}[.)]) |\.(?!\d)")
 RUN = re.compile(r"[\d+\-*/^(). =]{5,}")  # "1+1=2"
-OPEN_BEFORE = re.compile(r"(?:[\w\\%!√\])'°,]|\d:)\Z")
-WORD_BEFORE = re.compile(
-    r"(?:\\[A-Za-z]{1,12}|\b(?:[A-Za-z]|of|by|mod|times|plus|minus|over|per|less|than|sin|cos|tan|log|ln))\Z"
-)
-OPEN_AFTER = re.compile(r"[\w\\%!√]|[,:]\d| [A-Za-z]\b| \\| ?√")
+OPEN_BEFORE = re.compile(r"(?:[\w\\%!√\])'°,…]|\d:)\Z")
+WORD_BEFORE = re.compile(rf"(?:\\[A-Za-z]{{1,12}}|\b(?:[A-Za-z]|(?i:{CHANGING_BEFORE})|sin|cos|tan|log|ln))\Z")
+OPEN_AFTER = re.compile(rf"[\w\\%!√]|[,:]\d| [A-Za-z]\b| \\| ?[√…]| (?i:{CHANGING_AFTER})\b")
 FACTOR = re.compile(r"(?<=[\d)])\((?=[\d(.-])")
 STACKED = re.compile(r"/ ?[\d.]+ ?/")
-CALCULATION = re.compile(r"[\d)] ?[-+*/^] ?[-+]?[\d(.]")
+CALCULATION = re.compile(r"[\d)][-+*/^][-+]?[\d(.]")
 NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 
 LONGEST = 200
@@ -56,8 +66,14 @@ MOST = 100
 
 def share_true(text: str) -> float | None:
     """The share of a text's different equations that are true; None where none can be checked."""
-    checked = [true for left, right in few(equations(text)) if (true := holds(left, right)) is not None]
+    checked = [true for left, right in few(equations(text)) if (true := listed(left, right)) is not None]
     return sum(checked) / len(checked) if checked else None
+
+
+def listed(left: str, right: str) -> bool | None:
+    """Whether an equation holds; None where it would if the dash that begins its line were a minus."""
+    true = holds(left.lstrip("•"), right)
+    return None if true is False and left.startswith("•") and holds(left.replace("•", "-"), right) else true
 
 
 def few(items: list) -> list:
@@ -65,27 +81,30 @@ def few(items: list) -> list:
 
 
 def equations(text: str) -> list[tuple[str, str]]:
-    """The sides of all different equations whose left one is a calculation, and not the same as the right one."""
+    """All different equations: the first side of a chain that is a calculation, and each later one that is not the same."""
     text = spelled(text)
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for run in few([run for run in RUN.finditer(text) if "=" in run[0] and run.end() - run.start() <= 5 * LONGEST]):
         sides = [side.strip() for side in run[0].split("=")]
         sides[0], sides[-1] = first(sides[0], text, run.start()), last(sides[-1], text, run.end())
-        for left, right in zip(sides, sides[1:], strict=False):
-            found.setdefault((left.replace(" ", ""), right.replace(" ", "")), (left, right))
-    return [found[key] for key in found if key[0] != key[1] and key[1] and CALCULATION.search(key[0])]
+        while sides and not CALCULATION.search(sides[0].replace(" ", "")):
+            del sides[0]
+        for right in filter(None, sides[1:]):
+            found.setdefault((sides[0].replace(" ", "").lstrip("•"), right.replace(" ", "")), (sides[0], right))
+    return [found[key] for key in found if key[0] != key[1]]
 
 
 def spelled(text: str) -> str:
-    """The text with one spelling for each operator, and none where the sign is a bullet or a full stop."""
+    """The text with one spelling for each operator, none where the sign is a bullet or a full stop, • for a dash that may be one."""
     text = NEXT_LINE.sub(" ", text)
     text = WORDS.sub(";", "\n".join(few([line for line in text.split("\n") if "=" in line])))
+    text = REPEATING.sub("…", text)
     for command, meaning in COMMANDS.items():
         text = text.replace(command, meaning)
     text = MIXED.sub("!", text.translate(SIGNS))  # a sum or a product: what is beside this sign is left out
     text = FRACTION.sub(r"((\1)/(\2))", text).translate(BRACES)
     text = TIMES.sub(r"\1*\2", THOUSANDS.sub("", text)).replace("==", "=")
-    return FACTOR.sub("*(", NO_OPERATOR.sub(";", POWER.sub("^", text)))
+    return FACTOR.sub("*(", NO_OPERATOR.sub(";", DASH.sub("•", POWER.sub("^", text))))
 
 
 def first(side: str, text: str, start: int) -> str:
@@ -97,7 +116,7 @@ def first(side: str, text: str, start: int) -> str:
         return ""
     while side.startswith("(") and side.count("(") > side.count(")"):
         side = side[1:].lstrip()
-    return side
+    return f"•{side}" if before.endswith("•") else side
 
 
 def last(side: str, text: str, end: int) -> str:
