@@ -106,6 +106,21 @@ def test_a_word_between_spaces_occurs(word, around):
         ("(see Ørsted & O'Neill-Smith, 1820; Lee, 2021)", True),
         ("<think>none</think> [1]", True),
         ("<think>[1]</think> none", False),
+        ("wet.[1][2]", True),
+        ("(see [1])", True),
+        ("**wet [1]**", True),
+        ("<answer>wet [1] </answer>", True),
+        ("vitamin C[1]", True),
+        ("(van der Berg, 2020)", True),
+        ("(see de la Cruz, 2020)", True),
+        ("(the water, 2020)", False),
+        ("x[1] = 3", False),
+        ("so x[1] is", False),
+        ("rows[1] = 3", False),
+        ("a = [1, 2]", False),
+        ("np.zeros([3, 4])", False),
+        ("[1](http://x)", False),
+        ("[2020]", False),
         ("[0]", False),
         ("[a]", False),
         ("[1", False),
@@ -120,7 +135,11 @@ def test_what_is_a_citation(completion, cites):
     assert citations()(completions=[completion]) == [float(cites)]
 
 
-SOURCES = ["Smith, J. and Jones, K. (2020). On water.", "O'Neill-Ørsted 1999b", "no names"]
+SOURCES = [
+    "Smith, J. and Jones, K. (2020). On water.",
+    "O'Neill-Ørsted 1999b",
+    "no names, van der Berg 1985, p. 12001",
+]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +151,9 @@ SOURCES = ["Smith, J. and Jones, K. (2020). On water.", "O'Neill-Ørsted 1999b",
         ("[1-4]", 0.5),
         ("(Smith, 2020)", 1.0),
         ("(Jones, 2020; O'Neill-Ørsted, 1999)", 1.0),
+        ("(O’Neill-Ørsted, 1999)", 1.0),
+        ("(van der Berg, 1985)", 1.0),
+        ("(van der Berg, 2001)", 0.0),  # of 12001
         ("(Smith, 2021)", 0.0),
         ("(Smith, 1999)", 0.0),  # the one's name, the other's year
         ("(Mith, 2020)", 0.0),
@@ -149,6 +171,8 @@ def test_sources_stand_in_a_column():
     value = citations(sources="found")
     assert value.columns == {"found"} and citations().columns == frozenset()
     assert value(completions=["[1]", "[1]"], found=[None, []]) == [None, 0.0]
+    assert value(completions=["[1]", "[1], [2]"], found=[[None], ["", "two"]]) == [0.0, 0.5]
+    assert value(completions=["(O'Neill, 1999)"], found=["‘O’Neill’ (1999)"]) == [1.0]
     with pytest.raises(ValueError, match="needs the column 'found'"):
         value(completions=["[1]"])
     with pytest.raises(ValueError, match="has 3 as the sources of a row. Give it a list of texts"):

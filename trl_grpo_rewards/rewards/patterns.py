@@ -102,10 +102,17 @@ def occurs(word: str, text: str) -> bool:
     return expressions.compiled(rf"(?<!\w){regex.escape(word.casefold())}(?!\w)").search(text) is not None
 
 
-NUMBERED = re.compile(r"\[([1-9]\d{0,3}(?: ?[,;–-] ?[1-9]\d{0,3}){0,20})\](?!\{)")
+# None is the index x[1], the list of f([1, 2]) and a = [1, 2], the link [1](...), or the root \sqrt[3]{8}.
+NUMBERED = re.compile(
+    r"(?<!\b[a-z])(?<!_)(?<!\w\()(?<!=)(?<!= )"
+    r"\[([1-9]\d{0,2}(?: ?[,;–-] ?[1-9]\d{0,2}){0,20})\](?![{(=]| [=+])"
+)
 BRACKETED = re.compile(r"\(([^()]{4,200})\)")
-AUTHORED = re.compile(r"(?:[a-z.]{2,5},? )?([^\W\d_][\w'’-]{1,40})[^\d;]{0,100}, ([12]\d{3})(?!\d)")
-WORD = re.compile(r"[12]\d{3}(?!\d)|[^\W\d_][\w'’-]*")
+AUTHORED = re.compile(
+    r"(?:[a-z.]{2,5},? )?(?:(?:van|von|de[nrls]?|di|da|dos|du|la|le|te[nr]|el|al|bin|ibn|zur?) ){0,3}"
+    r"([^\W\d_][\w'’-]{1,40})[^\d;]{0,100}, ([12]\d{3})(?!\d)"
+)
+WORD = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|[^\W\d_](?:[\w'-]*\w)?")
 
 
 @combinator(columns=lambda sources: {sources} if sources else set())
@@ -114,8 +121,9 @@ async def citations(batch: Batch, *, sources: str | None = None) -> list[float |
     1 if what follows the reasoning cites: `[1]`, `[2, 3]`, `(Author, 2020)`; with `sources`, the share that exists.
 
     That is the number of different citations that exist over the number of different citations, and 0 without one, so
-    that citing all numbers there are, and more, gains nothing. `[3]` exists where there are three sources; `(Author et
-    al., 2020)` where a source names both the first author and the year. None where a row has no sources.
+    that citing all numbers there are, and more, gains nothing. `[3]` exists where the third source is not empty; `(Author
+    et al., 2020)` where a source names both the first author and the year. None where a row has no sources. Numbers go
+    to 999; an index, `x[1]`, and a link, `[1](...)`, are no citations, but the interval `[1, 2]` looks like one.
 
     Args:
         sources (`str`, *optional*):
@@ -149,7 +157,11 @@ def cited_in(text: str) -> Iterator[int | tuple[str, str]]:
     for named in {*BRACKETED.findall(text)}:
         for part in named.split(";"):
             if (found := AUTHORED.match(part.strip())) and found[1][0].isupper():
-                yield found[1].casefold(), found[2]
+                yield plain(found[1]), found[2]
+
+
+def plain(text: str) -> str:
+    return text.casefold().replace("’", "'")
 
 
 def share_of(cited: set, sources: Any) -> float | None:
@@ -161,9 +173,10 @@ def share_of(cited: set, sources: Any) -> float | None:
             f"citations() has {sources!r} as the sources of a row. Give it a list of texts, or a text with one on each line."
         )
     listed = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
-    words = [{*WORD.findall(str(source).casefold())} for source in listed]
+    texts = ["" if source is None else plain(str(source)).strip() for source in listed]
+    words = [{*WORD.findall(text)} for text in texts]
     exist = [
-        any(words_of.issuperset(one) for words_of in words) if isinstance(one, tuple) else one <= len(words)
+        any(words_of.issuperset(one) for words_of in words) if isinstance(one, tuple) else any(texts[one - 1 : one])
         for one in cited
     ]
     return sum(exist) / len(exist) if exist else 0.0
