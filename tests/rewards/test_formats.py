@@ -208,8 +208,11 @@ def test_a_schema_says_only_what_its_keywords_say(schema, fitting, other):
     assert json_text(schema)(completions=[json.dumps(fitting), json.dumps(other)]) == [1.0, 0.0]
 
 
-def test_a_schema_that_refers_to_itself_in_place_fits_nothing():
-    assert json_text({"$ref": "#"})(completions=["4"]) == [0.0]
+@pytest.mark.parametrize(
+    "schema", [{"$ref": "#"}, {"$schema": "http://json-schema.org/draft-03/schema#", "type": [{"type": "no"}]}]
+)
+def test_a_schema_without_a_meaning_fits_nothing(schema):
+    assert json_text(schema)(completions=["4"]) == [0.0]
 
 
 @pytest.mark.parametrize(

@@ -47,12 +47,13 @@ def finite(digits: str) -> float:
 
 def fits(value: Any, validator: Any) -> bool:
     """Whether a value is valid; one that cannot be checked in time, or is nested too deep to be checked, is not."""
+    from jsonschema.exceptions import UnknownType
     from referencing.exceptions import Unresolvable
 
     DEADLINE.set(time.thread_time() + SECONDS)
     try:
         return validator.is_valid(value)
-    except (TimeoutError, RecursionError, OverflowError, Unresolvable):
+    except (TimeoutError, RecursionError, OverflowError, Unresolvable, UnknownType):  # the last in draft 3
         return False
 
 
