@@ -236,6 +236,14 @@ def test_what_cannot_be_judged_is_one_fault_and_no_attack():
     assert "solutions earn nothing, since they cannot be judged," in fault and "such as 1, holds what" in fault
 
 
+def test_solutions_that_do_not_pass_for_right_are_seen():
+    twice = [f"So it is \\boxed{{{n}}}.\n#### {n}" if n % 2 else f"{n}" for n in range(20)]
+    (fault,) = section("a dry run", boxed(box="only"), problems(*twice)).faults
+    assert fault.startswith("Reward 'boxed' gives the dataset's own solutions 0.500 on average, where they are right.")
+    lines = section("a dry run", boxed(), problems(*twice)).lines
+    assert lines[-1] == "a right answer earns 1.000 more than a wrong one"
+
+
 def test_a_column_of_completions_and_sources_are_the_datasets_own():
     data = problems("1", "2").add_column("completion", [None, [{"role": "assistant", "content": "1"}]])
     assert not faults(boxed() + tags("think"), data)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import asks
+from ..functions import FunctionReward
 from ..values import Reward, Score, Sum, add, score_known_groups
 from .findings import Findings, parts
 from .texts import NO_ANSWER, WORTHLESS, attacks, honest, words_in
@@ -24,6 +25,12 @@ ATTACKED = 16
 
 TRIED = 128
 """Rows on which right and wrong answers are tried."""
+
+OUTCOMES = ("boxed", "answer", "exact", "choice")
+"""Rewards that are 1 for the right answer."""
+
+NEAR = 0.9
+"""What they must give the dataset's own solutions on average."""
 
 SHARE = 0.1
 """Share of rows on which an attack may pay by chance."""
@@ -230,6 +237,13 @@ def check_dry_run(
         f"{1000 * seconds:.2f} ms a completion" + (f", {seconds * size:.1f} s a batch of {size}" if size else "")
     )
     right, wrong = means["right"][-1], means["wrong"][-1]
+    found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
+    for (_, reward), share in zip(ours.terms, means["right"], strict=False):
+        if isinstance(reward, FunctionReward) and reward.maker.__name__ in OUTCOMES and wrong < right and share < NEAR:
+            found.faults.append(
+                f"Reward '{reward.name}' gives the dataset's own solutions {share:.3f} on average, where they are right. See "
+                f"how they are written, such as {rows[0]['solution']!r}, and what {reward} asks of an answer."
+            )
     if reads_solution(ours) and not right > wrong + ROUNDING:
         found.faults.append(
             f"Under {ours} the dataset's own solutions earn {said(right)}, and those of other rows {said(wrong)}. See that "
