@@ -81,7 +81,7 @@ def test_it_goes_on_where_it_was(tmp_path):
 
 
 @reward
-def sometimes(prompt: str, completion: str, place_in_dataset: int | None = None) -> float:
+def often_solved(prompt: str, completion: str, place_in_dataset: int | None = None) -> float:
     """Prompts with an even first summand are always solved."""
     assert place_in_dataset is None
     return float(int(prompt.split()[2]) % 2 == 0 or len(completion) % 2)
@@ -90,7 +90,7 @@ def sometimes(prompt: str, completion: str, place_in_dataset: int | None = None)
 @pytest.mark.parametrize("options", [{}, {"zero_variance": "drop", "max_resample_rounds": 4}])
 def test_a_run_draws_prompts_that_teach(config, options):
     data = demo.arithmetic("train", size=32)
-    trainer, lines = trained(config, data, [sometimes(), boxed()], selective=True, max_steps=64, **options)
+    trainer, lines = trained(config, data, [often_solved(), boxed()], selective=True, max_steps=64, **options)
     assert all({*line["columns"]} == {"solution"} for line in lines)
     half = len(lines) // 2
     dead = [[line["outcome"] == "solved" for line in part] for part in (lines[:16], lines[half:])]

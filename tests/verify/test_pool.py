@@ -181,7 +181,7 @@ def test_no_pathological_completion_hangs_or_crashes_in_any_context():
         result = json.loads(output)
         mine = rows[starts[context] :: 2]
         assert run.returncode == 0 and len(result["scores"]) == len(mine) + 1 and result["scores"][-1] == 1.0, context
-        assert max(result["seconds"]) < WALL_SECONDS + 1, context
+        assert max(result["seconds"]) < WALL_SECONDS + 5, context  # the first starts the workers
         paid = [row["name"] for row, score in zip(mine, result["scores"], strict=False) if score == 1.0]
         assert paid and not {row["name"] for row in mine if row["expected"] is False} & {*paid}, context
         assert gone(run.pid, 3)
