@@ -1,4 +1,4 @@
-"""Judge rows of a file in one context: `python hostile.py {main,thread,asyncio,child} FILE START STEP`. Prints what came out."""
+"""Judge every row of a file in one context: `python hostile.py {main,thread,asyncio,child} FILE`. Prints what came out."""
 
 import asyncio
 import gzip
@@ -19,8 +19,9 @@ async def one_async(completion: str) -> float:
 
 def judge_all(path, score):
     with gzip.open(path, "rt") as file:
-        rows = [json.loads(line) for line in file][int(sys.argv[3]) :: int(sys.argv[4])]
+        rows = [json.loads(line) for line in file]
     scores, seconds = [], []
+    score(completions=[r"\boxed{\sqrt{64}}"], solution=["8"])  # starts the workers, which is no part of a row's time
     for row in [*rows, {"completion": r"\boxed{\sqrt{49}}", "gold": "7"}]:
         start = time.monotonic()
         scores.append(score(completions=[row["completion"]], solution=[row["gold"]])[0])
