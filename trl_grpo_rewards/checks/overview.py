@@ -9,7 +9,7 @@ from .contract import check_contract
 from .findings import Findings
 from .golds import check_golds
 from .templates import check_template
-from .trials import check_attacks, check_dry_run, words
+from .trials import check_attacks, check_dry_run, without_judges, words
 
 
 if TYPE_CHECKING:
@@ -63,4 +63,7 @@ def check(
         options = getattr(config, "chat_template_kwargs", None)
         found.append(check_template(rewards, dataset, tokenizer, options))
     tokens: Callable = words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
-    return [*found, check_attacks(rewards, dataset, tokens), check_dry_run(rewards, dataset, tokens, config)]
+    ours = without_judges(rewards)
+    if ours is None:
+        return [*found, Findings("attacks and a dry run", ["all rewards ask a judge, which costs; none was tried"])]
+    return [*found, check_attacks(ours, dataset, tokens), check_dry_run(ours, dataset, tokens, config)]

@@ -111,33 +111,29 @@ def without_completions(dataset: "Dataset", most: int) -> list[dict[str, Any]]:
 def check_attacks(rewards: Reward, dataset: "Dataset", tokens: Callable = words) -> Findings:
     """Whether something that is worth nothing earns what an honest right completion earns."""
     found = Findings("attacks")
-    ours = without_judges(rewards)
-    if ours is None:
-        found.lines.append("all rewards ask a judge, which costs; none was tried")
-        return found
     rows = without_completions(dataset, ATTACKED)
-    if not any(part.columns for part in parts(ours)):
+    if not any(part.columns for part in parts(rewards)):
         found.warnings.append("No reward looks at an answer: form alone earns all there is.")
-    seen = pays(ours, rows, tokens)
+    seen = pays(rewards, rows, tokens)
     if not seen:
         found.lines.append("none was tried: no completion could be made that these rewards pay")
-    for name, (paid, tried, mean) in seen.items():
-        found.lines.append(f"{mean:8.3f} {name}" + (f", which pays on {paid} of {tried} rows" if paid else ""))
-        if paid > SHARE * tried:
-            found.faults.append(fault(ours, name, paid, tried))
+    for name, (paid, count, total) in seen.items():
+        found.lines.append(f"{total:8.3f} {name}" + (f", which pays on {paid} of {count} rows" if paid else ""))
+        if paid > SHARE * count:
+            found.faults.append(fault(rewards, name, paid, count))
         elif paid:
-            found.warnings.append(fault(ours, name, paid, tried))
+            found.warnings.append(fault(rewards, name, paid, count))
     return found
 
 
-def fault(rewards: Reward, name: str, paid: int, tried: int) -> str:
+def fault(rewards: Reward, name: str, paid: int, count: int) -> str:
     remedies = {
         "question restated": "Ask for an answer that is worked out: boxed(evaluated=True).",
         "many boxes": "Ask for one box: boxed(box='only').",
         "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
     }
     return (
-        f"An attack, {name}, earns as much under {rewards} as an honest right completion, on {paid} of {tried} rows. "
+        f"An attack, {name}, earns as much under {rewards} as an honest right completion, on {paid} of {count} rows. "
         + remedies.get(name, "Give the answer more weight, or pay the rest only with it: gate(..., by=boxed()).")
     )
 
@@ -159,7 +155,7 @@ def assert_not_gameable(
 
     Raises:
         `AssertionError`: an attack pays, or an honest completion earns no more than a helpless one though the reward
-            reads a column.
+            reads the solution.
 
     Example:
 
@@ -220,15 +216,11 @@ def check_dry_run(
 ) -> Findings:
     """Whether right answers earn much and wrong ones little, and how long scoring takes."""
     found = Findings("a dry run on the dataset's own solutions")
-    ours = without_judges(rewards)
-    if ours is None:
-        found.lines.append("all rewards ask a judge, which costs; none was tried")
-        return found
     rows = without_completions(dataset, TRIED)
     start = time.perf_counter()
-    means = tried(ours, rows, tokens)
+    means = tried(rewards, rows, tokens)
     seconds = (time.perf_counter() - start) / (len(means) * len(rows))
-    names = [*(f"{weight:g} * {reward.name}" for weight, reward in ours.terms), "total"]
+    names = [*(f"{weight:g} * {reward.name}" for weight, reward in rewards.terms), "total"]
     found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8}")
     for place, name in enumerate(names):
         found.lines.append(f"{name:30} " + " ".join(f"{means[kind][place]:8.3f}" for kind in means))
@@ -238,15 +230,15 @@ def check_dry_run(
     )
     right, wrong = means["right"][-1], means["wrong"][-1]
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
-    for (_, reward), share in zip(ours.terms, means["right"], strict=False):
+    for (_, reward), share in zip(rewards.terms, means["right"], strict=False):
         if isinstance(reward, FunctionReward) and reward.maker.__name__ in OUTCOMES and wrong < right and share < NEAR:
             found.faults.append(
                 f"Reward '{reward.name}' gives the dataset's own solutions {share:.3f} on average, where they are right. See "
                 f"how they are written, such as {rows[0]['solution']!r}, and what {reward} asks of an answer."
             )
-    if reads_solution(ours) and not right > wrong + ROUNDING:
+    if reads_solution(rewards) and not right > wrong + ROUNDING:
         found.faults.append(
-            f"Under {ours} the dataset's own solutions earn {said(right)}, and those of other rows {said(wrong)}. See that "
+            f"Under {rewards} the dataset's own solutions earn {said(right)}, and those of other rows {said(wrong)}. See that "
             f"the column 'solution', such as {rows[0]['solution']!r}, holds what the rewards look for."
         )
     return found
