@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import json_text, parse, script, tags, xml_text
-from trl_grpo_rewards.verify import schemas
 
 
 def score(completion, *names, **options):
@@ -159,25 +158,13 @@ def test_a_schema_is_an_option_like_any_other():
 @pytest.mark.parametrize(
     "schema, message",
     [
-        ({"type": "nope"}, "'nope' is not valid .* at \\$.type. Correct it."),
-        (
-            {"$ref": "https://example.org/other"},
-            "refers to 'https://example.org/other', which is no schema in it. Put that",
-        ),
-        (
-            {"items": {"$ref": "#/$defs/no"}},
-            "refers to '#/\\$defs/no', which is no schema in it. Put that into '\\$defs'",
-        ),
-        ({"patternProperties": {"a+": True}}, "bounded time. Use 'propertyNames'"),
-        ({"properties": {"a": {"$dynamicRef": "http://x/y"}}}, "has '\\$dynamicRef', .* Use '\\$ref'"),
-        ({"$recursiveRef": "#"}, "has '\\$recursiveRef'"),
-        ({"$defs": {"b": {}, "a": {"$id": "http://x/a", "$ref": "#/$defs/b"}}, "$ref": "#/$defs/a"}, "below its root"),
-        ({"items": {"$schema": "http://json-schema.org/draft-07/schema#"}}, "below its root. Leave that out"),
-        ({"allOf": [{}], "$ref": "#/allOf/x"}, "refers to '#/allOf/x', which is no schema"),
-        ({"const": 4, "$ref": "#/const"}, "refers to '#/const', which is no schema"),
-        ({"const": {"type": "no"}, "$ref": "#/const"}, "'no' is not valid"),
-        ({"const": {"patternProperties": {}}, "$ref": "#/const"}, "bounded time"),
-        ({"$schema": "https://example.org/draft"}, "no draft that jsonschema knows. Leave it out"),
+        ({"type": "nope"}, "\"nope\" is not valid .*, at \\['type'\\]. Correct it"),
+        ({"$ref": "https://example.org/other"}, "'https://example.org/other' is not present .* Retrieval is disabled"),
+        ({"$ref": "file:///etc/passwd"}, "'file:///etc/passwd' is not present"),
+        ({"items": {"$ref": "#/$defs/no"}}, "Pointer '/\\$defs/no' does not exist"),
+        ({"const": {"type": "no"}, "$ref": "#/const"}, "at \\['const'\\]\\['type'\\]"),
+        ({"pattern": "(?=a)b"}, "at \\['pattern'\\]. .* no look-around and no back-reference"),
+        ({"$schema": "https://example.org/draft"}, "Unknown meta-schema: 'https://example.org/draft'"),
     ],
 )
 def test_a_schema_is_checked(schema, message):
@@ -185,57 +172,28 @@ def test_a_schema_is_checked(schema, message):
         json_text(schema)
 
 
+def deep(levels):
+    return json.loads("[" * levels + "]" * levels)
+
+
 @pytest.mark.parametrize(
     "schema, fitting, other",
     [
-        (
-            {"properties": {"patternProperties": {"type": "null"}, "$ref": {}}},
-            {"patternProperties": None},
-            {"patternProperties": 1},
-        ),
+        ({"patternProperties": {"^a": {"type": "null"}}}, {"ab": None}, {"ab": 1}),
         ({"const": {"$ref": "x"}}, {"$ref": "x"}, {}),
-        ({"enum": [{"$ref": "x"}], "default": {"$ref": "x"}, "examples": [{"$ref": "x"}]}, {"$ref": "x"}, {}),
         ({"$id": "http://x/a", "$ref": "http://x/a#/$defs/b", "$defs": {"b": {"const": 1}}}, 1, 2),
         ({"$ref": "#b", "$defs": {"b": {"$anchor": "b", "const": 1}}}, 1, 2),
-        ({"x-own": {"$ref": "x"}, "const": 1}, 1, 2),
         ({"items": {"$ref": "#"}, "type": "array"}, [[], []], [1]),
         ({"multipleOf": 0.01}, 1.15, 1.155),
         ({"multipleOf": 0.01}, 10**400, 1e-3),
-        ({"$schema": "http://json-schema.org/draft-03/schema#", "divisibleBy": 0.1}, 0.3, 0.35),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}]}, [1, 2], [2]),
+        ({"type": "string"}, "a", "\ud800"),
+        ({}, {"a": [{"b": 1}] * 499}, deep(501)),
+        ({"items": {"$ref": "#"}}, deep(500), deep(501)),
     ],
 )
-def test_a_schema_says_only_what_its_keywords_say(schema, fitting, other):
+def test_a_schema_says_what_its_keywords_say(schema, fitting, other):
     assert json_text(schema)(completions=[json.dumps(fitting), json.dumps(other)]) == [1.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    "schema", [{"$ref": "#"}, {"$schema": "http://json-schema.org/draft-03/schema#", "type": [{"type": "no"}]}]
-)
-def test_a_schema_without_a_meaning_fits_nothing(schema):
-    assert json_text(schema)(completions=["4"]) == [0.0]
-
-
-@pytest.mark.parametrize(
-    "schema, completion",
-    [
-        ({"pattern": "^(a+)+$"}, json.dumps("a" * 60_000 + "b")),
-        ({"$ref": "#", "anyOf": [{"items": {"$ref": "#"}}, {"items": {"$ref": "#"}, "not": {}}]}, "[" * 90 + "]" * 90),
-        ({"items": {"$ref": "#"}}, "[" * 900 + "]" * 900),
-        (
-            {
-                "$schema": "https://json-schema.org/draft/2020-12/schema",
-                "items": {"$ref": "#"},
-                "pattern": "^(a+)+$",
-            },
-            json.dumps(["a" * 60_000 + "b"]),
-        ),
-    ],
-)
-def test_a_schema_that_a_text_makes_slow_ends(schema, completion, monkeypatch):
-    monkeypatch.setattr(schemas, "SECONDS", 0.1)
-    start = time.thread_time()
-    assert json_text(schema)(completions=[completion]) == [0.0]
-    assert time.thread_time() - start < 1.0
 
 
 @pytest.mark.parametrize(
@@ -272,7 +230,7 @@ def test_xml_takes_a_root_without_brackets():
     [
         (
             lambda: json_text({}),
-            "json_text\\(\\) with a schema needs jsonschema, which is not installed. Install it: pip",
+            "json_text\\(\\) with a schema needs jsonschema_rs, which is not installed. Install it: pip",
         ),
         (lambda: xml_text(), "xml_text\\(\\) needs defusedxml, .*'trl_grpo_rewards\\[formats\\]'"),
     ],

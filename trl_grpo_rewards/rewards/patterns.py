@@ -193,9 +193,10 @@ def equations(completion: str, *, hold: bool = True) -> float:
     Checked is what has numbers alone on both sides, a calculation on the left, and is not the same on both, in plain
     text or in LaTeX: `3 \times 4 = 12`, `\frac{1}{2} + 0.5 = 1`; of `3 + 4 = 7 = 14 / 2` each later side with the
     first. Each counts once, however often it is written, and exactly: `10 / 3 = 3.33` is false. What has a letter or `%`
-    in it is left out, `x + 3 = 5`, and what a word or a sign beside it may change: `= 2 million`, `= 0.33...`. The working is read, too, not only what follows it. Nothing is evaluated as code;
-    sides longer than 200 characters are left out, numbers beyond 1000 bits are false, and of more than a hundred
-    equations some are checked, evenly spread, so that no text takes long.
+    in it is left out, `x + 3 = 5`, and what a word or a sign beside it may change: `= 2 million`, `= 0.33...`. The
+    working is read, too, not only what follows it. Nothing is evaluated as code; sides longer than 120 characters are
+    left out, numbers beyond 1000 bits are false, and of more than a hundred equations some are checked, evenly spread,
+    so that no text takes long.
 
     A true equation is easily had, `1 + 1 = 2`: this pays for working that is honest, beside a reward for the answer.
 

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from ..registry import reward
@@ -18,8 +19,9 @@ WORD = re.compile(r"\w+")
 
 def ngrams(items: Sequence, size: int) -> list[Sequence]:
     """All runs of so many items."""
-    items = items if isinstance(items, str) else tuple(items)
-    return [items[start : start + size] for start in range(len(items) - size + 1)]
+    if isinstance(items, str):
+        return [items[start : start + size] for start in range(len(items) - size + 1)]
+    return list(zip(*(items[start:] for start in range(size)), strict=False))
 
 
 def check_repetition(ngram: int) -> None:
@@ -119,5 +121,6 @@ def distinct(completions: list[str], *, ngram: int = 3) -> list[float]:
     found = [
         {*ngrams(said, min(ngram, len(said) or 1))} for said in (WORD.findall(one.casefold()) for one in completions)
     ]
-    owners = Counter(one for grams in found for one in grams)
-    return [sum(owners[one] == 1 for one in grams) / len(grams) if grams else 0.0 for grams in found]
+    owners = Counter(chain.from_iterable(found))
+    common = {one for one, count in owners.items() if count > 1}
+    return [len(grams - common) / len(grams) if grams else 0.0 for grams in found]

@@ -54,7 +54,7 @@ STACKED = re.compile(r"/ ?[\d.]+ ?/")
 CALCULATION = re.compile(r"[\d)][-+*/^][-+]?[\d(.]")
 NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 
-LONGEST = 200
+LONGEST = 120
 """Characters that a side of an equation may have."""
 
 LARGEST = 1000
