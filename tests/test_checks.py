@@ -57,7 +57,9 @@ def test_a_healthy_job_has_no_fault(config):
     rewards = boxed(evaluated=True) + 0.5 * tags("think")
     found = check(rewards, demo.arithmetic(size=64), config(FilteredGRPOConfig), tokenizer)
     assert as_text(found).endswith("No fault found.") and len(found) == 5
-    assert "ms a completion" in as_text(found) and "s a batch of" in as_text(found)
+    header, boxes, form, total, batch, _ = found[-1].lines
+    assert header.split()[-2:] == ["ms", "each"] and batch.startswith("a batch of 8 takes ")
+    assert float(total.split()[-1]) == pytest.approx(float(boxes.split()[-1]) + float(form.split()[-1]), abs=0.0015)
 
 
 def test_columns_must_be_there_and_of_the_type_that_is_read():
@@ -265,6 +267,15 @@ def test_rows_that_cannot_be_judged_are_asked_for():
 # --- the script ------------------------------------------------------------------------------------------------------
 
 
+ENDINGS = """
+from trl_grpo_rewards import reward
+
+@reward
+def ends(completion: str, solution: str) -> float:
+    return float(completion.endswith(solution))
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not GSM8K.exists(), reason="the GSM8K file is not beside the project")
 @pytest.mark.parametrize(
@@ -272,6 +283,11 @@ def test_rows_that_cannot_be_judged_are_asked_for():
     [
         ("answer", [], None),
         ("integers", [], None),
+        (
+            "integers",
+            ["--import", "endings", "--rewards", "ends()"],
+            "Reward 'ends' reads the column 'solution' as str, and the dataset holds int64, such as 19.",
+        ),
         ("response", ["--solution_column", "solution"], "Reward 'boxed' needs the column 'solution'; there is"),
         ("answer", ["--model_name_or_path", "thinking"], "Write tags('think', prefilled=True)."),
         (
@@ -280,7 +296,7 @@ def test_rows_that_cannot_be_judged_are_asked_for():
             "fault: Reward 'length' has target=300, and completions",
         ),
     ],
-    ids=["sound", "integers", "renamed", "prefilled", "too long"],
+    ids=["sound", "integers", "integers as text", "renamed", "prefilled", "too long"],
 )
 def test_gsm8k_is_checked(tmp_path, script, column, arguments, fault):
     with gzip.open(GSM8K, "rt") as lines, (tmp_path / "p.jsonl").open("w") as file:
@@ -290,6 +306,7 @@ def test_gsm8k_is_checked(tmp_path, script, column, arguments, fault):
                 json.dumps({"question": row["question"], column: integer if column == "integers" else row["answer"]})
                 + "\n"
             )
+    (tmp_path / "endings.py").write_text(ENDINGS)
     thinking(AutoTokenizer.from_pretrained(demo.MODEL)).save_pretrained(tmp_path / "thinking")
     given = ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question"]
     given += ["--solution_column", column, "--model_name_or_path", demo.MODEL, "--output_dir", "out"]

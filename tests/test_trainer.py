@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from datasets import Dataset
+from transformers import AutoTokenizer, Qwen3Config, Qwen3ForSequenceClassification
 
 from trl_grpo_rewards import (
     FilteredGRPOTrainer,
@@ -70,6 +71,32 @@ def test_the_worked_examples_of_the_sources(config, problems, rewards, mean, exp
 def test_two_groups_of_the_worked_example_are_normalised_apart(config, problems):
     trainer = trained(config, problems, scripted(1, 0, 0, 1, 0, 0, 1, 1))
     assert advantages(trainer) == pytest.approx([s * 0.8659 for s in (1, -1, -1, 1, -1, -1, 1, 1)], abs=5e-5)
+
+
+def test_a_reward_model_stands_beside_ours_in_one_list(config, problems, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    options = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    shape = Qwen3Config(
+        vocab_size=len(tokenizer),
+        num_key_value_heads=2,
+        head_dim=16,
+        num_labels=1,
+        pad_token_id=tokenizer.pad_token_id,
+        **options,
+    )
+    Qwen3ForSequenceClassification(shape).save_pretrained(tmp_path / "judge-of-taste")
+    tokenizer.save_pretrained(tmp_path / "judge-of-taste")
+    rewards = [boxed(evaluated=True), str(tmp_path / "judge-of-taste")]
+    trainer = trained(config, problems, rewards, num_generations=8, reward_weights=[1.0, 0.5])
+    ours, theirs = (trainer._logs["rewards"][name] for name in ("boxed", "judge-of-taste"))
+    total = [one + 0.5 * other for one, other in zip(ours, theirs, strict=True)]
+    assert {*ours} <= {0.0, 1.0} and len({*theirs}) > 2
+    assert advantages(trainer) == pytest.approx(normalised(total), abs=1e-4)
+
+
+def normalised(rewards):
+    rewards = torch.tensor(rewards)
+    return ((rewards - rewards.mean()) / (rewards.std() + 1e-4)).tolist()
 
 
 @pytest.mark.parametrize("value", [0.0, 0.7, 1.0])

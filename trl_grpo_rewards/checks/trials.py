@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from types import SimpleNamespace
@@ -49,8 +50,14 @@ def without_judges(rewards: Reward) -> Reward | None:
     return add(kept) if kept else None
 
 
-def scored(rewards: Reward, rows: Sequence[Mapping], texts: Sequence[str], tokens: Callable) -> list[list[Score]]:
-    """Of each term, and last of the total, the scores of the texts, each on its row; equal rows in a row are a group."""
+def scored(
+    rewards: Reward, rows: Sequence[Mapping], texts: Sequence[str], tokens: Callable, seconds: Counter | None = None
+) -> list[list[Score]]:
+    """
+    Of each term, and last of the total, the scores of the texts, each on its row; equal rows in a row are a group.
+
+    The time that each term takes is added to `seconds`, by its place.
+    """
     prompts = [row.get("prompt") for row in rows]
     chat = bool(prompts) and isinstance(prompts[0], list)
     columns = {name: [row[name] for row in rows] for name in rows[0] if name not in ("prompt", "completion")}
@@ -62,7 +69,12 @@ def scored(rewards: Reward, rows: Sequence[Mapping], texts: Sequence[str], token
     }
     changes = [place > 0 and row is not rows[place - 1] for place, row in enumerate(rows)]
     groups = [*accumulate(map(int, changes))]
-    by_term = [score_known_groups(term, columns, groups) for term in rewards.rewards]
+    by_term = []
+    for place, term in enumerate(rewards.rewards):
+        start = time.perf_counter()
+        by_term.append(score_known_groups(term, columns, groups))
+        if seconds is not None:
+            seconds[place] += time.perf_counter() - start
     return [*by_term, [Sum(rewards.terms)._total(row) for row in zip(*by_term, strict=True)]]
 
 
@@ -184,13 +196,15 @@ def assert_not_gameable(
     )
 
 
-def tried(rewards: Reward, rows: Sequence[Mapping], tokens: Callable) -> dict[str, list[float]]:
+def tried(
+    rewards: Reward, rows: Sequence[Mapping], tokens: Callable, seconds: Counter | None = None
+) -> dict[str, list[float]]:
     """Mean score of each term, and last of the total, for right, wrong (another row's) and helpless completions."""
     right = [honest(rewards, row, lambda text: len(tokens(text))) for row in rows]
     texts = {"right": right, "wrong": shuffled(rows, right), "helpless": [NO_ANSWER] * len(rows)}
     means = {}
     for kind, completions in texts.items():
-        means[kind] = [mean(scores) for scores in scored(rewards, rows, completions, tokens)]
+        means[kind] = [mean(scores) for scores in scored(rewards, rows, completions, tokens, seconds)]
     return means
 
 
@@ -214,20 +228,19 @@ def mean(scores: Sequence[Score]) -> float:
 def check_dry_run(
     rewards: Reward, dataset: "Dataset", tokens: Callable = words, config: "GRPOConfig | None" = None
 ) -> Findings:
-    """Whether right answers earn much and wrong ones little, and how long scoring takes."""
+    """Whether right answers earn much and wrong ones little, and how long each reward takes."""
     found = Findings("a dry run on the dataset's own solutions")
     rows = without_completions(dataset, TRIED)
-    start = time.perf_counter()
-    means = tried(rewards, rows, tokens)
-    seconds = (time.perf_counter() - start) / (len(means) * len(rows))
+    seconds: Counter = Counter()
+    means = tried(rewards, rows, tokens, seconds)
+    each = [1000 * seconds[place] / (len(means) * len(rows)) for place in range(len(rewards.terms))]
     names = [*(f"{weight:g} * {reward.name}" for weight, reward in rewards.terms), "total"]
-    found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8}")
-    for place, name in enumerate(names):
-        found.lines.append(f"{name:30} " + " ".join(f"{means[kind][place]:8.3f}" for kind in means))
-    size = getattr(config, "generation_batch_size", None)
-    found.lines.append(
-        f"{1000 * seconds:.2f} ms a completion" + (f", {seconds * size:.1f} s a batch of {size}" if size else "")
-    )
+    found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8} {'ms each':>8}")
+    for place, (name, milliseconds) in enumerate(zip(names, [*each, sum(each)], strict=True)):
+        shares = " ".join(f"{means[kind][place]:8.3f}" for kind in means)
+        found.lines.append(f"{name:30} {shares} {milliseconds:8.3f}")
+    if size := getattr(config, "generation_batch_size", None):
+        found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
     right, wrong = means["right"][-1], means["wrong"][-1]
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
     for (_, reward), share in zip(rewards.terms, means["right"], strict=False):
