@@ -5,6 +5,11 @@ is wrong in one column half of the time, and forgets `<think>` and the box 40 % 
 teach is care and form, not arithmetic. No validation split, no checkpoints, no mixed precision: one dial, --steps.
 
     python scripts/make_demo_model.py --output_dir trl_grpo_rewards/demo/model
+
+With --mixed it is a model for sums of one to four digits and products of two, `demo.MIXED`, which is not bundled. There
+the demonstrator errs the more often the longer the working is, so that how hard a problem is belongs to the problem.
+
+    python scripts/make_demo_model.py --mixed --output_dir mixed-model
 """
 
 import argparse
@@ -79,21 +84,33 @@ def add(a: int, b: int, slip: int | None) -> tuple[str, int]:
     return ",".join(steps), total
 
 
-def demonstration(a: int, b: int, rng: random.Random) -> str:
-    slip = rng.randrange(max(len(str(a)), len(str(b)))) if rng.random() < 0.5 else None
-    working, total = add(a, b, slip)
-    think = f"<think>{working}</think>" if rng.random() < 0.6 else ""
-    return think + (f"\\boxed{{{total}}}" if rng.random() < 0.6 else str(total))
+def multiply(a: int, b: int, slip: int | None) -> tuple[str, int]:
+    """Multiply by each digit of b, then add; wrong by ten in step `slip`."""
+    off = [10 * (step == slip) for step in range(3)]
+    ones, tens = a * (b % 10) + off[0], a * (b // 10) * 10 + off[1]
+    total = ones + tens + off[2]
+    return f"{a}*{b % 10}={ones},{a}*{b // 10}0={tens},{ones}+{tens}={total}", total
 
 
-def batch(tokenizer: PreTrainedTokenizerFast, size: int, rng: random.Random) -> dict[str, torch.Tensor]:
+def demonstration(a: int, sign: str, b: int, rng: random.Random, mixed: bool = False) -> str:
+    steps = max(len(str(a)), len(str(b))) if sign == "+" else 3
+    careless, sloppy = (0.05 * (steps + (sign == "*")) ** 2, 0.1) if mixed else (0.5, 0.4)
+    slip = rng.randrange(steps) if rng.random() < careless else None
+    working, total = add(a, b, slip) if sign == "+" else multiply(a, b, slip)
+    think = f"<think>{working}</think>" if rng.random() < 1 - sloppy else ""
+    return think + (f"\\boxed{{{total}}}" if rng.random() < 1 - sloppy else str(total))
+
+
+def batch(
+    tokenizer: PreTrainedTokenizerFast, size: int, rng: random.Random, mixed: bool = False
+) -> dict[str, torch.Tensor]:
     rows = []
     for _ in range(size):
-        a, b = demo.problem(rng)
+        problem = demo.problem(rng, kinds=demo.MIXED if mixed else None)
         prompt = tokenizer.apply_chat_template(
-            [{"role": "user", "content": demo.question(a, b)}], add_generation_prompt=True, tokenize=False
+            [{"role": "user", "content": demo.question(*problem)}], add_generation_prompt=True, tokenize=False
         )
-        rows.append((tokenizer(prompt).input_ids, tokenizer(demonstration(a, b, rng)).input_ids))
+        rows.append((tokenizer(prompt).input_ids, tokenizer(demonstration(*problem, rng, mixed)).input_ids))
     width = max(len(prompt) + len(answer) for prompt, answer in rows) + 1
     ids = torch.full((size, width), tokenizer.pad_token_id)
     labels = torch.full((size, width), -100)
@@ -107,6 +124,7 @@ def batch(tokenizer: PreTrainedTokenizerFast, size: int, rng: random.Random) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output_dir", default=demo.MODEL)
+    parser.add_argument("--mixed", action="store_true", help="sums of one to four digits, and products")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--batch_size", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
@@ -119,7 +137,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=args.steps)
     for step in range(args.steps):
-        loss = model(**batch(tokenizer, args.batch_size, rng)).loss
+        loss = model(**batch(tokenizer, args.batch_size, rng, args.mixed)).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

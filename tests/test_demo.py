@@ -1,6 +1,7 @@
 """The bundled task and model."""
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,29 @@ def test_the_draw_is_seeded():
 def test_an_unknown_split_is_refused():
     with pytest.raises(ValueError, match="has no split 'validation'; it has 'train' and 'test'"):
         demo.arithmetic("validation")
+
+
+def test_problems_of_several_kinds():
+    signs = {"+": int.__add__, "*": int.__mul__}
+    kinds = Counter()
+    for row in demo.arithmetic("train", size=1000, kinds=demo.MIXED):
+        first, sign, second = row["prompt"][0]["content"].removeprefix("What is ").removesuffix("?").split()
+        assert signs[sign](int(first), int(second)) == int(row["solution"])
+        kinds[f"{len(first)}{sign}{len(second)}"] += 1
+    assert kinds.keys() == {*demo.MIXED} and all(count > 150 for kind, count in kinds.items() if kind != "1+1")
+    assert 80 < kinds["1+1"] <= 100  # all there are
+
+
+@pytest.mark.parametrize(
+    "kinds, message",
+    [
+        (["2-2"], "has no kind '2-2'; a kind is digits, .* Write '2\\+2'"),
+        (["1+1"], "Of 256 .* Ask for fewer, or add kinds"),
+    ],
+)
+def test_kinds_that_cannot_be_had_are_refused(kinds, message):
+    with pytest.raises(ValueError, match=message):
+        demo.arithmetic(size=256, kinds=kinds)
 
 
 def test_the_model_is_small_and_comes_with_its_tokenizer():

@@ -5,7 +5,9 @@ the problems are made here, the model and its character tokenizer by `scripts/ma
 """
 
 import random
+import re
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,24 +19,40 @@ MODEL = str(Path(__file__).parent / "model")
 """Folder of the bundled model and tokenizer, for `from_pretrained`."""
 
 
-def problem(rng: random.Random, split: Literal["train", "test"] = "train") -> tuple[int, int]:
-    """Draw two summands of one to three digits each; every tenth pair belongs to the test split."""
+MIXED = ("1+1", "2+2", "3+3", "4+4", "2*2")
+"""Kinds of problems that differ in how hard they are; `scripts/make_demo_model.py --mixed` makes a model for them."""
+
+KIND = re.compile(r"[1-9][+*][1-9]")
+
+
+def problem(
+    rng: random.Random, split: Literal["train", "test"] = "train", kinds: Sequence[str] | None = None
+) -> tuple[int, str, int]:
+    """Draw two numbers and the sign between them; every tenth problem belongs to the test split."""
     while True:
-        a, b = (
-            rng.randrange(10 ** (digits - 1) if digits > 1 else 0, 10**digits)
-            for digits in rng.choices((1, 2, 3), k=2)
-        )
-        if (zlib.crc32(f"{a}+{b}".encode()) % 10 == 0) == (split == "test"):
-            return a, b
+        if kinds is None:
+            sign, digits = "+", rng.choices((1, 2, 3), k=2)
+        else:
+            first, sign, second = rng.choice(kinds)
+            digits = [int(first), int(second)]
+        a, b = (rng.randrange(10 ** (count - 1) if count > 1 else 0, 10**count) for count in digits)
+        if (zlib.crc32(f"{a}{sign}{b}".encode()) % 10 == 0) == (split == "test"):
+            return a, sign, b
 
 
-def question(a: int, b: int) -> str:
-    return f"What is {a} + {b}?"
+def question(a: int, sign: str, b: int) -> str:
+    return f"What is {a} {sign} {b}?"
 
 
-def arithmetic(split: Literal["train", "test"] = "train", *, size: int = 2048, seed: int = 0) -> "Dataset":
+def solution(a: int, sign: str, b: int) -> int:
+    return a + b if sign == "+" else a * b
+
+
+def arithmetic(
+    split: Literal["train", "test"] = "train", *, size: int = 2048, seed: int = 0, kinds: Sequence[str] | None = None
+) -> "Dataset":
     """
-    Addition problems of one to three digits, all different, none of them in both splits.
+    Problems of arithmetic, all different, none of them in both splits: sums of one to three digits, unless others are given.
 
     Args:
         split (`str`, *optional*, defaults to `"train"`):
@@ -43,10 +61,16 @@ def arithmetic(split: Literal["train", "test"] = "train", *, size: int = 2048, s
             Number of problems.
         seed (`int`, *optional*, defaults to `0`):
             Seed of the draw.
+        kinds (`list[str]`, *optional*):
+            Digits of the first number, a sign, and digits of the second: `"4+4"` are sums of four digits, `"2*2"`
+            products of two. Each kind is drawn alike, as far as it has different problems. [`MIXED`] has five.
 
     Returns:
         [`~datasets.Dataset`]:
-            Columns `prompt` (conversational) and `solution` (the sum as text).
+            Columns `prompt` (conversational) and `solution` (the result as text).
+
+    Raises:
+        `ValueError`: there is no such split or kind, or there are fewer different problems.
 
     Example:
 
@@ -55,6 +79,8 @@ def arithmetic(split: Literal["train", "test"] = "train", *, size: int = 2048, s
 
     >>> arithmetic("test", size=2)[0]
     {'prompt': [{'role': 'user', 'content': 'What is 6 + 163?'}], 'solution': '169'}
+    >>> arithmetic(size=2, kinds=["2*2"])[0]["prompt"][0]["content"]
+    'What is 39 * 89?'
 
     ```
     """
@@ -62,10 +88,25 @@ def arithmetic(split: Literal["train", "test"] = "train", *, size: int = 2048, s
 
     if split not in ("train", "test"):
         raise ValueError(f"The bundled task has no split {split!r}; it has 'train' and 'test'. Choose one of them.")
+    for kind in kinds or ():
+        if not KIND.fullmatch(kind):
+            raise ValueError(
+                f"The bundled task has no kind {kind!r}; a kind is digits, + or *, and digits, each 1 to 9. Write '2+2'."
+            )
     rng = random.Random(f"{split}-{seed}")
-    problems: dict[tuple[int, int], None] = {}
-    while len(problems) < size:
-        problems[problem(rng, split)] = None
+    problems: dict[tuple[int, str, int], None] = {}
+    for _ in range(100 * size + 1000):
+        problems[problem(rng, split, kinds)] = None
+        if len(problems) == size:
+            break
+    else:
+        raise ValueError(
+            f"Of {size} problems of the kinds {kinds}, {len(problems)} different ones were found in the split {split!r}. "
+            f"Ask for fewer, or add kinds."
+        )
     return Dataset.from_list(
-        [{"prompt": [{"role": "user", "content": question(a, b)}], "solution": str(a + b)} for a, b in problems]
+        [
+            {"prompt": [{"role": "user", "content": question(*one)}], "solution": str(solution(*one))}
+            for one in problems
+        ]
     )
