@@ -95,6 +95,7 @@ def test_a_run_draws_prompts_that_teach(config, options):
     half = len(lines) // 2
     dead = [[line["outcome"] == "solved" for line in part] for part in (lines[:16], lines[half:])]
     assert np.mean(dead[1]) < 0.7 * np.mean(dead[0])
+    assert all(0 <= line["predicted_live"] <= 1 for line in lines)
     assert max(logged(trainer, "skipped_prompts")[-16:]) > 0 and len(logged(trainer, "predicted_live")) == 64
     assert {line["prompt_id"] for line in lines} == {prompt_id(row["prompt"]) for row in data}
 

@@ -142,9 +142,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         kinds = self._kinds(self._rewards.view(-1, count, self._rewards.size(1)))
         if not self.model.training:
             return output, None
-        live = kinds["live"]
+        live, predicted = kinds["live"], []
         if self.args.selective:
-            self._learn(gather_object(places)[::count], self._rewards[:, self._outcome].view(-1, count))
+            predicted = self._learn(gather_object(places)[::count], self._rewards[:, self._outcome].view(-1, count))
         if self.args.zero_variance == "keep":
             self._log_groups(rows_computed=self._rewards.size(0))
         else:
@@ -153,16 +153,21 @@ class FilteredGRPOTrainer(GRPOTrainer):
                 place = len(shown) - self._rewards.size(0) + row
                 if place >= 0:
                     shown[place] = 0.0
-        self._record(kinds)
+        self._record(kinds, predicted)
         return output, live
 
-    def _learn(self, prompts: list[int], outcome: Tensor) -> None:
-        """Remember how many completions of each prompt were right, by the outcome reward of shape (groups, G)."""
+    def _learn(self, prompts: list[int], outcome: Tensor) -> list[float]:
+        """
+        Remember how many completions of each prompt were right, by the outcome reward of shape (groups, G).
+
+        Returns the probability that each of these groups would have right and wrong completions, as it was before.
+        """
         chances = [self._prompts.live_chance(prompt) for prompt in prompts]
         self._log_groups(predicted_live=sum(chances) / len(chances), skipped_prompts=self._prompts.skipped)
         self._prompts.learn(prompts, (outcome >= 1).sum(1).tolist(), (~outcome.isnan()).sum(1).tolist())
+        return chances
 
-    def _record(self, kinds: dict[str, Tensor]) -> None:
+    def _record(self, kinds: dict[str, Tensor], predicted: list[float]) -> None:
         """Write down every group of all ranks that was sampled just now."""
         if not self.args.group_records or not self.accelerator.is_main_process:
             return
@@ -179,6 +184,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             {*self.eos_token_ids, self._tokenizer.pad_token_id},
             self.args.group_records_text,
         )
+        for record, chance in zip(records, predicted, strict=False):
+            record["predicted_live"] = chance
         self._writer.write(self.state.global_step + 1, records)
 
     def _rows(self, live: Tensor, count: int) -> Tensor:
