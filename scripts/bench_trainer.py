@@ -1,10 +1,10 @@
-r"""What a step costs under TRL's `GRPOTrainer` and under ours, and how soon the bundled task is learned.
+r"""What a step costs under TRL's `GRPOTrainer` and under ours; what is learned in that time, `study.py` shows.
 
     python scripts/bench_trainer.py                              # updates, at 0 to 95 % dead groups
     torchrun --nproc_per_node 2 scripts/bench_trainer.py         # the same on two ranks
     python scripts/bench_trainer.py --model 0.5B --bf16          # a larger model with random weights, on a GPU
     python scripts/bench_trainer.py --base bare --modes skip     # what group records cost
-    python scripts/bench_trainer.py --learn                      # seconds to 0.85 and 0.90 of held-out accuracy
+    python scripts/bench_trainer.py --mixed_model mixed-model    # on demo.MIXED, with make_demo_model.py's model for it
 
 Runs of the two alternate (A B A B ...) in one process, on the same prompts and from the same weights, so that a busy
 machine is busy for both; the ratios are of medians over pairs. Which groups are dead is scripted: the same share in
@@ -26,7 +26,7 @@ import torch
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
 
 SHAPES = {
@@ -40,6 +40,7 @@ MODES = {
     "drop": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "drop"}),
     "bare": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "skip", "group_records": False}),
     "resample": (FilteredGRPOTrainer, FilteredGRPOConfig, {"zero_variance": "drop", "max_resample_rounds": 2}),
+    "selective": (FilteredGRPOTrainer, FilteredGRPOConfig, {"selective": True}),
 }
 
 
@@ -117,48 +118,38 @@ def scripted(share: float, count: int, world: int):
     return reward
 
 
-def model_of(shape: str, bf16: bool):
-    if shape == "demo":
-        return demo.MODEL
+def model_of(args: argparse.Namespace):
+    if args.model == "demo":
+        return args.mixed_model or demo.MODEL
     torch.manual_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
     config = Qwen3Config(
         vocab_size=len(tokenizer), num_key_value_heads=4, head_dim=64, max_position_embeddings=4096,
-        tie_word_embeddings=True, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id, **SHAPES[shape],
+        tie_word_embeddings=True, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id,
+        **SHAPES[args.model],
     )  # fmt: skip
-    return Qwen3ForCausalLM(config).to(torch.bfloat16 if bf16 else torch.float32)
-
-
-def run(mode: str, args: argparse.Namespace, rewards, model, folder: str, callbacks=(), **options) -> Clock:
-    cls, config, extra = MODES[mode]
-    gpu = torch.cuda.is_available()
-    training = config(
-        output_dir=folder, use_cpu=not gpu, bf16=args.bf16, gradient_checkpointing=False, report_to="none",
-        save_strategy="no", disable_tqdm=True, logging_steps=1000, lr_scheduler_type="constant", num_generations=8,
-        **extra, **options,
-    )  # fmt: skip
-    if hasattr(rewards, "rewards") and cls is GRPOTrainer:
-        training.reward_weights, rewards = rewards.weights, rewards.rewards
-    trainer = cls(
-        model, rewards, args=training, train_dataset=demo.arithmetic("train"),
-        eval_dataset=demo.arithmetic("test", size=256), callbacks=list(callbacks),
-        processing_class=AutoTokenizer.from_pretrained(demo.MODEL),
-    )  # fmt: skip
-    clock = Clock(trainer)
-    for callback in callbacks:
-        callback.trainer = trainer
-    trainer.train()
-    return clock
+    return Qwen3ForCausalLM(config).to(torch.bfloat16 if args.bf16 else torch.float32)
 
 
 def scripted_run(side: str, share: float, args: argparse.Namespace) -> Clock:
-    reward = scripted(share, 8, int(os.environ.get("WORLD_SIZE", "1")))
+    cls, config, extra = MODES[side]
     with tempfile.TemporaryDirectory() as folder:
-        return run(
-            side, args, [reward], model_of(args.model, args.bf16), folder, max_steps=args.steps,
-            per_device_train_batch_size=args.rows // args.accumulate, learning_rate=1e-6,
-            gradient_accumulation_steps=args.accumulate, max_completion_length=args.length,
+        training = config(
+            output_dir=folder, use_cpu=not torch.cuda.is_available(), bf16=args.bf16, gradient_checkpointing=False,
+            report_to="none", save_strategy="no", disable_tqdm=True, logging_steps=1000, lr_scheduler_type="constant",
+            max_steps=args.steps, per_device_train_batch_size=args.rows // args.accumulate, learning_rate=1e-6,
+            gradient_accumulation_steps=args.accumulate, num_generations=8, max_completion_length=args.length, **extra,
         )  # fmt: skip
+        trainer = cls(
+            model_of(args),
+            [scripted(share, training.num_generations, int(os.environ.get("WORLD_SIZE", "1")))],
+            args=training,
+            train_dataset=demo.arithmetic("train", kinds=demo.MIXED if args.mixed_model else None),
+            processing_class=AutoTokenizer.from_pretrained(demo.MODEL),
+        )
+        clock = Clock(trainer)
+        trainer.train()
+    return clock
 
 
 def peak(side: str, share: float, args: argparse.Namespace) -> int:
@@ -208,74 +199,6 @@ def peaks(side: str, share: float, args: argparse.Namespace) -> float:
     return statistics.median(in_fresh_process(peak, side, share, args) for _ in range(3))
 
 
-class HeldOut(TrainerCallback):
-    """Held-out accuracy after every few steps, against the seconds of training so far; evaluation is not counted."""
-
-    def __init__(self, every: int) -> None:
-        self.every, self.seconds, self.seen = every, 0.0, []
-
-    def on_step_begin(self, args, state, control, **kwargs) -> None:
-        self.start = now()
-
-    def on_step_end(self, args, state, control, **kwargs) -> None:
-        self.seconds += now() - self.start
-        if state.global_step % self.every == 0:
-            accuracy = self.trainer.evaluate()["eval_rewards/accuracy/mean"]
-            self.seen.append((state.global_step, self.seconds, accuracy))
-
-    def reached(self, accuracy: float) -> tuple[float, float]:
-        """Steps and seconds until the mean of three neighbouring evaluations reached it, by interpolation."""
-        smooth = [statistics.mean(row[2] for row in self.seen[i - 1 : i + 2]) for i in range(1, len(self.seen) - 1)]
-        for index in range(1, len(smooth)):
-            low, high = smooth[index - 1 : index + 1]
-            if low < accuracy <= high:
-                part = (accuracy - low) / (high - low)
-                (steps, seconds, _), (more, later, _) = self.seen[index : index + 2]
-                return steps + part * (more - steps), seconds + part * (later - seconds)
-        return float("inf"), float("inf")
-
-
-def learn(args: argparse.Namespace) -> None:
-    rewards = boxed(name="accuracy") + 0.5 * tags("think", name="format")
-    columns = (
-        "seed",
-        "mode",
-        "s to 0.85",
-        "s to 0.90",
-        "steps to 0.90",
-        "final accuracy",
-        "s in all",
-        "of it updates",
-    )
-    print("|", " | ".join(columns), "|\n" + "|---" * len(columns) + "|")
-    ratios: dict[str, list] = {}
-    for seed in range(args.seeds):
-        base = None
-        for mode in ["trl", *args.modes]:
-            held_out = HeldOut(args.every)
-            with tempfile.TemporaryDirectory() as folder:
-                clock = run(
-                    mode, args, rewards, demo.MODEL, folder, [held_out], max_steps=args.learn_steps, seed=seed,
-                    per_device_train_batch_size=256 // args.accumulate, gradient_accumulation_steps=args.accumulate,
-                    per_device_eval_batch_size=256, max_completion_length=64,
-                    num_generations_eval=2, learning_rate=5e-4,
-                )  # fmt: skip
-            (_, early), (steps, late) = (held_out.reached(accuracy) for accuracy in (0.85, 0.90))
-            final = statistics.mean(accuracy for _, _, accuracy in held_out.seen[-5:])
-            update = sum(step["update"] for step in clock.steps)
-            base = base or (early, late, held_out.seconds)
-            mine = (early, late, held_out.seconds)
-            ratios.setdefault(mode, []).append([one / other for one, other in zip(mine, base, strict=True)])
-            print(
-                f"| {seed} | {mode} | {early:.1f} | {late:.1f} | {steps:.1f} | {final:.3f} | {held_out.seconds:.1f} "
-                f"| {update:.1f} |",
-                flush=True,
-            )
-    for mode, rows in ratios.items():
-        early, late, whole = (statistics.median(column) for column in zip(*rows, strict=True))
-        print(f"{mode}: to 0.85 {early:.2f}, to 0.90 {late:.2f}, in all {whole:.2f} of TRL's seconds, by medians")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--model", choices=["demo", *SHAPES], default="demo")
@@ -290,12 +213,8 @@ def main() -> None:
     parser.add_argument("--length", type=int, default=64, help="most tokens of a completion")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--learn", action="store_true")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--learn_steps", type=int, default=60)
-    parser.add_argument("--every", type=int, default=2, help="steps between two evaluations")
-    args = parser.parse_args()
-    learn(args) if args.learn else updates(args)
+    parser.add_argument("--mixed_model", help="folder of the model that make_demo_model.py --mixed has made")
+    updates(parser.parse_args())
 
 
 if __name__ == "__main__":
