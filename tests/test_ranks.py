@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from test_resume import prompts_of
 
 
 TESTS = Path(__file__).parent
@@ -27,9 +27,13 @@ def launched(command, **options):
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, **options)
 
 
-def on_two_ranks(scenario, folder, fails=False):
+def run_on_two_ranks(scenario, folder):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", free_port()]
-    run = launched([*torchrun, str(TESTS / "two_ranks.py"), scenario, str(folder)])
+    return launched([*torchrun, str(TESTS / "two_ranks.py"), scenario, str(folder)])
+
+
+def on_two_ranks(scenario, folder, fails=False):
+    run = run_on_two_ranks(scenario, folder)
     assert (run.returncode != 0) == fails, run.stdout[-2000:] + run.stderr[-6000:]
     seen = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
     assert [one["world_size"] for one in seen] == [2, 2]
@@ -149,13 +153,18 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 18)])
-def test_ranks_resume_a_run_that_chooses_its_prompts(tmp_path, scenario, last):
-    whole = on_two_ranks(scenario, tmp_path)
-    for step in range(6, last + 1, 3):
-        shutil.rmtree(tmp_path / f"checkpoint-{step}")
-    parted = on_two_ranks(scenario, tmp_path)
-    assert whole == parted and whole[0] == whole[1] and whole[0]["taken"] > 0
-    assert (tmp_path / f"checkpoint-{last}").exists()
+def test_ranks_that_are_killed_resume_a_run_that_chooses_its_prompts(tmp_path, scenario, last):
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    whole.mkdir()
+    parted.mkdir()
+    expected = on_two_ranks(scenario, whole)
+    (parted / "kill").touch()
+    assert "SIGKILL" in run_on_two_ranks(scenario, parted).stderr and not (parted / "0.json").exists()
+    assert [folder.name for folder in parted.glob("checkpoint-*")] == ["checkpoint-3"]
+    (parted / "kill").unlink()
+    assert on_two_ranks(scenario, parted) == expected
+    assert expected[0] == expected[1] and expected[0]["taken"] > 0 and (parted / f"checkpoint-{last}").exists()
+    assert prompts_of(parted) == prompts_of(whole)
 
 
 @pytest.mark.slow

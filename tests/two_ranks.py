@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from chat_server import Scripted
 from conftest import small_config
 from test_gradient import drop_against_reference, skip_against_reference
 from test_resume import mostly_dead
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import (
@@ -226,11 +228,20 @@ def resampled(folder) -> dict:
     }
 
 
+class Kill(TrainerCallback):
+    """Kills its rank after step 5, where the folder asks for that."""
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 5 and Path(args.output_dir, "kill").exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def resumed(folder, **options) -> dict:
-    """The rest of a resampling run from its checkpoint in the middle, in a process that has run nothing before."""
+    """A resampling run, or the rest of it from its checkpoint, in a process that has run nothing before."""
     options = {"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 6, "learning_rate": 0.01} | options
     options |= {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1}
     trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], output_dir=str(folder), **options)
+    trainer.add_callback(Kill())
     trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
     return {"weights": weights, "taken": trainer._prompts.taken, "steps": len(trainer.state.log_history)}
