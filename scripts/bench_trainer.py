@@ -4,6 +4,7 @@ r"""What a step costs under TRL's `GRPOTrainer` and under ours; what is learned 
     torchrun --nproc_per_node 2 scripts/bench_trainer.py         # the same on two ranks
     python scripts/bench_trainer.py --model 0.5B --bf16          # a larger model with random weights, on a GPU
     python scripts/bench_trainer.py --base bare --modes skip     # what group records cost
+    python scripts/bench_trainer.py --drawing 1000000            # what drawing selectively costs with so many prompts
     python scripts/bench_trainer.py --mixed_model mixed-model    # on demo.MIXED, with make_demo_model.py's model for it
 
 Runs of the two alternate (A B A B ...) in one process, on the same prompts and from the same weights, so that a busy
@@ -27,6 +28,7 @@ from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, TrainerCa
 from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards.prompts import SelectiveStream
 
 
 SHAPES = {
@@ -195,6 +197,31 @@ def updates(args: argparse.Namespace) -> None:
             print(f"| {share:.0%} | {mode} | {cells} | {shown}, {theirs / 2**20:.0f} MB |", flush=True)
 
 
+def drawing(prompts: int, args: argparse.Namespace) -> None:
+    """Time of drawing and of learning in a step, beside a step of TRL's trainer; and bytes that are held for a prompt."""
+    count, group = args.rows // 8, 8
+    stream, rng = SelectiveStream(prompts, 0, True, group), random.Random(0)
+    for start in range(0, prompts, count):  # half of them known, with rates from 0 to 1
+        rows = range(start, min(start + count, prompts))
+        if start % (2 * count) == 0:
+            stream.learn(rows, [rng.randint(0, group) for _ in rows], [group] * len(rows))
+    seconds = []
+    for _ in range(500):
+        start = time.perf_counter()
+        rows = stream.take(count)
+        for row in rows:
+            stream.live_chance(row)
+        stream.learn(rows, [rng.randint(0, group) for _ in rows], [group] * count)
+        seconds.append(time.perf_counter() - start)
+    step = scripted_run("trl", 0.5, args).medians()["step"]
+    held = sum(value.nbytes for value in vars(stream).values() if hasattr(value, "nbytes"))
+    print(
+        f"{prompts:,} prompts, {count} drawn a step: {1000 * statistics.median(seconds):.2f} ms of {1000 * step:.0f} ms "
+        f"({statistics.median(seconds) / step:.2%}), at most {1000 * max(seconds):.0f} ms where an epoch begins; "
+        f"{held / prompts:.0f} bytes a prompt"
+    )
+
+
 def peaks(side: str, share: float, args: argparse.Namespace) -> float:
     return statistics.median(in_fresh_process(peak, side, share, args) for _ in range(3))
 
@@ -214,7 +241,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--mixed_model", help="folder of the model that make_demo_model.py --mixed has made")
-    updates(parser.parse_args())
+    parser.add_argument("--drawing", type=int, metavar="PROMPTS", help="only time how they are drawn selectively")
+    args = parser.parse_args()
+    drawing(args.drawing, args) if args.drawing else updates(args)
 
 
 if __name__ == "__main__":
