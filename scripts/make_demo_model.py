@@ -129,6 +129,8 @@ def main() -> None:
     parser.add_argument("--batch_size", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    if args.mixed and args.output_dir == demo.MODEL:
+        parser.error("--mixed would take the place of the bundled model. Give it an --output_dir of its own.")
 
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)

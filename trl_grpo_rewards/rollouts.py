@@ -1,6 +1,5 @@
 """The rollouts of TRL's asynchronous trainer, less the groups whose rewards are all equal."""
 
-import math
 import queue
 from functools import partial
 from multiprocessing import get_context
@@ -58,20 +57,27 @@ class Dropped(TrainerCallback):
     """
     Counts dropped groups among those that TRL has trained on, by which it knows where an epoch ends and a resume begins.
 
+    The worker runs ahead of the trainer: a dropped group counts once a later one has been trained on.
+
     Args:
-        trained (`set[int]`):
-            The trainer's own.
+        trainer ([`~trl.experimental.async_grpo.AsyncGRPOTrainer`]):
+            Whose worker drops groups.
         scored (`multiprocessing.Queue`):
             Gives the id and the kind of every group.
         patience (`int`):
             Dead groups in a row at which there is nothing more to wait for.
     """
 
-    def __init__(self, trained: set[int], scored: Any, patience: int) -> None:
-        self.trained, self.scored, self.patience = trained, scored, patience
+    def __init__(self, trainer: AsyncGRPOTrainer, scored: Any, patience: int) -> None:
+        self.trainer, self.scored, self.patience = trainer, scored, patience
+        self.ahead: set[int] = set()
         self.in_a_row: list[str] = []
 
     def on_optimizer_step(self, args, state, control, **kwargs) -> None:  # TRL looks at the end of the step
+        self.read()
+        self.count(before=max(self.trainer._trained_groups, default=0))
+
+    def read(self) -> None:
         while True:
             try:
                 group, kind = self.scored.get_nowait()
@@ -80,8 +86,14 @@ class Dropped(TrainerCallback):
             if kind == "live":
                 self.in_a_row = []
             else:
-                self.trained.add(group)
+                self.ahead.add(group)
                 self.in_a_row.append(kind)
+
+    def count(self, before: float) -> None:
+        now = {group for group in self.ahead if group < before}
+        self.ahead -= now
+        self.trainer._trained_groups |= now
+        self.trainer._last_groups_trained += len(now)  # what TRL logs as groups of a step are those it trained on
 
     def check(self) -> None:
         """
@@ -91,34 +103,35 @@ class Dropped(TrainerCallback):
             `RuntimeError`: too many groups in a row were dead. It is raised here and not where they are scored, since
                 TRL's worker waits for ever for a process that has ended by itself.
         """
-        self.on_optimizer_step(None, None, None)
+        self.read()
         if len(self.in_a_row) >= self.patience:
             counts = ", ".join(f"{self.in_a_row.count(kind)} {kind}" for kind in dict.fromkeys(self.in_a_row))
             raise RuntimeError(
                 f"The last {len(self.in_a_row)} groups had equal rewards each ({counts}), and there is nothing to train "
-                f"on. Give prompts that are sometimes answered right, or a reward that tells their completions apart; or "
-                f"wait longer: drop_dead_groups(trainer, patience=...)."
+                f"on. Go on from the last checkpoint with prompts that are sometimes answered right, see why groups are "
+                f"unscored if they are, or wait longer: drop_dead_groups(trainer, patience=...)."
             )
 
 
-def drop_dead_groups(trainer: AsyncGRPOTrainer, *, patience: int = 10, tolerance: float = 1e-6) -> None:
+def drop_dead_groups(trainer: AsyncGRPOTrainer, *, patience: int = 256, tolerance: float = 1e-6) -> None:
     """
     Let TRL's asynchronous trainer train on live groups only; before `trainer.train()`.
 
     Groups whose rewards are all equal, or of which fewer than two are scored, are dropped where they are scored, and the
     trainer waits for others: every step is full of groups that teach something. `groups/dead`, `groups/solved` and
-    `groups/failed` are logged, as shares; solved and failed by the first reward.
+    `groups/failed` are logged, as shares of all groups; solved and failed by the first reward. What TRL logs of rewards
+    is of the groups that it trains on.
 
     Args:
         trainer ([`~trl.experimental.async_grpo.AsyncGRPOTrainer`]):
             With TRL's own worker, which starts when training does.
-        patience (`int`, *optional*, defaults to `10`):
-            As many optimizer steps' worth of groups that are dead in a row end the run with an error.
+        patience (`int`, *optional*, defaults to `256`):
+            As many groups that are dead in a row, while the trainer waits, end the run with an error.
         tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
 
     Raises:
-        `TypeError`: the trainer's worker is not TRL's.
+        `TypeError`: the trainer's worker is not TRL's, or drops groups already.
         `ValueError`: `patience` is not positive, or the worker has started.
 
     Example:
@@ -138,15 +151,13 @@ def drop_dead_groups(trainer: AsyncGRPOTrainer, *, patience: int = 10, tolerance
         return
     if not isinstance(worker, AsyncRolloutWorker) or worker._loop_cls is not _AsyncRolloutLoop:
         raise TypeError(
-            f"drop_dead_groups() changes the loop of TRL's AsyncRolloutWorker, and the trainer has {worker!r} with a "
-            f"loop of its own. Leave `rollout_worker` out, or drop the groups in that loop."
+            f"drop_dead_groups() changes the loop of TRL's AsyncRolloutWorker, and the trainer has {worker!r} with "
+            f"another loop. Call it once, and leave `rollout_worker` out or drop the groups in that loop."
         )
     if worker._process is not None:
         raise ValueError("The trainer's worker has started with TRL's loop. Call drop_dead_groups() before train().")
-    args = trainer.args
-    samples = args.per_device_train_batch_size * args.gradient_accumulation_steps * trainer.accelerator.num_processes
     scored = get_context("spawn").Queue()
-    dropped = Dropped(trainer._trained_groups, scored, patience * math.ceil(samples / args.num_generations))
+    dropped = Dropped(trainer, scored, patience)
     trainer.add_callback(dropped)
     check_health = worker.check_health
 

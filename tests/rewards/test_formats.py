@@ -187,6 +187,7 @@ def deep(levels):
         ({"multipleOf": 0.01}, 1.15, 1.155),
         ({"multipleOf": 0.01}, 10**400, 1e-3),
         ({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}]}, [1, 2], [2]),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "format": "email", "minLength": 2}, "no", "n"),
         ({"type": "string"}, "a", "\ud800"),
         ({}, {"a": [{"b": 1}] * 499}, deep(501)),
         ({"items": {"$ref": "#"}}, deep(500), deep(501)),

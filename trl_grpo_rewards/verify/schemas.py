@@ -49,7 +49,9 @@ def validator(schema: dict[str, Any]) -> Any:
     import jsonschema_rs
 
     try:
-        return jsonschema_rs.validator_for(schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True)
+        return jsonschema_rs.validator_for(
+            schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True, validate_formats=False
+        )
     except jsonschema_rs.ValidationError as error:
         place = "".join(f"[{step!r}]" for step in error.instance_path)
         raise ValueError(f"{error.message}{place and f', at {place}'}") from None
