@@ -17,7 +17,7 @@ STATE = "prompts.json"
 MEMORY = "selective.npz"
 """The file in a checkpoint with what is known of prompts, and those that were drawn in this epoch."""
 
-FORGET = 0.3
+FORGET = 0.5
 """What is kept of a prompt's counts when its next group is counted, since the model has changed."""
 
 FLOOR = 0.1
@@ -27,7 +27,10 @@ PATIENCE = 9
 """How often in a row a prompt may be passed over; the next time it is drawn."""
 
 DRIFT = 0.01
-"""Weight of a new group in the moments of all pass rates."""
+"""Weight of a new group in the moments of all pass rates, and in the line that corrects what is expected."""
+
+ALIKE = np.array([1, 1 / 2, 1 / 2, 1 / 3, 1 / 3])
+"""Moments of expected and observed shares of live groups, where what is expected is right: 1, x, y, xx, xy."""
 
 
 class PromptStream:
@@ -99,6 +102,7 @@ class SelectiveStream(PromptStream):
         self.right, self.scored = np.zeros(size, np.float32), np.zeros(size, np.float32)
         self.passed_over = np.zeros(size, np.uint8)
         self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
+        self.line = 8 * ALIKE  # as if eight groups had been seen
         self.drawn: list[list[int]] = []
         self.resumes, self.skipped = False, 0.0
 
@@ -123,6 +127,12 @@ class SelectiveStream(PromptStream):
 
     def live_chance(self, row: int) -> float:
         """Probability that the next group of a prompt has right and wrong completions."""
+        count, x, y, xx, xy = self.line
+        slope = max((count * xy - x * y) / (count * xx - x * x), 0.1)
+        return min(max((y + slope * (count * self._expected(row) - x)) / count, 0.01), 0.99)
+
+    def _expected(self, row: int) -> float:
+        """The same, if the rate of the prompt is what it was."""
         right, wrong = beta(*self.moments)
         right, wrong = right + self.right[row], wrong + self.scored[row] - self.right[row]
         return 1.0 - power(right, wrong, self.group) - power(wrong, right, self.group)
@@ -131,12 +141,14 @@ class SelectiveStream(PromptStream):
         """Count the groups of these rows: how many of their completions are right, and of how many."""
         weights = [1.0 / self._welcome(row) for row in rows]  # so that the moments are those of all prompts
         for row, passed, of, weight in zip(rows, right, scored, weights, strict=True):
+            if of > 1:
+                x, live = self._expected(row), 0 < passed < of
+                self.line = (1 - DRIFT) * self.line + np.array([1, x, live, x * x, x * live])
+                seen = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
+                self.moments += DRIFT * weight * (seen - self.moments)
             self.right[row] = FORGET * self.right[row] + passed
             self.scored[row] = FORGET * self.scored[row] + of
             self.passed_over[row] = 0
-            if of > 1:
-                seen = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
-                self.moments += DRIFT * weight * (seen - self.moments)
 
     def batches(self, count: int, size: int) -> Iterator[list[int]]:
         """The batches of an epoch; of one that was interrupted first those that had been drawn."""
@@ -151,7 +163,7 @@ class SelectiveStream(PromptStream):
     def save(self, folder: Path, at_end: bool) -> None:
         super().save(folder, at_end)
         drawn = np.array([] if at_end else self.drawn, np.int32)
-        memory = {name: getattr(self, name) for name in ("right", "scored", "passed_over", "moments")}
+        memory = {name: getattr(self, name) for name in ("right", "scored", "passed_over", "moments", "line")}
         np.savez(folder / MEMORY, drawn=drawn, **memory)
 
     def load(self, folder: Path) -> None:
@@ -159,7 +171,7 @@ class SelectiveStream(PromptStream):
         if (folder / MEMORY).exists():
             with np.load(folder / MEMORY) as memory:
                 self.right, self.scored = memory["right"], memory["scored"]
-                self.passed_over, self.moments = memory["passed_over"], memory["moments"]
+                self.passed_over, self.moments, self.line = memory["passed_over"], memory["moments"], memory["line"]
                 self.drawn = memory["drawn"].tolist()
             self.resumes = True
 
