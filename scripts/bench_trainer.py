@@ -17,12 +17,14 @@ import contextlib
 import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
 import torch
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -215,6 +217,7 @@ def drawing(prompts: int, args: argparse.Namespace) -> None:
         seconds.append(time.perf_counter() - start)
     step = scripted_run("trl", 0.5, args).medians()["step"]
     held = sum(value.nbytes for value in vars(stream).values() if hasattr(value, "nbytes"))
+    held += prompts // count * sys.getsizeof(np.zeros(count, np.int32))  # what an epoch has drawn by its end
     print(
         f"{prompts:,} prompts, {count} drawn a step: {1000 * statistics.median(seconds):.2f} ms of {1000 * step:.0f} ms "
         f"({statistics.median(seconds) / step:.2%}), at most {1000 * max(seconds):.0f} ms where an epoch begins; "

@@ -81,9 +81,10 @@ class SelectiveStream(PromptStream):
 
     What is known of a prompt is how many of its completions were right and how many there were, decayed from group to
     group: with the distribution of pass rates over all prompts as prior, a beta distribution of its own rate p, and so
-    the probability that of the next G completions some are right and some wrong, 1 - E[p^G] - E[(1 - p)^G]. A prompt is
-    drawn with the square of that, but at least with [`FLOOR`], always after [`PATIENCE`] times in vain, and always if
-    nothing is known of it.
+    the probability that of the next G completions some are right and some wrong, 1 - E[p^G] - E[(1 - p)^G]. The model
+    learns between two groups of a prompt, so that a line through what was expected of late and what was seen corrects
+    it. A prompt is drawn with the square of that, but at least with [`FLOOR`], always after [`PATIENCE`] times in vain,
+    and always if nothing is known of it.
 
     Args:
         size (`int`):
@@ -103,7 +104,7 @@ class SelectiveStream(PromptStream):
         self.passed_over = np.zeros(size, np.uint8)
         self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
         self.line = 8 * ALIKE  # as if eight groups had been seen
-        self.drawn: list[list[int]] = []
+        self.drawn: list[np.ndarray] = []  # in this epoch, a batch each
         self.resumes, self.skipped = False, 0.0
 
     def take(self, count: int) -> list[int]:
@@ -157,8 +158,8 @@ class SelectiveStream(PromptStream):
         self.resumes = False
         for place in range(count):
             if place == len(self.drawn):
-                self.drawn.append(self.take(size))
-            yield self.drawn[place]
+                self.drawn.append(np.array(self.take(size), np.int32))
+            yield self.drawn[place].tolist()
 
     def save(self, folder: Path, at_end: bool) -> None:
         super().save(folder, at_end)
@@ -172,7 +173,7 @@ class SelectiveStream(PromptStream):
             with np.load(folder / MEMORY) as memory:
                 self.right, self.scored = memory["right"], memory["scored"]
                 self.passed_over, self.moments, self.line = memory["passed_over"], memory["moments"], memory["line"]
-                self.drawn = memory["drawn"].tolist()
+                self.drawn = [*memory["drawn"]]
             self.resumes = True
 
 
