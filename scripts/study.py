@@ -189,22 +189,24 @@ def table(runs: dict) -> str:
 
 
 def calibration(runs: dict) -> str:
-    """Predicted and observed shares of live groups after the first epoch, on the mixed task."""
+    """Predicted and observed shares of live groups on the mixed task after the first epoch: by epoch, and by prediction."""
     epoch = PROMPTS // GROUPS
-    pairs = [
-        (chance, live)
+    seen = [
+        ((step - 1) // epoch + 1, chance, live)
         for (task, _, _), one in runs.items()
         for step, chance, live in one["predicted"]
         if task == "mixed" and step > epoch
     ]
-    lines = ["| predicted | groups | mean predicted | observed |", "|---|---|---|---|"]
-    for low, high in [*zip(BINS, BINS[1:], strict=False), (0.0, 1.0)]:
-        inside = [pair for pair in pairs if low <= pair[0] < high or pair[0] == high == 1.0]
-        if inside:
-            chances, lives = zip(*inside, strict=True)
-            lines.append(
-                f"| {low:.1f} to {high:.1f} | {len(inside):,} | {statistics.mean(chances):.3f} | {statistics.mean(lives):.3f} |"
-            )
+    parts = {
+        f"epoch {number}": [pair for pair in seen if pair[0] == number] for number in sorted({one[0] for one in seen})
+    }
+    for low, high in zip(BINS, BINS[1:], strict=False):
+        parts[f"{low:.1f} to {high:.1f}"] = [pair for pair in seen if low <= pair[1] < high]
+    parts["all"] = seen
+    lines = ["| groups | number | predicted | observed |", "|---|---|---|---|"]
+    for name, some in parts.items():
+        _, chances, lives = zip(*some, strict=True)
+        lines.append(f"| {name} | {len(some):,} | {statistics.mean(chances):.3f} | {statistics.mean(lives):.3f} |")
     return "\n".join(lines)
 
 
