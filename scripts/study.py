@@ -159,8 +159,8 @@ def seeds_of(task: str, runs: dict) -> list[int]:
 
 
 def spread(values: list[float]) -> str:
-    """Median, and the range over seeds."""
-    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+    """Median, and the range over seeds; never is where a run does not reach the level."""
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})".replace("inf", "never")
 
 
 def table(runs: dict) -> str:

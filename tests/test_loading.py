@@ -71,6 +71,7 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"data_files": ["empty.jsonl"]}, "(cannot be read|is empty)"),
         ({"prompt_column": "prompt"}, "read from the column 'prompt'; the dataset has 'question', 'answer'. Name it: --prompt_column question"),
         ({"solution_column": "gold"}, "read from the column 'gold'; the dataset has .*Name it: --solution_column answer"),
+        ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name it: --solution_column reply"),
         ({"train_split": "training"}, "has no split 'training'; it has 'train'. Choose one: --dataset_train_split train"),
         ({"test_size": -1}, "eval_prompts=-1 problems to measure on. Give a number from 0"),
         ({"data_files": ["null.jsonl"]}, "Among the prompts in 'question' is None; a prompt is a text or a list of messages. Leave such rows"),
@@ -81,6 +82,7 @@ def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     Path("broken.jsonl").write_text('{"question": "a"\n')
     Path("empty.jsonl").write_text("")
+    Path("renamed.jsonl").write_text('{"question": "a", "reply": "1"}\n' * 9)
     Path("null.jsonl").write_text('{"question": "a"}\n{"question": null}\n' * 9)
     given = {"name": "json", "data_files": [jsonl], "prompt_column": "question", "test_size": 4, **options}
     given["data_files"] = None if "name" in options else given["data_files"]

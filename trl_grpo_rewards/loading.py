@@ -144,7 +144,8 @@ def conversational(data: Dataset, prompt_column: str, solution_column: str, syst
             f"{', '.join(map(repr, data.column_names))}. Name it: --prompt_column {close[0]}."
         )
     if solution_column not in data.column_names and solution_column != "solution":
-        close = [name for name in SOLUTION_COLUMNS if name in data.column_names] or data.column_names
+        others = [name for name in data.column_names if name != prompt_column] or data.column_names
+        close = [name for name in SOLUTION_COLUMNS if name in others] or others
         raise ValueError(
             f"The answers are read from the column {solution_column!r}; the dataset has "
             f"{', '.join(map(repr, data.column_names))}. Name it: --solution_column {close[0]}."
