@@ -51,8 +51,6 @@ LAST = 4
 PROMPTS, GROUPS, SIZE = 192, 16, 8
 """Prompts to train on, groups in a step, and completions in a group: an epoch is twelve steps."""
 
-BINS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-
 
 class Course(TrainerCallback):
     """Seconds of computing and generated tokens so far, and held-out accuracy, after every few steps of a run."""
@@ -189,7 +187,7 @@ def table(runs: dict) -> str:
 
 
 def calibration(runs: dict) -> str:
-    """Predicted and observed shares of live groups on the mixed task after the first epoch: by epoch, and by prediction."""
+    """Predicted and observed shares of live groups on the mixed task after the first epoch: by epoch, and by tenths."""
     epoch = PROMPTS // GROUPS
     seen = [
         ((step - 1) // epoch + 1, chance, live)
@@ -200,8 +198,10 @@ def calibration(runs: dict) -> str:
     parts = {
         f"epoch {number}": [pair for pair in seen if pair[0] == number] for number in sorted({one[0] for one in seen})
     }
-    for low, high in zip(BINS, BINS[1:], strict=False):
-        parts[f"{low:.1f} to {high:.1f}"] = [pair for pair in seen if low <= pair[1] < high]
+    ordered = sorted(seen, key=lambda one: one[1])
+    for tenth in range(10):
+        some = ordered[tenth * len(seen) // 10 : (tenth + 1) * len(seen) // 10]
+        parts[f"{some[0][1]:.2f} to {some[-1][1]:.2f}"] = some
     parts["all"] = seen
     lines = ["| groups | number | predicted | observed |", "|---|---|---|---|"]
     for name, some in parts.items():

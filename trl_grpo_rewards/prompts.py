@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,20 +18,43 @@ STATE = "prompts.json"
 MEMORY = "selective.npz"
 """The file in a checkpoint with what is known of prompts, and those that were drawn in this epoch."""
 
-FORGET = 0.5
-"""What is kept of a prompt's counts when its next group is counted, since the model has changed."""
+
+class Belief(NamedTuple):
+    """
+    How far what a prompt was answered tells what it will be.
+
+    Args:
+        kept (`float`):
+            Of its counts by the time that as many groups were counted as there are prompts.
+        strength (`float`):
+            What a count is worth: below 1 the rate is less certain than the counts alone would make it.
+        slip (`float`):
+            Right completions, and wrong ones, imagined beside those counted.
+    """
+
+    kept: float
+    strength: float
+    slip: float
+
+
+BELIEFS = (
+    Belief(kept=0.2, strength=0.1, slip=0.05),
+    Belief(kept=0.4, strength=0.25, slip=0.2),
+    Belief(kept=1.0, strength=1.0, slip=0.0),
+)
+"""The model learns fast, so that rates change between two groups of a prompt; it learns; or rates last."""
+
+RECENT = 0.99
+"""What is kept of the likelihood of a belief when a group is counted."""
+
+DRIFT = 0.005
+"""Weight of a new group in the moments of all pass rates."""
 
 FLOOR = 0.1
 """Least probability with which a prompt is drawn when its turn comes."""
 
 PATIENCE = 9
 """How often in a row a prompt may be passed over; the next time it is drawn."""
-
-DRIFT = 0.01
-"""Weight of a new group in the moments of all pass rates, and in the line that corrects what is expected."""
-
-ALIKE = np.array([1, 1 / 2, 1 / 2, 1 / 3, 1 / 3])
-"""Moments of expected and observed shares of live groups, where what is expected is right: 1, x, y, xx, xy."""
 
 
 class PromptStream:
@@ -79,12 +103,12 @@ class SelectiveStream(PromptStream):
     """
     Rows in the same order, less those whose next group is likely to teach nothing.
 
-    What is known of a prompt is how many of its completions were right and how many there were, decayed from group to
-    group: with the distribution of pass rates over all prompts as prior, a beta distribution of its own rate p, and so
-    the probability that of the next G completions some are right and some wrong, 1 - E[p^G] - E[(1 - p)^G]. The model
-    learns between two groups of a prompt, so that a line through what was expected of late and what was seen corrects
-    it. A prompt is drawn with the square of that, but at least with [`FLOOR`], always after [`PATIENCE`] times in vain,
-    and always if nothing is known of it.
+    What is known of a prompt is how many of its completions were right and how many wrong: with the distribution of
+    pass rates over all prompts as prior, a beta distribution of its own rate p, and so the probability that of the next
+    G completions some are right and some wrong, 1 - E[p^G] - E[(1 - p)^G]. How long that holds depends on how fast the
+    model learns; so there are several [`BELIEFS`], and each has the weight of how likely it made what was seen of late.
+    A prompt is drawn with the square of the probability, but at least with [`FLOOR`], always after [`PATIENCE`] times
+    in vain, and always if nothing is known of it.
 
     Args:
         size (`int`):
@@ -100,10 +124,10 @@ class SelectiveStream(PromptStream):
     def __init__(self, size: int, seed: int, shuffle: bool, group: int) -> None:
         super().__init__(size, seed, shuffle)
         self.group = group
-        self.right, self.scored = np.zeros(size, np.float32), np.zeros(size, np.float32)
+        self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, as each has them
+        self.likelihoods = np.zeros(len(BELIEFS))  # logarithms
         self.passed_over = np.zeros(size, np.uint8)
         self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
-        self.line = 8 * ALIKE  # as if eight groups had been seen
         self.drawn: list[np.ndarray] = []  # in this epoch, a batch each
         self.resumes, self.skipped = False, 0.0
 
@@ -122,20 +146,30 @@ class SelectiveStream(PromptStream):
 
     def _welcome(self, row: int) -> float:
         """Probability with which a prompt is drawn when its turn comes."""
-        if self.scored[row] == 0 or self.passed_over[row] >= PATIENCE:
+        if not self._known(row) or self.passed_over[row] >= PATIENCE:
             return 1.0
         return max(self.live_chance(row) ** 2, FLOOR)
 
+    def _known(self, row: int) -> bool:
+        return bool(self.counts[:, :, row].any())
+
     def live_chance(self, row: int) -> float:
         """Probability that the next group of a prompt has right and wrong completions."""
-        count, x, y, xx, xy = self.line
-        slope = max((count * xy - x * y) / (count * xx - x * x), 0.1)
-        return min(max((y + slope * (count * self._expected(row) - x)) / count, 0.01), 0.99)
+        if not self._known(row):
+            return self._live(*beta(*self.moments))
+        weights = np.exp(self.likelihoods - self.likelihoods.max())
+        return float(weights @ self._believed(row) / weights.sum())
 
-    def _expected(self, row: int) -> float:
-        """The same, if the rate of the prompt is what it was."""
-        right, wrong = beta(*self.moments)
-        right, wrong = right + self.right[row], wrong + self.scored[row] - self.right[row]
+    def _believed(self, row: int) -> np.ndarray:
+        """The same by each belief."""
+        prior = np.array(beta(*self.moments))
+        chances = [
+            self._live(*belief.strength * (prior + counted + belief.slip))
+            for belief, counted in zip(BELIEFS, self.counts[:, :, row], strict=True)
+        ]
+        return np.clip(chances, 0.001, 0.999)
+
+    def _live(self, right: float, wrong: float) -> float:
         return 1.0 - power(right, wrong, self.group) - power(wrong, right, self.group)
 
     def learn(self, rows: Sequence[int], right: Sequence[int], scored: Sequence[int]) -> None:
@@ -143,12 +177,16 @@ class SelectiveStream(PromptStream):
         weights = [1.0 / self._welcome(row) for row in rows]  # so that the moments are those of all prompts
         for row, passed, of, weight in zip(rows, right, scored, weights, strict=True):
             if of > 1:
-                x, live = self._expected(row), 0 < passed < of
-                self.line = (1 - DRIFT) * self.line + np.array([1, x, live, x * x, x * live])
-                seen = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
-                self.moments += DRIFT * weight * (seen - self.moments)
-            self.right[row] = FORGET * self.right[row] + passed
-            self.scored[row] = FORGET * self.scored[row] + of
+                if self._known(row):
+                    chances = self._believed(row)
+                    seen = chances if 0 < passed < of else 1.0 - chances
+                    self.likelihoods = RECENT * self.likelihoods + np.log(seen)
+                moments = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
+                self.moments += DRIFT * weight * (moments - self.moments)
+        for belief, counted in zip(BELIEFS, self.counts, strict=True):
+            counted *= belief.kept ** (len(rows) / self.size)
+        for row, passed, of in zip(rows, right, scored, strict=True):
+            self.counts[:, :, row] += passed, of - passed
             self.passed_over[row] = 0
 
     def batches(self, count: int, size: int) -> Iterator[list[int]]:
@@ -164,15 +202,15 @@ class SelectiveStream(PromptStream):
     def save(self, folder: Path, at_end: bool) -> None:
         super().save(folder, at_end)
         drawn = np.array([] if at_end else self.drawn, np.int32)
-        memory = {name: getattr(self, name) for name in ("right", "scored", "passed_over", "moments", "line")}
+        memory = {name: getattr(self, name) for name in ("counts", "passed_over", "moments", "likelihoods")}
         np.savez(folder / MEMORY, drawn=drawn, **memory)
 
     def load(self, folder: Path) -> None:
         super().load(folder)
         if (folder / MEMORY).exists():
             with np.load(folder / MEMORY) as memory:
-                self.right, self.scored = memory["right"], memory["scored"]
-                self.passed_over, self.moments, self.line = memory["passed_over"], memory["moments"], memory["line"]
+                self.counts, self.passed_over = memory["counts"], memory["passed_over"]
+                self.moments, self.likelihoods = memory["moments"], memory["likelihoods"]
                 self.drawn = [*memory["drawn"]]
             self.resumes = True
 
