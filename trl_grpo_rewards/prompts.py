@@ -18,6 +18,9 @@ STATE = "prompts.json"
 MEMORY = "selective.npz"
 """The file in a checkpoint with what is known of prompts, and those that were drawn in this epoch."""
 
+REMEMBERED = ("counts", "counted", "groups", "likelihoods", "moments", "passed_over")
+"""What of a stream is in it."""
+
 
 class Belief(NamedTuple):
     """
@@ -124,7 +127,9 @@ class SelectiveStream(PromptStream):
     def __init__(self, size: int, seed: int, shuffle: bool, group: int) -> None:
         super().__init__(size, seed, shuffle)
         self.group = group
-        self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, as each has them
+        self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, when last counted
+        self.counted = np.zeros(size, np.uint32)  # of all groups, how many were counted until then
+        self.groups = 0
         self.likelihoods = np.zeros(len(BELIEFS))  # logarithms
         self.passed_over = np.zeros(size, np.uint8)
         self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
@@ -164,10 +169,15 @@ class SelectiveStream(PromptStream):
         """The same by each belief."""
         prior = np.array(beta(*self.moments))
         chances = [
-            self._live(*belief.strength * (prior + counted + belief.slip))
-            for belief, counted in zip(BELIEFS, self.counts[:, :, row], strict=True)
+            self._live(*belief.strength * (prior + counts + belief.slip))
+            for belief, counts in zip(BELIEFS, self._faded(row), strict=True)
         ]
         return np.clip(chances, 0.001, 0.999)
+
+    def _faded(self, row: int) -> np.ndarray:
+        """Right and wrong completions as each belief has them now."""
+        passes = (self.groups - int(self.counted[row])) / self.size
+        return self.counts[:, :, row] * [[belief.kept**passes] for belief in BELIEFS]
 
     def _live(self, right: float, wrong: float) -> float:
         return 1.0 - power(right, wrong, self.group) - power(wrong, right, self.group)
@@ -183,10 +193,10 @@ class SelectiveStream(PromptStream):
                     self.likelihoods = RECENT * self.likelihoods + np.log(seen)
                 moments = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
                 self.moments += DRIFT * weight * (moments - self.moments)
-        for belief, counted in zip(BELIEFS, self.counts, strict=True):
-            counted *= belief.kept ** (len(rows) / self.size)
+        self.groups += len(rows)
         for row, passed, of in zip(rows, right, scored, strict=True):
-            self.counts[:, :, row] += passed, of - passed
+            self.counts[:, :, row] = self._faded(row) + [passed, of - passed]
+            self.counted[row] = self.groups
             self.passed_over[row] = 0
 
     def batches(self, count: int, size: int) -> Iterator[list[int]]:
@@ -202,15 +212,15 @@ class SelectiveStream(PromptStream):
     def save(self, folder: Path, at_end: bool) -> None:
         super().save(folder, at_end)
         drawn = np.array([] if at_end else self.drawn, np.int32)
-        memory = {name: getattr(self, name) for name in ("counts", "passed_over", "moments", "likelihoods")}
-        np.savez(folder / MEMORY, drawn=drawn, **memory)
+        np.savez(folder / MEMORY, drawn=drawn, **{name: getattr(self, name) for name in REMEMBERED})
 
     def load(self, folder: Path) -> None:
         super().load(folder)
         if (folder / MEMORY).exists():
             with np.load(folder / MEMORY) as memory:
-                self.counts, self.passed_over = memory["counts"], memory["passed_over"]
-                self.moments, self.likelihoods = memory["moments"], memory["likelihoods"]
+                for name in REMEMBERED:
+                    setattr(self, name, memory[name])
+                self.groups = int(self.groups)
                 self.drawn = [*memory["drawn"]]
             self.resumes = True
 
