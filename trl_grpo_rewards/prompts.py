@@ -18,7 +18,7 @@ STATE = "prompts.json"
 MEMORY = "selective.npz"
 """The file in a checkpoint with what is known of prompts, and those that were drawn in this epoch."""
 
-REMEMBERED = ("counts", "counted", "groups", "likelihoods", "moments", "passed_over")
+REMEMBERED = ("counts", "counted", "groups", "moments", "passed_over", "weights")
 """What of a stream is in it."""
 
 
@@ -47,8 +47,10 @@ BELIEFS = (
 )
 """The model learns fast, so that rates change between two groups of a prompt; it learns; or rates last."""
 
+KEPT, STRENGTH, SLIP = np.array(BELIEFS).T[:, :, None]
+
 RECENT = 0.99
-"""What is kept of the likelihood of a belief when a group is counted."""
+"""Exponent of the weights of beliefs when a group is counted, so that about the last hundred groups make them."""
 
 DRIFT = 0.005
 """Weight of a new group in the moments of all pass rates."""
@@ -130,7 +132,7 @@ class SelectiveStream(PromptStream):
         self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, when last counted
         self.counted = np.zeros(size, np.uint32)  # of all groups, how many were counted until then
         self.groups = 0
-        self.likelihoods = np.zeros(len(BELIEFS))  # logarithms
+        self.weights = np.full(len(BELIEFS), 1 / len(BELIEFS))
         self.passed_over = np.zeros(size, np.uint8)
         self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
         self.drawn: list[np.ndarray] = []  # in this epoch, a batch each
@@ -156,31 +158,26 @@ class SelectiveStream(PromptStream):
         return max(self.live_chance(row) ** 2, FLOOR)
 
     def _known(self, row: int) -> bool:
-        return bool(self.counts[:, :, row].any())
+        return self.counted[row] > 0
 
     def live_chance(self, row: int) -> float:
         """Probability that the next group of a prompt has right and wrong completions."""
         if not self._known(row):
-            return self._live(*beta(*self.moments))
-        weights = np.exp(self.likelihoods - self.likelihoods.max())
-        return float(weights @ self._believed(row) / weights.sum())
+            return self._live(*beta(*self.moments.tolist()))
+        return float(self.weights @ self._believed(row))
 
     def _believed(self, row: int) -> np.ndarray:
         """The same by each belief."""
-        prior = np.array(beta(*self.moments))
-        chances = [
-            self._live(*belief.strength * (prior + counts + belief.slip))
-            for belief, counts in zip(BELIEFS, self._faded(row), strict=True)
-        ]
-        return np.clip(chances, 0.001, 0.999)
+        shapes = STRENGTH * (beta(*self.moments.tolist()) + self._faded(row) + SLIP)
+        return np.array([self._live(right, wrong) for right, wrong in shapes.tolist()])
 
     def _faded(self, row: int) -> np.ndarray:
         """Right and wrong completions as each belief has them now."""
         passes = (self.groups - int(self.counted[row])) / self.size
-        return self.counts[:, :, row] * [[belief.kept**passes] for belief in BELIEFS]
+        return self.counts[:, :, row] * KEPT**passes
 
     def _live(self, right: float, wrong: float) -> float:
-        return 1.0 - power(right, wrong, self.group) - power(wrong, right, self.group)
+        return min(max(1.0 - power(right, wrong, self.group) - power(wrong, right, self.group), 0.001), 0.999)
 
     def learn(self, rows: Sequence[int], right: Sequence[int], scored: Sequence[int]) -> None:
         """Count the groups of these rows: how many of their completions are right, and of how many."""
@@ -190,14 +187,16 @@ class SelectiveStream(PromptStream):
                 if self._known(row):
                     chances = self._believed(row)
                     seen = chances if 0 < passed < of else 1.0 - chances
-                    self.likelihoods = RECENT * self.likelihoods + np.log(seen)
+                    self.weights = np.maximum(self.weights**RECENT * seen, 1e-12)
+                    self.weights /= self.weights.sum()
                 moments = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
                 self.moments += DRIFT * weight * (moments - self.moments)
         self.groups += len(rows)
         for row, passed, of in zip(rows, right, scored, strict=True):
-            self.counts[:, :, row] = self._faded(row) + [passed, of - passed]
-            self.counted[row] = self.groups
             self.passed_over[row] = 0
+            if of:
+                self.counts[:, :, row] = self._faded(row) + [passed, of - passed]
+                self.counted[row] = self.groups
 
     def batches(self, count: int, size: int) -> Iterator[list[int]]:
         """The batches of an epoch; of one that was interrupted first those that had been drawn."""
