@@ -18,7 +18,7 @@ STATE = "prompts.json"
 MEMORY = "selective.npz"
 """The file in a checkpoint with what is known of prompts, and those that were drawn in this epoch."""
 
-REMEMBERED = ("counts", "counted", "groups", "moments", "passed_over", "weights")
+REMEMBERED = ("counts", "counted", "groups", "moments", "passed_over", "trust")
 """What of a stream is in it."""
 
 
@@ -50,7 +50,7 @@ BELIEFS = (
 KEPT, STRENGTH, SLIP = np.array(BELIEFS).T[:, :, None]
 
 RECENT = 0.99
-"""Exponent of the weights of beliefs when a group is counted, so that about the last hundred groups make them."""
+"""Exponent of the trust in beliefs when a group is counted, so that about the last hundred groups make it."""
 
 DRIFT = 0.005
 """Weight of a new group in the moments of all pass rates."""
@@ -132,7 +132,7 @@ class SelectiveStream(PromptStream):
         self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, when last counted
         self.counted = np.zeros(size, np.uint32)  # of all groups, how many were counted until then
         self.groups = 0
-        self.weights = np.full(len(BELIEFS), 1 / len(BELIEFS))
+        self.trust = np.full(len(BELIEFS), 1 / len(BELIEFS))  # in each belief; 1 in all
         self.passed_over = np.zeros(size, np.uint8)
         self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
         self.drawn: list[np.ndarray] = []  # in this epoch, a batch each
@@ -164,7 +164,7 @@ class SelectiveStream(PromptStream):
         """Probability that the next group of a prompt has right and wrong completions."""
         if not self._known(row):
             return self._live(*beta(*self.moments.tolist()))
-        return float(self.weights @ self._believed(row))
+        return float(self.trust @ self._believed(row))
 
     def _believed(self, row: int) -> np.ndarray:
         """The same by each belief."""
@@ -187,8 +187,8 @@ class SelectiveStream(PromptStream):
                 if self._known(row):
                     chances = self._believed(row)
                     seen = chances if 0 < passed < of else 1.0 - chances
-                    self.weights = np.maximum(self.weights**RECENT * seen, 1e-12)
-                    self.weights /= self.weights.sum()
+                    self.trust = np.maximum(self.trust**RECENT * seen, 1e-12)  # so that none is lost for good
+                    self.trust /= self.trust.sum()
                 moments = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
                 self.moments += DRIFT * weight * (moments - self.moments)
         self.groups += len(rows)
