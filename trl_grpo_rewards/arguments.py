@@ -60,32 +60,40 @@ def asks(function: Any) -> bool:
     return function.maker.__module__.endswith(".judges") or any(map(asks, function.children))
 
 
-def check_prompts(args: FilteredGRPOConfig, dataset: Any) -> None:
+def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
+    if dataset is None and environment_factory is not None:
+        if args.selective:
+            raise ValueError(
+                "selective=True draws prompts by what is known of them, and there is no dataset: the environment gives "
+                "the prompts. Pass a train_dataset, or set selective=False."
+            )
+        return
     for name, off in (("max_resample_rounds", 0), ("selective", False)):
         if getattr(args, name) and not hasattr(dataset, "__len__"):
             raise ValueError(
                 f"{name}={getattr(args, name)} draws prompts from anywhere in the dataset, and the dataset is a stream. "
                 f"Load it without streaming, or set {name}={off}."
             )
-    images = {"image", "images"} & {*(getattr(dataset, "column_names", None) or ())}
-    if args.max_resample_rounds and args.world_size > 1 and images:
-        raise ValueError(
-            f"max_resample_rounds={args.max_resample_rounds} moves completions between the {args.world_size} ranks, and "
-            f"those with images stay on theirs; the dataset has the column {images.pop()!r}. Set it to 0."
-        )
 
 
-def check_dataset(dataset: Any, reward_funcs: Any) -> None:
+def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:
+    """
+    Refuse a dataset without a row, a prompt or a column that the rewards need.
+
+    An environment may give the prompts, and a rollout function further columns, which is known in the first step only.
+    """
     if hasattr(dataset, "__len__") and len(dataset) == 0:
         raise ValueError("The dataset is empty, and training needs prompts. Check how it was loaded or filtered.")
     available = getattr(dataset, "column_names", None)
     if not available:  # a stream may not know them
         return
-    if "prompt" not in available:
+    if "prompt" not in available and environment_factory is None:
         raise ValueError(
             f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, sorted(available)))}. "
             f"Rename the column with the questions: dataset.rename_column(..., 'prompt')."
         )
+    if rollout_func is not None:
+        return
     for function in reward_funcs if isinstance(reward_funcs, list) else []:
         for column in sorted(function.columns - {*available}) if isinstance(function, Reward) else []:
             raise missing_column(function.name, column, available)

@@ -1,6 +1,7 @@
 """The options of the trainer, and the combinations that they refuse."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from trl import GRPOConfig
 
@@ -11,7 +12,7 @@ ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
 TOKEN_MEANS = ("dapo", "cispo", "vespo")
 """Losses that divide by the number of tokens in the generation batch, which leaving rows out does not change."""
 
-CHOICES = {"zero_variance": ("skip", "drop", "keep"), "unscored": ("term", "row")}
+CHOICES = {"zero_variance": ("auto", "skip", "drop", "keep"), "unscored": ("term", "row")}
 
 
 @dataclass
@@ -20,10 +21,12 @@ class FilteredGRPOConfig(GRPOConfig):
     Configuration of [`FilteredGRPOTrainer`]: that of TRL's [`~trl.GRPOConfig`], and the following.
 
     Args:
-        zero_variance (`str`, *optional*, defaults to `"skip"`):
+        zero_variance (`str`, *optional*, defaults to `"auto"`):
             What happens to dead groups, those whose rewards are all equal. `"skip"`: they are not forwarded, and the
             gradient is TRL's with their advantages at exactly 0. `"drop"`: they also leave the loss's denominator, its
             KL term and its entropy bonus, as if they had not been sampled. `"keep"`: they are trained on as in TRL.
+            `"auto"`: `"skip"` where that keeps TRL's gradient, else `"keep"`, with a line in the log that names the
+            option that stands in the way.
         zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
         zero_variance_by (`str`, *optional*):
@@ -45,10 +48,11 @@ class FilteredGRPOConfig(GRPOConfig):
     """
 
     zero_variance: str = field(
-        default="skip",
+        default="auto",
         metadata={
-            "choices": ["skip", "drop", "keep"],
-            "help": "What happens to groups whose rewards are all equal: not computed, left out altogether, kept.",
+            "choices": ["auto", "skip", "drop", "keep"],
+            "help": "What happens to groups whose rewards are all equal: not computed ('skip'), left out altogether "
+            "('drop'), trained on as in TRL ('keep'), or 'skip' where that keeps TRL's gradient ('auto').",
         },
     )
     zero_variance_tolerance: float = field(
@@ -87,11 +91,11 @@ class FilteredGRPOConfig(GRPOConfig):
                 )
         if not 0 <= self.zero_variance_tolerance < float("inf"):
             raise ValueError(
-                f"zero_variance_tolerance={self.zero_variance_tolerance} is no distance. Choose a number from 0."
+                f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}."
             )
         if self.max_resample_rounds < 0:
             raise ValueError(
-                f"max_resample_rounds={self.max_resample_rounds} is no number of rounds. Give it one from 0."
+                f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}."
             )
 
 
@@ -109,23 +113,68 @@ def check_config(args: FilteredGRPOConfig) -> None:
                     f"{name}={getattr(args, name)!r} leaves groups out that TRL would train on, and "
                     f"zero_variance={args.zero_variance!r} promises TRL's objective. Set zero_variance='drop'."
                 )
-    if args.zero_variance == "skip":
-        check_skip(args)
-    elif args.zero_variance == "drop":
+    if resolved(args) == "drop":
         check_drop(args)
 
 
-def check_skip(args: FilteredGRPOConfig) -> None:
+class Obstacle(NamedTuple):
+    """An option under which dead groups have a gradient, so that leaving them out would change the objective."""
+
+    what: str
+    remedy: str
+
+
+def obstacle(args: FilteredGRPOConfig, aux_loss: bool = False) -> Obstacle | None:
+    """
+    What keeps `"skip"` from having TRL's gradient; None if nothing does.
+
+    Args:
+        args ([`FilteredGRPOConfig`]):
+            Configuration.
+        aux_loss (`bool`, *optional*, defaults to `False`):
+            Whether the model has a load-balancing loss, which is known once it is loaded.
+    """
     if args.loss_type not in ROW_MEANS + TOKEN_MEANS:
         remedy = f"loss_type to one of {', '.join(map(repr, ROW_MEANS + TOKEN_MEANS))}"
-        raise ValueError(inexact(f"the denominator of loss_type={args.loss_type!r}", remedy))
+        return Obstacle(f"the denominator of loss_type={args.loss_type!r}", remedy)
     if args.beta != 0:
-        raise ValueError(inexact(f"the KL term (beta={args.beta})", "beta=0.0"))
+        return Obstacle(f"the KL term (beta={args.beta})", "beta=0.0")
     if args.entropy_coef != 0 or args.use_adaptive_entropy:
-        raise ValueError(inexact("the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"))
+        return Obstacle("the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False")
     if args.top_entropy_quantile < 1:
         what = f"the threshold over all tokens of top_entropy_quantile={args.top_entropy_quantile}"
-        raise ValueError(inexact(what, "top_entropy_quantile=1.0"))
+        return Obstacle(what, "top_entropy_quantile=1.0")
+    if aux_loss:
+        return Obstacle("the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0")
+    return None
+
+
+def resolved(args: FilteredGRPOConfig, aux_loss: bool = False) -> str:
+    """
+    What happens to dead groups in this run: `"skip"`, `"drop"` or `"keep"`.
+
+    Raises:
+        `ValueError`: `"skip"` is asked for and cannot have TRL's gradient.
+    """
+    found = obstacle(args, aux_loss)
+    if args.zero_variance == "auto":
+        return "keep" if found else "skip"
+    if args.zero_variance == "skip" and found:
+        raise ValueError(
+            f"zero_variance='skip' leaves groups of equal rewards out of the update, but {found.what} gives them a "
+            f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does, 'drop' to "
+            f"leave them out of the objective altogether, or {found.remedy}."
+        )
+    return args.zero_variance
+
+
+def explained(found: Obstacle) -> str:
+    """Why `"auto"` trains as TRL does."""
+    return (
+        f"Groups of equal rewards are trained on as in TRL, because {found.what} gives them a gradient. Set "
+        f"zero_variance='drop' to leave them out of the objective and save their forward and backward passes, or "
+        f"{found.remedy} to save the passes and keep TRL's gradient."
+    )
 
 
 def check_drop(args: FilteredGRPOConfig) -> None:
@@ -143,11 +192,3 @@ def check_drop(args: FilteredGRPOConfig) -> None:
             f"scales by the whole of it. Set scale_rewards to 'group' or 'none' and the aggregation to "
             f"'sum_then_normalize', or max_resample_rounds=0."
         )
-
-
-def inexact(what: str, remedy: str) -> str:
-    return (
-        f"zero_variance='skip' leaves groups of equal rewards out of the update, but {what} gives them a gradient, so "
-        f"that the objective would change. Set zero_variance='keep' to train on them as TRL does, 'drop' to leave them "
-        f"out of it altogether, or {remedy}."
-    )

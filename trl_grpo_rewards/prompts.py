@@ -1,16 +1,20 @@
 """Which prompts come next: in the order of a dataset, or of these the ones whose group is likely to teach something."""
 
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch.utils.data import Sampler
+from torch.utils.data import Dataset, Sampler
 
 from .rates import beta, power
 
+
+PLACE = "place_in_dataset"
+"""Column with the place of a prompt in the dataset, for selective drawing. No reward and no record sees it."""
 
 STATE = "prompts.json"
 """The file in a checkpoint that says how many prompts were taken."""
@@ -78,11 +82,22 @@ class PromptStream:
     def __init__(self, size: int, seed: int, shuffle: bool = True) -> None:
         self.size, self.seed, self.shuffle = size, seed, shuffle
         self.taken = 0
+        self.checksum = 0
         self.epoch = -1
+
+    def fingerprint(self) -> tuple[int, int]:
+        """Number of prompts taken, and a checksum of what was taken and loaded: equal where streams are equal."""
+        return self.taken, self.checksum
+
+    def _note(self, value: int) -> None:
+        self.checksum = (self.checksum * 1_000_003 + value + 1) % 2**61
 
     def take(self, count: int) -> list[int]:
         """The next rows."""
-        return [self._next()[0] for _ in range(count)]
+        rows = [self._next()[0] for _ in range(count)]
+        for row in rows:
+            self._note(row)
+        return rows
 
     def _next(self) -> tuple[int, float]:
         """The next row, and a number between 0 and 1 that is drawn for it."""
@@ -100,6 +115,7 @@ class PromptStream:
         (folder / STATE).write_text(json.dumps({"taken": self.taken}))
 
     def load(self, folder: Path) -> None:
+        """Go on from what was saved, if anything was."""
         if (folder / STATE).exists():
             self.taken = json.loads((folder / STATE).read_text())["taken"]
 
@@ -148,6 +164,8 @@ class SelectiveStream(PromptStream):
                 rows.append(row)
             else:
                 self.passed_over[row] += 1
+        for row in rows:
+            self._note(row)
         self.skipped = 1.0 - count / (self.taken - before)
         return rows
 
@@ -221,7 +239,27 @@ class SelectiveStream(PromptStream):
                     setattr(self, name, memory[name])
                 self.groups = int(self.groups)
                 self.drawn = [*memory["drawn"]]
+                self._note(zlib.crc32(b"".join(memory[name].tobytes() for name in (*REMEMBERED, "drawn"))))
             self.resumes = True
+
+
+class PlacedRows(Dataset):
+    """
+    The rows of a dataset with their place in it, as it is: shuffled, filtered, with images.
+
+    Args:
+        dataset (`datasets.Dataset`):
+            Gives the rows.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, place: int) -> dict[str, Any]:
+        return {**self.dataset[place], PLACE: place}
 
 
 class SelectiveSampler(Sampler):

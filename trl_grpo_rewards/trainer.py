@@ -3,25 +3,29 @@
 import logging
 import math
 from collections.abc import Callable
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate.utils import gather_object
+from accelerate.utils import DistributedType, gather_object
 from torch import Tensor
 from trl import GRPOTrainer
 
 from . import groups
 from .arguments import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
-from .batches import even, even_share, joined, longest_first, micro_batches, size, take, window
-from .config import ROW_MEANS, FilteredGRPOConfig, check_config, inexact
-from .prompts import PromptStream, SelectiveSampler, SelectiveStream
+from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, check_config, explained, obstacle, resolved
+from .exchange import spread_evenly
+from .placement import micro_batch_sizes, window
+from .prompts import PLACE, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
 from .records import GroupWriter, described, listed, sampled
+from .rows import Row, length, select, silenced, size, stack, unstack
+from .trl_members import check_attributes, check_methods
 from .values import Reward
 
 
-PLACE = "place_in_dataset"
-"""Column that selective drawing adds to the dataset; no reward and no record sees it."""
+REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
+"""Where a forward pass without gradient is a matter of one rank alone."""
 
 logger = logging.getLogger(__name__)
 
@@ -30,13 +34,18 @@ class FilteredGRPOTrainer(GRPOTrainer):
     """
     [`~trl.GRPOTrainer`] that spends no forward or backward on groups whose rewards are all equal.
 
-    The only changes with respect to [`~trl.GRPOTrainer`] are: `__init__` takes a [`Reward`] apart into functions and
-    weights and checks what it can before the model loads; `_calculate_rewards` keeps the rewards of all ranks, and
-    leaves rows out under `unscored="row"`; `_generate_and_score_completions` logs `groups/...`, marks dead rows, and
-    samples again where it may; `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made and spreads
-    the others evenly over micro-batches and ranks, within their optimizer step; `compute_loss` weighs a micro-batch by
-    its rows where TRL divides by their number; `_get_train_sampler` draws prompts selectively where that is asked for;
-    `_save_rng_state` and `_load_optimizer_and_scheduler` keep the place among the prompts and what is known of them.
+    The only changes with respect to [`~trl.GRPOTrainer`] are:
+
+    - `__init__` takes a [`Reward`] apart into functions and weights, and checks what it can before the model loads.
+    - `_generate` scores completions as soon as they are there, so that TRL's passes without gradient
+      (`_get_per_token_logps_and_entropies`) see rows of live groups only.
+    - `_calculate_rewards` keeps the rewards of all ranks, and leaves rows out under `unscored="row"`.
+    - `_generate_and_score_completions` logs `groups/...`, marks dead rows, and samples again where it may.
+    - `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made, and packs the others into as few
+      micro-batches as hold them, evenly over the ranks, within their optimizer step.
+    - `compute_loss` does not run a micro-batch without a live row on any rank, and weighs the others by their rows.
+    - `get_train_dataloader` and `_get_train_sampler` draw prompts selectively where that is asked for.
+    - `_save_rng_state` and `_load_optimizer_and_scheduler` keep the place among the prompts and what is known of them.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -74,36 +83,56 @@ class FilteredGRPOTrainer(GRPOTrainer):
         warn_of_judges(reward_funcs, args.unscored)
         for dataset in (train_dataset, kwargs.get("eval_dataset")):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
-                check_dataset(part, reward_funcs)
-        check_prompts(args, train_dataset)
-        if args.selective:
-            train_dataset = train_dataset.add_column(PLACE, range(len(train_dataset)))
+                check_dataset(part, reward_funcs, kwargs.get("environment_factory"), kwargs.get("rollout_func"))
+        check_prompts(args, train_dataset, kwargs.get("environment_factory"))
+        check_methods()
         super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
+        check_attributes(self)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
-        if args.zero_variance == "skip" and self.aux_loss_enabled:
-            raise ValueError(inexact("the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0"))
+        self.zero_variance = resolved(args, self.aux_loss_enabled)
+        if args.zero_variance == "auto" and self.zero_variance == "keep":
+            if self.accelerator.is_main_process:
+                logger.warning(explained(obstacle(args, self.aux_loss_enabled)))
         if args.zero_variance_by is not None and args.zero_variance_by not in self.reward_func_names:
             raise ValueError(
                 f"zero_variance_by={args.zero_variance_by!r} is none of the rewards, which are "
                 f"{', '.join(map(repr, self.reward_func_names))}. Name one of them."
             )
+        self._rewards_ahead: Tensor | None = None
+        self._rows_to_forward: list[int] | None = None
         self._signals = [f"signal/{name}" for name in self.reward_func_names]
-        self._said: set[str] = set()
         self._writer = GroupWriter(args.output_dir)
         self._outcome = self.reward_func_names.index(args.zero_variance_by) if args.zero_variance_by else 0
         self._prompts = None
         if args.selective:
-            size = len(train_dataset)
-            self._prompts = SelectiveStream(size, args.seed + 1, self.shuffle_dataset, self.num_generations)
+            prompts = len(self.train_dataset)
+            self._prompts = SelectiveStream(prompts, args.seed + 1, self.shuffle_dataset, self.num_generations)
         elif args.max_resample_rounds:
-            self._prompts = PromptStream(len(train_dataset), args.seed + 1, self.shuffle_dataset)
+            self._prompts = PromptStream(len(self.train_dataset), args.seed + 1, self.shuffle_dataset)
+
+    def get_train_dataloader(self):
+        dataset = self.train_dataset
+        if self.args.selective:
+            self.train_dataset = PlacedRows(dataset)
+        try:
+            return super().get_train_dataloader()
+        finally:
+            self.train_dataset = dataset
+
+    def _set_signature_columns_if_needed(self):
+        super()._set_signature_columns_if_needed()
+        if PLACE not in self._signature_columns:
+            self._signature_columns.append(PLACE)
 
     def _get_train_sampler(self, dataset=None):
         sampler = super()._get_train_sampler(dataset)
         return SelectiveSampler(sampler, self._prompts) if self.args.selective else sampler
 
     def _calculate_rewards(self, inputs, prompts, completions, completion_ids_list):
+        if self._rewards_ahead is not None:
+            rewards, self._rewards_ahead, self._rows_to_forward = self._rewards_ahead, None, None
+            return rewards
         rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         missing = rewards.isnan() & (self.reward_weights.to(rewards.device) != 0)
         partly = missing.any(1) & ~rewards.isnan().all(1)
@@ -116,45 +145,91 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._recorded_rows = gather_object(rows)
         return rewards
 
+    def _generate(self, prompts):
+        generated = super()._generate(prompts)
+        if self.model.training and self.zero_variance != "keep":
+            add_columns(self._inputs, next(part for part in generated if isinstance(part, dict)))
+            _, ids, _, completions, *_ = generated
+            self._rewards_ahead = self._calculate_rewards(self._inputs, prompts, completions, ids)
+            live = self._kinds(self._rewards_ahead, self.num_generations)["live"]
+            self._rows_to_forward = self._rows(live, len(prompts)).nonzero().flatten().tolist()
+        return generated
+
+    def _get_per_token_logps_and_entropies(
+        self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, **inputs
+    ):
+        score = super()._get_per_token_logps_and_entropies
+        if self._rows_to_forward is None:
+            return score(model, input_ids, attention_mask, logits_to_keep, batch_size=batch_size, **inputs)
+        count = input_ids.size(0)
+        inputs = {name: value for name, value in inputs.items() if value is not None}
+        batch = {"input_ids": input_ids, "attention_mask": attention_mask, "logits_to_keep": logits_to_keep, **inputs}
+        logps = torch.full((count, logits_to_keep), torch.nan, device=input_ids.device)  # TRL's metrics leave NaN out
+        for rows in self._passes(self._rows_to_forward, batch_size):
+            found, *_ = score(model, **select(batch, count, rows), batch_size=batch_size)
+            logps = logps.to(found.dtype)
+            logps[rows] = found
+        return logps, None, None
+
+    def _passes(self, rows: list[int], batch_size: int) -> list[list[int]]:
+        """These rows, and single rows as long as another rank calls its model, which may be sharded over all."""
+        if self.accelerator.distributed_type in REPLICATED:
+            return [rows] if rows else []
+        calls = math.ceil(len(rows) / batch_size)
+        missing = max(gather_object([calls])) - calls
+        return ([rows] if rows else []) + [rows[:1] or [0]] * missing
+
     def _generate_and_score_completions(self, inputs):
         output, live = self._sampled(inputs)
-        if live is None or self.args.zero_variance == "keep":
+        if live is None or self.zero_variance == "keep":
             return output
         rows = self._rows(live, size(output))
         if self.args.max_resample_rounds:
             output, rows = self._resampled(output, live, rows)
-        if self.args.zero_variance == "drop":
+        if self.zero_variance == "drop":
             mask = output["completion_mask"] * output.get("tool_mask", 1)
             output["num_items_in_batch"] = self.accelerator.gather(mask[rows].sum()).sum()
         output["advantages"] = output["advantages"].masked_fill(~rows, 0.0)
-        output["live"] = rows  # TRL shuffles and splits it with the rest
+        output["live"] = rows.tolist()  # TRL shuffles and splits it with the rest
         return output
 
     def _sampled(self, inputs: list[dict]) -> tuple[dict, Tensor | None]:
         """What TRL generates and scores, and which groups of all ranks are live; None in evaluation."""
         places = [row.pop(PLACE, None) for row in inputs]
+        self._inputs = inputs
         output = super()._generate_and_score_completions(inputs)
         for column in self._logs["extra"].values():  # one logged late is shorter, and TRL's table wants all alike
             column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
         count = self.num_generations if self.model.training else self.num_generations_eval
         if count == 1:
             return output, None
-        kinds = self._kinds(self._rewards.view(-1, count, self._rewards.size(1)))
+        kinds = self._kinds(self._rewards, count)
+        self._log_kinds(kinds, self._rewards, count)
         if not self.model.training:
             return output, None
         live, predicted = kinds["live"], []
+        if self._prompts is not None:
+            self._check_streams()
         if self.args.selective:
             predicted = self._learn(gather_object(places)[::count], self._rewards[:, self._outcome].view(-1, count))
-        if self.args.zero_variance == "keep":
+        if self.zero_variance == "keep":
             self._log_groups(rows_computed=self._rewards.size(0))
         else:
-            shown = self._logs["advantages"]  # in TRL's table of completions
-            for row in (~live).repeat_interleave(count).nonzero().flatten().tolist():
-                place = len(shown) - self._rewards.size(0) + row
-                if place >= 0:
-                    shown[place] = 0.0
+            self._zero_dead(output, live, count)
         self._record(kinds, predicted)
         return output, live
+
+    def _zero_dead(self, output: dict, live: Tensor, count: int) -> None:
+        """Dead rows have advantage 0 in TRL's table of completions, and no NaN that a filler would carry along."""
+        rows = self._rows(live, size(output))
+        for key in ("old_per_token_logps", "ref_per_token_logps"):
+            if key in output:
+                output[key] = output[key].masked_fill(~rows[:, None], 0.0)
+        shown = self._logs["advantages"]
+        for row in (~live).repeat_interleave(count).nonzero().flatten().tolist():
+            place = len(shown) - self._rewards.size(0) + row
+            if place >= 0:
+                shown[place] = 0.0
 
     def _learn(self, prompts: list[int], outcome: Tensor) -> list[float]:
         """
@@ -196,26 +271,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _resampled(self, output: dict, live: Tensor, rows: Tensor) -> tuple[dict, Tensor]:
         """The batch with groups of fresh prompts in the place of dead ones, as far as the rounds reach."""
         found, wanted, rounds = int(live.sum()), len(live), 0
-        parts = [take(output, rows.nonzero().flatten())]
+        first = unstack(output)
+        kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
         while found < wanted and rounds < self.args.max_resample_rounds:
             more, live = self._sampled(self._fresh(wanted - found))
             live &= live.cumsum(0) <= wanted - found  # no more than have room: a surplus kept would be off-policy
-            parts.append(take(more, self._rows(live, size(more)).nonzero().flatten()))
+            fresh = zip(unstack(more), self._rows(live, size(more)).tolist(), strict=True)
+            kept += [row for row, is_live in fresh if is_live]
             found, rounds = found + int(live.sum()), rounds + 1
         self._log_groups(resample_rounds=rounds)
         if not rounds:
             return output, rows
-        mine = joined(parts)
-        if self.accelerator.num_processes > 1 and "num_images" in mine:
-            raise ValueError(
-                f"max_resample_rounds={self.args.max_resample_rounds} moves completions between the "
-                f"{self.accelerator.num_processes} ranks, and these have images, which stay on their rank. Set it to 0."
-            )
-        if self.accelerator.num_processes > 1:
-            mine = even_share(mine, self.accelerator.process_index, self.accelerator.num_processes)
-        dead = size(output) - size(mine)
-        whole = joined([mine, take(output, torch.zeros(dead, dtype=torch.long))])
-        return whole, torch.arange(size(whole), device=rows.device) < size(mine)
+        kept = spread_evenly(kept, self.accelerator.process_index, self.accelerator.device)
+        whole = self._stack(kept + first[:1] * (len(first) - len(kept)))
+        return whole, torch.arange(len(first), device=rows.device) < len(kept)
 
     def _fresh(self, count: int) -> list[dict]:
         """This rank's rows for so many more prompts, or a few more where the ranks need it to have the same number."""
@@ -228,35 +297,56 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _save_rng_state(self, output_dir):
         super()._save_rng_state(output_dir)
-        if self._prompts is not None and self.accelerator.is_main_process:
+        if self._prompts is not None and self.args.should_save:  # as TRL's own state, on each node if it is asked to
             self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
 
     def _load_optimizer_and_scheduler(self, checkpoint):  # the state of random numbers is loaded after the first draw
         super()._load_optimizer_and_scheduler(checkpoint)
         if self._prompts is not None and checkpoint:
             self._prompts.load(Path(checkpoint))
+            self._check_streams()
 
-    def _kinds(self, rewards: Tensor) -> dict[str, Tensor]:
-        """Which groups of all ranks are live, and what the dead are, by rewards of shape (groups, G, functions)."""
-        weights, tolerance = self.reward_weights.to(rewards.device), self.args.zero_variance_tolerance
+    def _check_streams(self) -> None:
+        """
+        Compare the place among the prompts on all ranks.
+
+        Raises:
+            `RuntimeError`: the ranks would draw different prompts, and groups would mix them.
+        """
+        states = gather_object([self._prompts.fingerprint()])
+        if len({*states}) > 1:
+            raise RuntimeError(
+                f"All ranks must draw the same prompts, and their places among the prompts differ: (prompts taken, "
+                f"checksum) is {', '.join(f'{state} on rank {rank}' for rank, state in enumerate(states))}. If the "
+                f"machines share no disk, train with save_on_each_node=True, and resume from a checkpoint that every "
+                f"machine has written."
+            )
+
+    def _kinds(self, rewards: Tensor, count: int) -> dict[str, Tensor]:
+        """Which groups of all ranks are live, and what the dead are, by rewards of shape (rows, functions)."""
+        rewards = rewards.view(-1, count, rewards.size(1))
+        weights = self.reward_weights.to(rewards.device)
         totals = groups.total(rewards, weights)
         outcome, deciding = rewards[:, :, self._outcome], totals
         if self.args.zero_variance_by is not None:
             deciding = outcome
         elif self.multi_objective_aggregation == "normalize_then_sum":  # then each reward has a spread of its own
             deciding = rewards[:, :, weights != 0]
-        dead = groups.dead(deciding, tolerance)
-        kinds = {"live": ~dead, **groups.kinds(dead, totals, outcome)}
-        shares = groups.signal(rewards[~dead], weights)
+        dead = groups.dead(deciding, self.args.zero_variance_tolerance)
+        return {"live": ~dead, **groups.kinds(dead, totals, outcome)}
+
+    def _log_kinds(self, kinds: dict[str, Tensor], rewards: Tensor, count: int) -> None:
+        rewards, live = rewards.view(-1, count, rewards.size(1)), kinds["live"]
+        weights = self.reward_weights.to(rewards.device)
+        shares = groups.signal(rewards[live], weights)
         self._log_groups(
-            **{kind: mask.float().mean() for kind, mask in {**kinds, "dead": dead}.items() if kind != "live"},
-            spread=groups.spread(totals).mean(),
-            duplicates=groups.duplicates(self._completion_ids, rewards.size(1)),
+            **{kind: mask.float().mean() for kind, mask in {**kinds, "dead": ~live}.items() if kind != "live"},
+            spread=groups.spread(groups.total(rewards, weights)).mean(),
+            duplicates=groups.duplicates(self._completion_ids, count),
             partly_scored=self._partly_scored,
-            rows_kept=(~dead).sum() * rewards.size(1),
+            rows_kept=live.sum() * count,
             **{} if shares is None else dict(zip(self._signals, shares, strict=True)),
         )
-        return kinds
 
     def _prepare_inputs(self, generation_batch):
         batch = super()._prepare_inputs(generation_batch)
@@ -264,49 +354,81 @@ class FilteredGRPOTrainer(GRPOTrainer):
             return batch
         whole, self._buffered_inputs = self._buffered_inputs, []
         span = window(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
-        span = 1 if "num_images" in batch else span
         for start in range(0, len(whole), span):
-            self._buffered_inputs += self._spread(whole[start : start + span])
-        rows = sum(map(size, self._buffered_inputs))
-        self._log_groups(rows_computed=rows * self.accelerator.num_processes)
+            self._buffered_inputs += self._packed(whole[start : start + span])
+        run = [part for part in self._buffered_inputs if "silent" not in part]
+        self._log_groups(rows_computed=sum(map(size, run)) * self.accelerator.num_processes)
         return self._buffered_inputs[self._step % self.args.steps_per_generation]
 
-    def _spread(self, parts: list[dict]) -> list[dict]:
-        """Micro-batches of one optimizer step with their live rows only, as many on each rank and in each of them."""
-        whole, ranks = joined(parts), self.accelerator.num_processes
-        live = whole.pop("live")
-        rows = longest_first(take(whole, live.nonzero().flatten()))
-        counts = self.accelerator.gather(live.sum())
-        total, most = int(counts.sum()), int(counts.max())
-        share = math.ceil(total / ranks)
-        if most > share and "num_images" in whole:
-            share = most
-            self._say_once(
-                "Live completions with images stay on their rank, and so the ranks may wait for the fullest."
-            )
-        elif most > share:
-            rows = even_share(rows, self.accelerator.process_index, ranks)
-        planned = even(share, len(parts))
-        spread = micro_batches(
-            rows, [max(1, count) for count in planned], whole, shorten=not self.args.pad_to_multiple_of
-        )
-        drop = self.args.zero_variance == "drop"
-        for part in spread:
-            if self.loss_type in ROW_MEANS:  # TRL divides by the rows that are there
-                part["loss_scale"] = size(part) * len(parts) * ranks / max(1, total if drop else live.numel() * ranks)
-            elif self.loss_type == "bnpo":  # and averages over micro-batches
-                part["loss_scale"] = len(parts) / max(1, len(planned) - planned.count(0))
-        return spread
+    def _packed(self, parts: list[dict]) -> list[dict]:
+        """
+        Micro-batches of one optimizer step that hold its live rows, as many rows on each rank.
+
+        The rows are packed into the last micro-batches, in the last of which DDP reduces gradients. The others are
+        silent on every rank: each is a filler, which `compute_loss` runs only where gradients are reduced.
+        """
+        rows = [row for part in parts for row in unstack(part)]
+        spare = silenced(min(rows, key=length))
+        live = [row for row in rows if row["live"]]
+        total = sum(gather_object([len(live)]))
+        live = spread_evenly(live, self.accelerator.process_index, self.accelerator.device)
+        live.sort(key=length, reverse=True)
+        lengths = gather_object([[length(row) for row in live]])
+        most = max(map(len, lengths))
+        widest = [max(of[place] for of in lengths if place < len(of)) for place in range(most)]
+        sizes = micro_batch_sizes(widest, size(parts[0]))
+        silent = [{**self._stack([spare]), "silent": True} for _ in parts[len(sizes) :]]
+        live += [spare] * (most - len(live))
+        packed, start = [], 0
+        for count in sizes:
+            packed.append(self._stack(live[start : start + count]))
+            start += count
+        return self._weighed(silent + packed, len(packed), total, len(rows) * self.accelerator.num_processes)
+
+    def _weighed(self, parts: list[dict], run: int, live: int, rows: int) -> list[dict]:
+        """
+        The micro-batches of an optimizer step with the factor of their loss, which TRL divides by their number.
+
+        Args:
+            parts (`list[dict]`):
+                The micro-batches, of which the last `run` have live rows.
+            run (`int`):
+                Their number.
+            live (`int`):
+                Number of live rows on all ranks.
+            rows (`int`):
+                Number of rows on all ranks.
+        """
+        drop = self.zero_variance == "drop"
+        for part in parts:
+            part.pop("live")
+            if drop and not live:
+                part["loss_scale"] = 0.0
+            elif self.loss_type in ROW_MEANS:  # TRL divides by the rows that are there
+                of = live if drop else rows
+                part["loss_scale"] = size(part) * len(parts) * self.accelerator.num_processes / of
+            elif drop:  # TRL averages over micro-batches: the loss of bnpo, and the entropy bonus of the others
+                part["loss_scale"] = len(parts) / max(1, run)
+                if self.loss_type in TOKEN_MEANS:  # of these all tokens are the denominator
+                    part["num_items_in_batch"] = part["num_items_in_batch"] * part["loss_scale"]
+        return parts
+
+    def _stack(self, rows: list[Row]) -> dict:
+        return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)
 
     def compute_loss(self, model, inputs, *args, **kwargs):
+        if "silent" in inputs and not self.accelerator.sync_gradients:
+            return torch.zeros((), device=self.accelerator.device, requires_grad=True)  # to go back through
         return super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
-
-    def _say_once(self, text: str) -> None:
-        if text not in self._said and self.accelerator.is_main_process:
-            logger.warning(text)
-        self._said.add(text)
 
     def _log_groups(self, **values: Any) -> None:
         metrics = self._metrics["train" if self.model.training else "eval"]
         for name, value in values.items():
             metrics[f"groups/{name}"].append(float(value))
+
+
+def add_columns(rows: list[dict], fields: dict[str, Any]) -> None:
+    """Add what a rollout function has returned besides tokens to the rows, as TRL does before it scores them."""
+    for name, values in fields.items():
+        for row, value in zip(rows, values if isinstance(values, list) else repeat(values), strict=False):
+            row[name] = value
