@@ -3,17 +3,23 @@
 Everything is made here: characters are tokens, and PIL prepares the images, since torchvision is not required.
 """
 
+import random
 import string
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
 import transformers
+from datasets import Dataset, Features, List, Value
+from datasets import Image as ImageColumn
+from PIL import Image
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from torch.nn.functional import pad
 from transformers import BatchFeature, PreTrainedTokenizerFast
 from transformers.image_processing_utils import BaseImageProcessor
 from transformers.image_utils import make_flat_list_of_images
+from transformers.processing_utils import ImagesKwargs
 
 
 SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
@@ -82,11 +88,11 @@ class TextRows:
         return [] if images is None else super().fetch_images(images)
 
 
-def processor(name: str, *parts, **options):
+def make_processor(name: str, *parts, **options):
     return type(name, (getattr(transformers, name), ImagesOnly), {})(*parts, **options)
 
 
-def images(name: str, **options):
+def make_images(name: str, **options):
     return type(name, (TextRows, getattr(transformers, name)), {})(**options)
 
 
@@ -109,19 +115,38 @@ def qwen2_5_vl():
         vision_end_token_id=tokenizer.end_token_id,
     )
     size = {"shortest_edge": 64, "longest_edge": 256}
-    pixels = images("Qwen2VLImageProcessorPil", patch_size=4, merge_size=2, size=size)
-    return transformers.Qwen2_5_VLForConditionalGeneration(config), processor("Qwen2_5_VLProcessor", pixels, tokenizer)
+    pixels = make_images("Qwen2VLImageProcessorPil", patch_size=4, merge_size=2, size=size)
+    return transformers.Qwen2_5_VLForConditionalGeneration(config), make_processor(
+        "Qwen2_5_VLProcessor", pixels, tokenizer
+    )
 
 
 def gemma4():
     tokenizer = make_tokenizer(
-        "<image>", image_token="<image>", boi_token="<boi>", eoi_token="<eoi>", audio_token="<audio>", boa_token="<boa>", eoa_token="<eoa>"
+        "<image>",
+        image_token="<image>",
+        boi_token="<boi>",
+        eoi_token="<eoi>",
+        audio_token="<audio>",
+        boa_token="<boa>",
+        eoa_token="<eoa>",
     )
     text_config = text(
-        tokenizer, "gemma4_text", layer_types=["sliding_attention", "full_attention"], global_head_dim=8,
-        hidden_size_per_layer_input=4, vocab_size_per_layer_input=len(tokenizer)+1,
+        tokenizer,
+        "gemma4_text",
+        layer_types=["sliding_attention", "full_attention"],
+        global_head_dim=8,
+        hidden_size_per_layer_input=4,
+        vocab_size_per_layer_input=len(tokenizer) + 1,
     )
-    vision = {**TOWER, "num_key_value_heads": 2, "head_dim": 8, "patch_size": 2, "pooling_kernel_size": 1, "position_embedding_size": 80}
+    vision = {
+        **TOWER,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+        "patch_size": 2,
+        "pooling_kernel_size": 2,
+        "position_embedding_size": 300,
+    }
     config = transformers.Gemma4Config(
         text_config=text_config,
         vision_config=vision,
@@ -132,27 +157,38 @@ def gemma4():
         audio_token_id=tokenizer.audio_token_id,
         video_token_id=None,
     )
-    pixels = images("Gemma4ImageProcessorPil", patch_size=2, pooling_kernel_size=1, max_soft_tokens=70)
-    return transformers.Gemma4ForConditionalGeneration(config), processor("Gemma4Processor", None, pixels, tokenizer, None)
+    pixels = make_images("Gemma4ImageProcessorPil", patch_size=2, pooling_kernel_size=2, max_soft_tokens=70)
+    return transformers.Gemma4ForConditionalGeneration(config), make_processor(
+        "Gemma4Processor", None, pixels, tokenizer, None
+    )
 
 
 def gemma3():
     tokenizer = make_tokenizer("<boi>", image_token="<image>", boi_token="<boi>", eoi_token="<eoi>")
     config = transformers.Gemma3Config(
-        text_config=text(tokenizer, "gemma3_text", layer_types=["sliding_attention", "full_attention"], query_pre_attn_scalar=8),
+        text_config=text(
+            tokenizer, "gemma3_text", layer_types=["sliding_attention", "full_attention"], query_pre_attn_scalar=8
+        ),
         vision_config={**TOWER, "model_type": "siglip_vision_model", "image_size": 8, "patch_size": 2},
         mm_tokens_per_image=4,
         image_token_index=tokenizer.image_token_id,
         boi_token_index=tokenizer.boi_token_id,
         eoi_token_index=tokenizer.eoi_token_id,
     )
-    pixels = images("Gemma3ImageProcessorPil", size={"height": 8, "width": 8})
-    return transformers.Gemma3ForConditionalGeneration(config), processor("Gemma3Processor", pixels, tokenizer, image_seq_length=4)
+    pixels = make_images("Gemma3ImageProcessorPil", size={"height": 8, "width": 8})
+    return transformers.Gemma3ForConditionalGeneration(config), make_processor(
+        "Gemma3Processor", pixels, tokenizer, image_seq_length=4
+    )
+
+
+class Lfm2VlOptions(ImagesKwargs, total=False):
+    return_row_col_info: bool
 
 
 class Lfm2VlImages(TextRows, BaseImageProcessor):
     """LFM2-VL's own requires torchvision. Tiles of 8 by 8 pixels, as many as an image holds, and a thumbnail."""
 
+    valid_kwargs = Lfm2VlOptions
     model_input_names = ["pixel_values", "pixel_attention_mask", "spatial_shapes"]
     tile_size = 8
     encoder_patch_size = 2
@@ -198,12 +234,18 @@ def lfm2_vl():
         image_token_id=tokenizer.image_token_id,
         projector_hidden_size=16,
     )
-    return transformers.Lfm2VlForConditionalGeneration(config), processor("Lfm2VlProcessor", Lfm2VlImages(), tokenizer)
+    return transformers.Lfm2VlForConditionalGeneration(config), make_processor(
+        "Lfm2VlProcessor", Lfm2VlImages(), tokenizer
+    )
 
 
 def internvl():
     tokenizer = make_tokenizer(
-        "<IMG_CONTEXT>", start_image_token="<img>", end_image_token="</img>", context_image_token="<IMG_CONTEXT>", video_token="<video>"
+        "<IMG_CONTEXT>",
+        start_image_token="<img>",
+        end_image_token="</img>",
+        context_image_token="<IMG_CONTEXT>",
+        video_token="<video>",
     )
     config = transformers.InternVLConfig(
         text_config=text(tokenizer, "qwen2"),
@@ -211,29 +253,46 @@ def internvl():
         image_token_id=tokenizer.context_image_token_id,
         image_seq_length=4,
     )
-    pixels = images("GotOcr2ImageProcessorPil", size={"height": 8, "width": 8}, crop_to_patches=True, max_patches=4)
-    return transformers.InternVLForConditionalGeneration(config), processor("InternVLProcessor", pixels, tokenizer, image_seq_length=4)
+    pixels = make_images(
+        "GotOcr2ImageProcessorPil", size={"height": 8, "width": 8}, crop_to_patches=True, max_patches=4
+    )
+    return transformers.InternVLForConditionalGeneration(config), make_processor(
+        "InternVLProcessor", pixels, tokenizer, image_seq_length=4
+    )
 
 
-def llava(next: bool = False):
+def llava(name: str = "Llava", images: str = "CLIPImageProcessorPil", **options):
     tokenizer = make_tokenizer("<image>", image_token="<image>")
     vision = {**TOWER, "model_type": "clip_vision_model", "image_size": 8, "patch_size": 4, "projection_dim": 16}
-    name = "LlavaNext" if next else "Llava"
-    more = {"image_grid_pinpoints": [[8, 16], [16, 8], [16, 16]]} if next else {}
     config = getattr(transformers, f"{name}Config")(
-        text_config=text(tokenizer, "qwen2"), vision_config=vision, image_token_index=tokenizer.image_token_id, image_seq_length=4, **more
+        text_config=text(tokenizer, "qwen2"),
+        vision_config=vision,
+        image_token_index=tokenizer.image_token_id,
+        image_seq_length=4,
+        **options,
     )
-    pixels = images(f"{name}ImageProcessorPil" if next else "CLIPImageProcessorPil", size={"shortest_edge": 8}, crop_size=8, **more)
-    processor = processor(
-        f"{name}Processor", 
-        pixels, tokenizer, patch_size=4, vision_feature_select_strategy="default", num_additional_image_tokens=1
+    processor = make_processor(
+        f"{name}Processor",
+        make_images(images, size={"shortest_edge": 8}, crop_size=8, **options),
+        tokenizer,
+        patch_size=4,
+        vision_feature_select_strategy="default",
+        num_additional_image_tokens=1,
     )
     return getattr(transformers, f"{name}ForConditionalGeneration")(config), processor
 
 
+def llava_next():
+    return llava("LlavaNext", "LlavaNextImageProcessorPil", image_grid_pinpoints=[[8, 16], [16, 8], [16, 16]])
+
+
 def idefics3():
     tokenizer = make_tokenizer(
-        "<image>", *[f"<row_{row}_col_{col}>" for row in range(1, 3) for col in range(1, 3)], "<global-img>", "<fake_token_around_image>", image_token="<image>"
+        "<image>",
+        *[f"<row_{row}_col_{col}>" for row in range(1, 3) for col in range(1, 3)],
+        "<global-img>",
+        "<fake_token_around_image>",
+        image_token="<image>",
     )
     config = transformers.Idefics3Config(
         text_config=text(tokenizer, "llama"),
@@ -241,8 +300,8 @@ def idefics3():
         image_token_id=tokenizer.image_token_id,
         scale_factor=2,
     )
-    pixels = images("Idefics3ImageProcessorPil", size={"longest_edge": 16}, max_image_size={"longest_edge": 8})
-    processor = processor("Idefics3Processor", pixels, tokenizer, image_seq_len=4)
+    pixels = make_images("Idefics3ImageProcessorPil", size={"longest_edge": 16}, max_image_size={"longest_edge": 8})
+    processor = make_processor("Idefics3Processor", pixels, tokenizer, image_seq_len=4)
     return transformers.Idefics3ForConditionalGeneration(config), processor
 
 
@@ -253,17 +312,59 @@ LAYOUTS: dict[str, Callable] = {
     "lfm2-vl": lfm2_vl,
     "internvl": internvl,
     "llava": llava,
-    "llava-next": lambda: llava(next=True),
+    "llava-next": llava_next,
     "idefics3": idefics3,
 }
 
 
-def make(name: str, dtype: str = "float32"):
-    """The model of this name and its processor, the same in every call."""
+def make(name: str, dtype: str = "float32", folder: Path | None = None):
+    """
+    The model of this name and its processor, the same in every call.
+
+    Args:
+        name (`str`):
+            One of `LAYOUTS`.
+        dtype (`str`, *optional*, defaults to `"float32"`):
+            Type of the weights.
+        folder (`Path`, *optional*):
+            Where to save both. TRL loads the reference model of a KL term from there.
+    """
     torch.manual_seed(0)
     model, processor = LAYOUTS[name]()
-    for parameter in model.parameters():  # Gemma3's projection begins at 0, which makes its images alike
+    for parameter in model.parameters():  # Gemma3 projects images with zeros at first, which makes all of them alike
         if parameter.ndim == 2 and not parameter.any():
             torch.nn.init.normal_(parameter, std=0.02)
     processor.chat_template = processor.tokenizer.chat_template
-    return model.to(getattr(torch, dtype)), processor
+    model = model.to(getattr(torch, dtype))
+    if folder:
+        model.save_pretrained(folder)
+        processor.save_pretrained(folder)
+        model = type(model).from_pretrained(folder, dtype=model.dtype)
+    return model, processor
+
+
+def dataset(*images: int, size: int = 16) -> Dataset:
+    """
+    Prompts that begin with `Add 0`, `Add 1` and so on, with images of 8 to 16 pixels a side.
+
+    Args:
+        *images (`int`):
+            How many images the rows have: the first two, the next two, and so on, from the beginning again at the end.
+        size (`int`, *optional*, defaults to `16`):
+            Number of rows.
+    """
+    generator = random.Random(0)
+
+    def image() -> Image.Image:
+        shape = generator.choice([(8, 8), (8, 16), (16, 8), (12, 16), (16, 16)])
+        return Image.frombytes("RGB", shape, generator.randbytes(3 * shape[0] * shape[1]))
+
+    rows = [
+        {
+            "prompt": [{"role": "user", "content": f"Add {row} to {row + 1}."}],
+            "images": [image() for _ in range(images[row // 2 % len(images)])],
+        }
+        for row in range(size)
+    ]
+    messages = [{"role": Value("string"), "content": Value("string")}]
+    return Dataset.from_list(rows, features=Features({"prompt": messages, "images": List(ImageColumn())}))
