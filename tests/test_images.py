@@ -1,6 +1,7 @@
 """Images train as in TRL, whatever the way in which a model's pixels are laid out."""
 
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -13,12 +14,26 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer
 
 ROWS = {
     "one": (1,),
-    "one or two": (1, 2),
-    "none or one": (0, 1),
-    "none or one, batch by batch": (0, 0, 1, 1),  # with 4 prompts in a batch that are not shuffled
+    "one or two": (1, 2, 2, 1),
+    "none or one": (0, 1, 1, 0),
+    "none or one, batch by batch": (0, 0, 0, 0, 1, 1, 1, 1),
 }
+"""Images of the rows in their order. A batch has four prompts, of which the first and the third are dead."""
 
 TOKEN_TYPES = ("mm_token_type_ids", "token_type_ids")
+PIXELS = (
+    "pixel_values",
+    "image_grid_thw",
+    "image_position_ids",
+    "pixel_attention_mask",
+    "spatial_shapes",
+    "image_sizes",
+)
+SGD = {"learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
+
+
+def tolerance(layout: str) -> float:
+    return 5e-6 if layout == "gemma4" else 1e-6  # some of Gemma4 is float32 in any model
 
 
 def number(prompt) -> int:
@@ -42,35 +57,35 @@ def third_dead(prompts, completions, **kwargs):
     return [0.7 if number(prompt) % 3 == 2 else variety(completion) for prompt, completion in pairs]
 
 
-class Inputs:
-    """Whatever the model computes is checked: the tokens that are said to be an image's are just those."""
+def check_inputs(model, args, inputs):
+    """Of all that the model computes: the tokens that are said to be those of images are just these."""
+    for key in TOKEN_TYPES:
+        if inputs.get(key) is not None and inputs["input_ids"].shape == inputs[key].shape:
+            assert torch.equal(inputs[key] == 1, inputs["input_ids"] == model.config.image_token_id)
 
-    def __init__(self, model):
-        self.seen, self.token = 0, model.config.image_token_id
-        model.register_forward_pre_hook(self.check, with_kwargs=True)
 
-    def check(self, model, args, inputs):
-        self.seen += inputs.get("pixel_values") is not None
-        for key in TOKEN_TYPES:
-            if inputs.get(key) is not None and inputs["input_ids"].shape == inputs[key].shape:
-                assert torch.equal(inputs[key] == 1, inputs["input_ids"] == self.token)
+def without_empty_images(model, args, inputs):
+    """TRL gives empty pixels to a model where a whole micro-batch is text, which none but LLaVA-Next computes."""
+    pixels = inputs.get("pixel_values")
+    if pixels is not None and not pixels.any():
+        inputs = {key: value for key, value in inputs.items() if key not in PIXELS}
+    return args, inputs
 
 
 def train(trainer_class, config, layout, problems, reward=half_dead, **options):
     """The gradients of all steps, and the trainer, where `config` makes configurations in a folder."""
-    gradients = Gradients()
-    config_class = FilteredGRPOConfig if trainer_class is FilteredGRPOTrainer else GRPOConfig
+    gradients, ours = Gradients(), trainer_class is FilteredGRPOTrainer
     args = config(
-        cls=config_class,
+        cls=FilteredGRPOConfig if ours else GRPOConfig,
         **{"max_steps": 2, "gradient_accumulation_steps": 2, "shuffle_dataset": False, **options},
     )
-    model, processor = make(layout, "float64", f"{args.output_dir}/model")
-    inputs = Inputs(model)
+    model, processor = make(layout, "float64", Path(args.output_dir) / "model")
+    model.register_forward_pre_hook(check_inputs if ours else without_empty_images, with_kwargs=True)
     trainer = trainer_class(
         model, [reward], args=args, train_dataset=problems, processing_class=processor, callbacks=[gradients]
     )
     trainer.train()
-    assert inputs.seen and len(gradients.steps) == args.max_steps
+    assert len(gradients.steps) == args.max_steps
     assert all(math.isfinite(entry["loss"]) for entry in trainer.state.log_history if "loss" in entry)
     return gradients.steps, trainer
 
@@ -106,27 +121,27 @@ def test_images_have_gradients_in_trl(config, layout):
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_images_under_skip_have_the_gradient_of_trl(config, layout, rows):
-    assert against(Reference, config, layout, dataset(*ROWS[rows])) <= 1e-6
+    assert against(Reference, config, layout, dataset(*ROWS[rows])) <= tolerance(layout)
 
 
 @pytest.mark.parametrize("rows", ["one or two", "none or one"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_images_under_skip_train_row_by_row(config, layout, rows):
     options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 16}
-    assert against(Reference, config, layout, dataset(*ROWS[rows]), **options) <= 1e-6
+    assert against(Reference, config, layout, dataset(*ROWS[rows]), **options) <= tolerance(layout)
 
 
+@pytest.mark.parametrize("rows", ["one or two", "none or one"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_images_under_skip_train_where_log_probabilities_are_old(config, layout):
-    options = {"num_iterations": 2, "max_steps": 4, "learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
-    assert against(Reference, config, layout, dataset(1, 2), **options) <= 1e-6
+def test_images_under_skip_train_where_log_probabilities_are_old(config, layout, rows):
+    options = {"num_iterations": 2, "max_steps": 4, **SGD}
+    assert against(Reference, config, layout, dataset(*ROWS[rows]), **options) <= tolerance(layout)
 
 
 @pytest.mark.parametrize("rows", ["one or two", "none or one"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_images_under_drop_train_as_if_the_dead_had_not_been(config, layout, rows):
-    options = {"beta": 0.1, "learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
-    assert against(DropReference, config, layout, dataset(*ROWS[rows]), **options) <= 1e-6
+    assert against(DropReference, config, layout, dataset(*ROWS[rows]), beta=0.1, **SGD) <= tolerance(layout)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -134,27 +149,29 @@ def test_images_under_keep_train_as_in_trl(config, layout):
     assert against(GRPOTrainer, config, layout, dataset(1, 2), beta=0.1) == 0.0
 
 
+@pytest.mark.parametrize("rows", ["one or two", "none or one"])
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_images_are_resampled_or_refused(config, layout):
-    """Trains, or is refused before anything is sampled. Rounds differ in their prompts' lengths and their images."""
-    options = {"zero_variance": "drop", "max_resample_rounds": 2, "beta": 0.1, "max_steps": 3}
+def test_images_are_resampled_or_refused(config, layout, rows):
+    """It trains, or is refused at construction. Rounds differ in the lengths of prompts and the sizes of images."""
+    beta = 0.1 if rows == "one or two" else 0.0
+    options = {"zero_variance": "drop", "max_resample_rounds": 2, "beta": beta, "max_steps": 3}
     try:
-        _, trainer = train(FilteredGRPOTrainer, config, layout, dataset(1, 0, 2, size=32), third_dead, **options)
+        _, trainer = train(FilteredGRPOTrainer, config, layout, dataset(*ROWS[rows], size=32), **options)
     except ValueError as error:
         assert "max_resample_rounds" in str(error) and "image" in str(error)
         return
-    rounds = [entry["groups/resample_rounds"] for entry in trainer.state.log_history if "kl" in entry]
-    assert max(rounds) > 0
-    assert max(abs(entry["kl"]) for entry in trainer.state.log_history if "kl" in entry) < 1e-9
+    history = trainer.state.log_history[:-1]
+    assert max(entry["groups/resample_rounds"] for entry in history) > 0
+    assert max(abs(entry.get("kl", 0.0)) for entry in history) < 1e-9  # the learning rate is 0
 
 
-def test_images_of_live_rows_are_theirs_where_there_are_as_many_as_rows(config):
-    """Idefics has a row of pixels for each row of text, which TRL takes for a row each image where the counts agree."""
+def test_images_stay_with_their_rows_where_the_live_have_as_many_as_they_are_rows(config):
+    """Idefics3 has a row of pixels for each completion; TRL tells this from a row for each image by their numbers."""
     options = {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 3, "reward": third_dead}
-    assert against(Reference, config, "idefics3", dataset(2, 2, 0, size=6), **options) <= 1e-6
+    assert against(Reference, config, "idefics3", dataset(2, 2, 2, 2, 0, 0, size=6), **options) <= 1e-6
 
 
-def test_images_may_be_one_to_a_row(config):
+def test_images_may_be_a_column_of_one_each(config):
     problems = dataset(1)
     single = problems.map(lambda row: {"image": row["images"][0]}, remove_columns="images")
     assert against(Reference, config, "qwen2.5-vl", single) <= 1e-6

@@ -345,11 +345,11 @@ def make(name: str, dtype: str = "float32", folder: Path | None = None):
 
 def dataset(*images: int, size: int = 16) -> Dataset:
     """
-    Prompts that begin with `Add 0`, `Add 1` and so on, with images of 8 to 16 pixels a side.
+    Prompts that say `Add 0`, `Add 1` and so on, with images of 8 to 16 pixels a side.
 
     Args:
         *images (`int`):
-            How many images the rows have: the first two, the next two, and so on, from the beginning again at the end.
+            How many images the rows have, from the beginning again after the last of these.
         size (`int`, *optional*, defaults to `16`):
             Number of rows.
     """
@@ -362,7 +362,7 @@ def dataset(*images: int, size: int = 16) -> Dataset:
     rows = [
         {
             "prompt": [{"role": "user", "content": f"Add {row} to {row + 1}."}],
-            "images": [image() for _ in range(images[row // 2 % len(images)])],
+            "images": [image() for _ in range(images[row % len(images)])],
         }
         for row in range(size)
     ]
