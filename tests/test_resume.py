@@ -85,12 +85,6 @@ def test_resample_needs_a_dataset_that_can_be_indexed(config, problems):
         trained(config, stream, mostly_dead)
 
 
-def test_resample_leaves_images_on_their_rank(config, problems, monkeypatch):
-    monkeypatch.setattr(FilteredGRPOConfig, "world_size", 2)
-    with pytest.raises(ValueError, match="between the 2 ranks, .* the column 'image'. Set it to 0"):
-        trained(config, problems.add_column("image", [None] * len(problems)), mostly_dead)
-
-
 def test_resample_scales_by_group_alone(config, problems):
     for options in ({"scale_rewards": "batch"}, {"multi_objective_aggregation": "normalize_then_sum"}):
         with pytest.raises(ValueError, match="scales by the whole of it. Set scale_rewards"):

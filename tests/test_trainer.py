@@ -235,7 +235,7 @@ def test_evaluation_is_not_filtered(config, problems):
 def test_without_args_the_defaults_name_the_run(problems, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), train_dataset=problems)
-    assert trainer.args.output_dir == "model-GRPO" and trainer.args.zero_variance == "skip"
+    assert trainer.args.output_dir == "model-GRPO" and trainer.zero_variance == "skip"
 
 
 @pytest.mark.parametrize(
@@ -250,18 +250,42 @@ def test_without_args_the_defaults_name_the_run(problems, monkeypatch, tmp_path)
 )
 def test_skip_is_refused_where_it_would_change_the_objective(config, problems, options, message):
     with pytest.raises(ValueError, match=message):
-        FilteredGRPOTrainer("no/model", boxed(), args=config(**options), train_dataset=problems)
+        FilteredGRPOTrainer("no/model", boxed(), args=config(**options, zero_variance="skip"), train_dataset=problems)
     trained(config, problems, boxed(), **options, zero_variance="keep")
+
+
+@pytest.mark.parametrize(
+    "options, what",
+    [
+        ({"beta": 0.1}, "the KL term (beta=0.1)"),
+        ({"loss_type": "bnpo"}, "the denominator of loss_type='bnpo'"),
+        ({"entropy_coef": 0.01}, "the entropy bonus"),
+        ({"use_adaptive_entropy": True}, "the entropy bonus"),
+        ({"top_entropy_quantile": 0.2}, "the threshold over all tokens of top_entropy_quantile=0.2"),
+    ],
+)
+def test_auto_trains_as_trl_where_dead_groups_have_a_gradient(config, problems, options, what, caplog):
+    trainer = trained(config, problems, scripted(*[0.7] * 8), **options)
+    assert trainer.zero_variance == "keep" and trainer.args.zero_variance == "auto"
+    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.trainer"]
+    assert f"because {what} gives them a gradient. Set zero_variance='drop' to leave them out" in line
+    assert logged(trainer, "groups/rows_computed") == [8.0]
+
+
+def test_auto_skips_dead_groups_without_a_word(config, problems, caplog):
+    trainer = trained(config, problems, scripted(*[0.7] * 4, 0, 1, 0, 1))
+    assert trainer.zero_variance == "skip" and logged(trainer, "groups/rows_computed") == [4.0]
+    assert not [record for record in caplog.records if record.name == "trl_grpo_rewards.trainer"]
 
 
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"zero_variance": "dropp"}, "zero_variance='dropp' is not known; there are 'skip', 'drop', 'keep'"),
-        ({"max_resample_rounds": -1}, "max_resample_rounds=-1 is no number of rounds"),
+        ({"zero_variance": "dropp"}, "zero_variance='dropp' is not known; there are 'auto', 'skip', 'drop', 'keep'"),
+        ({"max_resample_rounds": -1}, "max_resample_rounds must be at least 0; got -1"),
         ({"unscored": "zero"}, "unscored='zero' is not known; there are 'term', 'row'"),
-        ({"zero_variance_tolerance": -1.0}, "zero_variance_tolerance=-1.0 is no distance"),
-        ({"zero_variance_tolerance": math.nan}, "zero_variance_tolerance=nan is no distance"),
+        ({"zero_variance_tolerance": -1.0}, "zero_variance_tolerance must be at least 0 and finite; got -1.0"),
+        ({"zero_variance_tolerance": math.nan}, "zero_variance_tolerance must be at least 0 and finite; got nan"),
     ],
 )
 def test_options_are_checked_by_the_config(config, options, message):
@@ -272,7 +296,7 @@ def test_options_are_checked_by_the_config(config, options, message):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"max_resample_rounds": 1}, "max_resample_rounds=1 leaves groups out .* zero_variance='skip' promises TRL's"),
+        ({"max_resample_rounds": 1}, "max_resample_rounds=1 leaves groups out .* zero_variance='auto' promises TRL's"),
         ({"zero_variance_by": "boxed", "zero_variance": "keep"}, "zero_variance_by='boxed' leaves groups out"),
         (
             {"zero_variance": "drop", "loss_type": "grpo", "entropy_coef": 0.1},

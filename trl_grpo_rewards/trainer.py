@@ -293,7 +293,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         prompts = [prompt for prompt in self._prompts.take(count) for _ in range(self.num_generations)]
         share = len(prompts) // ranks
         first = self.accelerator.process_index * share
-        return [dict(self.train_dataset[prompt]) for prompt in prompts[first : first + share]]
+        return [{**self.train_dataset[prompt], PLACE: prompt} for prompt in prompts[first : first + share]]
 
     def _save_rng_state(self, output_dir):
         super()._save_rng_state(output_dir)
@@ -354,10 +354,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
             return batch
         whole, self._buffered_inputs = self._buffered_inputs, []
         span = window(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
+        computed = 0
         for start in range(0, len(whole), span):
-            self._buffered_inputs += self._packed(whole[start : start + span])
-        run = [part for part in self._buffered_inputs if "silent" not in part]
-        self._log_groups(rows_computed=sum(map(size, run)) * self.accelerator.num_processes)
+            packed = self._packed(whole[start : start + span])
+            self._buffered_inputs += packed
+            computed += max(1, sum(size(part) for part in packed if "silent" not in part))  # 1: see `compute_loss`
+        self._log_groups(rows_computed=computed * self.accelerator.num_processes)
         return self._buffered_inputs[self._step % self.args.steps_per_generation]
 
     def _packed(self, parts: list[dict]) -> list[dict]:
