@@ -28,9 +28,9 @@ def test_importing_the_package_loads_neither_torch_nor_trl():
 
 
 def test_an_older_trl_is_refused(tmp_path):
-    info = tmp_path / "trl-1.13.0.dist-info"
+    info = tmp_path / "trl-1.14.1.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trl\nVersion: 1.13.0\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trl\nVersion: 1.14.1\n")
     run = subprocess.run(
         [sys.executable, "-c", "from trl_grpo_rewards import FilteredGRPOTrainer"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
@@ -38,7 +38,7 @@ def test_an_older_trl_is_refused(tmp_path):
         text=True,
     )
     assert run.stderr.strip().splitlines()[-1] == (
-        "ImportError: FilteredGRPOTrainer needs trl 1.14 or newer, and 1.13.0 is installed. Upgrade it: pip install -U trl."
+        "ImportError: FilteredGRPOTrainer needs trl 1.14.2 or newer, and 1.14.1 is installed. Upgrade it: pip install -U trl."
     )
 
 

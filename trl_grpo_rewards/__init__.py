@@ -1,5 +1,6 @@
 """Composable rewards and a GRPO trainer for TRL that spends nothing on groups which teach nothing."""
 
+import re
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,8 @@ __all__ += rewards.__all__
 def __getattr__(name: str) -> Any:
     if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if tuple(map(int, version("trl").split(".")[:2])) < (1, 14):
+    if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 2):
         raise ImportError(
-            f"{name} needs trl 1.14 or newer, and {version('trl')} is installed. Upgrade it: pip install -U trl."
+            f"{name} needs trl 1.14.2 or newer, and {version('trl')} is installed. Upgrade it: pip install -U trl."
         )
     return getattr(import_module(".trainer", __name__), name)  # loads torch and trl

@@ -94,9 +94,7 @@ class FilteredGRPOConfig(GRPOConfig):
                 f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}."
             )
         if self.max_resample_rounds < 0:
-            raise ValueError(
-                f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}."
-            )
+            raise ValueError(f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}.")
 
 
 def check_config(args: FilteredGRPOConfig) -> None:

@@ -11,6 +11,7 @@ from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
 from . import groups
+from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members
 
 
 class LiveRolloutLoop(_AsyncRolloutLoop):
@@ -30,6 +31,7 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
 
     def __init__(self, *, scored: Any, tolerance: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        check_members(self, ROLLOUT_LOOP_ATTRIBUTES)
         self._scored, self._tolerance = scored, tolerance
         self._scored.cancel_join_thread()  # a trainer that has ended reads no more, and must not be waited for
 
@@ -149,11 +151,14 @@ def drop_dead_groups(trainer: AsyncGRPOTrainer, *, patience: int = 256, toleranc
     worker = trainer.rollout_worker
     if worker is None:  # only the first rank has one
         return
+    check_members(_AsyncRolloutLoop, ROLLOUT_LOOP)
+    check_members(trainer, ASYNC_TRAINER)
     if not isinstance(worker, AsyncRolloutWorker) or worker._loop_cls is not _AsyncRolloutLoop:
         raise TypeError(
             f"drop_dead_groups() changes the loop of TRL's AsyncRolloutWorker, and the trainer has {worker!r} with "
             f"another loop. Call it once, and leave `rollout_worker` out or drop the groups in that loop."
         )
+    check_members(worker, ROLLOUT_WORKER)
     if worker._process is not None:
         raise ValueError("The trainer's worker has started with TRL's loop. Call drop_dead_groups() before train().")
     scored = get_context("spawn").Queue()

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from trl.trainer.utils import pad, split_pixel_values_by_grid, unsplit_pixel_values_by_grid
+from trl.trainer import utils
 
 
 Batch = dict[str, Any]
@@ -62,6 +62,21 @@ def size(batch: Batch) -> int:
     return batch["advantages"].size(0)
 
 
+def split_images(batch: Batch) -> Batch:
+    """The batch with a list of tensors, one a row, where a tensor holds the images of all rows one after another."""
+    return batch if has_entry_a_row(batch) else utils.split_pixel_values_by_grid(batch)
+
+
+def has_entry_a_row(row_or_batch: Row | Batch) -> bool:
+    """
+    Whether all images of a row are one entry, as Idefics and SmolVLM have them: (rows, images, channels, height, width).
+
+    TRL tells this layout by the number of entries, which may happen to be the number of images as well.
+    """
+    pixels = row_or_batch.get("pixel_values")
+    return isinstance(pixels, Tensor) and pixels.dim() == 5 and "image_sizes" not in row_or_batch
+
+
 def unstack(batch: Batch) -> list[Row]:
     """
     Take a batch apart. The tensors of the rows are views.
@@ -75,7 +90,7 @@ def unstack(batch: Batch) -> list[Row]:
             f"{', '.join(sorted(KNOWN))}. Set zero_variance='keep' to train without splitting, or report the key and your "
             f"version of TRL as an issue."
         )
-    batch = {key: value for key, value in split_pixel_values_by_grid(batch).items() if value is not None}
+    batch = {key: value for key, value in split_images(batch).items() if value is not None}
     prompt = batch["prompt_ids"].size(1)
     lengths = batch["completion_mask"].sum(1).tolist()
     images = batch.get("num_images", [0] * len(lengths))
@@ -117,7 +132,7 @@ def stack(rows: list[Row], pad_token_id: int, multiple: int | None = None) -> Ba
     if not has_images:
         keys = {key: None for key in keys if key not in IMAGES and key not in IMAGE_COUNTS}
     batch = {key: stacked(key, rows, pad_token_id, multiple) for key in keys}
-    return unsplit_pixel_values_by_grid(batch)
+    return utils.unsplit_pixel_values_by_grid(batch)
 
 
 def stacked(key: str, rows: list[Row], pad_token_id: int, multiple: int | None) -> Any:
@@ -134,13 +149,13 @@ def stacked(key: str, rows: list[Row], pad_token_id: int, multiple: int | None) 
     if key in BOTH_WIDE:
         before = [row[key][: row["prompt_ids"].size(0)] for row in with_neutral(key, rows)]
         after = [row[key][row["prompt_ids"].size(0) :] for row in with_neutral(key, rows)]
-        return torch.cat([pad(before, 0, "left", multiple), pad(after, 0, "right", multiple)], 1)
+        return torch.cat([utils.pad(before, 0, "left", multiple), utils.pad(after, 0, "right", multiple)], 1)
     neutral = {**PROMPT_WIDE, **COMPLETION_WIDE}[key]
     values = [row[key] for row in with_neutral(key, rows)]
     if key == "importance_sampling_ratio" and all(value.size(0) == 1 for value in values):
         multiple = None  # one ratio a sequence
     side = "left" if key in PROMPT_WIDE else "right"
-    return pad(values, pad_token_id if neutral is TOKEN_ID else neutral, side, multiple)
+    return utils.pad(values, pad_token_id if neutral is TOKEN_ID else neutral, side, multiple)
 
 
 def with_neutral(key: str, rows: list[Row]) -> list[Row]:
@@ -158,8 +173,7 @@ def with_neutral(key: str, rows: list[Row]) -> list[Row]:
 def padded_images(key: str, rows: list[Row]) -> list[Tensor]:
     """One tensor a row, all alike but for the number of their entries."""
     example = next(row[key] for row in rows if key in row and row[key].size(0))
-    pixels = next(row["pixel_values"] for row in rows if "pixel_values" in row)
-    one_entry = pixels.dim() == 5 and not any("image_sizes" in row for row in rows)  # as Idefics has its images
+    one_entry = any(map(has_entry_a_row, rows))
     shape = [max(row[key].size(dim) for row in rows if key in row) for dim in range(1, example.dim())]
 
     def filled(row: Row) -> Tensor:
@@ -212,7 +226,7 @@ def select(batch: Batch, count: int, rows: list[int]) -> Batch:
             return [value[row] for row in rows]
         return value
 
-    batch = {key: selected(value) for key, value in split_pixel_values_by_grid(batch).items()}
+    batch = {key: selected(value) for key, value in split_images(batch).items()}
     if not has_images:
         batch = {key: value for key, value in batch.items() if key not in IMAGES and key not in IMAGE_COUNTS}
-    return unsplit_pixel_values_by_grid(batch)
+    return utils.unsplit_pixel_values_by_grid(batch)

@@ -11,6 +11,7 @@ import torch
 from accelerate.utils import DistributedType, gather_object
 from torch import Tensor
 from trl import GRPOTrainer
+from trl.trainer import utils
 
 from . import groups
 from .arguments import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
@@ -20,7 +21,7 @@ from .placement import micro_batch_sizes, window
 from .prompts import PLACE, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
 from .records import GroupWriter, described, listed, sampled
 from .rows import Row, length, select, silenced, size, stack, unstack
-from .trl_members import check_attributes, check_methods
+from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .values import Reward
 
 
@@ -85,9 +86,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
                 check_dataset(part, reward_funcs, kwargs.get("environment_factory"), kwargs.get("rollout_func"))
         check_prompts(args, train_dataset, kwargs.get("environment_factory"))
-        check_methods()
+        check_members(utils, UTILITIES)
+        check_members(GRPOTrainer, METHODS)
         super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
-        check_attributes(self)
+        check_members(self, ATTRIBUTES)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         self.zero_variance = resolved(args, self.aux_loss_enabled)

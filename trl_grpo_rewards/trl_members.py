@@ -1,10 +1,11 @@
-"""The members of TRL beyond its documented interface that this package uses. A release of TRL may move them."""
+"""The members of TRL beyond its documented interface that this package uses, since a release of TRL may move them."""
 
 from importlib.metadata import version
 from typing import Any
 
-from trl import GRPOTrainer
 
+UTILITIES = ("pad", "split_pixel_values_by_grid", "unsplit_pixel_values_by_grid")
+"""Functions of `trl.trainer.utils`."""
 
 METHODS = (
     "_calculate_rewards",
@@ -17,17 +18,20 @@ METHODS = (
     "_save_rng_state",
     "_set_signature_columns_if_needed",
 )
-"""Methods of `GRPOTrainer` that are overridden or called."""
+"""Methods of `GRPOTrainer` that are overridden."""
 
 ATTRIBUTES = (
     "_buffered_inputs",
     "_logs",
     "_metrics",
+    "_signature_columns",
     "_step",
     "_tokenizer",
     "aux_loss_enabled",
     "eos_token_ids",
+    "loss_type",
     "multi_objective_aggregation",
+    "num_generations",
     "num_generations_eval",
     "pad_to_multiple_of",
     "reward_func_names",
@@ -36,35 +40,31 @@ ATTRIBUTES = (
 )
 """Attributes of a `GRPOTrainer` that are read or set."""
 
-ASYNC = {
-    "trl.experimental.async_grpo": ("AsyncGRPOTrainer",),
-}
+ROLLOUT_LOOP = ("_score_group",)
+"""Methods of the asynchronous trainer's rollout loop that are overridden."""
+
+ROLLOUT_LOOP_ATTRIBUTES = ("_rates", "reward_func_names")
+"""Attributes of a rollout loop."""
+
+ROLLOUT_WORKER = ("_loop_cls", "_process", "check_health")
+"""Attributes of the asynchronous trainer's worker."""
+
+ASYNC_TRAINER = ("_last_groups_trained", "_trained_groups", "rollout_worker")
+"""Attributes of an `AsyncGRPOTrainer`."""
 
 
-def check_methods() -> None:
+def check_members(owner: Any, names: tuple[str, ...]) -> None:
     """
-    Check that TRL's trainer has all methods that are overridden.
+    Check that a module, class or object of TRL has all members that this package uses.
 
     Raises:
         `ImportError`: it lacks one.
     """
-    refuse([name for name in METHODS if not hasattr(GRPOTrainer, name)])
-
-
-def check_attributes(trainer: Any) -> None:
-    """
-    Check that a trainer has all attributes that are read.
-
-    Raises:
-        `ImportError`: it lacks one.
-    """
-    refuse([name for name in ATTRIBUTES if not hasattr(trainer, name)])
-
-
-def refuse(missing: list[str]) -> None:
+    missing = [name for name in names if not hasattr(owner, name)]
     if missing:
+        known = getattr(owner, "__name__", type(owner).__name__)
         raise ImportError(
-            f"FilteredGRPOTrainer builds on members of TRL's GRPOTrainer, and trl {version('trl')} lacks "
-            f"{', '.join(map(repr, missing))}. Install a version of TRL that this package was tested with (see its "
-            f"README), or a newer trl_grpo_rewards."
+            f"trl_grpo_rewards {version('trl_grpo_rewards')} builds on the members {', '.join(map(repr, names))} of "
+            f"{known}, and trl {version('trl')} lacks {', '.join(map(repr, missing))}. Install a version of TRL that "
+            f"this package was tested with (its README names them), or a newer trl_grpo_rewards."
         )
