@@ -3,6 +3,7 @@
 A character tokenizer and a 340k-parameter Qwen3, pre-trained on a careless demonstrator: it adds column by column,
 is wrong in one column half of the time, and forgets `<think>` and the box 40 % of the time each. What GRPO then has to
 teach is care and form, not arithmetic. No validation split, no checkpoints, no mixed precision: one dial, --steps.
+At the end the attention heads are padded with zeros from 24 to 32 dimensions, a size that vLLM supports on CPU.
 
     python scripts/make_demo_model.py --output_dir trl_grpo_rewards/demo/model
 
@@ -26,9 +27,26 @@ from trl_grpo_rewards import demo
 
 SPECIAL = ["<|pad|>", "<|unk|>", "<|im_start|>", "<|im_end|>"]
 CHAT_TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{% if tools %}<|im_start|>system\nTools: {{ tools | tojson }}\n"
+    'To call one, write <tool_call>{"name": ..., "arguments": {...}}</tool_call><|im_end|>\n{% endif %}'
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] or '' }}"
+    "{% for call in message['tool_calls'] or [] %}<tool_call>{{ call['function'] | tojson }}</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+RESPONSE_TEMPLATE = {  # how TRL reads tool calls; all other text, `<think>` included, is content
+    "defaults": {"role": "assistant"},
+    "start_anchor": "<|im_start|>assistant\n",
+    "fields": {
+        "tool_calls": {
+            "open": "<tool_call>",
+            "close": "</tool_call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+        "content": {"close": "<|im_end|>", "content": "text", "content_args": {"strip": False}},
+    },
+}
 
 
 def make_tokenizer() -> PreTrainedTokenizerFast:
@@ -44,6 +62,7 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
         eos_token="<|im_end|>",
         bos_token="<|im_start|>",
         chat_template=CHAT_TEMPLATE,
+        response_template=RESPONSE_TEMPLATE,
         padding_side="left",
         clean_up_tokenization_spaces=False,
     )
@@ -65,6 +84,37 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
         pad_token_id=tokenizer.pad_token_id,
     )
     return Qwen3ForCausalLM(config)
+
+
+@torch.no_grad()
+def pad_heads(model: Qwen3ForCausalLM, head_dim: int = 32) -> Qwen3ForCausalLM:
+    """
+    Return an equal model with larger attention heads: their new dimensions are zero.
+
+    The rotation angles stay the same under a larger RoPE base. The norms of queries and keys divide by the mean over
+    more dimensions, and attention by the root of their number, which smaller norm weights undo. Those stay in float32.
+    """
+    old, config = model.config.head_dim, Qwen3Config.from_dict(model.config.to_dict())
+    config.head_dim = head_dim
+    config.rope_parameters["rope_theta"] **= head_dim / old
+    padded = Qwen3ForCausalLM(config).to(model.dtype)
+    kept = torch.tensor([*range(old // 2), *range(head_dim // 2, (head_dim + old) // 2)])  # RoPE pairs the two halves
+    rows = (head_dim * torch.arange(config.num_attention_heads)[:, None] + kept).flatten()
+    for layer in padded.model.layers:
+        layer.self_attn.q_norm.float()
+        layer.self_attn.k_norm.float()
+    weights = padded.state_dict()
+    for name, weight in model.state_dict().items():
+        if "self_attn" not in name:
+            weights[name].copy_(weight)
+        elif "norm" in name:
+            weights[name].zero_()[kept] = weight.float() * (old / head_dim) ** 0.25
+        elif "o_proj" in name:
+            weights[name].zero_()[:, rows] = weight
+        else:
+            weights[name].zero_()[rows] = weight
+    padded.generation_config = model.generation_config
+    return padded
 
 
 def add(a: int, b: int, slip: int | None) -> tuple[str, int]:
@@ -148,7 +198,8 @@ def main() -> None:
         if (step + 1) % 100 == 0:
             print(f"step {step + 1} of {args.steps}: loss {loss.item():.3f}", flush=True)
     model.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
-    model.to(torch.bfloat16).save_pretrained(args.output_dir)
+    model = pad_heads(model.to(torch.bfloat16))
+    model.save_pretrained(args.output_dir)
     tokenizer.save_pretrained(args.output_dir)
     config = Path(args.output_dir) / "tokenizer_config.json"  # transformers 4 does not know the class that 5 writes
     config.write_text(config.read_text().replace("TokenizersBackend", "PreTrainedTokenizerFast"))

@@ -65,6 +65,38 @@ def content(message: str) -> str:
     return json.dumps({"reason": "so so", "score": score})
 
 
+def limit_of(body: dict) -> int | None:
+    return body.get("max_tokens") or body.get("max_completion_tokens")
+
+
+def refusal(body: dict) -> dict | None:
+    """What a server says that does not know a field, or has no room for so many tokens (OpenAI's and vLLM's words)."""
+    for name in SCRIPT.get("refuses", ()):
+        if name in body:
+            said = f"Unsupported parameter: '{name}' is not supported with this model."
+            return {"message": said, "type": "invalid_request_error", "param": name, "code": "unsupported_parameter"}
+    words, context = len(body["messages"][-1]["content"].split()), SCRIPT.get("context")
+    if context and words + (limit_of(body) or 1) > context:
+        said = (
+            f"This model's maximum context length is {context} tokens. However, you requested {limit_of(body) or 0} "
+            f"output tokens and your prompt contains {words} input tokens. Please reduce the length of the input prompt."
+        )
+        return {"message": said, "type": "BadRequestError", "param": "input_tokens", "code": 400}
+    return None
+
+
+async def choice_of(body: dict) -> tuple[dict, int]:
+    """A choice and its tokens: all that fit in the limit for a judge that loops, or that reasons for longer."""
+    message, limit = body["messages"][-1]["content"], limit_of(body)
+    if "loop" in SCRIPT or SCRIPT.get("reasons", 0) >= (limit or 10**9):
+        await asyncio.sleep(0 if limit else 3600)
+        opening, unit = SCRIPT.get("loop", ("", ""))
+        said = {"content": opening + unit * limit} if unit else {"content": None, "reasoning_content": "Hm. " * limit}
+        return {"index": 0, "finish_reason": "length", "message": {"role": "assistant", **said}}, limit
+    said = {"role": "assistant", "content": content(message)}
+    return {"index": 0, "finish_reason": SCRIPT.get("finish", "stop"), "message": said}, 10
+
+
 async def chat(request):
     body = await request.json()
     message = body["messages"][-1]["content"]
@@ -99,8 +131,9 @@ async def chat(request):
             return web.json_response(said, status=SCRIPT["no structure"])
         if SCRIPT.get("garbled"):
             return web.Response(text='{"choices": [', content_type="application/json")
-        choice = {"index": 0, "finish_reason": SCRIPT.get("finish", "stop")}
-        choice["message"] = {"role": "assistant", "content": content(message)}
+        if refused := refusal(body):
+            return web.json_response({"error": refused}, status=400)
+        choice, tokens = await choice_of(body)
         if "drip" in SCRIPT:
             response = web.StreamResponse()
             await response.prepare(request)
@@ -109,7 +142,7 @@ async def chat(request):
                 await asyncio.sleep(SCRIPT["drip"])
         if "body" in SCRIPT:
             return web.Response(text=SCRIPT["body"], content_type="application/json")
-        usage = SCRIPT.get("usage", {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110})
+        usage = SCRIPT.get("usage", {"prompt_tokens": 100, "completion_tokens": tokens, "total_tokens": 100 + tokens})
         return web.json_response({"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage})
     finally:
         SEEN["flying"] -= 1

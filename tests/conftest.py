@@ -11,7 +11,7 @@ import torch
 from chat_server import Scripted, free_port, started
 
 from trl_grpo_rewards import FilteredGRPOConfig, demo
-from trl_grpo_rewards.judging import servers
+from trl_grpo_rewards.judging import limits, servers
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -63,7 +63,7 @@ def chat_server():
 @pytest.fixture
 def server(chat_server):
     """The scripted judge of chat_server.py, of which nothing is known yet."""
-    for known in (servers.STRUCTURED, servers.FAILED, servers.SHOWN):
+    for known in (servers.STRUCTURED, servers.FAILED, servers.SHOWN, limits.ACCEPTED):
         known.clear()
     return chat_server()
 

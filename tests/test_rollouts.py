@@ -17,7 +17,6 @@ os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 import pytest
 from transformers import AutoTokenizer, DefaultFlowCallback, TrainerControl, TrainerState
 from transformers.trainer_callback import CallbackHandler
-from trl.chat_template_utils import qwen2_5_chat_template
 from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer
 from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import _EpochStopCallback
@@ -66,7 +65,6 @@ def make_trainer(server, tmp_path, monkeypatch):
 
     def make(reward_funcs, size=32):
         tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
-        tokenizer.chat_template = qwen2_5_chat_template  # one of those whose answers TRL knows how to read
         trainer = AsyncGRPOTrainer.__new__(AsyncGRPOTrainer)
         trainer.args = AsyncGRPOConfig(
             str(tmp_path), use_cpu=True, bf16=False, num_generations=GROUP, per_device_train_batch_size=8,

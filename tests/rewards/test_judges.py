@@ -159,6 +159,88 @@ def test_judge_reads_a_verdict_in_any_dress(server, reply):
     assert scored(server(reply=reply).judge(), ["one"])[0] == [0.7]
 
 
+@pytest.mark.parametrize("maker", [judge, ranking])
+@pytest.mark.parametrize("loop", [("{", "\n"), ('{"reason": "', "so ")])
+def test_a_judge_that_loops_is_cut_off_and_told_what_helps(server, caplog, maker, loop):
+    texts, prompts = ["one #1#", "two #2#"], ["What?", "Why?"]
+    ask = server(loop=loop).judge(maker, timeout=5, max_failures=1)
+    scores, metrics, extra = scored(ask, texts, prompts=prompts)
+    name = maker.__name__
+    assert scores == [None, None] and server.calls == 2 and metrics[f"{name}/tokens_out"] in (4096, 8192)
+    assert f"cut off at its limit of 4096 tokens: {''.join(loop)[:5]!r}"[:-1] in extra[f"{name}/reason"][0]
+    assert "set request={'max_tokens': 16384} and a longer timeout" in caplog.text
+    with pytest.raises(RuntimeError, match="no verdict in 2 of 2 calls .* max_failures=0.2.*limit of 4096") as caught:
+        scored(server(loop=loop).judge(maker, timeout=5), texts, prompts=prompts)
+    assert str(caught.value).endswith("If it repeats words, use a stronger judge.")
+    assert """--structured-outputs-config '{"backend": "xgrammar", "disable_any_whitespace": true}'""" in str(
+        caught.value
+    )
+    assert "See that the server answers" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("request_", "sent"),
+    [
+        (None, {"max_tokens": 4096}),
+        ({"stop": ["a"]}, {"max_tokens": 4096}),
+        ({"max_tokens": 5}, {"max_tokens": 5}),
+        ({"max_completion_tokens": 7}, {"max_completion_tokens": 7}),
+        ({"max_tokens": None}, {}),
+    ],
+)
+def test_a_limit_in_the_request_replaces_the_default(server, request_, sent):
+    scored(server.judge(request=request_), ["one"])
+    assert {name: value for name, value in server.bodies[0].items() if name.startswith("max_")} == sent
+
+
+@pytest.mark.parametrize("refused", [["max_tokens"], ["max_tokens", "max_completion_tokens"]])
+def test_a_server_that_refuses_the_limit_is_asked_by_its_other_name_or_without(server, refused):
+    server(refuses=refused)
+    assert scored(server.judge(), ["one"])[0] == [0.2] and server.calls == 1 + len(refused)
+    last = server.bodies[-1]
+    assert last["response_format"] and last.get("max_completion_tokens") == (4096 if len(refused) == 1 else None)
+    server(refuses=refused)
+    assert scored(server.judge(), ["two"])[0] == [0.2] and server.calls == (1 if len(refused) == 1 else 3)
+    server(loop=("{", " "), refuses=["max_tokens"])
+    with pytest.raises(RuntimeError, match="set request={'max_completion_tokens': 16384}"):
+        scored(server.judge(timeout=1, retries=0), ["one #1#", "two #2#"])
+
+
+def test_a_limit_that_a_server_refuses_from_the_user_is_its_error(server):
+    server(refuses=["max_tokens"])
+    scores, _, extra = scored(server.judge(request={"max_tokens": 5}), ["one"])
+    assert scores == [None] and "Unsupported parameter: 'max_tokens'" in extra["judge/reason"][0]
+
+
+def test_a_text_with_less_room_than_the_limit_is_graded_without_it(server):
+    server(context=5000)
+    assert scored(server.judge(), ["short", "long " * 2000, "longer " * 6000])[0] == [0.2, 0.2, None]
+    assert scored(server.judge(), ["another"])[0] == [0.2]
+    limits = ["max_tokens" in body for body in server.bodies]
+    assert limits.count(True) == 4 and limits[-1]  # each text first with the limit
+    assert all("max_completion_tokens" not in body for body in server.bodies) and server.formats[-1]
+
+
+def test_a_judge_that_refuses_the_limit_and_structure_is_asked_without_both(server):
+    server(**{"no structure": 422, "refuses": ["max_tokens"], "score": 6})
+    assert scored(server.judge(retries=0), [f"text #{index}#" for index in range(8)])[0] == [0.6] * 8
+    server(**{"no structure": 422, "refuses": ["max_tokens"], "score": 6})
+    assert scored(server.judge(retries=0), ["one"])[0] == [0.6] and server.calls == 1
+    assert server.bodies[0]["max_completion_tokens"] == 4096
+
+
+def test_a_judge_may_reason_up_to_the_limit_and_further_where_it_is_told_to(server, caplog):
+    assert scored(server(reasons=3000).judge(), ["one"])[0] == [0.2]
+    server(reasons=5000)
+    scores, _, extra = scored(server.judge(), ["one"])
+    assert scores == [None] and "cut off at its limit of 4096 tokens: 'Hm. Hm." in extra["judge/reason"][0]
+    assert "If the judge needs more tokens, for instance to reason, set request={'max_tokens': 16384}" in caplog.text
+    assert scored(server.judge(request={"max_tokens": 16384}), ["one"])[0] == [0.2]
+    server(reasons=30000)
+    assert scored(server.judge(request={"max_tokens": 20000}), ["one"])[0] == [None]
+    assert "set request={'max_tokens': 80000}" in caplog.text
+
+
 @pytest.mark.parametrize("status", [400, 404, 415, 422, 501])
 def test_judge_does_without_structured_output_where_there_is_none(server, status):
     texts = [f"text #{index}#" for index in range(32)]

@@ -14,8 +14,9 @@ from weakref import WeakKeyDictionary
 
 from ..options import thaw
 from ..ranks import world_size
+from . import limits
 from .sheets import Sheet
-from .verdicts import Unreadable, object_in
+from .verdicts import CutOff, Unreadable, object_in
 
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,10 @@ SETTLED = 200
 """Calls after which failures are looked at, though more are on their way: AsyncGRPO never comes to an end."""
 
 FINAL = frozenset({401, 403, 408, 409, 429})
-"""Statuses that say nothing about structured output."""
+"""Statuses that say nothing about structured output or the limit of tokens."""
+
+ADVICE = "See that the server answers, and resume; or raise retries, timeout or max_failures."
+"""What to do where an answer has no advice of its own."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,17 @@ class Settings:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Fields of the request beside the model and the message; None leaves one out."""
+        """Fields of the request beside the model, the message and the default limit; None leaves one out."""
         fields = {"temperature": 0, **thaw(self.request or {})}
         return {name: value for name, value in fields.items() if value is not None}
 
     @property
     def server(self) -> str | None:
         return self.base_url or os.environ.get("OPENAI_BASE_URL")
+
+    @property
+    def where(self) -> tuple[str | None, str]:
+        return self.server, self.model
 
     @property
     def key(self) -> str:
@@ -97,6 +105,7 @@ class Answer:
     value: Any = None
     reason: str = ""
     error: str | None = None
+    advice: str = ""
     seconds: list[float] = field(default_factory=list)
     cached: int = 0
     tokens_in: int = 0
@@ -155,7 +164,7 @@ class Server:
         self.turns = asyncio.Semaphore(2 * count)
         self.calls: dict[str, Call] = {}
         self.asked = self.done = self.failed = 0
-        self.last_error = ""
+        self.last_failure = Answer()
 
     async def ask(self, sheets: list[Sheet], read: Callable[[Sheet, dict], Any], counts: bool = True) -> list[Answer]:
         """
@@ -208,7 +217,7 @@ class Server:
         answer, seconds = call.answer, [] if others else call.answer.seconds
         if not call.task.done() or call.task.cancelled():
             return Answer(error=f"no answer within the {self.settings.batch_timeout:g} s of a batch", seconds=seconds)
-        return Answer(answer.value, answer.reason, answer.error) if others else answer
+        return Answer(answer.value, answer.reason, answer.error, answer.advice) if others else answer
 
     def _count(self, sheets: dict[str, Sheet], answers: dict[str, Answer]) -> None:
         """Show the first failure of all, and stop where too many of a batch failed; one alone may."""
@@ -216,12 +225,12 @@ class Server:
             self.done += 1
             if answer.error is None:
                 continue
-            self.failed, self.last_error = self.failed + 1, answer.error
+            self.failed, self.last_failure = self.failed + 1, answer
             if self.settings not in SHOWN:
                 SHOWN.add(self.settings)
                 logger.warning(
                     f"The judge {self.settings.model!r} gave no verdict, and the score is None (shown once): "
-                    f"{answer.error}. The text was {sheets[key].texts[-1][1][:300]!r}."
+                    f"{answer.error}. The text was {sheets[key].texts[-1][1][:300]!r}. {answer.advice}".rstrip()
                 )
         if self.done < min(self.asked, SETTLED):  # others of the same batch are on their way
             return
@@ -234,8 +243,8 @@ class Server:
         else:
             raise RuntimeError(
                 f"The judge {self.settings.model!r} gave no verdict in {failed} of {done} calls of a batch, more than "
-                f"max_failures={self.settings.max_failures}. The last one: {self.last_error}. See that the server "
-                f"answers, and resume; or raise retries, timeout or max_failures."
+                f"max_failures={self.settings.max_failures}. The last one: {self.last_failure.error}. "
+                f"{self.last_failure.advice or ADVICE}"
             )
 
     async def _answer(self, sheet: Sheet, key: str, read: Callable[[Sheet, dict], Any], answer: Answer) -> None:
@@ -253,33 +262,46 @@ class Server:
             answer.value, answer.reason = read(sheet, verdict), reason_of(verdict)
         except Exception as error:  # one odd reply is one verdict less
             answer.error = self.settings.without_key(said_by(error))[:500]
+            if isinstance(error, CutOff):
+                answer.advice = limits.advice(self.settings.request, self.settings.where)
             return
         self._keep(key, verdict)
 
     async def _reply(self, sheet: Sheet, answer: Answer) -> Any:
-        """The body of the server's reply, without structured output where it has none."""
-        import openai
-
-        where = (self.settings.server, self.settings.model)
-        structured = STRUCTURED.get(where, True)
-        try:
-            reply = await self._sent(sheet, structured)
-        except openai.APIStatusError as error:
-            if not structured or STRUCTURED.get(where) or error.status_code in FINAL:
-                raise
-            left = max(0, self.settings.retries + 1 - len(answer.seconds))
-            reply = await self._sent(sheet, structured=False, retries=left)
-            structured = False
-        if STRUCTURED.get(where) is None or structured:
-            STRUCTURED[where] = structured
+        """The body of the server's reply, and what it cost."""
+        reply = await self._accepted(sheet, answer)
         usage = reply.get("usage") if isinstance(reply, dict) else None
         if isinstance(usage, dict):
             tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
             answer.tokens_in, answer.tokens_out = (count if isinstance(count, int) else 0 for count in tokens)
         return reply
 
-    async def _sent(self, sheet: Sheet, structured: bool, retries: int | None = None) -> Any:
+    async def _accepted(self, sheet: Sheet, answer: Answer) -> Any:
+        """The reply to a request without what the server refuses: structured output, or the default limit of tokens."""
+        import openai
+
+        where, retries = self.settings.where, None
+        structured, names = STRUCTURED.get(where, True), limits.names_to_try(self.settings.request, where)
+        while True:
+            try:
+                reply = await self._sent(sheet, structured, names[0], retries)
+                break
+            except openai.APIStatusError as error:
+                left = limits.names_left(names, str(error))
+                if error.status_code in FINAL or not left and (not structured or STRUCTURED.get(where)):
+                    raise
+                structured, names = structured and bool(left), left or names
+                retries = max(0, self.settings.retries + 1 - len(answer.seconds))
+        if STRUCTURED.get(where) is None or structured:
+            STRUCTURED[where] = structured
+        if names[0]:
+            limits.ACCEPTED[where] = names[0]
+        return reply
+
+    async def _sent(self, sheet: Sheet, structured: bool, limit: str | None, retries: int | None) -> Any:
         body = self.settings.fields
+        if limit:
+            body[limit] = limits.MAX_TOKENS
         if structured:
             schema = {"name": "verdict", "strict": True, "schema": json.loads(sheet.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}

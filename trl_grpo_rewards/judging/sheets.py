@@ -150,6 +150,8 @@ def sheet(texts: list[tuple[str, str | None]], instructions: str, properties: di
 
 def obj(properties: dict) -> dict:
     """JSON schema of an object with these properties and no others."""
+    # no maxLength for the reason: xgrammar (0.2.8, vLLM's default) then allows no quote and no backslash in it, which
+    # formulas need, and some hosted models refuse the schema; a reply ends at its limit of tokens
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 

@@ -26,23 +26,29 @@ class Unreadable(ValueError):
     """The reply holds no verdict."""
 
 
+class CutOff(Unreadable):
+    """The reply ended at its limit of tokens."""
+
+
 def object_in(reply: Any, sheet: Sheet) -> dict[str, Any]:
     """
     The JSON object that the reply is, or ends with; a last line `Score: 7` is one, too.
 
     Raises:
-        [`Unreadable`]: there is none or several, it quotes the sheet, the reasoning before it was never closed, or the
-            reply was cut off.
+        [`Unreadable`]: there is none or several, it quotes the sheet, or the reasoning before it was never closed.
+        [`CutOff`]: the reply ended at its limit of tokens.
     """
     try:
         choice = reply["choices"][0]
-        text, cut = choice["message"]["content"], choice.get("finish_reason") == "length"
+        message, cut = choice["message"], choice.get("finish_reason") == "length"
+        text = message.get("content")
     except (KeyError, IndexError, TypeError, AttributeError):
         raise Unreadable(f"the reply is no chat completion: {str(reply)[:200]}") from None
+    if cut:
+        said = text or message.get("reasoning_content") or message.get("reasoning") or ""
+        raise CutOff(f"the reply was cut off at its limit of {tokens_of(reply)}: {str(said)[:200]!r}")
     if not isinstance(text, str) or not text.strip():
         raise Unreadable(f"the reply is empty: {str(choice)[:200]}")
-    if cut:
-        raise Unreadable(f"the reply was cut off at its limit of tokens: {text[:200]!r}")
     said = after_reasoning(text.strip())
     if (found := json_object(unfenced(said))) is not None:
         return found
@@ -58,6 +64,12 @@ def object_in(reply: Any, sheet: Sheet) -> dict[str, Any]:
     if plain and not any(WORDS.fullmatch(line) for line in before):
         return {"score": float(plain[1]), "of": plain[2] and float(plain[2]), "reason": "\n".join(before).strip()}
     raise Unreadable(f"the reply holds no verdict: {said[:200]!r}")
+
+
+def tokens_of(reply: dict[str, Any]) -> str:
+    usage = reply.get("usage")
+    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    return f"{count} tokens" if isinstance(count, int) else "tokens"
 
 
 def after_reasoning(text: str) -> str:

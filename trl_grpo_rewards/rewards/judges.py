@@ -138,8 +138,9 @@ async def judge(
         reference (`bool`, *optional*, defaults to `False`):
             Show the judge the column `solution` as the right answer.
         request (`dict`, *optional*):
-            More fields of the request, such as `{"max_tokens": 500}`. The temperature is 0 unless it is among them; None
-            leaves a field out, as `{"temperature": None}` for models that refuse it.
+            More fields of the request, such as `{"max_tokens": 16384}`. By default, the temperature is 0 and a reply has
+            at most 4096 tokens, including the judge's reasoning; a text that leaves less room in the context is sent
+            without this limit. None leaves a field out, as `{"temperature": None}` for models that refuse it.
         max_concurrency (`int`, *optional*, defaults to `64`):
             Calls of this judge in flight at a time, shared evenly by the ranks, each of which has at least one.
         timeout (`float`, *optional*, defaults to `60.0`):
