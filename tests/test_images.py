@@ -7,7 +7,8 @@ import pytest
 import torch
 from test_gradient import DropReference, Gradients, Reference, difference
 from trl import GRPOConfig, GRPOTrainer
-from vision_models import LAYOUTS, dataset, make
+from vision_models import LAYOUTS, make
+from vision_parts import dataset
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer
 

@@ -1,102 +1,14 @@
-"""Vision-language models with random weights, one for each way in which TRL lays out the pixels of a batch.
+"""Vision-language models with random weights, one for each way in which TRL lays out the pixels of a batch."""
 
-Everything is made here: characters are tokens, and PIL prepares the images, since torchvision is not required.
-"""
-
-import random
-import string
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import torch
 import transformers
-from datasets import Dataset, Features, List, Value
-from datasets import Image as ImageColumn
-from PIL import Image
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from torch.nn.functional import pad
-from transformers import BatchFeature, PreTrainedTokenizerFast
-from transformers.image_processing_utils import BaseImageProcessor
-from transformers.image_utils import make_flat_list_of_images
-from transformers.processing_utils import ImagesKwargs
+from vision_parts import TOWER, Lfm2VlImages, make_images, make_tokenizer, processor_class, text
 
 
-SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"]
-TOWER = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
-
-
-def chat_template(image: str) -> str:
-    return (
-        "{% for message in messages %}<s>{{ message['role'] }}\n"
-        "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-        "{% if part['type'] == 'image' %}" + image + "{% else %}{{ part['text'] }}{% endif %}{% endfor %}{% endif %}"
-        "</s>\n{% endfor %}{% if add_generation_prompt %}<s>assistant\n{% endif %}"
-    )
-
-
-def make_tokenizer(image: str, *more: str, **special: str) -> PreTrainedTokenizerFast:
-    """A token for every character, for every special token and for `more`; `image` stands for an image in a prompt."""
-    tokens = [*SPECIAL, *special.values(), *more, *string.ascii_letters, *string.digits, *" .,?!+=<>\n"]
-    vocabulary = {token: index for index, token in enumerate(dict.fromkeys(tokens))}
-    characters = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    characters.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    characters.decoder = decoders.Fuse()
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=characters,
-        pad_token="<pad>",
-        unk_token="<unk>",
-        bos_token="<s>",
-        eos_token="</s>",
-        extra_special_tokens=special,
-        chat_template=chat_template(image),
-        padding_side="left",
-    )
-    tokenizer.add_tokens(list(more), special_tokens=True)
-    return tokenizer
-
-
-def text(tokenizer: PreTrainedTokenizerFast, model_type: str, **options) -> dict:
-    return {
-        **TOWER,
-        "model_type": model_type,
-        "num_key_value_heads": 2,
-        "head_dim": 8,
-        "vocab_size": len(tokenizer),
-        "bos_token_id": tokenizer.bos_token_id,
-        "eos_token_id": tokenizer.eos_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-        **options,
-    }
-
-
-class ImagesOnly(transformers.ProcessorMixin):
-    """A processor without its part for videos, which requires torchvision, and without its part for sounds."""
-
-    @classmethod
-    def get_attributes(cls):
-        return ["image_processor", "tokenizer"]
-
-    def __init__(self, *parts, **options):
-        super().__init__(*parts, **{name: part for name, part in options.items() if part is not None})
-
-
-class TextRows:
-    """TRL passes None for a row without images, where transformers expects an empty list."""
-
-    def fetch_images(self, images):
-        return [] if images is None else super().fetch_images(images)
-
-
-def make_processor(name: str, *parts, **options):
-    return type(name, (getattr(transformers, name), ImagesOnly), {})(*parts, **options)
-
-
-def make_images(name: str, **options):
-    return type(name, (TextRows, getattr(transformers, name)), {})(**options)
-
-
-def qwen2_5_vl():
+def qwen(name: str, text_type: str, vision: dict, processor: str, rope: dict | None = None, **options):
     tokenizer = make_tokenizer(
         "<|vision_start|><|image_pad|><|vision_end|>",
         image_token="<|image_pad|>",
@@ -104,11 +16,10 @@ def qwen2_5_vl():
         start_token="<|vision_start|>",
         end_token="<|vision_end|>",
     )
-    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1]}
-    vision = {"depth": 2, "hidden_size": 16, "num_heads": 2, "intermediate_size": 32, "out_hidden_size": 16}
-    config = transformers.Qwen2_5_VLConfig(
-        text_config=text(tokenizer, "qwen2_5_vl_text", rope_parameters=rope),
-        vision_config={**vision, "patch_size": 4, "window_size": 16, "fullatt_block_indexes": [1]},
+    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [2, 1, 1], **(rope or {})}
+    config = getattr(transformers, f"{name}Config")(
+        text_config=text(tokenizer, text_type, rope_parameters=rope, **options),
+        vision_config={"depth": 2, "hidden_size": 16, "num_heads": 2, "patch_size": 4, **vision},
         image_token_id=tokenizer.image_token_id,
         video_token_id=tokenizer.video_token_id,
         vision_start_token_id=tokenizer.start_token_id,
@@ -116,9 +27,39 @@ def qwen2_5_vl():
     )
     size = {"shortest_edge": 64, "longest_edge": 256}
     pixels = make_images("Qwen2VLImageProcessorPil", patch_size=4, merge_size=2, size=size)
-    return transformers.Qwen2_5_VLForConditionalGeneration(config), make_processor(
-        "Qwen2_5_VLProcessor", pixels, tokenizer
+    model = getattr(transformers, f"{name}ForConditionalGeneration")(config)
+    return model, processor_class(processor)(pixels, tokenizer)
+
+
+def qwen2_vl():
+    return qwen("Qwen2VL", "qwen2_vl_text", {"embed_dim": 16, "mlp_ratio": 2}, "Qwen2VLProcessor")
+
+
+def qwen2_5_vl():
+    vision = {"intermediate_size": 32, "out_hidden_size": 16, "window_size": 16, "fullatt_block_indexes": [1]}
+    return qwen("Qwen2_5_VL", "qwen2_5_vl_text", vision, "Qwen2_5_VLProcessor")
+
+
+def qwen3_5(name: str = "Qwen3_5", text_type: str = "qwen3_5_text", **options):
+    vision = {"intermediate_size": 32, "out_hidden_size": 16, "num_position_embeddings": 64}
+    return qwen(
+        name,
+        text_type,
+        vision,
+        "Qwen3VLProcessor",
+        {"partial_rotary_factor": 1.0, "mrope_interleaved": True},
+        layer_types=["linear_attention", "full_attention"],
+        linear_key_head_dim=8,
+        linear_value_head_dim=8,
+        linear_num_key_heads=2,
+        linear_num_value_heads=2,
+        **options,
     )
+
+
+def qwen3_5_moe():
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    return qwen3_5("Qwen3_5Moe", "qwen3_5_moe_text", shared_expert_intermediate_size=16, **experts)
 
 
 def gemma4():
@@ -158,9 +99,8 @@ def gemma4():
         video_token_id=None,
     )
     pixels = make_images("Gemma4ImageProcessorPil", patch_size=2, pooling_kernel_size=2, max_soft_tokens=70)
-    return transformers.Gemma4ForConditionalGeneration(config), make_processor(
-        "Gemma4Processor", None, pixels, tokenizer, None
-    )
+    processor = processor_class("Gemma4Processor")(pixels, tokenizer)
+    return transformers.Gemma4ForConditionalGeneration(config), processor
 
 
 def gemma3():
@@ -176,52 +116,8 @@ def gemma3():
         eoi_token_index=tokenizer.eoi_token_id,
     )
     pixels = make_images("Gemma3ImageProcessorPil", size={"height": 8, "width": 8})
-    return transformers.Gemma3ForConditionalGeneration(config), make_processor(
-        "Gemma3Processor", pixels, tokenizer, image_seq_length=4
-    )
-
-
-class Lfm2VlOptions(ImagesKwargs, total=False):
-    return_row_col_info: bool
-
-
-class Lfm2VlImages(TextRows, BaseImageProcessor):
-    """LFM2-VL's own requires torchvision. Tiles of 8 by 8 pixels, as many as an image holds, and a thumbnail."""
-
-    valid_kwargs = Lfm2VlOptions
-    model_input_names = ["pixel_values", "pixel_attention_mask", "spatial_shapes"]
-    tile_size = 8
-    encoder_patch_size = 2
-    downsample_factor = 2
-    use_thumbnail = True
-
-    def preprocess(self, images, return_tensors="pt", **options):
-        tiles, grids, sizes = [], [], []
-        for image in make_flat_list_of_images(self.fetch_images(images)):
-            rows, cols = max(1, image.height // 8), max(1, image.width // 8)
-            grids.append((rows, cols))
-            sizes.append([8, 4])
-            if rows * cols > 1:
-                whole = image.resize((8 * cols, 8 * rows))
-                corners = [(8 * col, 8 * row) for row in range(rows) for col in range(cols)]
-                tiles += [patches(whole.crop((left, top, left + 8, top + 8))) for left, top in corners]
-            tiles.append(patches(image.resize((4, 8))))
-        data = {
-            "pixel_values": torch.stack([pad(tile, (0, 0, 0, 16 - len(tile))) for _, tile in tiles]),
-            "pixel_attention_mask": torch.stack([(torch.arange(16) < len(tile)).long() for _, tile in tiles]),
-            "spatial_shapes": torch.tensor([shape for shape, _ in tiles]),
-            "image_rows": torch.tensor([rows for rows, _ in grids]),
-            "image_cols": torch.tensor([cols for _, cols in grids]),
-            "image_sizes": torch.tensor(sizes),
-        }
-        return BatchFeature(data)
-
-
-def patches(tile) -> tuple[tuple[int, int], torch.Tensor]:
-    """How many rows and columns of 2 by 2 pixels there are, and these."""
-    pixels = torch.tensor(np.array(tile.convert("RGB")) / 255, dtype=torch.float32)
-    rows, cols = pixels.size(0) // 2, pixels.size(1) // 2
-    return (rows, cols), pixels.view(rows, 2, cols, 2, 3).transpose(1, 2).reshape(rows * cols, 12)
+    processor = processor_class("Gemma3Processor")(pixels, tokenizer, image_seq_length=4)
+    return transformers.Gemma3ForConditionalGeneration(config), processor
 
 
 def lfm2_vl():
@@ -234,9 +130,8 @@ def lfm2_vl():
         image_token_id=tokenizer.image_token_id,
         projector_hidden_size=16,
     )
-    return transformers.Lfm2VlForConditionalGeneration(config), make_processor(
-        "Lfm2VlProcessor", Lfm2VlImages(), tokenizer
-    )
+    processor = processor_class("Lfm2VlProcessor")(Lfm2VlImages(), tokenizer)
+    return transformers.Lfm2VlForConditionalGeneration(config), processor
 
 
 def internvl():
@@ -256,9 +151,8 @@ def internvl():
     pixels = make_images(
         "GotOcr2ImageProcessorPil", size={"height": 8, "width": 8}, crop_to_patches=True, max_patches=4
     )
-    return transformers.InternVLForConditionalGeneration(config), make_processor(
-        "InternVLProcessor", pixels, tokenizer, image_seq_length=4
-    )
+    processor = processor_class("InternVLProcessor")(pixels, tokenizer, image_seq_length=4)
+    return transformers.InternVLForConditionalGeneration(config), processor
 
 
 def llava(name: str = "Llava", images: str = "CLIPImageProcessorPil", **options):
@@ -271,8 +165,7 @@ def llava(name: str = "Llava", images: str = "CLIPImageProcessorPil", **options)
         image_seq_length=4,
         **options,
     )
-    processor = make_processor(
-        f"{name}Processor",
+    processor = processor_class(f"{name}Processor")(
         make_images(images, size={"shortest_edge": 8}, crop_size=8, **options),
         tokenizer,
         patch_size=4,
@@ -301,7 +194,7 @@ def idefics3():
         scale_factor=2,
     )
     pixels = make_images("Idefics3ImageProcessorPil", size={"longest_edge": 16}, max_image_size={"longest_edge": 8})
-    processor = make_processor("Idefics3Processor", pixels, tokenizer, image_seq_len=4)
+    processor = processor_class("Idefics3Processor")(pixels, tokenizer, image_seq_len=4)
     return transformers.Idefics3ForConditionalGeneration(config), processor
 
 
@@ -315,6 +208,10 @@ LAYOUTS: dict[str, Callable] = {
     "llava-next": llava_next,
     "idefics3": idefics3,
 }
+"""Makers of a model and its processor, one for each layout."""
+
+MORE: dict[str, Callable] = {"qwen2-vl": qwen2_vl, "qwen3.5": qwen3_5, "qwen3.5-moe": qwen3_5_moe}
+"""Models laid out as `qwen2.5-vl` is."""
 
 
 def make(name: str, dtype: str = "float32", folder: Path | None = None):
@@ -323,14 +220,14 @@ def make(name: str, dtype: str = "float32", folder: Path | None = None):
 
     Args:
         name (`str`):
-            One of `LAYOUTS`.
+            One of `LAYOUTS` or `MORE`.
         dtype (`str`, *optional*, defaults to `"float32"`):
             Type of the weights.
         folder (`Path`, *optional*):
             Where to save both. TRL loads the reference model of a KL term from there.
     """
     torch.manual_seed(0)
-    model, processor = LAYOUTS[name]()
+    model, processor = (LAYOUTS | MORE)[name]()
     for parameter in model.parameters():  # Gemma3 projects images with zeros at first, which makes all of them alike
         if parameter.ndim == 2 and not parameter.any():
             torch.nn.init.normal_(parameter, std=0.02)
@@ -341,30 +238,3 @@ def make(name: str, dtype: str = "float32", folder: Path | None = None):
         processor.save_pretrained(folder)
         model = type(model).from_pretrained(folder, dtype=model.dtype)
     return model, processor
-
-
-def dataset(*images: int, size: int = 16) -> Dataset:
-    """
-    Prompts that say `Add 0`, `Add 1` and so on, with images of 8 to 16 pixels a side.
-
-    Args:
-        *images (`int`):
-            How many images the rows have, from the beginning again after the last of these.
-        size (`int`, *optional*, defaults to `16`):
-            Number of rows.
-    """
-    generator = random.Random(0)
-
-    def image() -> Image.Image:
-        shape = generator.choice([(8, 8), (8, 16), (16, 8), (12, 16), (16, 16)])
-        return Image.frombytes("RGB", shape, generator.randbytes(3 * shape[0] * shape[1]))
-
-    rows = [
-        {
-            "prompt": [{"role": "user", "content": f"Add {row} to {row + 1}."}],
-            "images": [image() for _ in range(images[row % len(images)])],
-        }
-        for row in range(size)
-    ]
-    messages = [{"role": Value("string"), "content": Value("string")}]
-    return Dataset.from_list(rows, features=Features({"prompt": messages, "images": List(ImageColumn())}))
