@@ -78,7 +78,7 @@ class Reference(GRPOTrainer):
 
 def run(trainer_class, config, problems, reward_funcs, dtype="float32", **options):
     gradients = Gradients()
-    config_class = FilteredGRPOConfig if trainer_class is FilteredGRPOTrainer else GRPOConfig
+    config_class = FilteredGRPOConfig if issubclass(trainer_class, FilteredGRPOTrainer) else GRPOConfig
     peft_config = options.pop("peft_config", None)
     torch.manual_seed(0)
     args = config(cls=config_class, **{"max_steps": 3, "gradient_accumulation_steps": 2, **options})
