@@ -70,18 +70,20 @@ def limit_of(body: dict) -> int | None:
 
 
 def refusal(body: dict) -> dict | None:
-    """What a server says that does not know a field, or has no room for so many tokens (OpenAI's and vLLM's words)."""
+    """What a server says that does not know a field, or has no room for so many tokens, in the words of known ones."""
     for name in SCRIPT.get("refuses", ()):
+        if name in body and SCRIPT.get("pydantic"):
+            return {"detail": [{"type": "extra_forbidden", "loc": ["body", name], "input": body}]}
         if name in body:
             said = f"Unsupported parameter: '{name}' is not supported with this model."
-            return {"message": said, "type": "invalid_request_error", "param": name, "code": "unsupported_parameter"}
+            return {"error": {"message": said, "param": name, "code": "unsupported_parameter"}}
     words, context = len(body["messages"][-1]["content"].split()), SCRIPT.get("context")
     if context and words + (limit_of(body) or 1) > context:
         said = (
             f"This model's maximum context length is {context} tokens. However, you requested {limit_of(body) or 0} "
             f"output tokens and your prompt contains {words} input tokens. Please reduce the length of the input prompt."
         )
-        return {"message": said, "type": "BadRequestError", "param": "input_tokens", "code": 400}
+        return {"error": {"message": said, "type": "BadRequestError", "param": "input_tokens", "code": 400}}
     return None
 
 
@@ -132,7 +134,7 @@ async def chat(request):
         if SCRIPT.get("garbled"):
             return web.Response(text='{"choices": [', content_type="application/json")
         if refused := refusal(body):
-            return web.json_response({"error": refused}, status=400)
+            return web.json_response(refused, status=422 if SCRIPT.get("pydantic") else 400)
         choice, tokens = await choice_of(body)
         if "drip" in SCRIPT:
             response = web.StreamResponse()

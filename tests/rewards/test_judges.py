@@ -193,9 +193,10 @@ def test_a_limit_in_the_request_replaces_the_default(server, request_, sent):
     assert {name: value for name, value in server.bodies[0].items() if name.startswith("max_")} == sent
 
 
+@pytest.mark.parametrize("pydantic", [False, True])
 @pytest.mark.parametrize("refused", [["max_tokens"], ["max_tokens", "max_completion_tokens"]])
-def test_a_server_that_refuses_the_limit_is_asked_by_its_other_name_or_without(server, refused):
-    server(refuses=refused)
+def test_a_server_that_refuses_the_limit_is_asked_by_its_other_name_or_without(server, refused, pydantic):
+    server(refuses=refused, pydantic=pydantic)
     assert scored(server.judge(), ["one"])[0] == [0.2] and server.calls == 1 + len(refused)
     last = server.bodies[-1]
     assert last["response_format"] and last.get("max_completion_tokens") == (4096 if len(refused) == 1 else None)
@@ -219,6 +220,13 @@ def test_a_text_with_less_room_than_the_limit_is_graded_without_it(server):
     limits = ["max_tokens" in body for body in server.bodies]
     assert limits.count(True) == 4 and limits[-1]  # each text first with the limit
     assert all("max_completion_tokens" not in body for body in server.bodies) and server.formats[-1]
+
+
+def test_a_server_that_repeats_the_request_as_it_refuses_structure_is_asked_with_a_limit_in_the_end(server):
+    server(refuses=["response_format"], pydantic=True)
+    assert scored(server.judge(retries=0), ["one"])[0] == [0.2] and server.calls == 4
+    assert scored(server.judge(retries=0), ["two"])[0] == [0.2] and server.calls == 5
+    assert server.bodies[-1]["max_tokens"] == 4096 and not server.formats[-1]
 
 
 def test_a_judge_that_refuses_the_limit_and_structure_is_asked_without_both(server):

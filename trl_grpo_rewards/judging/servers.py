@@ -287,7 +287,7 @@ class Server:
                 reply = await self._sent(sheet, structured, names[0], retries)
                 break
             except openai.APIStatusError as error:
-                left = limits.names_left(names, str(error))
+                left = limits.names_left(names, str(error.body))
                 if error.status_code in FINAL or not left and (not structured or STRUCTURED.get(where)):
                     raise
                 structured, names = structured and bool(left), left or names
