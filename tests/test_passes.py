@@ -1,5 +1,7 @@
 """Passes of the model over dead completions: none, with gradient or without, and no empty micro-batch."""
 
+import os
+
 import pytest
 import torch
 from stand_in_vllm import with_vllm
@@ -19,6 +21,8 @@ from trl_grpo_rewards import FilteredGRPOTrainer, demo
 
 
 MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
+os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions
+
 SGD = {"learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
 
 
@@ -27,7 +31,8 @@ class Passes:
 
     def __init__(self, trainer):
         self.trainer, self.quiet, self.calls = trainer, 0, []
-        trainer.model.register_forward_pre_hook(self.see, with_kwargs=True)
+        for model in filter(None, (trainer.model, trainer.ref_model)):
+            model.register_forward_pre_hook(self.see, with_kwargs=True)
 
     def see(self, model, args, inputs):
         labels = inputs.get("labels")
