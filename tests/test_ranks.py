@@ -27,13 +27,13 @@ def launched(command, **options):
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, **options)
 
 
-def run_on_two_ranks(scenario, folder):
+def run_on_two_ranks(scenario, folder, script="two_ranks.py"):
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", free_port()]
-    return launched([*torchrun, str(TESTS / "two_ranks.py"), scenario, str(folder)])
+    return launched([*torchrun, str(TESTS / script), scenario, str(folder)])
 
 
-def on_two_ranks(scenario, folder, fails=False):
-    run = run_on_two_ranks(scenario, folder)
+def on_two_ranks(scenario, folder, fails=False, script="two_ranks.py"):
+    run = run_on_two_ranks(scenario, folder, script)
     assert (run.returncode != 0) == fails, run.stdout[-2000:] + run.stderr[-6000:]
     seen = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
     assert [one["world_size"] for one in seen] == [2, 2]
