@@ -16,7 +16,8 @@ from .arguments import check_dataset, check_prompts, check_rewards, unpacked, wa
 from .batches import even, even_share, joined, longest_first, micro_batches, size, take, window
 from .config import ROW_MEANS, FilteredGRPOConfig, check_config, inexact
 from .prompts import PromptStream, SelectiveSampler, SelectiveStream
-from .records import GroupWriter, described, listed, sampled
+from .record_fields import describe_groups
+from .recording import Recorder
 from .values import Reward
 
 
@@ -36,7 +37,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
     samples again where it may; `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made and spreads
     the others evenly over micro-batches and ranks, within their optimizer step; `compute_loss` weighs a micro-batch by
     its rows where TRL divides by their number; `_get_train_sampler` draws prompts selectively where that is asked for;
-    `_save_rng_state` and `_load_optimizer_and_scheduler` keep the place among the prompts and what is known of them.
+    `_save_rng_state` and `_load_optimizer_and_scheduler` keep the place among the prompts and what is known of them;
+    `train` returns when all records are written.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -78,7 +80,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_prompts(args, train_dataset)
         if args.selective:
             train_dataset = train_dataset.add_column(PLACE, range(len(train_dataset)))
-        super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
+        self._recorder = Recorder(args)
+        callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
+        super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, callbacks=callbacks, **kwargs)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         if args.zero_variance == "skip" and self.aux_loss_enabled:
@@ -90,7 +94,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
             )
         self._signals = [f"signal/{name}" for name in self.reward_func_names]
         self._said: set[str] = set()
-        self._writer = GroupWriter(args.output_dir)
         self._outcome = self.reward_func_names.index(args.zero_variance_by) if args.zero_variance_by else 0
         self._prompts = None
         if args.selective:
@@ -98,6 +101,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._prompts = SelectiveStream(size, args.seed + 1, self.shuffle_dataset, self.num_generations)
         elif args.max_resample_rounds:
             self._prompts = PromptStream(len(train_dataset), args.seed + 1, self.shuffle_dataset)
+
+    def train(self, *args, **kwargs):
+        try:
+            return super().train(*args, **kwargs)
+        finally:
+            self._recorder.flush()
 
     def _get_train_sampler(self, dataset=None):
         sampler = super()._get_train_sampler(dataset)
@@ -110,10 +119,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self.args.unscored == "row":
             rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
         self._rewards, self._partly_scored = rewards, partly.float().mean().item()
-        recorded = self.args.group_records and self.model.training
-        rows = sampled(inputs, prompts, completions, completion_ids_list) if recorded else []
-        self._completion_ids = gather_object(completion_ids_list)
-        self._recorded_rows = gather_object(rows)
+        keys = [hash(tuple(ids)) for ids in completion_ids_list]  # integers have the same hash in every process
+        self._keys = self.accelerator.gather(torch.tensor(keys, device=rewards.device))
+        if self.model.training:
+            last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
+            self._recorder.collect(inputs, prompts, completions, completion_ids_list, last_ids=last_ids)
         return rewards
 
     def _generate_and_score_completions(self, inputs):
@@ -168,25 +178,22 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return chances
 
     def _record(self, kinds: dict[str, Tensor], predicted: list[float]) -> None:
-        """Write down every group of all ranks that was sampled just now."""
-        if not self.args.group_records or not self.accelerator.is_main_process:
+        """Write a record of every group that all ranks have just sampled."""
+        rows, count = self._recorder.gather(), len(kinds["live"])
+        if not rows:
             return
-        weights = self.reward_weights.tolist()
-        totals = groups.total(self._rewards, self.reward_weights.to(self._rewards.device))
-        records = described(
-            self._recorded_rows,
-            listed(self._rewards.tolist()),
-            dict(zip(self.reward_func_names, weights, strict=True)),
-            listed(totals.tolist()),
-            list(self._logs["advantages"])[-len(self._recorded_rows) :],
-            [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(len(kinds["live"]))],
+        records = describe_groups(
+            rows,
+            self._rewards.tolist(),
+            dict(zip(self.reward_func_names, self.reward_weights.tolist(), strict=True)),
+            groups.total(self._rewards, self.reward_weights.to(self._rewards.device)).tolist(),
+            list(self._logs["advantages"])[-len(rows) :],
+            [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(count)],
             self.reward_func_names[self._outcome],
-            {*self.eos_token_ids, self._tokenizer.pad_token_id},
-            self.args.group_records_text,
+            groups.duplicates(self._keys.view(count, -1)).sum(1).tolist(),
+            predicted,
         )
-        for record, chance in zip(records, predicted, strict=False):
-            record["predicted_live"] = chance
-        self._writer.write(self.state.global_step + 1, records)
+        self._recorder.write(self.state.global_step + 1, records)
 
     def _rows(self, live: Tensor, count: int) -> Tensor:
         """Which of the `count` rows on this rank belong to live groups."""
@@ -251,7 +258,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._log_groups(
             **{kind: mask.float().mean() for kind, mask in {**kinds, "dead": dead}.items() if kind != "live"},
             spread=groups.spread(totals).mean(),
-            duplicates=groups.duplicates(self._completion_ids, rewards.size(1)),
+            duplicates=groups.duplicates(self._keys.view(-1, rewards.size(1))).float().mean(),
             partly_scored=self._partly_scored,
             rows_kept=(~dead).sum() * rewards.size(1),
             **{} if shares is None else dict(zip(self._signals, shares, strict=True)),
