@@ -134,6 +134,24 @@ def test_ranks_resample_together(tmp_path):
 
 
 @pytest.mark.slow
+def test_ranks_send_records_to_the_rank_that_writes_them_and_keep_nothing(tmp_path):
+    one, other = on_two_ranks("recorded", tmp_path)
+    lines = one.pop("lines")
+    assert [(step, group) for step, group, *_ in lines] == [(step, group) for step in (1, 2) for group in (0, 1, 2)]
+    assert all(len(texts) == 4 and texts == decoded for *_, texts, decoded in lines)
+    for step in (1, 2):  # groups straddle the ranks, and so do their duplicates
+        share = sum(duplicates for at, _, duplicates, *_ in lines if at == step) / 12
+        assert one["on"]["duplicates"][step - 1] == other["on"]["duplicates"][step - 1] == pytest.approx(share)
+    assert sum(one["on"]["duplicates"]) > 0
+    for run in (rank[name] for rank in (one, other) for name in ("on", "off", "lost")):
+        assert run["held"] == 0 and not run["has_ids"]
+    assert other["on"]["size"] == other["off"]["size"] == other["lost"]["size"] < one["on"]["size"]
+    assert one["off"]["size"] == other["off"]["size"] and one["off"]["to_main"] == other["off"]["to_main"] == 0
+    assert one["on"]["to_main"] == other["on"]["to_main"] == 2  # once in each step
+    assert (tmp_path / "lost" / "groups").is_file()
+
+
+@pytest.mark.slow
 def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
     (tmp_path / "port").write_text(server.root.rpartition(":")[2])
     server(latency=0.02)
