@@ -23,7 +23,8 @@ def free_port() -> str:
 
 
 def launched(command, **options):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
+    paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, **options)
 
 

@@ -245,7 +245,8 @@ class Gathered:
         def gather_object(value, parts=None, *args, **kwargs):
             to_one(value, parts, *args, **kwargs)
             self.to_main += 1
-            self.note(parts or [])
+            if parts is not None:
+                self.note(parts)
 
         monkeypatch.setattr(dist, "all_gather_object", all_gather_object)
         monkeypatch.setattr(dist, "gather_object", gather_object)
