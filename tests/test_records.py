@@ -149,7 +149,7 @@ def test_of_a_step_that_was_run_twice_the_last_attempt_is_read(config, problems,
         (2, 4),
     ]
     assert [line["completions"] for line in lines] == [line["completions"] for line in first]
-    assert "1 line(s) are not" in caplog.text
+    assert "1 line(s) of" in caplog.text
 
 
 def places(source) -> list[tuple[int, int, int]]:
@@ -270,7 +270,7 @@ def test_a_full_disk_costs_the_records_of_its_steps_only(config, problems, caplo
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
     assert torn == [False] and caplog.text.count("Training continues") == 1
     assert places(args.output_dir) == [(1, 1, 0), (1, 1, 1), (1, 4, 0), (1, 4, 1)]
-    assert "line(s) are not" not in caplog.text  # the part of a line has been removed
+    assert "not whole records" not in caplog.text  # the part of a line has been removed
 
 
 def test_a_run_supersedes_earlier_records_also_where_it_could_not_write(config, problems):

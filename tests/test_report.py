@@ -303,7 +303,7 @@ def test_bad_input_is_one_line(tmp_path):
         ([tmp_path / "torn.jsonl", "--out", tmp_path], "IsADirectoryError: .* Name a file in it"),
     ]:
         done = script(*arguments)
-        lines = [line for line in done.stderr.splitlines() if "no whole records" not in line]
+        lines = [line for line in done.stderr.splitlines() if "not whole records" not in line]
         assert done.returncode == 1 and len(lines) == 1, done.stderr
         assert re.match(message, lines[0])
 

@@ -147,8 +147,7 @@ def find_records(source: str | Path, files: list[Path]) -> list[tuple[int, int]]
                 start += len(line)
     if torn:
         logger.warning(
-            f"Each line of '{source}' should be a whole record, but {torn} line(s) are not, as a run that is killed "
-            f"leaves one. They are skipped."
+            f"{torn} line(s) of '{source}' are not whole records and are skipped. A run that is killed may leave one."
         )
     ends = superseded_from(first_steps)
     return [place for (step, _), (run, *place) in sorted(places.items()) if step < ends[run]]
