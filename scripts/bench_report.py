@@ -7,6 +7,7 @@ Without chromium and its driver nothing is opened. A page counts as open when al
 """
 
 import argparse
+import base64
 import random
 import shutil
 import statistics
@@ -14,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from trl_grpo_rewards.record_fields import pack_ids
 from trl_grpo_rewards.records import GroupWriter
 from trl_grpo_rewards.report import write_report
 
@@ -51,7 +53,9 @@ def group(rng: random.Random, words: list[str], at: float) -> dict:
         "columns": {"solution": "7"},
         "prompt": [{"role": "user", "content": f"Problem {prompt}"}],
         "completions": [[{"role": "assistant", "content": " ".join(rng.choices(words, k=200))}] for _ in range(SIZE)],
-        "completion_ids": [[rng.randrange(50_000) for _ in range(250)] for _ in range(SIZE)],
+        "completion_ids": [
+            base64.b64encode(pack_ids([rng.randrange(50_000) for _ in range(250)])).decode() for _ in range(SIZE)
+        ],
     }
 
 

@@ -62,8 +62,8 @@ def test_signal_is_taken_within_groups():
 
 
 def test_duplicates():
-    assert groups.duplicates([[1], [1], [2], [3], [1], [4], [5], [6]], 4) == 2 / 8
-    assert groups.duplicates([[1]] * 4, 4) == 1.0
+    keys = torch.tensor([[1, 1, 2, 3], [1, 4, 5, -1], [7, 7, 7, 7]])
+    assert groups.duplicates(keys).tolist() == [[True, True, False, False], [False] * 4, [True] * 4]
 
 
 scores = st.one_of(st.just(nan), st.sampled_from([0.0, 0.7, 1.0]))

@@ -23,7 +23,8 @@ def free_port() -> str:
 
 
 def launched(command, **options):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
+    paths = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, **options)
 
 
@@ -131,6 +132,24 @@ def test_ranks_resample_together(tmp_path):
     assert len(one["outcomes"]) == 4 * 3 + one["taken"] and {count for *_, count in one["outcomes"]} == {4}
     live = [step for step, outcome, _ in one["outcomes"] if outcome == "live"]
     assert all(live.count(step) >= 3 for step in (1, 2, 3, 4))
+
+
+@pytest.mark.slow
+def test_ranks_send_records_to_the_rank_that_writes_them_and_keep_nothing(tmp_path):
+    one, other = on_two_ranks("recorded", tmp_path)
+    lines = one.pop("lines")
+    assert [(step, group) for step, group, *_ in lines] == [(step, group) for step in (1, 2) for group in (0, 1, 2)]
+    assert all(len(texts) == 4 and texts == decoded for *_, texts, decoded in lines)
+    for step in (1, 2):  # groups straddle the ranks, and so do their duplicates
+        share = sum(duplicates for at, _, duplicates, *_ in lines if at == step) / 12
+        assert one["on"]["duplicates"][step - 1] == other["on"]["duplicates"][step - 1] == pytest.approx(share)
+    assert sum(one["on"]["duplicates"]) > 0
+    for run in (rank[name] for rank in (one, other) for name in ("on", "off", "lost")):
+        assert run["held"] == 0 and not run["has_ids"]
+    assert other["on"]["size"] == other["off"]["size"] == other["lost"]["size"] < one["on"]["size"]
+    assert one["off"]["size"] == other["off"]["size"] and one["off"]["to_main"] == other["off"]["to_main"] == 0
+    assert one["on"]["to_main"] == other["on"]["to_main"] == 2  # once in each step
+    assert (tmp_path / "lost" / "groups").is_file()
 
 
 @pytest.mark.slow

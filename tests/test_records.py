@@ -1,16 +1,22 @@
 """Group records: what a run writes, and what is read of it, whatever became of the run."""
 
+import base64
+import gc
 import json
 import os
 import random
+import resource
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 import datasets
+import numpy as np
 import pytest
 from conftest import small_config
 from test_gradient import first_summand, form
@@ -20,6 +26,7 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, dem
 from trl_grpo_rewards.calls import completion_text
 from trl_grpo_rewards.loading import last_checkpoint
 from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.samples import read_groups
 
 
 def lengths_of_some(prompts, completions, **kwargs):
@@ -28,6 +35,13 @@ def lengths_of_some(prompts, completions, **kwargs):
         0.7 if first_summand(prompt) % 2 == 0 else form(completion) + 0.01 * (index % 4)
         for index, (prompt, completion) in enumerate(zip(prompts, completions, strict=True))
     ]
+
+
+def lists_of_ids(known: set[tuple[int, ...]]) -> list[list[int]]:
+    """Return the lists in this process that hold one of these completions."""
+    gc.collect()
+    lists = [one for one in gc.get_objects() if type(one) is list and 0 < len(one) < 100]
+    return [one for one in lists if {*map(type, one)} == {int} and tuple(one) in known]
 
 
 def trained(config, problems, rewards, **options):
@@ -138,6 +152,190 @@ def test_of_a_step_that_was_run_twice_the_last_attempt_is_read(config, problems,
     assert "1 line(s) of" in caplog.text
 
 
+def places(source) -> list[tuple[int, int, int]]:
+    return [(line["run"], line["step"], line["group"]) for line in read_records(source)]
+
+
+def again(trainer, **options):
+    """Return a trainer for another run in the same output directory."""
+    args = replace(trainer.args, generation_batch_size=None, steps_per_generation=None, **options)
+    return FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=trainer.train_dataset)
+
+
+def test_a_run_from_the_start_supersedes_an_earlier_longer_one(config, problems):
+    trainer, _ = trained(config, problems, boxed(), max_steps=4)
+    folder = trainer.args.output_dir
+    shorter = again(trainer, max_steps=2, per_device_train_batch_size=4)
+    assert len(places(folder)) == 8 and {run for run, *_ in places(folder)} == {1}  # it has not sampled anything yet
+    shorter.train()
+    assert places(folder) == [(2, 1, 0), (2, 2, 0)]
+    shorter.train()  # a trainer that trains again starts a run of its own
+    assert places(folder) == [(3, 1, 0), (3, 2, 0)]
+
+
+def test_a_resumed_run_supersedes_the_branch_that_was_left(config, problems):
+    trainer, _ = trained(config, problems, boxed(), max_steps=6, save_strategy="steps", save_steps=2)
+    folder = trainer.args.output_dir
+    again(trainer, max_steps=5).train(resume_from_checkpoint=f"{folder}/checkpoint-4")
+    assert places(folder) == [(1, step, group) for step in (1, 2, 3, 4) for group in (0, 1)] + [(2, 5, 0), (2, 5, 1)]
+    again(trainer, max_steps=3).train(resume_from_checkpoint=f"{folder}/checkpoint-2")
+    assert places(folder) == [(1, 1, 0), (1, 1, 1), (1, 2, 0), (1, 2, 1), (3, 3, 0), (3, 3, 1)]
+
+
+def test_records_of_earlier_versions_are_read_and_superseded(config, problems):
+    trainer, _ = trained(config, problems, boxed(), max_steps=2, save_strategy="steps", save_steps=1)
+    folder = Path(trainer.args.output_dir, "groups")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    old = [
+        {"run": run, "step": step, "group": 0, "completion_ids": [[7, 8]]}
+        for run, step in ((1, 1), (1, 2), (1, 3), (2, 2))
+    ]
+    for line in old:
+        with (folder / f"000{line['run']}-0001.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    assert list(read_records(folder)) == [old[0], old[3]]
+    again(trainer).train(resume_from_checkpoint=f"{trainer.args.output_dir}/checkpoint-1")
+    assert places(folder) == [(1, 1, 0), (3, 2, 0), (3, 2, 1)]
+
+
+def test_token_ids_are_compact_or_left_out(config, problems):
+    given = []
+
+    def reward(completion_ids, **kwargs):
+        given.extend(map(list, completion_ids))
+        return [float(len(ids)) for ids in completion_ids]
+
+    trainer, lines = trained(config, problems, [reward], max_steps=2)
+    assert [ids for line in lines for ids in line["completion_ids"]] == given
+    written = Path(trainer.args.output_dir, "groups", "0001-0001.jsonl").read_text().splitlines()
+    for line, ids in zip(map(json.loads, written), range(0, 16, 4), strict=True):
+        packed = [base64.b64decode(text) for text in line["completion_ids"]]
+        assert [np.frombuffer(one, "<i4").tolist() for one in packed] == given[ids : ids + 4]
+    trainer, lines = trained(config, problems, boxed() + 0.01 * length(8), group_records_ids=False)
+    assert not any("completion_ids" in line for line in lines) and lines[0]["completions"]
+    assert all(len(line["lengths"]) == len(line["truncated"]) == 4 for line in lines)
+    groups = list(read_groups(trainer.args.output_dir))
+    assert boxed()(**groups[0].columns) == lines[0]["rewards"]["boxed"]
+    with pytest.raises(ValueError, match="counts tokens, and the call has no 'completion_ids'"):
+        length(8)(**groups[0].columns)
+
+
+class AtSteps(TrainerCallback):
+    """Calls a function at the end of some steps."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.calls.get(state.global_step, lambda: None)()
+
+
+def test_training_goes_on_without_records_where_they_cannot_be_written(config, problems, caplog):
+    args = config(max_steps=3)
+    Path(args.output_dir).mkdir()
+    Path(args.output_dir, "groups").write_text("a file")
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems)
+    trainer.train()
+    said = [record.message for record in caplog.records if record.name == records.__name__]
+    assert trainer.state.global_step == 3 and len(said) == 1 and said[0].startswith("Group records are written to")
+    assert "File exists" in said[0] and said[0].endswith("or set group_records=False.")
+
+
+def test_records_go_on_in_a_folder_that_was_removed(config, problems):
+    args = config(max_steps=3)
+    remove = AtSteps({1: lambda: shutil.rmtree(Path(args.output_dir, "groups"))})
+    FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems, callbacks=[remove]).train()
+    assert [step for _, step, _ in places(args.output_dir)] == [2, 2, 3, 3]
+
+
+def test_a_full_disk_costs_the_records_of_its_steps_only(config, problems, caplog):
+    args = config(max_steps=4)
+    file = Path(args.output_dir, "groups", "0001-0001.jsonl")
+    unlimited, ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill():
+        """Let the system refuse, as on a full disk, what goes beyond a part of the next line."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 100, ceiling))
+
+    def free():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
+        torn.append(file.read_bytes().endswith(b"\n"))
+
+    torn = []
+    callbacks = [AtSteps({1: fill, 3: free})]
+    try:
+        FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems, callbacks=callbacks).train()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
+    assert torn == [False] and caplog.text.count("Training continues") == 1
+    assert places(args.output_dir) == [(1, 1, 0), (1, 1, 1), (1, 4, 0), (1, 4, 1)]
+    assert "not whole records" not in caplog.text  # the part of a line has been removed
+
+
+def test_a_run_supersedes_earlier_records_also_where_it_could_not_write(config, problems):
+    trainer, _ = trained(config, problems, boxed(), max_steps=4)
+    folder = Path(trainer.args.output_dir, "groups")
+
+    def give_back():
+        folder.unlink()
+        folder.with_name("aside").rename(folder)
+
+    folder.rename(folder.with_name("aside"))
+    folder.write_text("in the way")
+    other = again(trainer, max_steps=3)
+    other.add_callback(AtSteps({1: give_back}))
+    other.train()
+    assert places(folder) == [(2, 2, 0), (2, 2, 1), (2, 3, 0), (2, 3, 1)]
+
+
+def test_what_was_sampled_is_on_disk_when_training_raises(config, problems):
+    """Records large enough that writing them takes longer than the rest of the step."""
+
+    class Fails(FilteredGRPOTrainer):
+        def compute_loss(self, *args, **kwargs):
+            if self.state.global_step == 1:
+                raise RuntimeError("out of memory")
+            return super().compute_loss(*args, **kwargs)
+
+    args = config(max_steps=2)
+    data = problems.select(range(4)).map(lambda row, index: {"context": f"{index}" * 20_000_000}, with_indices=True)
+    trainer = Fails(demo.MODEL, boxed(), args=args, train_dataset=data)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        trainer.train()
+    lines = list(read_records(args.output_dir))
+    assert [(line["step"], len(line["columns"]["context"])) for line in lines] == [
+        (1, 2e7),
+        (1, 2e7),
+        (2, 2e7),
+        (2, 2e7),
+    ]
+
+
+def test_a_step_is_on_disk_before_it_counts_as_done(config, problems):
+    """So before its checkpoint is saved and before callbacks of users see its end."""
+    args = config(max_steps=2)
+    seen = []
+    data = problems.select(range(4)).map(lambda row: {"context": "x" * 50_000_000})  # takes longer than the update
+    look = AtSteps({step: lambda: seen.append(places(args.output_dir)[-1]) for step in (1, 2)})
+    FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=data, callbacks=[look]).train()
+    assert seen == [(1, 1, 1), (1, 2, 1)]
+
+
+def test_a_run_keeps_none_of_the_completions_that_it_has_recorded(config, problems):
+    given = set()
+
+    def reward(completion_ids, **kwargs):
+        given.update(map(tuple, completion_ids))
+        return [float(len(ids)) for ids in completion_ids]
+
+    held = []
+    look = AtSteps({2: lambda: held.extend(lists_of_ids(given))})
+    args = config(max_steps=2)
+    FilteredGRPOTrainer(demo.MODEL, [reward], args=args, train_dataset=problems, callbacks=[look]).train()
+    assert len(given) > 4 and held == []
+
+
 def test_trackers_get_what_the_groups_were(config, problems):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -156,9 +354,13 @@ def endless_run(folder: Path) -> None:
     )  # fmt: skip
 
     class Done(TrainerCallback):
-        def on_step_end(self, args, state, control, **kwargs):
+        """Notes where each attempt begins and every step that it finishes."""
+
+        def on_train_begin(self, args, state, control, **kwargs):
             with (folder / "done").open("a") as file:
                 file.write(f"{state.global_step}\n")
+
+        on_step_end = on_train_begin
 
     data = demo.arithmetic("train", size=64)
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=data, callbacks=[Done()])
@@ -177,7 +379,7 @@ def main(folder: Path, kills: int) -> None:
         run = os.fork()  # what was imported need not be imported again
         if run == 0:
             endless_run(folder)
-        while len(steps_done(folder)) < before + rng.randrange(1, 9):
+        while len(steps_done(folder)) < before + rng.randrange(1 if before else 2, 10):
             assert os.waitpid(run, os.WNOHANG) == (0, 0)
             time.sleep(0.01)
         time.sleep(0.3 * rng.random())
@@ -190,16 +392,16 @@ def main(folder: Path, kills: int) -> None:
 
 @pytest.mark.slow
 def test_records_of_finished_steps_outlive_kills(tmp_path):
-    """Killed at 20 random moments and resumed: no finished step is missing, none is read twice."""
+    """Killed at 20 random moments and resumed: no finished step of the last attempt is missing, none is read twice."""
     run = subprocess.run([sys.executable, __file__, str(tmp_path), "20"], capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr[-4000:]
     seen = json.loads((tmp_path / "seen").read_text())
     assert len(seen) == 20 and len(list((tmp_path / "groups").iterdir())) > 10
     for one in seen:
-        places = {tuple(place) for place in one["places"]}
-        assert len(places) == len(one["places"])
-        assert {(step, group) for step in one["done"] for group in range(4)} <= places
-        assert max(step for step, _ in places) <= max(one["done"]) + 1
+        found = [tuple(place) for place in one["places"]]
+        whole = [(step, group) for step in range(1, one["done"][-1] + 1) for group in range(4)]
+        assert found[: len(whole)] == whole and len(found) == len({*found})
+        assert max((step for step, _ in found), default=0) <= max(one["done"]) + 1
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ import torch
 from test_records import lengths_of_some, trained
 
 from trl_grpo_rewards import boxed, groups
-from trl_grpo_rewards.records import GroupWriter, described, sampled
+from trl_grpo_rewards.record_fields import describe_groups, pack_rows
+from trl_grpo_rewards.records import GroupWriter
 from trl_grpo_rewards.report import pages, write_report
 from trl_grpo_rewards.report.excerpts import Excerpts
 from trl_grpo_rewards.report.pages import points
@@ -58,17 +59,17 @@ def record(
     ]
     said = completions or [f"{place}: \\boxed{{7}}" for place in range(len(rows))]
     inputs = [{"prompt": prompt, "solution": "7"}] * len(rows)
-    return described(
-        sampled(inputs, [prompt] * len(rows), said, ids),
+    records = describe_groups(
+        pack_rows(inputs, [prompt] * len(rows), said, ids, {1}, text),
         rows,
         weights,
         totals,
         [0.0 if total is None else total - mean for total in totals],
         [next(kind for kind, mask in kinds.items() if mask[0])],
         decides or next(iter(scores)),
-        {1},
-        text,
-    )[0]
+        [sum(ids.count(one) > 1 for one in ids)],
+    )
+    return next(records)
 
 
 def story(right=(0.2, 0.9), style=(0.4, 0.8), tokens=(40, 40), alike=(0, 0), *, steps=100, size=8, each=4, **options):
@@ -302,7 +303,7 @@ def test_bad_input_is_one_line(tmp_path):
         ([tmp_path / "torn.jsonl", "--out", tmp_path], "IsADirectoryError: .* Name a file in it"),
     ]:
         done = script(*arguments)
-        lines = [line for line in done.stderr.splitlines() if "no whole records" not in line]
+        lines = [line for line in done.stderr.splitlines() if "not whole records" not in line]
         assert done.returncode == 1 and len(lines) == 1, done.stderr
         assert re.match(message, lines[0])
 

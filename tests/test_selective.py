@@ -9,7 +9,7 @@ from test_resume import logged
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.prompts import PATIENCE, PromptStream, SelectiveStream
-from trl_grpo_rewards.records import prompt_id
+from trl_grpo_rewards.record_fields import prompt_id
 
 
 def asked(stream, rates, batches, size=16, group=8, seed=0, gain=0.0):

@@ -6,16 +6,19 @@ Every scenario leaves what it saw in FOLDER/<rank>.json.
 import asyncio
 import json
 import os
+import pickle
 import random
 import signal
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed as dist
 from chat_server import Scripted
 from conftest import small_config
 from test_gradient import drop_against_reference, skip_against_reference
+from test_records import lists_of_ids
 from test_resume import mostly_dead
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -226,6 +229,78 @@ def resampled(folder) -> dict:
         "used": used,
         "taken": trainer._prompts.taken,
     }
+
+
+class Gathered:
+    """Notes what the object collectives of torch bring to this rank: how many bytes, and whether token ids."""
+
+    def __init__(self, monkeypatch):
+        self.size, self.has_ids, self.to_main = 0, False, 0
+        everywhere, to_one = dist.all_gather_object, dist.gather_object
+
+        def all_gather_object(parts, value, *args, **kwargs):
+            everywhere(parts, value, *args, **kwargs)
+            self.note(parts)
+
+        def gather_object(value, parts=None, *args, **kwargs):
+            to_one(value, parts, *args, **kwargs)
+            self.to_main += 1
+            if parts is not None:
+                self.note(parts)
+
+        monkeypatch.setattr(dist, "all_gather_object", all_gather_object)
+        monkeypatch.setattr(dist, "gather_object", gather_object)
+
+    def note(self, parts: list) -> None:
+        self.size += len(pickle.dumps(parts))
+        lists = [value for part in parts if isinstance(part, list) for value in part if isinstance(value, list)]
+        self.has_ids |= any(value and type(value[0]) is int for value in lists)
+
+
+class Held(TrainerCallback):
+    """Counts the completions that this rank holds as lists of token ids at the end of a step."""
+
+    given: set = set()
+    count = 0
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.count += len(lists_of_ids(self.given))
+
+
+def tokens(completion_ids, **kwargs):
+    Held.given.update(map(tuple, completion_ids))
+    return [float(sum(ids)) for ids in completion_ids]
+
+
+def recorded(folder) -> dict:
+    """Runs with records, without, and with a disk that fails; what each brings to this rank."""
+    runs = {}
+    for name in ("on", "off", "lost"):
+        with pytest.MonkeyPatch.context() as patch:
+            output = folder / name
+            output.mkdir(exist_ok=True)
+            if name == "lost":
+                (output / "groups").write_text("in the way")
+            options = {"group_records": name != "off", "max_steps": 2, "max_completion_length": 3}
+            trainer = trainer_of(FilteredGRPOTrainer, folder, [tokens], output_dir=str(output), **options)
+            held, gathered = Held(), Gathered(patch)
+            trainer.add_callback(held)
+            trainer.train()
+            logged = [entry["groups/duplicates"] for entry in trainer.state.log_history if "groups/dead" in entry]
+            runs[name] = {"duplicates": logged, "held": held.count, **vars(gathered)}
+    if dist.get_rank() == 0:
+        decode = trainer.processing_class.batch_decode
+        runs["lines"] = [
+            [
+                line["step"],
+                line["group"],
+                line["duplicates"],
+                [completion_text(one) for one in line["completions"]],
+                decode(line["completion_ids"], skip_special_tokens=True),
+            ]
+            for line in read_records(folder / "on")
+        ]
+    return runs
 
 
 class Kill(TrainerCallback):

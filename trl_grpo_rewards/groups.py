@@ -60,8 +60,6 @@ def signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
     return (terms * totals).sum((0, 1)) / variance if variance > 0 else None
 
 
-def duplicates(completions: list, size: int) -> float:
-    """Share of completions that equal a sibling in their group of `size`."""
-    keys = [str(completion) for completion in completions]
-    siblings = [keys[start : start + size] for start in range(0, len(keys), size)]
-    return sum(group.count(key) > 1 for group in siblings for key in group) / len(keys)
+def duplicates(keys: Tensor) -> Tensor:
+    """Whether each completion equals another one of its group, by keys that are equal where completions are. (groups, G)"""
+    return (keys.unsqueeze(2) == keys.unsqueeze(1)).sum(2) > 1

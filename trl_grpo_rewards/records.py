@@ -1,180 +1,93 @@
-"""One line of JSON for every group that was sampled: written while a run goes on, and read whatever became of it.
+"""Records of the groups that a run samples: one line of JSON for each group, in files under `output_dir/groups`.
 
-A run, also one that goes on from a checkpoint, writes files of its own: `groups/<run>-<part>.jsonl`, a new part after
-[`PART`] bytes. Each step is written at once, so that a run that is killed loses no more than the step in flight.
+Each run, including one that resumes from a checkpoint, writes files of its own: `groups/<run>-<part>.jsonl`. A new part
+starts after [`PART`] bytes. A run supersedes the records of earlier runs from its first step on. It does so with its
+first record: a run that is killed before it has sampled anything hides nothing.
 """
 
-import hashlib
 import json
 import logging
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from .record_fields import unpack_ids
+
 
 FOLDER = "groups"
-"""Where a run keeps its records, in its output directory."""
+"""Folder of the records, in the output directory of the run."""
 
 PART = 128 << 20
-"""Bytes from which on a file is followed by another."""
+"""Size in bytes at which a file is closed and the next one started, so that no file grows too large to handle."""
 
-PLACE = re.compile(rb'\{"run": (\d+), "step": (\d+), "group": (\d+), ')
-"""How a line begins, so that what counts can be told without reading all of it."""
+PLACE = re.compile(rb'\{"run": (\d+), "step": (\d+), "group": (\d+), (?:"first_step": (\d+), )?')
+"""Start of a line. It tells whether a line counts, so that the rest is parsed only where it does."""
 
 logger = logging.getLogger(__name__)
 
 
 class GroupWriter:
     """
-    Appends records to the files of one run, of which there may be earlier ones.
+    Append the records of one run to its files.
+
+    If the disk fails, a warning says so once. Later calls try again, after removing what the failed one left.
 
     Args:
         output_dir (`str` or `Path`):
             Output directory of the run.
+        first_step (`int`, *optional*):
+            First step of the run, which supersedes earlier records from there on. Defaults to the first that is
+            written.
     """
 
-    def __init__(self, output_dir: str | Path) -> None:
+    def __init__(self, output_dir: str | Path, first_step: int | None = None) -> None:
         self.folder = Path(output_dir, FOLDER)
-        self.run, self.part = 0, 1
+        self.first_step = first_step
+        self.run, self.part, self.size = 0, 1, 0
         self.step, self.count = -1, 0
+        self.has_warned = False
 
-    def write(self, step: int, records: list[dict[str, Any]]) -> None:
-        """Append the groups of a step, or some more of them."""
-        first = self.count if step == self.step else 0
-        self.step, self.count = step, first + len(records)
+    def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
+        """Append groups of a step. A step may be written in several calls."""
+        if self.first_step is None:
+            self.first_step = step
+        if step != self.step:
+            self.step, self.count = step, 0
+        try:
+            self._append(records)
+        except OSError as error:
+            if not self.has_warned:
+                logger.warning(
+                    f"Group records are written to '{self.folder}', but writing failed: {error}. Training continues, "
+                    f"the records are lost, and every later step tries again. Free disk space or make the folder "
+                    f"writable, or set group_records=False."
+                )
+            self.has_warned = True
+
+    def _append(self, records: Iterable[dict[str, Any]]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         if not self.run:
-            self.folder.mkdir(parents=True, exist_ok=True)
             self.run = max((int(file.stem.split("-")[0]) for file in self.folder.glob("*-*.jsonl")), default=0) + 1
-        lines = (
-            json.dumps({"run": self.run, "step": step, "group": first + place, **record})
-            for place, record in enumerate(records)
-        )
-        with (self.folder / f"{self.run:04d}-{self.part:04d}.jsonl").open("a") as file:
-            file.write("".join(f"{line}\n" for line in lines))
-            self.part += file.tell() >= PART
-
-
-def sampled(inputs: list[dict], prompts: list, completions: list, completion_ids: list[list[int]]) -> list[dict]:
-    """Of each completion what a record has of it, without what JSON cannot hold, such as images."""
-    return [
-        {
-            "prompt": readable(prompt),
-            "completion": readable(completion),
-            "completion_ids": ids,
-            "columns": {name: value for name, value in row.items() if name != "prompt" and is_json(value)},
-        }
-        for row, prompt, completion, ids in zip(inputs, prompts, completions, completion_ids, strict=True)
-    ]
-
-
-def listed(values: list) -> list:
-    """Numbers, or lists of them, with None for NaN."""
-    return [listed(value) if isinstance(value, list) else None if value != value else value for value in values]
-
-
-def described(
-    rows: list[dict],
-    scores: list[list[float | None]],
-    weights: dict[str, float],
-    totals: list[float | None],
-    advantages: list[float],
-    outcomes: list[str],
-    outcome_reward: str,
-    last_ids: set[int],
-    text: bool = True,
-) -> list[dict[str, Any]]:
-    """
-    The records of all groups of a generation.
-
-    Args:
-        rows (`list[dict]`):
-            What [`sampled`] gives, group after group.
-        scores (`list[list]`):
-            Of each row the score of each reward, None where there is none.
-        weights (`dict[str, float]`):
-            Name and weight of each reward.
-        totals (`list`):
-            Weighted total of each row.
-        advantages (`list[float]`):
-            What each row is trained on with.
-        outcomes (`list[str]`):
-            Of each group `"live"`, or which kind of dead it is.
-        outcome_reward (`str`):
-            Name of the reward by which that is said.
-        last_ids (`set[int]`):
-            Tokens that end a completion; without one it was truncated.
-        text (`bool`, *optional*, defaults to `True`):
-            Whether to keep prompts and completions.
-    """
-    size = len(rows) // len(outcomes)
-    records = []
-    for index, outcome in enumerate(outcomes):
-        mine = slice(index * size, (index + 1) * size)
-        group, ids = rows[mine], [row["completion_ids"] for row in rows[mine]]
-        record = {
-            "prompt_id": prompt_id(group[0]["prompt"]),
-            "outcome": outcome,
-            "outcome_reward": outcome_reward,
-            "rewards": dict(zip(weights, map(list, zip(*scores[mine], strict=True)), strict=True)),
-            "weights": weights,
-            **moments(totals[mine]),
-            "advantages": advantages[mine],
-            "lengths": [len(one) for one in ids],
-            "truncated": [not one or one[-1] not in last_ids for one in ids],
-            "duplicates": sum(ids.count(one) > 1 for one in ids),
-            **columns_of([row["columns"] for row in group]),
-        }
-        if text:
-            record |= {"prompt": group[0]["prompt"], "completions": [row["completion"] for row in group]}
-        records.append(record | {"completion_ids": ids})
-    return records
-
-
-def moments(totals: list[float | None]) -> dict[str, Any]:
-    known = [total for total in totals if total is not None]
-    if not known:
-        return {"total": totals, "mean": None, "std": None, "spread": None}
-    mean = sum(known) / len(known)
-    deviation = math.sqrt(sum((total - mean) ** 2 for total in known) / len(known))
-    return {"total": totals, "mean": mean, "std": deviation, "spread": max(known) - min(known)}
-
-
-def columns_of(columns: list[dict[str, Any]]) -> dict[str, Any]:
-    """Columns of a group, once where all its rows agree; else row by row, as a rollout function's own may be."""
-    alike = {name: value for name, value in columns[0].items() if all(other.get(name) == value for other in columns)}
-    others = {name: [other.get(name) for other in columns] for name in columns[0] if name not in alike}
-    return {"columns": alike, **({"row_columns": others} if others else {})}
-
-
-def prompt_id(prompt: Any) -> str:
-    """The same for the same prompt, in every run."""
-    return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def readable(value: Any) -> Any:
-    """The value as JSON has it, with the name of its type for what it has not."""
-    return (
-        value if is_json(value) else json.loads(json.dumps(value, default=lambda other: f"<{type(other).__name__}>"))
-    )
-
-
-def is_json(value: Any) -> bool:
-    """Whether JSON holds the value as it is."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(is_json, value))
-    return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+        with (self.folder / f"{self.run:04d}-{self.part:04d}.jsonl").open("ab") as file:
+            file.truncate(min(self.size, file.tell()))  # a write that failed may have left a part of a line
+            for group, record in enumerate(records, start=self.count):
+                place = {"run": self.run, "step": self.step, "group": group, "first_step": self.first_step}
+                file.write(json.dumps(place | record).encode() + b"\n")
+                self.count = group + 1
+            file.flush()
+            self.size = file.tell()
+        if self.size >= PART:
+            self.part, self.size = self.part + 1, 0
 
 
 def record_files(source: str | Path) -> list[Path]:
     """
-    Files of records in an output directory, in its folder of groups, or the one that is named.
+    Return the files of records in an output directory or in its folder of groups, or the one file that is named.
 
     Raises:
-        `FileNotFoundError`: there are none.
+        `FileNotFoundError`: there are no records.
     """
     source = Path(source)
     if source.is_file():
@@ -193,14 +106,31 @@ def record_files(source: str | Path) -> list[Path]:
 
 def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
     """
-    The records of a run in the order of their steps, each step and group once: that of the last attempt.
+    Yield the records of a run in the order of their steps, without those that a later run has superseded.
 
     Args:
         source (`str` or `Path`):
             Output directory of the run, its folder of groups, or one file.
     """
-    places: dict[tuple[int, int], tuple[int, int, int]] = {}
     files = record_files(source)
+    places = find_records(source, files)
+    handles = [file.open("rb") for file in files]
+    try:
+        for number, start in places:
+            handles[number].seek(start)
+            record = json.loads(handles[number].readline())
+            if "completion_ids" in record:
+                record["completion_ids"] = list(map(unpack_ids, record["completion_ids"]))
+            yield record
+    finally:
+        for handle in handles:
+            handle.close()
+
+
+def find_records(source: str | Path, files: list[Path]) -> list[tuple[int, int]]:
+    """Return the number of the file and the offset of each record that counts, in the order of their steps."""
+    places: dict[tuple[int, int], tuple[int, int, int]] = {}
+    first_steps: dict[int, int] = {}
     torn = 0
     for number, file in enumerate(files):
         with file.open("rb") as lines:
@@ -208,7 +138,8 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
             for line in lines:
                 place = PLACE.match(line)
                 if place and line.endswith(b"}\n"):
-                    run, step, group = map(int, place.groups())
+                    run, step, group = map(int, place.groups()[:3])
+                    first_steps[run] = min(first_steps.get(run, step), int(place[4] or step))
                     if places.get((step, group), (0,))[0] <= run:
                         places[step, group] = (run, number, start)
                 else:
@@ -216,13 +147,16 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
                 start += len(line)
     if torn:
         logger.warning(
-            f"{torn} line(s) of '{source}' are no whole records, as a run that is killed leaves one; skipped."
+            f"{torn} line(s) of '{source}' are not whole records and are skipped. A run that is killed may leave one."
         )
-    handles = [file.open("rb") for file in files]
-    try:
-        for _, (_, number, start) in sorted(places.items()):
-            handles[number].seek(start)
-            yield json.loads(handles[number].readline())
-    finally:
-        for handle in handles:
-            handle.close()
+    ends = superseded_from(first_steps)
+    return [place for (step, _), (run, *place) in sorted(places.items()) if step < ends[run]]
+
+
+def superseded_from(first_steps: dict[int, int]) -> dict[int, float]:
+    """Return for each run the lowest first step of the runs after it."""
+    ends, lowest = {}, math.inf
+    for run in sorted(first_steps, reverse=True):
+        ends[run] = lowest
+        lowest = min(lowest, first_steps[run])
+    return ends

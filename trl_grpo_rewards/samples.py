@@ -61,7 +61,7 @@ def first_line(source: Path) -> dict[str, Any]:
         line = next(lines, "")
     try:
         found = json.loads(line)
-        if isinstance(found, dict) and {"completion", "completions", "completion_ids"} & {*found}:
+        if isinstance(found, dict) and {"completion", "completions", "lengths"} & {*found}:
             return found
     except ValueError:
         pass
@@ -115,5 +115,5 @@ def of_record(record: dict[str, Any], source: Path) -> Group:
     size = len(record["completions"])
     columns = {name: [value] * size for name, value in record["columns"].items()} | record.get("row_columns", {})
     columns |= {"prompts": [record["prompt"]] * size}
-    columns |= {name: record[name] for name in ("completions", "completion_ids")}
+    columns |= {name: record[name] for name in ("completions", "completion_ids") if name in record}
     return Group(columns, record["step"], record["rewards"])

@@ -19,7 +19,8 @@ from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, check_config, ex
 from .exchange import spread_evenly
 from .placement import micro_batch_sizes, window
 from .prompts import PLACE, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
-from .records import GroupWriter, described, listed, sampled
+from .record_fields import describe_groups
+from .recording import Recorder
 from .rows import Row, length, select, silenced, size, stack, unstack
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .values import Reward
@@ -47,6 +48,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     - `compute_loss` does not run a micro-batch without a live row on any rank, and weighs the others by their rows.
     - `get_train_dataloader` and `_get_train_sampler` draw prompts selectively where that is asked for.
     - `_save_rng_state` and `_load_optimizer_and_scheduler` keep the place among the prompts and what is known of them.
+    - `train` returns when all records are written.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -88,7 +90,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_prompts(args, train_dataset, kwargs.get("environment_factory"))
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
-        super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, **kwargs)
+        self._recorder = Recorder(args)
+        callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
+        super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, callbacks=callbacks, **kwargs)
         check_members(self, ATTRIBUTES)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
@@ -104,7 +108,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._rewards_ahead: Tensor | None = None
         self._rows_to_forward: list[int] | None = None
         self._signals = [f"signal/{name}" for name in self.reward_func_names]
-        self._writer = GroupWriter(args.output_dir)
         self._outcome = self.reward_func_names.index(args.zero_variance_by) if args.zero_variance_by else 0
         self._prompts = None
         if args.selective:
@@ -127,6 +130,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if PLACE not in self._signature_columns:
             self._signature_columns.append(PLACE)
 
+    def train(self, *args, **kwargs):
+        try:
+            return super().train(*args, **kwargs)
+        finally:
+            self._recorder.flush()
+
     def _get_train_sampler(self, dataset=None):
         sampler = super()._get_train_sampler(dataset)
         return SelectiveSampler(sampler, self._prompts) if self.args.selective else sampler
@@ -141,10 +150,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self.args.unscored == "row":
             rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
         self._rewards, self._partly_scored = rewards, partly.float().mean().item()
-        recorded = self.args.group_records and self.model.training
-        rows = sampled(inputs, prompts, completions, completion_ids_list) if recorded else []
-        self._completion_ids = gather_object(completion_ids_list)
-        self._recorded_rows = gather_object(rows)
+        keys = [hash(tuple(ids)) for ids in completion_ids_list]  # integers have the same hash in every process
+        self._keys = self.accelerator.gather(torch.tensor(keys, device=rewards.device))
+        if self.model.training:
+            last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
+            self._recorder.collect(inputs, prompts, completions, completion_ids_list, last_ids=last_ids)
         return rewards
 
     def _generate(self, prompts):
@@ -245,25 +255,22 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return chances
 
     def _record(self, kinds: dict[str, Tensor], predicted: list[float]) -> None:
-        """Write down every group of all ranks that was sampled just now."""
-        if not self.args.group_records or not self.accelerator.is_main_process:
+        """Write a record of every group that all ranks have just sampled."""
+        rows, count = self._recorder.gather(), len(kinds["live"])
+        if not rows:
             return
-        weights = self.reward_weights.tolist()
-        totals = groups.total(self._rewards, self.reward_weights.to(self._rewards.device))
-        records = described(
-            self._recorded_rows,
-            listed(self._rewards.tolist()),
-            dict(zip(self.reward_func_names, weights, strict=True)),
-            listed(totals.tolist()),
-            list(self._logs["advantages"])[-len(self._recorded_rows) :],
-            [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(len(kinds["live"]))],
+        records = describe_groups(
+            rows,
+            self._rewards.tolist(),
+            dict(zip(self.reward_func_names, self.reward_weights.tolist(), strict=True)),
+            groups.total(self._rewards, self.reward_weights.to(self._rewards.device)).tolist(),
+            list(self._logs["advantages"])[-len(rows) :],
+            [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(count)],
             self.reward_func_names[self._outcome],
-            {*self.eos_token_ids, self._tokenizer.pad_token_id},
-            self.args.group_records_text,
+            groups.duplicates(self._keys.view(count, -1)).sum(1).tolist(),
+            predicted,
         )
-        for record, chance in zip(records, predicted, strict=False):
-            record["predicted_live"] = chance
-        self._writer.write(self.state.global_step + 1, records)
+        self._recorder.write(self.state.global_step + 1, records)
 
     def _rows(self, live: Tensor, count: int) -> Tensor:
         """Which of the `count` rows on this rank belong to live groups."""
@@ -344,7 +351,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._log_groups(
             **{kind: mask.float().mean() for kind, mask in {**kinds, "dead": ~live}.items() if kind != "live"},
             spread=groups.spread(groups.total(rewards, weights)).mean(),
-            duplicates=groups.duplicates(self._completion_ids, count),
+            duplicates=groups.duplicates(self._keys.view(-1, count)).float().mean(),
             partly_scored=self._partly_scored,
             rows_kept=live.sum() * count,
             **{} if shares is None else dict(zip(self._signals, shares, strict=True)),

@@ -1,0 +1,132 @@
+r"""Measure what the records of one generation cost: in the training thread, in the thread that writes them, and in memory.
+
+    python scripts/bench_records.py                                                  # 512 completions of 16,384 tokens
+    torchrun --nproc_per_node 2 scripts/bench_records.py --completions 256           # the same on two ranks
+    python scripts/bench_records.py --no-text --no-ids                               # numbers and columns only
+
+The completions are made up. The number of completions is that of one rank. Times of ranks include waiting for the others.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from accelerate.utils import gather
+
+from trl_grpo_rewards import FilteredGRPOConfig, groups
+from trl_grpo_rewards.record_fields import Row, describe_groups
+from trl_grpo_rewards.recording import Recorder
+
+
+GROUP = 8
+
+
+def make_completions(count: int, length: int, rank: int) -> tuple[list[dict], list[str], list[str], list[list[int]]]:
+    """Return dataset rows, prompts, texts and token ids, as TRL passes them to rewards."""
+    generator = torch.Generator().manual_seed(rank)
+    ids = [torch.randint(0, 150_000, (length,), generator=generator).tolist() for _ in range(count)]
+    prompts = [f"{(rank * count + row) // GROUP} " + "q" * 600 for row in range(count)]
+    inputs = [{"prompt": prompt, "solution": "42"} for prompt in prompts]
+    texts = ["x = 3 and so " * (length // 4) + str(row) for row in range(count)]
+    return inputs, prompts, texts, ids
+
+
+def describe(rows: list[Row]) -> Iterator[dict[str, Any]]:
+    count = len(rows)
+    rng = random.Random(0)
+    scores = [[rng.random()] for _ in rows]
+    totals = [score for (score,) in scores]
+    kinds = ["live"] * (count // GROUP)
+    return describe_groups(rows, scores, {"boxed": 1.0}, totals, totals, kinds, "boxed", [0] * len(kinds))
+
+
+def memory(field: str) -> float:
+    """Return the MiB that this process holds (`VmRSS`) or has held at most (`VmHWM`)."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split(f"{field}:")[1].split()[0]) / 1024
+
+
+class Clock:
+    """Prints the seconds of each part, and adds those of the training thread."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank, self.total, self.start = rank, 0.0, memory("VmRSS")
+
+    def time(self, name: str, function: Callable[[], Any], is_training: bool = True) -> Any:
+        start = time.perf_counter()
+        result = function()
+        seconds = time.perf_counter() - start
+        self.total += seconds * is_training
+        self.show(name, seconds)
+        return result
+
+    def show(self, name: str, seconds: float) -> None:
+        print(f"rank {self.rank}  {name:52} {seconds:7.3f} s  {memory('VmRSS') - self.start:+7.0f} MiB", flush=True)
+
+
+def measure(args: argparse.Namespace, folder: str, rank: int) -> None:
+    config = FilteredGRPOConfig(
+        folder, use_cpu=True, bf16=False, group_records_text=args.text, group_records_ids=args.ids,
+        num_generations=GROUP, per_device_train_batch_size=args.completions,
+    )  # fmt: skip
+    recorder, columns = Recorder(config), make_completions(args.completions, args.tokens, rank)
+    spent: list[float] = []
+
+    def timed(records: Iterator) -> Iterator:
+        start = time.thread_time()
+        yield from records
+        spent.append(time.thread_time() - start)
+
+    def duplicates() -> float:
+        keys = gather(torch.tensor([hash(tuple(ids)) for ids in columns[3]]))
+        return groups.duplicates(keys.view(-1, GROUP)).float().mean().item()
+
+    clock = Clock(rank)
+    clock.time("training thread: hash completions, find duplicates", duplicates)
+    clock.time("training thread: collect", lambda: recorder.collect(*columns, last_ids={1}))
+    rows = clock.time("training thread: gather on the main process", recorder.gather)
+    if rows:
+        clock.time("training thread: hand over", partial(recorder.write, 1, timed(describe(rows))))
+    del rows
+    clock.time("until everything is on disk", recorder.flush, is_training=False)
+    if spent:
+        clock.show("processor time of the writing thread", spent[0])
+    gc.collect()
+    with contextlib.suppress(OSError, AttributeError):  # memory that is free but not yet given back is not kept
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    size = sum(file.stat().st_size for file in Path(folder).rglob("*.jsonl"))
+    print(
+        f"rank {rank}  training thread {clock.total:.3f} s in all, {size / 1e6:.1f} MB written, "
+        f"{memory('VmRSS') - clock.start:+.0f} MiB kept, {memory('VmHWM') - clock.start:+.0f} MiB at most",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--completions", type=int, default=512, help="number of completions of one rank")
+    parser.add_argument("--tokens", type=int, default=16_384, help="number of tokens of a completion")
+    parser.add_argument("--text", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--ids", action=argparse.BooleanOptionalAction, default=True)
+    args = parser.parse_args()
+    if "RANK" in os.environ:
+        dist.init_process_group("gloo")
+    with tempfile.TemporaryDirectory() as folder:
+        measure(args, folder, int(os.environ.get("RANK", "0")))
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""The fields of a record: what each rank keeps of its completions, and what the main process makes of all of them."""
+
+import base64
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(slots=True)
+class Row:
+    """
+    The fields of one completion that go into the record of its group.
+
+    Args:
+        prompt (`str` or `list`):
+            Prompt, in the format of the dataset.
+        columns (`dict`):
+            The other dataset columns.
+        length (`int`):
+            Number of tokens.
+        is_truncated (`bool`):
+            Whether the completion ends without an end token.
+        text (`str` or `list`):
+            Completion, in the format of the dataset. None if the record has no texts.
+        ids (`bytes`):
+            Token ids as [`pack_ids`] returns them. None if the record has no token ids.
+    """
+
+    prompt: Any
+    columns: dict[str, Any]
+    length: int
+    is_truncated: bool
+    text: Any
+    ids: bytes | None
+
+
+def pack_rows(
+    inputs: list[dict],
+    prompts: list,
+    completions: list,
+    completion_ids: list[list[int]],
+    last_ids: set[int],
+    has_text: bool = True,
+    has_ids: bool = True,
+) -> list[Row]:
+    """
+    Return the row of each completion. Values that JSON cannot hold, such as images, are left out.
+
+    Args:
+        inputs (`list[dict]`):
+            Dataset row of each completion.
+        prompts (`list`):
+            Prompt of each completion.
+        completions (`list`):
+            Completions as text or messages.
+        completion_ids (`list[list[int]]`):
+            Token ids of each completion.
+        last_ids (`set[int]`):
+            Tokens that end a completion. A completion without one was truncated.
+        has_text (`bool`, *optional*, defaults to `True`):
+            Whether records hold prompts and completions.
+        has_ids (`bool`, *optional*, defaults to `True`):
+            Whether records hold token ids.
+    """
+    rows: list[Row] = []
+    for row, prompt, completion, ids in zip(inputs, prompts, completions, completion_ids, strict=True):
+        prompt = readable(prompt)
+        columns = {name: value for name, value in row.items() if name != "prompt" and is_json(value)}
+        if rows and (rows[-1].prompt, rows[-1].columns) == (prompt, columns):
+            prompt, columns = rows[-1].prompt, rows[-1].columns  # one object is sent to the main process only once
+        is_truncated = not ids or ids[-1] not in last_ids
+        text = readable(completion) if has_text else None
+        rows.append(Row(prompt, columns, len(ids), is_truncated, text, pack_ids(ids) if has_ids else None))
+    return rows
+
+
+def pack_ids(ids: list[int]) -> bytes:
+    """Return token ids as little-endian integers of four bytes."""
+    return struct.pack(f"<{len(ids)}i", *ids)
+
+
+def unpack_ids(ids: str | list[int]) -> list[int]:
+    """Return the token ids of a record, which are base64 of [`pack_ids`], or a list in files of earlier versions."""
+    if isinstance(ids, list):
+        return ids
+    packed = base64.b64decode(ids)
+    return list(struct.unpack(f"<{len(packed) // 4}i", packed))
+
+
+def none_for_nan(values: list) -> list:
+    """Return numbers, or nested lists of numbers, with None in place of NaN."""
+    return [none_for_nan(value) if isinstance(value, list) else None if value != value else value for value in values]
+
+
+def describe_groups(
+    rows: list[Row],
+    scores: list[list[float | None]],
+    weights: dict[str, float],
+    totals: list[float | None],
+    advantages: list[float],
+    outcomes: list[str],
+    outcome_reward: str,
+    duplicates: list[int],
+    predicted: list[float] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """
+    Yield the record of each group of a generation. The work is done where the records are consumed.
+
+    Args:
+        rows (`list[Row]`):
+            Completions of all groups, one group after the other.
+        scores (`list[list]`):
+            Score of each row by each reward. None or NaN if there is no score.
+        weights (`dict[str, float]`):
+            Name and weight of each reward.
+        totals (`list`):
+            Weighted total of each row.
+        advantages (`list[float]`):
+            Advantage that each row is trained with.
+        outcomes (`list[str]`):
+            `"live"` or the kind of dead group, for each group.
+        outcome_reward (`str`):
+            Name of the reward that decides the outcome.
+        duplicates (`list[int]`):
+            Number of completions in each group that equal another one of the group.
+        predicted (`list[float]`, *optional*):
+            Estimated probability that each group would be live.
+    """
+    size = len(rows) // len(outcomes)
+    scores, totals = none_for_nan(scores), none_for_nan(totals)
+    for index, outcome in enumerate(outcomes):
+        mine = slice(index * size, (index + 1) * size)
+        group = rows[mine]
+        yield {
+            "prompt_id": prompt_id(group[0].prompt),
+            "outcome": outcome,
+            "outcome_reward": outcome_reward,
+            "rewards": dict(zip(weights, map(list, zip(*scores[mine], strict=True)), strict=True)),
+            "weights": weights,
+            **moments(totals[mine]),
+            "advantages": advantages[mine],
+            "lengths": [row.length for row in group],
+            "truncated": [row.is_truncated for row in group],
+            "duplicates": duplicates[index],
+            **columns_of([row.columns for row in group]),
+            **({"predicted_live": predicted[index]} if predicted else {}),
+            **texts_of(group),
+        }
+
+
+def texts_of(group: list[Row]) -> dict[str, Any]:
+    """Return the prompt, the completions and the token ids of a group, as far as its rows have them."""
+    texts, ids = {}, {}
+    if group[0].text is not None:
+        texts = {"prompt": group[0].prompt, "completions": [row.text for row in group]}
+    if group[0].ids is not None:
+        ids = {"completion_ids": [base64.b64encode(row.ids).decode() for row in group]}
+    return texts | ids
+
+
+def moments(totals: list[float | None]) -> dict[str, Any]:
+    """Return the totals of a group with their mean, standard deviation and spread."""
+    known = [total for total in totals if total is not None]
+    if not known:
+        return {"total": totals, "mean": None, "std": None, "spread": None}
+    mean = sum(known) / len(known)
+    deviation = math.sqrt(sum((total - mean) ** 2 for total in known) / len(known))
+    return {"total": totals, "mean": mean, "std": deviation, "spread": max(known) - min(known)}
+
+
+def columns_of(columns: list[dict[str, Any]]) -> dict[str, Any]:
+    """
+    Return the columns of a group. A column has one value if it is the same for all rows, else a value for each row,
+    such as a column that a rollout function adds.
+    """
+    alike = {name: value for name, value in columns[0].items() if all(other.get(name) == value for other in columns)}
+    others = {name: [other.get(name) for other in columns] for name in columns[0] if name not in alike}
+    return {"columns": alike, **({"row_columns": others} if others else {})}
+
+
+def prompt_id(prompt: Any) -> str:
+    """Return a hash of the prompt, which is the same in every run."""
+    return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def readable(value: Any) -> Any:
+    """Return the value with the name of its type in place of everything that JSON cannot hold."""
+    if is_json(value):
+        return value
+    return json.loads(json.dumps(value, default=lambda other: f"<{type(other).__name__}>"))
+
+
+def is_json(value: Any) -> bool:
+    """Whether JSON gives back the same value."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
+    if isinstance(value, list):
+        return all(map(is_json, value))
+    return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
