@@ -4,13 +4,16 @@
 FOLDER/<rank>.json.
 """
 
+import itertools
 import os
 import resource
+import shutil
 import sys
 from pathlib import Path
 
 import torch
 import torch.distributed as dist
+from accelerate import Accelerator
 from stand_in_vllm import StandIn
 from test_gradient import DropReference, Reference, difference
 from test_images import ROWS, SGD, against, train
@@ -20,22 +23,30 @@ from two_ranks import config, trainer_of, write
 from vision_models import LAYOUTS
 from vision_parts import dataset
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
-from trl_grpo_rewards.exchange import spread_evenly
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, exchange
 from trl_grpo_rewards.rows import unstack
 
 
 def making(folder):
-    return lambda cls=FilteredGRPOConfig, **options: config(folder, cls, **options)
+    """Makes configurations whose folders have the same names on both ranks."""
+    runs = itertools.count()
+    return lambda cls=FilteredGRPOConfig, **options: config(
+        folder, cls, **{"output_dir": str(folder / f"run-{next(runs)}"), **options}
+    )
 
 
 def images(folder) -> dict:
-    """Skip against TRL for every layout, with images on one rank only in some of the steps; drop with a KL term."""
-    options = {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "num_generations": 4}
+    """
+    Skip against TRL for every layout, with images on one rank only in some of the steps; drop with a KL term.
+
+    TRL's table of completions gathers images from the ranks that have some, which hangs where others have none.
+    """
+    options = {"log_multimodal": False, "per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "num_generations": 4}
     apart = dataset(0, 0, 1, 1, 1, 1, 0, 0, size=16)  # four prompts a batch: two on each rank
-    found = {layout: against(Reference, making(folder), layout, apart, **options) for layout in LAYOUTS}
+    make = making(folder)
+    found = {layout: against(Reference, make, layout, apart, **options) for layout in LAYOUTS}
     mixed = dataset(*ROWS["one or two"], size=16)
-    dropped = against(DropReference, making(folder), "qwen2.5-vl", mixed, beta=0.1, **options, **SGD)
+    dropped = against(DropReference, make, "qwen2.5-vl", mixed, beta=0.1, **options, **SGD)
     return {"skip": found, "drop": dropped}
 
 
@@ -134,10 +145,20 @@ def drawn(trainer, run) -> list:
     return [[*one, *other] for one, other in zip(*ranks, strict=True)]
 
 
+def copy_weights(folder, checkpoint) -> None:
+    """transformers 5.23 writes the weights of a checkpoint on the first rank alone; here the user copies them."""
+    dist.barrier()
+    for name in ("config.json", "model.safetensors"):
+        own = folder / f"machine-{dist.get_rank()}" / checkpoint / name
+        if not own.exists():
+            shutil.copy(folder / "machine-0" / checkpoint / name, own)
+
+
 def machines(folder) -> dict:
     """A run on two disks, and the rest of it from the checkpoint of each."""
     first, own = machine(folder, max_steps=6)
     drawn(first, first.train)
+    copy_weights(folder, "checkpoint-6")
     second, _ = machine(folder, max_steps=9)
     calls = drawn(second, lambda: second.train(resume_from_checkpoint=str(own / "checkpoint-6")))
     mixed = [rows[place : place + 4] for rows in calls for place in range(0, len(rows), 4)]
@@ -146,7 +167,7 @@ def machines(folder) -> dict:
         "calls": len(calls),
         "mixed": mixed,
         "taken": second._prompts.taken,
-        "files": sorted(os.listdir(own / "checkpoint-6")),
+        "saved": all((own / "checkpoint-6" / name).exists() for name in ("prompts.json", "selective.npz")),
     }
 
 
@@ -154,6 +175,7 @@ def machine_without_files(folder) -> dict:
     """The second machine has what TRL writes and not the place among the prompts."""
     first, own = machine(folder, max_steps=3)
     first.train()
+    copy_weights(folder, "checkpoint-3")
     if dist.get_rank():
         for name in ("prompts.json", "selective.npz"):
             (own / "checkpoint-3" / name).unlink()
@@ -190,6 +212,7 @@ def peak() -> float:
 
 def spread(folder) -> dict:
     """Rows of different lengths on both ranks: how many move, what they hold afterwards, and what that takes."""
+    Accelerator(cpu=True)  # of which `gather_object` asks how many ranks there are
     rank, count, width = dist.get_rank(), (96, 32)[dist.get_rank()], 16384
     lengths = torch.arange(width) < torch.linspace(width // 4, width, count)[:, None]
     batch = {
@@ -203,8 +226,8 @@ def spread(folder) -> dict:
     own = sum(value.numel() * value.element_size() for value in batch.values()) / 2**20
     before, sent = peak(), []
     plain = dist.send_object_list
-    dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
-    rows = spread_evenly(unstack(batch), rank, torch.device("cpu"))
+    exchange.dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
+    rows = exchange.spread_evenly(unstack(batch), rank, torch.device("cpu"))
     ids = [int(row["advantages"]) for row in rows]
     assert all((row["completion_ids"] == number).all() for row, number in zip(rows, ids, strict=True))
     return {"sent": len(sent), "ids": ids, "own": own, "peak": peak() - before}

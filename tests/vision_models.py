@@ -236,5 +236,7 @@ def make(name: str, dtype: str = "float32", folder: Path | None = None):
     if folder:
         model.save_pretrained(folder)
         processor.save_pretrained(folder)
+        if torch.distributed.is_initialized():  # the first rank saves
+            torch.distributed.barrier()
         model = type(model).from_pretrained(folder, dtype=model.dtype)
     return model, processor

@@ -159,6 +159,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _generate(self, prompts):
         generated = super()._generate(prompts)
+        self.log_multimodal = self.args.log_multimodal and self._agree_on_images(generated[6])
         if self.model.training and self.zero_variance != "keep":
             add_columns(self._inputs, next(part for part in generated if isinstance(part, dict)))
             _, ids, _, completions, *_ = generated
@@ -166,6 +167,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
             live = self._kinds(self._rewards_ahead, self.num_generations)["live"]
             self._rows_to_forward = self._rows(live, len(prompts)).nonzero().flatten().tolist()
         return generated
+
+    def _agree_on_images(self, images: list | None) -> bool:
+        """Whether all ranks have images, or none: TRL gathers them for its table from those that have some."""
+        has_images = images is not None or any(row.get("images") or row.get("image") for row in self._inputs)
+        return len({*gather_object([has_images])}) == 1
 
     def _get_per_token_logps_and_entropies(
         self, model, input_ids, attention_mask, logits_to_keep, batch_size=None, **inputs

@@ -29,6 +29,7 @@ ATTRIBUTES = (
     "_tokenizer",
     "aux_loss_enabled",
     "eos_token_ids",
+    "log_multimodal",
     "loss_type",
     "multi_objective_aggregation",
     "num_generations",
