@@ -8,8 +8,8 @@ import transformers
 from vision_parts import TOWER, Lfm2VlImages, make_images, make_tokenizer, processor_class, text
 
 
-def qwen(name: str, text_type: str, vision: dict, processor: str, rope: dict | None = None, **options):
-    tokenizer = make_tokenizer(
+def qwen(name: str, text_type: str, vision: dict, processor: str, rope: dict | None = None, tokenizer=None, **options):
+    tokenizer = tokenizer or make_tokenizer(
         "<|vision_start|><|image_pad|><|vision_end|>",
         image_token="<|image_pad|>",
         video_token="<|video_pad|>",
@@ -109,7 +109,13 @@ def gemma3():
         text_config=text(
             tokenizer, "gemma3_text", layer_types=["sliding_attention", "full_attention"], query_pre_attn_scalar=8
         ),
-        vision_config={**TOWER, "model_type": "siglip_vision_model", "image_size": 8, "patch_size": 2},
+        vision_config={
+            **TOWER,
+            "model_type": "siglip_vision_model",
+            "image_size": 8,
+            "patch_size": 2,
+            "vision_use_head": False,
+        },
         mm_tokens_per_image=4,
         image_token_index=tokenizer.image_token_id,
         boi_token_index=tokenizer.boi_token_id,

@@ -79,16 +79,15 @@ class ImagesOnly(transformers.ProcessorMixin):
 def processor_class(name: str) -> type:
     """The processor of this name, without its part for videos, which requires torchvision, and for sounds."""
     full = getattr(transformers, name)
-    signature = inspect.signature(full.__init__)
-    absent = {part: None for part in ("feature_extractor", "video_processor") if part in signature.parameters}
+    parameters = inspect.signature(full.__init__).parameters
+    absent = {part: None for part in ("feature_extractor", "video_processor") if part in parameters}
     if not absent:
         return full
 
-    def __init__(self, image_processor=None, tokenizer=None, **options):
-        full.__init__(self, image_processor=image_processor, tokenizer=tokenizer, **absent, **options)
+    def __init__(self, image_processor=None, tokenizer=None, chat_template=None, **options):
+        parts = {"image_processor": image_processor, "tokenizer": tokenizer, **absent}
+        full.__init__(self, **parts, chat_template=chat_template, **options)
 
-    left = [parameter for key, parameter in signature.parameters.items() if key not in absent]
-    __init__.__signature__ = signature.replace(parameters=left)  # says which parts there are to save
     return type(f"{name}OfImages", (full, ImagesOnly), {"__init__": __init__})
 
 
