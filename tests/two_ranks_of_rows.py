@@ -41,7 +41,12 @@ def images(folder) -> dict:
 
     TRL's table of completions gathers images from the ranks that have some, which hangs where others have none.
     """
-    options = {"log_multimodal": False, "per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "num_generations": 4}
+    options = {
+        "log_multimodal": False,
+        "per_device_train_batch_size": 4,
+        "gradient_accumulation_steps": 2,
+        "num_generations": 4,
+    }
     apart = dataset(0, 0, 1, 1, 1, 1, 0, 0, size=16)  # four prompts a batch: two on each rank
     make = making(folder)
     found = {layout: against(Reference, make, layout, apart, **options) for layout in LAYOUTS}
