@@ -1,7 +1,7 @@
-"""What every rank of test_sharded.py runs: `accelerate launch --config_file ENGINE sharded.py FOLDER RUN...`.
+"""Short training runs: `accelerate launch --config_file ENGINE training.py FOLDER RUN...`, or `python training.py ...`.
 
-A run leaves its model in FOLDER/<run>/model, what rank 0 logged in FOLDER/<run>/log.json, and what the reward was asked
-on each rank in FOLDER/<run>/<rank>.jsonl.
+Each run writes its model to FOLDER/<run>/model, its metrics to FOLDER/<run>/log.json, and the calls of its reward
+function on each rank to FOLDER/<run>/<rank>.jsonl.
 """
 
 import faulthandler
@@ -22,7 +22,7 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
 
 PLAN = ("ddll", "dddl", "dddd", "lddd", "llll")
-"""Dead and live groups, a step a word: the first two of a word are on rank 0, the others on rank 1."""
+"""Dead and live groups of each step. On two ranks, rank 0 has the first two groups of a step and rank 1 the others."""
 
 SMALL = {
     "bf16": False,
@@ -53,6 +53,13 @@ ACCUMULATED = {
 }
 RESAMPLED = {"zero_variance": "drop", "max_resample_rounds": 2, "shuffle_dataset": True, "max_steps": 4}
 SAVED = {**RESAMPLED, "selective": True, "optim": "adamw_torch", "learning_rate": 1e-3, "save_strategy": "steps", "save_steps": 2}  # fmt: skip
+COLOCATED = {
+    "per_device_train_batch_size": 16,
+    "use_vllm": True,
+    "vllm_mode": "colocate",
+    "vllm_max_model_length": 256,
+    "vllm_gpu_memory_utilization": 0.2,
+}
 RUNS = {
     "trl": {},
     "skip": {"zero_variance": "skip"},
@@ -63,11 +70,14 @@ RUNS = {
     "whole": SAVED,
     "killed": SAVED,
     "resumed": SAVED,
+    "trl-vllm": COLOCATED,
+    "skip-vllm": {**COLOCATED, "zero_variance": "skip"},
+    "resample-vllm": {**COLOCATED, **RESAMPLED},
 }
 
 
 class Kill(TrainerCallback):
-    """Kills its rank a step after the checkpoint."""
+    """Kills its own process one step after the checkpoint."""
 
     def on_step_end(self, args, state, control, **kwargs):
         if state.global_step == 3:
@@ -76,18 +86,20 @@ class Kill(TrainerCallback):
 
 def problems(run: str) -> Dataset:
     rows = demo.arithmetic("train", size=96).to_list()
-    kinds = "d" * 96 if run == "dead" else "".join(PLAN) if RUNS[run].get("shuffle_dataset") is None else "dld" * 32
+    kinds = "dld" * 32 if RUNS[run].get("shuffle_dataset") else "d" * 96 if run == "dead" else "".join(PLAN)
     return Dataset.from_list([{**row, "alive": kind == "l"} for row, kind in zip(rows, kinds, strict=False)])
 
 
 def scoring(file: Path):
-    """A reward that is equal within dead groups, by a number without rounding, and writes down what it was asked."""
+    """
+    A reward that logs its calls. Dead groups get 0.5, which floats represent exactly, so TRL's advantages are exactly 0.
+    """
 
     def scores(prompts, completions, alive, trainer_state, **kwargs):
         rows = zip(prompts, completions, strict=True)
         texts = [prompt[-1]["content"] + completion[0]["content"] for prompt, completion in rows]
         with file.open("a") as lines:
-            print(json.dumps({"step": trainer_state.global_step, "texts": texts}), file=lines)
+            print(json.dumps({"step": trainer_state.global_step, "alive": alive, "texts": texts}), file=lines)
         return [0.25 * (index % 4) if live else 0.5 for index, live in enumerate(alive)]
 
     return scores
@@ -98,10 +110,9 @@ def train(folder: Path, run: str) -> None:
     place.mkdir(exist_ok=True)
     ours = "trl" not in run
     config = FilteredGRPOConfig if ours else GRPOConfig
-    on_ddp = not {"ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_FSDP"} & {*os.environ}
+    sharded = bool({"ACCELERATE_USE_DEEPSPEED", "ACCELERATE_USE_FSDP"} & {*os.environ})
     output = folder / "killed" if run == "resumed" else place
-    args = config(**{**SMALL, **RUNS[run], "use_cpu": on_ddp, "output_dir": str(output)})
-    assert args.world_size == 2, args.world_size
+    args = config(**{**SMALL, **RUNS[run], "use_cpu": not sharded, "output_dir": str(output)})
     trainer = (FilteredGRPOTrainer if ours else GRPOTrainer)(
         demo.MODEL,
         scoring(place / f"{args.process_index}.jsonl"),
@@ -125,12 +136,13 @@ def main() -> None:
     patches.run_sharded_on_cpu()
     if importlib.util.find_spec("deepspeed"):
         patches.use_gloo_in_deepspeed()
+    if importlib.util.find_spec("vllm"):
+        patches.keep_weights_of_linear_layers()
     for run in sys.argv[2:]:
         train(Path(sys.argv[1]), run)
         print("ran", run, flush=True)
-    torch.distributed.barrier()
     sys.stdout.flush()
-    os._exit(0)  # threads of gloo that are at work while Python closes may abort it
+    os._exit(0)  # gloo threads that still run while Python shuts down can abort it
 
 
 if __name__ == "__main__":
