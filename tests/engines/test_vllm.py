@@ -1,0 +1,165 @@
+"""vLLM on a CPU: in the process of the trainer, as the server of the asynchronous trainer, and as a judge."""
+
+import asyncio
+import importlib.util
+import json
+import math
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from processes import HERE, LIMIT, free_port, run, started, tail
+
+
+if importlib.util.find_spec("vllm") is None:
+    pytest.skip("vllm is not installed", allow_module_level=True)
+
+from runs import Runs  # noqa: E402
+from transformers import AutoTokenizer  # noqa: E402
+
+from trl_grpo_rewards import demo, judge, ranking  # noqa: E402
+
+
+ENVIRONMENT = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_CPU_SGL_KERNEL": "0",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_SERVER_DEV_MODE": "1",
+    "VLLM_TARGET_DEVICE": "cpu",
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    "TRL_EXPERIMENTAL_SILENCE": "1",
+}
+SERVED = ["--max-model-len", 2048, "--max-num-seqs", 16, "--gpu-memory-utilization", 0.2]
+SERVED += ["--logprobs-mode", "processed_logprobs", "--worker-extension-cls", "worker.WeightsFromFolder"]
+
+
+def is_up(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
+            return answer.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory):
+    """Address of a `vllm serve` process with the bundled model."""
+    port, log = free_port(), tmp_path_factory.mktemp("server") / "log.txt"
+    vllm = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", demo.MODEL, *SERVED]
+    with started([*vllm, "--host", "127.0.0.1", "--port", port], log, **ENVIRONMENT) as process:
+        url, end = f"http://127.0.0.1:{port}", time.monotonic() + LIMIT
+        while not is_up(url):
+            assert process.poll() is None and time.monotonic() < end, tail(log)
+            time.sleep(1)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def colocated(tmp_path_factory):
+    runs = Runs(tmp_path_factory.mktemp("colocated"), [sys.executable], ranks=1, **ENVIRONMENT)
+    for name in ("trl-vllm", "skip-vllm", "resample-vllm"):  # a process can hold one vLLM engine only
+        runs.launch(name)
+    return runs
+
+
+def test_skip_has_the_losses_of_trl_with_vllm_colocated(colocated, record_property):
+    assert colocated.metric("skip-vllm", "groups/dead") == [0.5, 0.75, 1.0, 0.75, 0.0]
+    assert colocated.asked("skip-vllm") == colocated.asked("trl-vllm")
+    for metric in ("loss", "grad_norm"):
+        ours, theirs = (colocated.metric(f"{run}-vllm", metric) for run in ("skip", "trl"))
+        record_property(metric, f"{max(abs(a - b) for a, b in zip(ours, theirs, strict=True)):.1e} apart")
+        assert ours == pytest.approx(theirs, rel=1e-3, abs=1e-6) and len(ours) == 5
+    assert sum(colocated.metric("skip-vllm", "groups/rows_computed")) < 16 * 5
+
+
+def test_drop_with_resampling_runs_with_vllm_colocated(colocated):
+    rounds, kept = (colocated.metric("resample-vllm", f"groups/{name}") for name in ("resample_rounds", "rows_kept"))
+    assert len(rounds) == 4 and max(rounds) >= 1 and min(kept) > 0
+    assert all(map(math.isfinite, colocated.metric("resample-vllm", "loss")))
+
+
+def asynchronous(folder, server, kind) -> int:
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, HERE / "asynchronous.py", folder, server, kind]
+    return run(command, folder / "log.txt", **ENVIRONMENT)
+
+
+def test_the_asynchronous_trainer_trains_on_live_groups_only(tmp_path, server, record_property):
+    assert asynchronous(tmp_path, server, "live") == 0, tail(tmp_path / "log.txt")
+    logged = json.loads((tmp_path / "log.json").read_text())
+    steps = [entry for entry in logged["history"] if "groups/dead" in entry]
+    assert len(steps) == 4 and logged["sent"] >= 4
+    for step in steps:
+        assert 0.2 < step["groups/dead"] < 0.8 and step["groups/solved"] == step["groups/dead"]
+        assert step["groups/failed"] == 0 and math.isfinite(step["loss"])
+        assert step["reward"] <= 0.75 and step["reward_std"] > 0.2  # dead groups have the reward 2
+        assert step["ratio"] == pytest.approx(1, abs=0.05)  # the server uses the weights that it was sent
+    scored = [json.loads(line)[0] for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
+    record_property("groups", f"{len(scored)}, {scored.count(False)} dead")
+    assert True in scored and False in scored
+
+
+def test_the_asynchronous_trainer_ends_with_an_error_where_no_group_is_live(tmp_path, server):
+    assert asynchronous(tmp_path, server, "dead") != 0
+    assert "groups had equal rewards each" in tail(tmp_path / "log.txt")
+
+
+@pytest.fixture(scope="session")
+def short():
+    """
+    Request fields that make the bundled model end its reply soon: quotes, commas and braces are likely, white space is
+    not. Without structured output, the model would write only quotes.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    biases = {'"': 100, ",": 50, "}": 50, " ": -100, "\n": -100}
+    return {"logit_bias": {str(tokenizer.convert_tokens_to_ids(text)): bias for text, bias in biases.items()}}
+
+
+def asked(maker, server, count=8, **options):
+    """Call a judge on `count` completions, four a prompt. Returns the scores, the metrics and the logged columns."""
+    problems = demo.arithmetic("test", size=count // 4)["prompt"]
+    texts = [f"<think>{number}</think>\\boxed{{{number}}}" for number in range(count)]
+    metrics, columns = {}, {}
+    called = maker(model=demo.MODEL, base_url=f"{server}/v1", max_failures=1.0, timeout=200, **options)(
+        prompts=[problem for problem in problems for _ in range(4)],
+        completions=[[{"role": "assistant", "content": text}] for text in texts],
+        log_metric=lambda name, value: metrics.update({name: value}),
+        log_extra=lambda name, values: columns.update({name: values}),
+    )
+    scores = asyncio.run(called) if asyncio.iscoroutine(called) else called
+    return scores, metrics, columns
+
+
+RUBRICS = ["Is it right?", {"right": ("Is it right?", 2.0), "brief": 1.0}]
+
+
+@pytest.mark.parametrize("rubric", RUBRICS, ids=["sentence", "criteria"])
+def test_a_judge_gives_verdicts_by_structured_output(server, short, rubric, record_property):
+    scores, metrics, _ = asked(judge, server, rubric=rubric, request=short)
+    record_property("scores", [round(score, 2) for score in scores])
+    assert len(scores) == 8 and all(0 <= score <= 1 for score in scores)
+    assert metrics["judge/failures"] == 0 and metrics["judge/calls"] >= 8
+
+
+@pytest.mark.parametrize("swaps", [1, 2])
+def test_a_ranking_gives_verdicts_by_structured_output(server, short, swaps, record_property):
+    scores, metrics, _ = asked(ranking, server, count=4, rubric="Which is best?", swaps=swaps, request=short)
+    record_property("scores", [round(score, 2) for score in scores])
+    assert len(scores) == 4 and all(0 <= score <= 1 for score in scores)
+    assert metrics["ranking/failures"] == 0
+
+
+@pytest.mark.parametrize("request_", [{"max_tokens": 48}, {"temperature": 1.0}], ids=["cut off", "at random"])
+@pytest.mark.parametrize("maker", [judge, ranking])
+def test_a_reply_that_is_no_verdict_is_none_and_says_why(server, maker, request_):
+    """The bundled model repeats itself in the reason, or writes a score outside the scale."""
+    scores, metrics, columns = asked(maker, server, count=4, rubric="Is it right?", request=request_)
+    name = maker.__name__
+    for score, reason in zip(scores, columns[f"{name}/reason"], strict=True):
+        assert reason.startswith("no verdict: ") if score is None else 0 <= score <= 1
+    assert (metrics[f"{name}/failures"] > 0) == (None in scores)
+    if "max_tokens" in request_:
+        assert scores == [None] * 4
