@@ -4,6 +4,9 @@ r"""What a step costs under TRL's `GRPOTrainer` and under ours; what is learned 
     torchrun --nproc_per_node 2 scripts/bench_trainer.py         # the same on two ranks
     python scripts/bench_trainer.py --model 0.5B --bf16          # a larger model with random weights, on a GPU
     python scripts/bench_trainer.py --base bare --modes skip     # what group records cost
+    python scripts/bench_trainer.py --iterations 2               # with old log-probabilities, which TRL computes first
+    python scripts/bench_trainer.py --beta 0.1 --modes drop      # with a KL term
+    python scripts/bench_trainer.py --host                       # what the host does with 512 completions of 16,384 tokens
     python scripts/bench_trainer.py --drawing 1000000            # what drawing selectively costs with so many prompts
     python scripts/bench_trainer.py --mixed_model mixed-model    # on demo.MIXED, with make_demo_model.py's model for it
 
@@ -24,12 +27,14 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import bench_records
 import numpy as np
 import torch
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, placement
+from trl_grpo_rewards import rows as rows_of
 from trl_grpo_rewards.prompts import SelectiveStream
 
 
@@ -49,13 +54,18 @@ MODES = {
 
 
 class Clock(TrainerCallback):
-    """Seconds of each step, and of the generation and the scoring in it; tokens forwarded in updates."""
+    """
+    Seconds of each step, and of the generation and the scoring in it; tokens forwarded with gradient and without, apart
+    from generation; and micro-batches with gradient.
+    """
 
     def __init__(self, trainer: GRPOTrainer) -> None:
-        self.steps, self.inner, self.tokens = [], {}, 0
-        for name in ("_generate", "_calculate_rewards", "_generate_and_score_completions"):
+        self.steps, self.inner = [], {}
+        self.counts = {"tokens": 0, "tokens without gradient": 0, "micro-batches": 0}
+        for name in ("_generate_single_turn", "_calculate_rewards", "_generate_and_score_completions"):
             setattr(trainer, name, self.timed(name, getattr(trainer, name)))
-        trainer.model.register_forward_pre_hook(self.count, with_kwargs=True)
+        for model in filter(None, (trainer.model, trainer.ref_model)):
+            model.register_forward_pre_hook(self.count, with_kwargs=True)
         trainer.add_callback(self)
 
     def timed(self, name, method):
@@ -69,8 +79,10 @@ class Clock(TrainerCallback):
         return call
 
     def count(self, model, args, kwargs) -> None:
-        if torch.is_grad_enabled() and model.training and "input_ids" in kwargs:
-            self.tokens += kwargs["input_ids"].numel()
+        if "labels" not in kwargs:  # generation
+            return
+        self.counts["tokens" if torch.is_grad_enabled() else "tokens without gradient"] += kwargs["input_ids"].numel()
+        self.counts["micro-batches"] += torch.is_grad_enabled()
 
     def on_step_begin(self, args, state, control, **kwargs) -> None:
         self.inner, self.start = {}, now()
@@ -81,7 +93,7 @@ class Clock(TrainerCallback):
         self.steps.append(
             {
                 "step": total,
-                "generation": self.inner.get("_generate", 0.0),
+                "generation": self.inner.get("_generate_single_turn", 0.0),
                 "scoring": self.inner.get("_calculate_rewards", 0.0),
                 "update": total - whole,
             }
@@ -89,9 +101,8 @@ class Clock(TrainerCallback):
 
     def medians(self) -> dict[str, float]:
         steps = self.steps[1:]  # the first one warms up
-        return {name: statistics.median(step[name] for step in steps) for name in steps[0]} | {
-            "tokens": self.tokens / len(self.steps)
-        }
+        seconds = {name: statistics.median(step[name] for step in steps) for name in steps[0]}
+        return seconds | {name: count / len(self.steps) for name, count in self.counts.items()}
 
 
 def now() -> float:
@@ -139,10 +150,11 @@ def scripted_run(side: str, share: float, args: argparse.Namespace) -> Clock:
     cls, config, extra = MODES[side]
     with tempfile.TemporaryDirectory() as folder:
         training = config(
-            output_dir=folder, use_cpu=not torch.cuda.is_available(), bf16=args.bf16, gradient_checkpointing=False,
+            output_dir=folder, use_cpu=not torch.cuda.is_available(), bf16=args.bf16,
             report_to="none", save_strategy="no", disable_tqdm=True, logging_steps=1000, lr_scheduler_type="constant",
             max_steps=args.steps, per_device_train_batch_size=args.rows // args.accumulate, learning_rate=1e-6,
-            gradient_accumulation_steps=args.accumulate, num_generations=8, max_completion_length=args.length, **extra,
+            gradient_accumulation_steps=args.accumulate, num_generations=8, max_completion_length=args.length,
+            num_iterations=args.iterations, beta=args.beta, gradient_checkpointing=args.checkpointing, **extra,
         )  # fmt: skip
         trainer = cls(
             model_of(args),
@@ -174,7 +186,7 @@ def in_fresh_process(function, *args):
 def updates(args: argparse.Namespace) -> None:
     world = int(os.environ.get("WORLD_SIZE", "1"))
     main = os.environ.get("RANK", "0") == "0"
-    columns = ("step", "update", "generation", "scoring", "tokens")
+    columns = ("step", "update", "generation", "scoring", "tokens", "tokens without gradient", "micro-batches")
     if main:
         print(
             f"model {args.model}, {world} rank(s), {args.rows} rows a rank, {args.length} tokens; ratios to {args.base}'s"
@@ -197,6 +209,36 @@ def updates(args: argparse.Namespace) -> None:
             seconds = (statistics.median(base[c] for base, _ in pairs) for c in ("step", "update", "scoring"))
             shown = ", ".join(f"{second:.3f} s" for second in seconds)
             print(f"| {share:.0%} | {mode} | {cells} | {shown}, {theirs / 2**20:.0f} MB |", flush=True)
+
+
+def host(args: argparse.Namespace) -> None:
+    """Time of what the host does with a generation: records (see `bench_records.py`), and the rows of the micro-batches."""
+    count, tokens, most = 512, 16_384, 8
+    with tempfile.TemporaryDirectory() as folder:
+        bench_records.measure(argparse.Namespace(completions=count, tokens=tokens, text=True, ids=True), folder, 0)
+    generator = torch.Generator().manual_seed(0)
+    lengths = torch.randint(tokens // 4, tokens, (count, 1), generator=generator)
+    batch = {
+        "prompt_ids": torch.ones(count, 512, dtype=torch.long),
+        "prompt_mask": torch.ones(count, 512, dtype=torch.long),
+        "completion_ids": torch.ones(count, tokens, dtype=torch.long),
+        "completion_mask": (torch.arange(tokens) < lengths).long(),
+        "advantages": torch.ones(count),
+        **{name: torch.zeros(count, tokens) for name in ("old_per_token_logps", "sampling_per_token_logps")},
+        "importance_sampling_ratio": torch.ones(count, tokens),
+    }
+    start, held = time.perf_counter(), memory("VmRSS")
+    rows = sorted(rows_of.unstack(batch), key=rows_of.length, reverse=True)[: count * 3 // 4]
+    sizes = placement.micro_batch_sizes([rows_of.length(row) for row in rows], most)
+    places = [sum(sizes[:part]) for part in range(len(sizes))]
+    packed = [rows_of.stack(rows[start : start + size], 0) for start, size in zip(places, sizes, strict=True)]
+    seconds, widths = time.perf_counter() - start, [part["completion_ids"].shape for part in packed]
+    own = sum(value.numel() * value.element_size() for value in batch.values())
+    print(
+        f"{count} x {tokens} tokens, 3/4 live, into {len(packed)} micro-batches: {seconds:.3f} s, "
+        f"{(memory('VmRSS') - held) / own:.2f} times the batch's memory; largest {max(a * b for a, b in widths):,} tokens, "
+        f"smallest {min(a * b for a, b in widths):,}"
+    )
 
 
 def drawing(prompts: int, args: argparse.Namespace) -> None:
@@ -240,13 +282,22 @@ def main() -> None:
     parser.add_argument("--base", choices=[*MODES], default="trl", help="what the modes are measured against")
     parser.add_argument("--rows", type=int, default=160, help="completions a rank and step")
     parser.add_argument("--accumulate", type=int, default=1, help="micro-batches that they are split into")
+    parser.add_argument("--iterations", type=int, default=1, help="updates on each generation")
+    parser.add_argument("--beta", type=float, default=0.0, help="weight of the KL term")
+    parser.add_argument("--checkpointing", action="store_true", help="recompute activations")
+    parser.add_argument("--host", action="store_true", help="only time what the host does with long completions")
     parser.add_argument("--length", type=int, default=64, help="most tokens of a completion")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--mixed_model", help="folder of the model that make_demo_model.py --mixed has made")
     parser.add_argument("--drawing", type=int, metavar="PROMPTS", help="only time how they are drawn selectively")
     args = parser.parse_args()
-    drawing(args.drawing, args) if args.drawing else updates(args)
+    if args.host:
+        host(args)
+    elif args.drawing:
+        drawing(args.drawing, args)
+    else:
+        updates(args)
 
 
 if __name__ == "__main__":
