@@ -15,13 +15,14 @@ from trl.trainer import utils
 
 from . import groups
 from .arguments import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
-from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, check_config, explained, obstacle, resolved
+from .config import FilteredGRPOConfig, check_config, explained, obstacle, resolved
 from .exchange import spread_evenly
-from .placement import micro_batch_sizes, window
+from .micro_batches import pack, weigh
+from .placement import window
 from .prompts import PLACE, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
 from .record_fields import describe_groups
 from .recording import Recorder
-from .rows import Row, length, select, silenced, size, stack, unstack
+from .rows import Row, select, size, stack, unstack
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .values import Reward
 
@@ -105,6 +106,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
                 f"zero_variance_by={args.zero_variance_by!r} is none of the rewards, which are "
                 f"{', '.join(map(repr, self.reward_func_names))}. Name one of them."
             )
+        self._inputs: list[dict] = []
         self._rewards_ahead: Tensor | None = None
         self._rows_to_forward: list[int] | None = None
         self._signals = [f"signal/{name}" for name in self.reward_func_names]
@@ -214,8 +216,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _sampled(self, inputs: list[dict]) -> tuple[dict, Tensor | None]:
         """What TRL generates and scores, and which groups of all ranks are live; None in evaluation."""
         places = [row.pop(PLACE, None) for row in inputs]
-        self._inputs = inputs
+        self._inputs, self._rewards_ahead, self._rows_to_forward = inputs, None, None
         output = super()._generate_and_score_completions(inputs)
+        self._inputs = []
         for column in self._logs["extra"].values():  # one logged late is shorter, and TRL's table wants all alike
             column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
         count = self.num_generations if self.model.training else self.num_generations_eval
@@ -367,75 +370,22 @@ class FilteredGRPOTrainer(GRPOTrainer):
         batch = super()._prepare_inputs(generation_batch)
         if "live" not in batch:
             return batch
-        whole, self._buffered_inputs = self._buffered_inputs, []
+        whole, self._buffered_inputs, computed = self._buffered_inputs, [], 0
         span = window(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
-        computed = 0
+        ranks, is_drop = self.accelerator.num_processes, self.zero_variance == "drop"
         for start in range(0, len(whole), span):
-            packed = self._packed(whole[start : start + span])
-            self._buffered_inputs += packed
-            computed += max(1, sum(size(part) for part in packed if "silent" not in part))  # 1: see `compute_loss`
-        self._log_groups(rows_computed=computed * self.accelerator.num_processes)
+            packed = pack(whole[start : start + span], self._stack, self.accelerator)
+            self._buffered_inputs += weigh(packed, self.loss_type, is_drop, ranks)
+            computed += packed.computed
+        self._log_groups(rows_computed=computed * ranks)
         return self._buffered_inputs[self._step % self.args.steps_per_generation]
-
-    def _packed(self, parts: list[dict]) -> list[dict]:
-        """
-        Micro-batches of one optimizer step that hold its live rows, as many rows on each rank.
-
-        The rows are packed into the last micro-batches, in the last of which DDP reduces gradients. The others are
-        silent on every rank: each is a filler, which `compute_loss` runs only where gradients are reduced.
-        """
-        rows = [row for part in parts for row in unstack(part)]
-        spare = silenced(min(rows, key=length))
-        live = [row for row in rows if row["live"]]
-        total = sum(gather_object([len(live)]))
-        live = spread_evenly(live, self.accelerator.process_index, self.accelerator.device)
-        live.sort(key=length, reverse=True)
-        lengths = gather_object([[length(row) for row in live]])
-        most = max(map(len, lengths))
-        widest = [max(of[place] for of in lengths if place < len(of)) for place in range(most)]
-        sizes = micro_batch_sizes(widest, size(parts[0]))
-        silent = [{**self._stack([spare]), "silent": True} for _ in parts[len(sizes) :]]
-        live += [spare] * (most - len(live))
-        packed, start = [], 0
-        for count in sizes:
-            packed.append(self._stack(live[start : start + count]))
-            start += count
-        return self._weighed(silent + packed, len(packed), total, len(rows) * self.accelerator.num_processes)
-
-    def _weighed(self, parts: list[dict], run: int, live: int, rows: int) -> list[dict]:
-        """
-        The micro-batches of an optimizer step with the factor of their loss, which TRL divides by their number.
-
-        Args:
-            parts (`list[dict]`):
-                The micro-batches, of which the last `run` have live rows.
-            run (`int`):
-                Their number.
-            live (`int`):
-                Number of live rows on all ranks.
-            rows (`int`):
-                Number of rows on all ranks.
-        """
-        drop = self.zero_variance == "drop"
-        for part in parts:
-            part.pop("live")
-            if drop and not live:
-                part["loss_scale"] = 0.0
-            elif self.loss_type in ROW_MEANS:  # TRL divides by the rows that are there
-                of = live if drop else rows
-                part["loss_scale"] = size(part) * len(parts) * self.accelerator.num_processes / of
-            elif drop:  # TRL averages over micro-batches: the loss of bnpo, and the entropy bonus of the others
-                part["loss_scale"] = len(parts) / max(1, run)
-                if self.loss_type in TOKEN_MEANS:  # of these all tokens are the denominator
-                    part["num_items_in_batch"] = part["num_items_in_batch"] * part["loss_scale"]
-        return parts
 
     def _stack(self, rows: list[Row]) -> dict:
         return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)
 
     def compute_loss(self, model, inputs, *args, **kwargs):
         if "silent" in inputs and not self.accelerator.sync_gradients:
-            return torch.zeros((), device=self.accelerator.device, requires_grad=True)  # to go back through
+            return torch.zeros((), device=self.accelerator.device, requires_grad=True)  # something to go back through
         return super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
 
     def _log_groups(self, **values: Any) -> None:
