@@ -1,11 +1,14 @@
 """Images train as in TRL, whatever the way in which a model's pixels are laid out."""
 
+import json
 import math
+import sys
 from pathlib import Path
 
 import pytest
 import torch
-from test_gradient import DropReference, Gradients, Reference, difference
+from test_gradient import DropReference, Gradients, Reference, all_dead, difference
+from test_ranks import free_port, launched
 from trl import GRPOConfig, GRPOTrainer
 from vision_models import LAYOUTS, make
 from vision_parts import dataset
@@ -80,7 +83,8 @@ def train(trainer_class, config, layout, problems, reward=half_dead, **options):
         cls=FilteredGRPOConfig if ours else GRPOConfig,
         **{"max_steps": 2, "gradient_accumulation_steps": 2, "shuffle_dataset": False, **options},
     )
-    model, processor = make(layout, "float64", Path(args.output_dir) / "model")
+    folder = Path(args.output_dir) / "model" if args.beta else None  # TRL loads the reference model from a folder
+    model, processor = make(layout, "float64", folder)
     model.register_forward_pre_hook(check_inputs if ours else without_empty_images, with_kwargs=True)
     trainer = trainer_class(
         model, [reward], args=args, train_dataset=problems, processing_class=processor, callbacks=[gradients]
@@ -146,6 +150,20 @@ def test_images_under_drop_train_as_if_the_dead_had_not_been(config, layout, row
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+def test_images_of_rows_that_fill_up_add_nothing_to_a_kl_term(config, layout):
+    """Of 16 micro-batches of one row, 8 have none to compute."""
+    options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 16, "beta": 0.1, **SGD}
+    assert against(DropReference, config, layout, dataset(*ROWS["one or two"]), **options) <= tolerance(layout)
+
+
+@pytest.mark.parametrize("rows", ["one or two", "none or one"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_images_of_dead_groups_alone_leave_no_gradient(config, layout, rows):
+    got, _ = train(FilteredGRPOTrainer, config, layout, dataset(*ROWS[rows]), all_dead)
+    assert all(gradient.norm() == 0 for step in got for gradient in step.values())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_images_under_keep_train_as_in_trl(config, layout):
     assert against(GRPOTrainer, config, layout, dataset(1, 2), beta=0.1) == 0.0
 
@@ -176,3 +194,15 @@ def test_images_may_be_a_column_of_one_each(config):
     problems = dataset(1)
     single = problems.map(lambda row: {"image": row["images"][0]}, remove_columns="images")
     assert against(Reference, config, "qwen2.5-vl", single) <= 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", ["none or one", "none or one, batch by batch"])
+@pytest.mark.parametrize("layout", ["qwen2.5-vl", "lfm2-vl", "llava", "idefics3"])
+def test_images_train_on_two_ranks_of_which_one_may_have_none(tmp_path, layout, rows):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", free_port()]
+    run = launched([*torchrun, str(Path(__file__).with_name("image_ranks.py")), layout, rows, str(tmp_path)])
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-6000:]
+    for rank in range(2):
+        seen = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert seen["world_size"] == 2 and max(seen["differences"]) <= 1e-6
