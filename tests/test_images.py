@@ -1,14 +1,11 @@
 """Images train as in TRL, whatever the way in which a model's pixels are laid out."""
 
-import json
 import math
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from test_gradient import DropReference, Gradients, Reference, all_dead, difference
-from test_ranks import free_port, launched
 from trl import GRPOConfig, GRPOTrainer
 from vision_models import LAYOUTS, make
 from vision_parts import dataset
@@ -194,15 +191,3 @@ def test_images_may_be_a_column_of_one_each(config):
     problems = dataset(1)
     single = problems.map(lambda row: {"image": row["images"][0]}, remove_columns="images")
     assert against(Reference, config, "qwen2.5-vl", single) <= 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", ["none or one", "none or one, batch by batch"])
-@pytest.mark.parametrize("layout", ["qwen2.5-vl", "lfm2-vl", "llava", "idefics3"])
-def test_images_train_on_two_ranks_of_which_one_may_have_none(tmp_path, layout, rows):
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", free_port()]
-    run = launched([*torchrun, str(Path(__file__).with_name("image_ranks.py")), layout, rows, str(tmp_path)])
-    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-6000:]
-    for rank in range(2):
-        seen = json.loads((tmp_path / f"{rank}.json").read_text())
-        assert seen["world_size"] == 2 and max(seen["differences"]) <= 1e-6

@@ -50,6 +50,8 @@ def images(folder) -> dict:
     apart = dataset(0, 0, 1, 1, 1, 1, 0, 0, size=16)  # four prompts a batch: two on each rank
     make = making(folder)
     found = {layout: against(Reference, make, layout, apart, **options) for layout in LAYOUTS}
+    small = {**options, "per_device_train_batch_size": 1, "gradient_accumulation_steps": 8}
+    found |= {f"{layout}, small": against(Reference, make, layout, apart, **small) for layout in ("llava", "idefics3")}
     mixed = dataset(*ROWS["one or two"], size=16)
     dropped = against(DropReference, make, "qwen2.5-vl", mixed, beta=0.1, **options, **SGD)
     return {"skip": found, "drop": dropped}

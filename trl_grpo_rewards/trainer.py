@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
     - `_generate_and_score_completions` logs `groups/...`, marks dead rows, and samples again where it may.
     - `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made, and packs the others into as few
       micro-batches as hold them, evenly over the ranks, within their optimizer step.
-    - `compute_loss` does not run a micro-batch without a live row on any rank, and weighs the others by their rows.
+    - `compute_loss` does not run a micro-batch without a live row on any rank, and weighs the others by their rows; such
+      a micro-batch has no backward pass (`accelerator.backward`) either.
     - `get_train_dataloader` and `_get_train_sampler` draw prompts selectively where that is asked for.
     - `_save_rng_state` and `_load_optimizer_and_scheduler` keep the place among the prompts and what is known of them.
     - `train` returns when all records are written.
@@ -95,6 +97,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
         super().__init__(model, reward_funcs, args=args, train_dataset=train_dataset, callbacks=callbacks, **kwargs)
         check_members(self, ATTRIBUTES)
+        self._is_silent = False
+        self.accelerator.backward = partial(self._backward, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         self.zero_variance = resolved(args, self.aux_loss_enabled)
@@ -384,9 +388,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)
 
     def compute_loss(self, model, inputs, *args, **kwargs):
-        if "silent" in inputs and not self.accelerator.sync_gradients:
-            return torch.zeros((), device=self.accelerator.device, requires_grad=True)  # something to go back through
+        self._is_silent = "silent" in inputs and not self.accelerator.sync_gradients
+        if self._is_silent:
+            return torch.zeros((), device=self.accelerator.device)
         return super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
+
+    def _backward(self, backward: Callable, loss: Tensor, **kwargs: Any) -> None:
+        """Do what `accelerator.backward` does, unless the loss is that of a micro-batch that was not run."""
+        if not self._is_silent:
+            backward(loss, **kwargs)
 
     def _log_groups(self, **values: Any) -> None:
         metrics = self._metrics["train" if self.model.training else "eval"]
