@@ -21,7 +21,7 @@ from trl_grpo_rewards.rollouts import drop_dead_groups
 
 def scores(prompts, completions, alive, **kwargs):
     """
-    Dead groups get 2.0; live groups get different scores below 1. TRL's worker process calls this with one group at a time.
+    Dead groups get 2.0; live groups get different scores below 1. TRL's worker process calls this once for each group.
     """
     with Path(os.environ["SCORED"]).open("a") as file:
         print(json.dumps(alive), file=file)

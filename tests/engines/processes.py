@@ -51,7 +51,10 @@ def started(command: list, log: Path, **environment: str) -> Iterator[psutil.Pop
 
 
 def end(process: psutil.Popen) -> None:
-    """End a process and its children one by one: launchers give each rank its own session, so a group signal misses them."""
+    """
+    End a process and its children, one by one. Launchers start each rank in its own session, so a signal to the process
+    group would miss them.
+    """
     try:
         family = [*process.children(recursive=True), process]
     except psutil.NoSuchProcess:
