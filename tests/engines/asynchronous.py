@@ -29,7 +29,7 @@ def scores(prompts, completions, alive, **kwargs):
 
 
 def main(folder: Path, url: str, kind: str) -> None:
-    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_LIMIT"]) - 15, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_DUMP_AFTER"]), exit=True)
     torch.set_num_threads(1)
     patches.run_asynchronous_trainer_on_cpu()
     os.environ["SCORED"] = str(folder / "scored.jsonl")

@@ -138,7 +138,7 @@ def train(folder: Path, run: str) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_LIMIT"]) - 15, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_DUMP_AFTER"]), exit=True)
     torch.set_num_threads(1)
     patches.run_sharded_on_cpu()
     if importlib.util.find_spec("deepspeed"):
