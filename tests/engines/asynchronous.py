@@ -21,7 +21,7 @@ from trl_grpo_rewards.rollouts import drop_dead_groups
 
 def scores(prompts, completions, alive, **kwargs):
     """
-    Dead groups get 2.0; live groups get different scores below 1. TRL's worker process calls this with one group at a time.
+    Dead groups get 2.0; live groups get different scores below 1. TRL's worker process calls this once for each group.
     """
     with Path(os.environ["SCORED"]).open("a") as file:
         print(json.dumps(alive), file=file)
@@ -29,7 +29,7 @@ def scores(prompts, completions, alive, **kwargs):
 
 
 def main(folder: Path, url: str, kind: str) -> None:
-    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_LIMIT"]) - 15, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_DUMP_AFTER"]), exit=True)
     torch.set_num_threads(1)
     patches.run_asynchronous_trainer_on_cpu()
     os.environ["SCORED"] = str(folder / "scored.jsonl")

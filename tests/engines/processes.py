@@ -21,7 +21,7 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "PYTHONPATH": f"{CHECKOUT}{os.pathsep}{HERE}",
-    "ENGINE_TEST_LIMIT": str(LIMIT),
+    "ENGINE_TEST_DUMP_AFTER": str(0.75 * LIMIT),
 }
 
 
@@ -51,7 +51,10 @@ def started(command: list, log: Path, **environment: str) -> Iterator[psutil.Pop
 
 
 def end(process: psutil.Popen) -> None:
-    """End a process and its children one by one: launchers give each rank its own session, so a group signal misses them."""
+    """
+    End a process and its children, one by one. Launchers start each rank in its own session, so a signal to the process
+    group would miss them.
+    """
     try:
         family = [*process.children(recursive=True), process]
     except psutil.NoSuchProcess:
@@ -64,9 +67,12 @@ def end(process: psutil.Popen) -> None:
 
 
 def run(command: list, log: Path, **environment: str) -> int:
-    """Run a process to its end and return its exit status. Raises `psutil.TimeoutExpired` after the limit."""
+    """Run a process to its end and return its exit status. Raises `TimeoutError` after the limit."""
     with started(command, log, **environment) as process:
-        return process.wait(LIMIT)
+        try:
+            return process.wait(LIMIT)
+        except psutil.TimeoutExpired:
+            raise TimeoutError(f"not done after {LIMIT} s:\n{tail(log)}") from None
 
 
 def tail(log: Path, size: int = 6000) -> str:

@@ -1,4 +1,4 @@
-"""DeepSpeed and FSDP on two CPU ranks: parameters compared with TRL's trainer, with DDP, and after a kill and resume."""
+"""DeepSpeed and FSDP on two CPU ranks: the parameters of TRL's trainer, of DDP, and of a run that was killed."""
 
 import importlib.util
 import json
@@ -105,7 +105,7 @@ def test_drop_with_resampling_moves_the_parameters_as_under_ddp(engine, ddp, rec
 
 
 def test_a_killed_run_resumes_to_the_same_model(engine, record_property):
-    """With resampling and selective drawing, the resumed run scores the same completions and ends with the same weights."""
+    """With resampling and selective drawing, the resumed run scores the same completions and ends with equal weights."""
     engine.launch("whole", "killed", killed=True)
     assert not (engine.folder / "killed" / "model").exists() and (engine.folder / "killed" / "checkpoint-2").exists()
     engine.launch("resumed")

@@ -138,18 +138,20 @@ RUBRICS = ["Is it right?", {"right": ("Is it right?", 2.0), "brief": 1.0}]
 
 @pytest.mark.parametrize("rubric", RUBRICS, ids=["sentence", "criteria"])
 def test_a_judge_gives_verdicts_by_structured_output(server, short, rubric, record_property):
-    scores, metrics, _ = asked(judge, server, rubric=rubric, request=short)
-    record_property("scores", [round(score, 2) for score in scores])
-    assert len(scores) == 8 and all(0 <= score <= 1 for score in scores)
+    scores, metrics, columns = asked(judge, server, rubric=rubric, request=short)
+    assert len(scores) == 8 and None not in scores, columns["judge/reason"]
+    assert all(0 <= score <= 1 for score in scores)
     assert metrics["judge/failures"] == 0 and metrics["judge/calls"] >= 8
+    record_property("scores", [round(score, 2) for score in scores])
 
 
 @pytest.mark.parametrize("swaps", [1, 2])
 def test_a_ranking_gives_verdicts_by_structured_output(server, short, swaps, record_property):
-    scores, metrics, _ = asked(ranking, server, count=4, rubric="Which is best?", swaps=swaps, request=short)
-    record_property("scores", [round(score, 2) for score in scores])
-    assert len(scores) == 4 and all(0 <= score <= 1 for score in scores)
+    scores, metrics, columns = asked(ranking, server, count=4, rubric="Which is best?", swaps=swaps, request=short)
+    assert len(scores) == 4 and None not in scores, columns["ranking/reason"]
+    assert all(0 <= score <= 1 for score in scores)
     assert metrics["ranking/failures"] == 0
+    record_property("scores", [round(score, 2) for score in scores])
 
 
 @pytest.mark.parametrize("request_", [{"max_tokens": 48}, {"temperature": 1.0}], ids=["cut off", "at random"])

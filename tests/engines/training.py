@@ -1,4 +1,4 @@
-"""Short training runs: `accelerate launch --config_file ENGINE training.py FOLDER RUN...`, or `python training.py ...`.
+"""Short training runs: `accelerate launch --config_file ENGINE training.py FOLDER RUN...`, or with `python` instead.
 
 Each run writes its model to FOLDER/<run>/model, its metrics to FOLDER/<run>/log.json, and the calls of its reward
 function on each rank to FOLDER/<run>/<rank>.jsonl.
@@ -52,7 +52,14 @@ ACCUMULATED = {
     "gradient_checkpointing": True,
 }
 RESAMPLED = {"zero_variance": "drop", "max_resample_rounds": 2, "shuffle_dataset": True, "max_steps": 4}
-SAVED = {**RESAMPLED, "selective": True, "optim": "adamw_torch", "learning_rate": 1e-3, "save_strategy": "steps", "save_steps": 2}  # fmt: skip
+SAVED = {
+    **RESAMPLED,
+    "selective": True,
+    "optim": "adamw_torch",
+    "learning_rate": 1e-3,
+    "save_strategy": "steps",
+    "save_steps": 2,
+}
 COLOCATED = {
     "per_device_train_batch_size": 16,
     "use_vllm": True,
@@ -92,7 +99,7 @@ def problems(run: str) -> Dataset:
 
 def scoring(file: Path):
     """
-    A reward that logs its calls. Dead groups get 0.5, which floats represent exactly, so TRL's advantages are exactly 0.
+    A reward that logs its calls. Dead groups get 0.5, which floats represent exactly, so that TRL's advantages are 0.
     """
 
     def scores(prompts, completions, alive, trainer_state, **kwargs):
@@ -131,7 +138,7 @@ def train(folder: Path, run: str) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_LIMIT"]) - 15, exit=True)
+    faulthandler.dump_traceback_later(float(os.environ["ENGINE_TEST_DUMP_AFTER"]), exit=True)
     torch.set_num_threads(1)
     patches.run_sharded_on_cpu()
     if importlib.util.find_spec("deepspeed"):

@@ -1,4 +1,4 @@
-"""`vllm serve --worker-extension-cls worker.WeightsFromFolder` imports this in its worker before the model is loaded."""
+"""Imported before the model is loaded by the worker of `vllm serve --worker-extension-cls worker.WeightsFromFolder`."""
 
 from patches import WeightsFromFolder, keep_weights_of_linear_layers
 
