@@ -191,3 +191,21 @@ def test_images_may_be_a_column_of_one_each(config):
     problems = dataset(1)
     single = problems.map(lambda row: {"image": row["images"][0]}, remove_columns="images")
     assert against(Reference, config, "qwen2.5-vl", single) <= 1e-6
+
+
+@pytest.mark.parametrize("layout", ["qwen2.5-vl", "idefics3"])
+def test_images_of_dead_rows_alone_leave_vision_a_gradient_of_zero(config, layout):
+    """Optimizers with momentum or weight decay step on a gradient of 0, and not on none at all."""
+    options = {
+        "gradient_accumulation_steps": 1,
+        "per_device_train_batch_size": 16,
+        "max_steps": 3,
+        "optim": "adamw_torch",
+    }
+    options |= {"learning_rate": 0.01, "weight_decay": 0.1}
+    problems = dataset(1, 0, 1, 0)  # the first and the third of four prompts are dead
+    _, theirs = train(Reference, config, layout, problems, **options)
+    _, ours = train(FilteredGRPOTrainer, config, layout, problems, **options)
+    expected, got = theirs.model.state_dict(), ours.model.state_dict()
+    assert difference([got], [expected]) <= 1e-6
+    assert max(entry["groups/dead"] for entry in ours.state.log_history if "groups/dead" in entry) >= 0.5

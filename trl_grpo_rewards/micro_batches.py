@@ -51,9 +51,10 @@ def pack(parts: list[Batch], stack: Callable[[list[Row]], Batch], accelerator: A
             Knows the ranks.
     """
     rows = [row for part in parts for row in unstack(part)]
-    spare = silenced(min(rows, key=length))
+    spare = silenced(min(rows, key=lambda row: (not row.get("num_images"), length(row))))
     live = [row for row in rows if row["live"]]
-    total = sum(gather_object([len(live)]))
+    counts = gather_object([(len(live), has_images(live), has_images(rows))])
+    total, live_images, images = map(sum, zip(*counts, strict=True))
     live = spread_evenly(live, accelerator.process_index, accelerator.device)
     live.sort(key=length, reverse=True)
     lengths = gather_object([[length(row) for row in live]])
@@ -61,11 +62,20 @@ def pack(parts: list[Batch], stack: Callable[[list[Row]], Batch], accelerator: A
     widest = [max(of[place] for of in lengths if place < len(of)) for place in range(most)]
     sizes = micro_batch_sizes(widest, most=size(parts[0]))
     live += [spare] * (most - len(live))
+    if (
+        sizes and images and not live_images
+    ):  # vision has a gradient of 0 in TRL, which optimizers do not take for None
+        live.append(spare)
+        sizes[-1] += 1
     batches = [{**stack([spare]), "silent": True} for _ in parts[len(sizes) :]]
     for count in sizes:
         batches.append(stack(live[:count]))
         del live[:count]
     return Packed(batches, len(sizes), total, len(rows) * accelerator.num_processes)
+
+
+def has_images(rows: list[Row]) -> bool:
+    return any(row.get("num_images") for row in rows)
 
 
 def weigh(packed: Packed, loss_type: str, is_drop: bool, ranks: int) -> list[Batch]:
