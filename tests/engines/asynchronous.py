@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import patches
+import requests
 import torch
 from datasets import Dataset
 from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer
@@ -36,6 +37,7 @@ def main(folder: Path, url: str, kind: str) -> None:
     rows = demo.arithmetic("train", size=64).to_list()
     alive = [kind == "live" and bool(index % 2) for index in range(64)]
     transfer = patches.FolderTransfer(url, str(folder))
+    served = requests.get(f"{url}/v1/models", timeout=60).json()["data"][0]["id"]  # the path, as the server spells it
     args = AsyncGRPOConfig(
         str(folder / "run"),
         use_cpu=True,
@@ -58,7 +60,7 @@ def main(folder: Path, url: str, kind: str) -> None:
         max_inflight_tasks=16,
     )
     trainer = AsyncGRPOTrainer(
-        demo.MODEL,
+        served,
         reward_funcs=scores,
         args=args,
         train_dataset=Dataset.from_list([{**row, "alive": live} for row, live in zip(rows, alive, strict=True)]),
