@@ -268,7 +268,7 @@ def test_auto_trains_as_trl_where_dead_groups_have_a_gradient(config, problems, 
     trainer = trained(config, problems, scripted(*[0.7] * 8), **options)
     assert trainer.zero_variance == "keep" and trainer.args.zero_variance == "auto"
     (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.trainer"]
-    assert f"because {what} gives them a gradient. Set zero_variance='drop' to leave them out" in line
+    assert f"keeps TRL's behaviour: {what} gives groups of equal rewards a gradient. Set zero_variance='drop'" in line
     assert logged(trainer, "groups/rows_computed") == [8.0]
 
 
@@ -301,6 +301,10 @@ def test_options_are_checked_by_the_config(config, options, message):
         (
             {"zero_variance": "drop", "loss_type": "grpo", "entropy_coef": 0.1},
             "the entropy bonus with it. Set loss_type",
+        ),
+        (
+            {"zero_variance": "drop", "use_adaptive_entropy": True},
+            "a step may have no completion left. Set use_adaptive",
         ),
     ],
 )

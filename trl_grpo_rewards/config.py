@@ -175,14 +175,26 @@ def resolved(args: FilteredGRPOConfig, aux_loss: bool = False) -> str:
 def explained(found: Obstacle) -> str:
     """Why `"auto"` trains as TRL does."""
     return (
-        f"Groups of equal rewards are trained on as in TRL, because {found.what} gives them a gradient. Set "
+        f"zero_variance='auto' keeps TRL's behaviour: {found.what} gives groups of equal rewards a gradient. Set "
         f"zero_variance='drop' to leave them out of the objective and save their forward and backward passes, or "
         f"{found.remedy} to save the passes and keep TRL's gradient."
     )
 
 
-def check_drop(args: FilteredGRPOConfig) -> None:
-    if args.loss_type in ROW_MEANS and (args.entropy_coef != 0 or args.use_adaptive_entropy):
+def check_drop(args: FilteredGRPOConfig, aux_loss: bool = False) -> None:
+    """Refuse what `"drop"` would weigh wrongly. Whether there is a load-balancing loss is known with the model."""
+    if args.use_adaptive_entropy:
+        raise ValueError(
+            "use_adaptive_entropy=True follows the entropy of every step, and under zero_variance='drop' a step may have "
+            "no completion left. Set use_adaptive_entropy=False, or zero_variance='keep'."
+        )
+    if args.loss_type in ROW_MEANS and aux_loss:
+        raise ValueError(
+            f"zero_variance='drop' weighs the loss of a micro-batch by its rows under loss_type={args.loss_type!r}, and "
+            f"the load-balancing loss with it. Set loss_type to one of {', '.join(map(repr, TOKEN_MEANS))}, or "
+            f"router_aux_loss_coef=0.0."
+        )
+    if args.loss_type in ROW_MEANS and args.entropy_coef != 0:
         raise ValueError(
             f"zero_variance='drop' weighs the loss of a micro-batch by its rows under loss_type={args.loss_type!r}, and "
             f"the entropy bonus with it. Set loss_type to one of {', '.join(map(repr, TOKEN_MEANS))}, or entropy_coef=0."

@@ -29,7 +29,7 @@ def spread_evenly(rows: list[Row], rank: int, device: torch.device) -> list[Row]
 
 def packed(row: Row) -> Row:
     """The row without the batch that its tensors are views of."""
-    return {key: value.cpu().clone() if isinstance(value, Tensor) else value for key, value in row.items()}
+    return {key: value.to("cpu", copy=True) if isinstance(value, Tensor) else value for key, value in row.items()}
 
 
 def received(source: int, device: torch.device) -> Row:

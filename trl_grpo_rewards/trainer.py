@@ -1,4 +1,4 @@
-"""TRL's GRPO trainer, less the compute of groups that teach nothing."""
+"""TRL's GRPO trainer without forward and backward passes for groups whose rewards are all equal."""
 
 import logging
 import math
@@ -16,7 +16,7 @@ from trl.trainer import utils
 
 from . import groups
 from .arguments import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
-from .config import FilteredGRPOConfig, check_config, explained, obstacle, resolved
+from .config import FilteredGRPOConfig, check_config, check_drop, explained, obstacle, resolved
 from .exchange import spread_evenly
 from .micro_batches import pack, weigh
 from .placement import window
@@ -29,7 +29,7 @@ from .values import Reward
 
 
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
-"""Where a forward pass without gradient is a matter of one rank alone."""
+"""Setups in which one rank can run a forward pass without the others."""
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
     - `_generate` scores completions as soon as they are there, so that TRL's passes without gradient
       (`_get_per_token_logps_and_entropies`) see rows of live groups only.
     - `_calculate_rewards` keeps the rewards of all ranks, and leaves rows out under `unscored="row"`.
-    - `_generate_and_score_completions` logs `groups/...`, marks dead rows, and samples again where it may.
+    - `_generate_and_score_completions` logs `groups/...`, marks dead rows, and resamples dead groups if
+      `max_resample_rounds` allows it.
     - `_prepare_inputs` takes dead rows out of the micro-batches that TRL has made, and packs the others into as few
       micro-batches as hold them, evenly over the ranks, within their optimizer step.
     - `compute_loss` does not run a micro-batch without a live row on any rank, and weighs the others by their rows; such
@@ -102,6 +103,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         self.zero_variance = resolved(args, self.aux_loss_enabled)
+        if self.zero_variance == "drop":
+            check_drop(args, self.aux_loss_enabled)
         if args.zero_variance == "auto" and self.zero_variance == "keep":
             if self.accelerator.is_main_process:
                 logger.warning(explained(obstacle(args, self.aux_loss_enabled)))
@@ -156,7 +159,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self.args.unscored == "row":
             rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
         self._rewards, self._partly_scored = rewards, partly.float().mean().item()
-        keys = [hash(tuple(ids)) for ids in completion_ids_list]  # integers have the same hash in every process
+        keys = [hash(tuple(ids)) for ids in completion_ids_list]  # of integers, thus the same in every process
         self._keys = self.accelerator.gather(torch.tensor(keys, device=rewards.device))
         if self.model.training:
             last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
@@ -196,12 +199,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return logps, None, None
 
     def _passes(self, rows: list[int], batch_size: int) -> list[list[int]]:
-        """These rows, and single rows as long as another rank calls its model, which may be sharded over all."""
+        """Split rows into forward passes. A sharded model needs as many on every rank, so single rows fill them up."""
+        passes = [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
         if self.accelerator.distributed_type in REPLICATED:
-            return [rows] if rows else []
-        calls = math.ceil(len(rows) / batch_size)
-        missing = max(gather_object([calls])) - calls
-        return ([rows] if rows else []) + [rows[:1] or [0]] * missing
+            return passes
+        return passes + [rows[:1] or [0]] * (max(gather_object([len(passes)])) - len(passes))
 
     def _generate_and_score_completions(self, inputs):
         output, live = self._sampled(inputs)
@@ -218,12 +220,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return output
 
     def _sampled(self, inputs: list[dict]) -> tuple[dict, Tensor | None]:
-        """What TRL generates and scores, and which groups of all ranks are live; None in evaluation."""
+        """Return TRL's batch and a mask of the live groups of all ranks. The mask is None in evaluation."""
         places = [row.pop(PLACE, None) for row in inputs]
         self._inputs, self._rewards_ahead, self._rows_to_forward = inputs, None, None
         output = super()._generate_and_score_completions(inputs)
         self._inputs = []
-        for column in self._logs["extra"].values():  # one logged late is shorter, and TRL's table wants all alike
+        for column in self._logs["extra"].values():  # one first logged in a later round is shorter
             column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
         count = self.num_generations if self.model.training else self.num_generations_eval
         if count == 1:
@@ -291,13 +293,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return live.repeat_interleave(self.num_generations)[first : first + count]
 
     def _resampled(self, output: dict, live: Tensor, rows: Tensor) -> tuple[dict, Tensor]:
-        """The batch with groups of fresh prompts in the place of dead ones, as far as the rounds reach."""
+        """Replace dead groups by groups of fresh prompts, for at most `max_resample_rounds` rounds."""
         found, wanted, rounds = int(live.sum()), len(live), 0
         first = unstack(output)
         kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
         while found < wanted and rounds < self.args.max_resample_rounds:
             more, live = self._sampled(self._fresh(wanted - found))
-            live &= live.cumsum(0) <= wanted - found  # no more than have room: a surplus kept would be off-policy
+            live &= live.cumsum(0) <= wanted - found  # a surplus kept for the next step would be off-policy
             fresh = zip(unstack(more), self._rows(live, size(more)).tolist(), strict=True)
             kept += [row for row, is_live in fresh if is_live]
             found, rounds = found + int(live.sum()), rounds + 1
@@ -309,13 +311,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return whole, torch.arange(len(first), device=rows.device) < len(kept)
 
     def _fresh(self, count: int) -> list[dict]:
-        """This rank's rows for so many more prompts, or a few more where the ranks need it to have the same number."""
+        """Return this rank's rows for `count` fresh prompts, rounded up so that all ranks get equally many rows."""
         ranks = self.accelerator.num_processes
         count = math.ceil(count / (step := ranks // math.gcd(ranks, self.num_generations))) * step
         prompts = [prompt for prompt in self._prompts.take(count) for _ in range(self.num_generations)]
         share = len(prompts) // ranks
         first = self.accelerator.process_index * share
-        return [{**self.train_dataset[prompt], PLACE: prompt} for prompt in prompts[first : first + share]]
+        mine = prompts[first : first + share]
+        rows = {prompt: self.train_dataset[prompt] for prompt in dict.fromkeys(mine)}
+        return [{**rows[prompt], PLACE: prompt} for prompt in mine]
 
     def _save_rng_state(self, output_dir):
         super()._save_rng_state(output_dir)
