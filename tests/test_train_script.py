@@ -69,7 +69,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, scr
         (["--resume_from_checkpoint", "true"], "ValueError: There is no checkpoint 'true' to go on from; in 'out' there is none"),
         (["--dataset_name", "json", "--data_files", "none.jsonl"], "ValueError: The dataset 'json' with the files none.jsonl"),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; there is 'answer', 'prompt'. Rename it"),
-        (["--beta", "0.1"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
+        (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_before_the_model_loads(tmp_path, script, arguments, message):
