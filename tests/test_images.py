@@ -82,6 +82,8 @@ def train(trainer_class, config, layout, problems, reward=half_dead, **options):
     )
     folder = Path(args.output_dir) / "model" if args.beta else None  # TRL loads the reference model from a folder
     model, processor = make(layout, "float64", folder)
+    # TRL 1.14 lets a model sample tokens that stand for images
+    args.generation_kwargs = {"suppress_tokens": [model.config.image_token_id], **(args.generation_kwargs or {})}
     model.register_forward_pre_hook(check_inputs if ours else without_empty_images, with_kwargs=True)
     trainer = trainer_class(
         model, [reward], args=args, train_dataset=problems, processing_class=processor, callbacks=[gradients]

@@ -27,37 +27,40 @@ SGD = {"learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
 
 
 class Passes:
-    """Counts the rows and the calls of a model, with gradient and without, and keeps the masks of the former."""
+    """Counts the rows of TRL's passes without gradient, and the rows of each one with gradient, in training."""
 
-    def __init__(self, trainer):
-        self.trainer, self.quiet, self.calls = trainer, 0, []
-        for model in filter(None, (trainer.model, trainer.ref_model)):
-            model.register_forward_pre_hook(self.see, with_kwargs=True)
+    def __init__(self):
+        self.quiet, self.calls = 0, []
+        self.plain = GRPOTrainer._get_per_token_logps_and_entropies
 
-    def see(self, model, args, inputs):
-        labels = inputs.get("labels")
-        if labels is None:  # generation
-            return
-        if torch.is_grad_enabled():
-            self.calls.append(int((labels != -100).any(1).sum()))
-        else:
-            self.quiet += len(labels)
+    def __enter__(self):
+        def watched(trainer, model, input_ids, *args, **kwargs):
+            if torch.is_grad_enabled():
+                self.calls.append(len(input_ids))
+            else:
+                self.quiet += len(input_ids)
+            return self.plain(trainer, model, input_ids, *args, **kwargs)
+
+        GRPOTrainer._get_per_token_logps_and_entropies = watched
+        return self
+
+    def __exit__(self, *exception):
+        GRPOTrainer._get_per_token_logps_and_entropies = self.plain
 
 
 def run_with(trainer_class, config, problems, mode=None, reward=half_dead, **options):
     """The gradients, the trainer, and what its model computed."""
-    seen = {}
 
-    class Watched(trainer_class):
+    class Made(trainer_class):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
             if mode is not None:
                 with_vllm(self, mode)
-            seen["passes"] = Passes(self)
 
-    Watched.__name__ = trainer_class.__name__
-    gradients, trainer = run(Watched, config, problems, [reward], dtype="float64", **options)
-    return gradients, trainer, seen["passes"]
+    Made.__name__ = trainer_class.__name__
+    with Passes() as passes:
+        gradients, trainer = run(Made, config, problems, [reward], dtype="float64", **options)
+    return gradients, trainer, passes
 
 
 def live_rows(trainer):
@@ -94,7 +97,7 @@ def test_gradient_with_a_kl_term_needs_no_pass_over_dead_rows(config, problems, 
 
 def test_nothing_is_computed_of_a_batch_without_a_live_group(config, problems):
     _, _, passes = run_with(FilteredGRPOTrainer, config, problems, "token_mask", all_dead)
-    assert passes.quiet == 0 and len(passes.calls) == 3  # a filler a step, since the optimizer steps all the same
+    assert passes.quiet == 0 and passes.calls == [1] * 3  # a filler a step, since the optimizer steps all the same
 
 
 def one_of_four(prompts, completions, **kwargs):
