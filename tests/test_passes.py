@@ -18,6 +18,7 @@ from test_gradient import (
 from trl import GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from trl_grpo_rewards.calls import completion_text
 
 
 MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
@@ -163,7 +164,8 @@ def test_rewards_are_asked_once_and_the_tables_have_the_right_rows(config, probl
 
     _, trainer, _ = run_with(FilteredGRPOTrainer, config, problems, "token_mask", counted)
     assert asked == [16] * 3
-    assert [len(one[0]["content"]) for one in trainer._logs["completion"]] == list(trainer._logs["extra"]["length"])
+    told = [completion_text(one) for one in trainer._logs["completion"]]  # TRL 1.14 logs text
+    assert [len(text) for text in told] == list(trainer._logs["extra"]["length"])
     ratio = [entry["sampling/importance_sampling_ratio/mean"] for entry in trainer.state.log_history[:-1]]
     drift = [entry["sampling/sampling_logp_difference/mean"] for entry in trainer.state.log_history[:-1]]
     assert all(0.5 < one < 1.5 for one in ratio) and all(0.01 < one < 0.2 for one in drift)
