@@ -58,7 +58,7 @@ def memory(field: str) -> float:
 
 
 class Clock:
-    """Prints the seconds of each part, and adds those of the training thread."""
+    """Print the seconds of each part, and sum up those of the training thread."""
 
     def __init__(self, rank: int) -> None:
         self.rank, self.total, self.start = rank, 0.0, memory("VmRSS")

@@ -49,7 +49,8 @@ def test_a_dataset_of_environments_needs_no_prompts(config, mode):
 
 def test_an_environment_without_a_dataset_leaves_nothing_to_draw_from(config):
     with pytest.raises(
-        ValueError, match="there is no dataset: the environment gives the prompts. Pass a train_dataset"
+        ValueError,
+        match="requires a train_dataset to draw prompts from; here the environment supplies the prompts. Pass a train_dataset",
     ):
         FilteredGRPOTrainer(demo.MODEL, args=config(selective=True), environment_factory=Environment)
 

@@ -19,7 +19,7 @@ ROWS = {
     "none or one": (0, 1, 1, 0),
     "none or one, batch by batch": (0, 0, 0, 0, 1, 1, 1, 1),
 }
-"""Images of the rows in their order. A batch has four prompts, of which the first and the third are dead."""
+"""Number of images of each row, in order. A batch has four prompts; the first and the third are dead."""
 
 TOKEN_TYPES = ("mm_token_type_ids", "token_type_ids")
 PIXELS = (
@@ -59,7 +59,7 @@ def third_dead(prompts, completions, **kwargs):
 
 
 def check_inputs(model, args, inputs):
-    """Of all that the model computes: the tokens that are said to be those of images are just these."""
+    """Check that the token types mark exactly the image tokens of the input."""
     for key in TOKEN_TYPES:
         if inputs.get(key) is not None and inputs["input_ids"].shape == inputs[key].shape:
             assert torch.equal(inputs[key] == 1, inputs["input_ids"] == model.config.image_token_id)

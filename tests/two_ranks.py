@@ -349,9 +349,14 @@ def write(folder, result: dict) -> None:
     (folder / f"{dist.get_rank()}.json").write_text(json.dumps({**world, **result}))
 
 
-if __name__ == "__main__":
+def run_scenario(scenarios: dict) -> None:
+    """Run the scenario that the command line names, and leave what it saw in the folder."""
     dist.init_process_group("gloo")
-    write(Path(sys.argv[2]), globals()[sys.argv[1]](Path(sys.argv[2])))
+    write(Path(sys.argv[2]), scenarios[sys.argv[1]](Path(sys.argv[2])))
     dist.barrier()
     sys.stderr.flush()
     os._exit(0)  # threads of gloo that are at work while Python closes may abort it
+
+
+if __name__ == "__main__":
+    run_scenario(globals())

@@ -5,11 +5,8 @@ FOLDER/<rank>.json.
 """
 
 import itertools
-import os
 import resource
 import shutil
-import sys
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -19,7 +16,7 @@ from test_gradient import DropReference, Reference, difference
 from test_images import ROWS, SGD, against, train
 from test_passes import live_rows, one_of_four, run_with
 from test_resume import mostly_dead
-from two_ranks import config, trainer_of, write
+from two_ranks import config, run_scenario, trainer_of
 from vision_models import LAYOUTS
 from vision_parts import dataset
 
@@ -221,7 +218,7 @@ def peak() -> float:
 
 def spread(folder) -> dict:
     """Rows of different lengths on both ranks: how many move, what they hold afterwards, and what that takes."""
-    Accelerator(cpu=True)  # of which `gather_object` asks how many ranks there are
+    Accelerator(cpu=True)  # `gather_object` reads the number of ranks from its state
     rank, count, width = dist.get_rank(), (96, 32)[dist.get_rank()], 16384
     lengths = torch.arange(width) < torch.linspace(width // 4, width, count)[:, None]
     batch = {
@@ -243,8 +240,4 @@ def spread(folder) -> dict:
 
 
 if __name__ == "__main__":
-    dist.init_process_group("gloo")
-    write(Path(sys.argv[2]), globals()[sys.argv[1]](Path(sys.argv[2])))
-    dist.barrier()
-    sys.stderr.flush()
-    os._exit(0)  # threads of gloo that are at work while Python closes may abort it
+    run_scenario(globals())

@@ -64,8 +64,8 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: A
     if dataset is None and environment_factory is not None:
         if args.selective:
             raise ValueError(
-                "selective=True draws prompts by what is known of them, and there is no dataset: the environment gives "
-                "the prompts. Pass a train_dataset, or set selective=False."
+                "selective=True requires a train_dataset to draw prompts from; here the environment supplies the "
+                "prompts. Pass a train_dataset, or set selective=False."
             )
         return
     for name, off in (("max_resample_rounds", 0), ("selective", False)):

@@ -9,7 +9,7 @@ from accelerate.utils import gather_object
 from .config import ROW_MEANS, TOKEN_MEANS
 from .exchange import spread_evenly
 from .placement import micro_batch_sizes
-from .rows import Batch, Row, length, silenced, size, unstack
+from .rows import Batch, Row, has_images, length, silenced, size, unstack
 
 
 class Packed(NamedTuple):
@@ -80,10 +80,6 @@ def pack(parts: list[Batch], stack: Callable[[list[Row]], Batch], accelerator: A
         batches.append(stack(live[:count]))
         del live[:count]
     return Packed(batches, ranks, total, len(rows) * accelerator.num_processes)
-
-
-def has_images(rows: list[Row]) -> bool:
-    return any(row.get("num_images") for row in rows)
 
 
 def weigh(packed: Packed, loss_type: str, is_drop: bool, ranks: int) -> list[Batch]:

@@ -245,7 +245,7 @@ class SelectiveStream(PromptStream):
 
 class PlacedRows(Dataset):
     """
-    The rows of a dataset with their place in it, as it is: shuffled, filtered, with images.
+    Rows of a dataset with their place in it. The dataset is not rewritten, even if it is shuffled or filtered.
 
     Args:
         dataset (`datasets.Dataset`):

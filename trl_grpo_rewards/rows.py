@@ -127,12 +127,16 @@ def stack(rows: list[Row], pad_token_id: int, multiple: int | None = None) -> Ba
         multiple (`int`, *optional*):
             Widths of prompts and completions are multiples of it.
     """
-    has_images = any(row.get("num_images") for row in rows)
     keys = dict.fromkeys(key for row in rows for key in row)
-    if not has_images:
+    if not has_images(rows):
         keys = {key: None for key in keys if key not in IMAGES and key not in IMAGE_COUNTS}
     batch = {key: stacked(key, rows, pad_token_id, multiple) for key in keys}
     return utils.unsplit_pixel_values_by_grid(batch)
+
+
+def has_images(rows: list[Row]) -> bool:
+    """Whether any row has an image."""
+    return any(row.get("num_images") for row in rows)
 
 
 def stacked(key: str, rows: list[Row], pad_token_id: int, multiple: int | None) -> Any:
@@ -217,7 +221,7 @@ def select(batch: Batch, count: int, rows: list[int]) -> Batch:
 
     Without an image among them, what belongs to images is left out.
     """
-    has_images = any(batch["num_images"][row] for row in rows) if batch.get("num_images") else False
+    images_left = any(batch["num_images"][row] for row in rows) if batch.get("num_images") else False
 
     def selected(value: Any) -> Any:
         if isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == count:
@@ -227,6 +231,6 @@ def select(batch: Batch, count: int, rows: list[int]) -> Batch:
         return value
 
     batch = {key: selected(value) for key, value in split_images(batch).items()}
-    if not has_images:
+    if not images_left:
         batch = {key: value for key, value in batch.items() if key not in IMAGES and key not in IMAGE_COUNTS}
     return utils.unsplit_pixel_values_by_grid(batch)
