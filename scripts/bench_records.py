@@ -24,9 +24,10 @@ import torch
 import torch.distributed as dist
 from accelerate.utils import gather
 
-from trl_grpo_rewards import FilteredGRPOConfig, groups
-from trl_grpo_rewards.record_fields import Row, describe_groups
-from trl_grpo_rewards.recording import Recorder
+from trl_grpo_rewards import FilteredGRPOConfig
+from trl_grpo_rewards.records.fields import Row, describe_groups
+from trl_grpo_rewards.training import group_statistics
+from trl_grpo_rewards.training.recorder import Recorder
 
 
 GROUP = 8
@@ -90,7 +91,7 @@ def measure(args: argparse.Namespace, folder: str, rank: int) -> None:
 
     def duplicates() -> float:
         keys = gather(torch.tensor([hash(tuple(ids)) for ids in columns[3]]))
-        return groups.duplicates(keys.view(-1, GROUP)).float().mean().item()
+        return group_statistics.duplicates(keys.view(-1, GROUP)).float().mean().item()
 
     clock = Clock(rank)
     clock.time("training thread: hash completions, find duplicates", duplicates)

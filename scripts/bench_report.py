@@ -15,8 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from trl_grpo_rewards.record_fields import pack_ids
-from trl_grpo_rewards.records import GroupWriter
+from trl_grpo_rewards.records.fields import pack_ids
+from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.report import write_report
 
 

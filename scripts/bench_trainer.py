@@ -33,9 +33,10 @@ import torch
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, placement
-from trl_grpo_rewards import rows as rows_of
-from trl_grpo_rewards.prompts import SelectiveStream
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards.training import placement
+from trl_grpo_rewards.training import rows as rows_of
+from trl_grpo_rewards.training.prompt_sampling import SelectiveStream
 
 
 SHAPES = {

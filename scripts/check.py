@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from trl_grpo_rewards.checks import as_text, check
-from trl_grpo_rewards.jobs import in_a_sentence, load_tokenizer, prepared, read_job
+from trl_grpo_rewards.cli.job import in_a_sentence, load_tokenizer, prepared, read_job
 
 
 DEMO = Path(__file__).parent / "recipes" / "addition.yaml"

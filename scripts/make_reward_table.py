@@ -10,7 +10,8 @@ import re
 import sys
 from pathlib import Path
 
-from trl_grpo_rewards.registry import REGISTRY, Maker
+from trl_grpo_rewards.function_rewards import RewardFactory
+from trl_grpo_rewards.registry import REGISTRY
 
 
 README = Path(__file__).parents[1] / "README.md"
@@ -19,7 +20,7 @@ WIDEST = 90
 """Characters of a signature; of a longer one the options that must be given."""
 
 
-def called(maker: Maker) -> str:
+def called(maker: RewardFactory) -> str:
     options = [str(p.replace(annotation=p.empty)) for p in maker.__signature__.parameters.values() if p.name != "name"]
     whole = f"{maker.__name__}({', '.join(options)})"
     if len(whole) <= WIDEST:
@@ -28,7 +29,7 @@ def called(maker: Maker) -> str:
     return f"{maker.__name__}({', '.join([*needed, '...'])})"
 
 
-def paid(maker: Maker) -> str:
+def paid(maker: RewardFactory) -> str:
     said = " ".join(inspect.getdoc(maker).split("\n\n")[0].split())
     return re.sub(r"\[(`\w+`)\]", r"\1", said).replace("|", "\\|")
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from trl_grpo_rewards import parse
-from trl_grpo_rewards.loading import import_rewards
-from trl_grpo_rewards.samples import read_groups
-from trl_grpo_rewards.scoring import (
+from trl_grpo_rewards.cli.datasets import import_rewards
+from trl_grpo_rewards.records.completions import read_groups
+from trl_grpo_rewards.records.rescoring import (
     Difference,
     Scored,
     Tally,

@@ -26,7 +26,7 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
-from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.records.files import read_records
 
 
 MODES = {

@@ -18,10 +18,10 @@ from trl import get_peft_config, get_quantization_config
 
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
 from trl_grpo_rewards.checks import check, verdict
-from trl_grpo_rewards.jobs import in_a_sentence, load_tokenizer, prepared, read_job
-from trl_grpo_rewards.loading import last_checkpoint
+from trl_grpo_rewards.cli.callbacks import BeforeAndAfter, RewardProgress
+from trl_grpo_rewards.cli.datasets import last_checkpoint
+from trl_grpo_rewards.cli.job import in_a_sentence, load_tokenizer, prepared, read_job
 from trl_grpo_rewards.report import write_report
-from trl_grpo_rewards.summary import BeforeAndAfter, RewardProgress
 
 
 DEMO = Path(__file__).parent / "recipes" / "addition.yaml"

@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from trl_grpo_rewards import keywords, reward
-from trl_grpo_rewards.calls import Batch
+from trl_grpo_rewards.batch import Batch
 
 
 @reward

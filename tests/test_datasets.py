@@ -8,8 +8,8 @@ from test_gradient import half_dead
 from test_passes import rollout
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, reward
-from trl_grpo_rewards.record_fields import prompt_id
-from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.records.fields import prompt_id
+from trl_grpo_rewards.records.files import read_records
 
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions and environments

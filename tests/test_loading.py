@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.loading import import_rewards, load_problems
+from trl_grpo_rewards.cli.datasets import import_rewards, load_problems
 from trl_grpo_rewards.registry import REGISTRY
 
 

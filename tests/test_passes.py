@@ -18,7 +18,7 @@ from test_gradient import (
 from trl import GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
-from trl_grpo_rewards.calls import completion_text
+from trl_grpo_rewards.batch import completion_text
 
 
 MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")

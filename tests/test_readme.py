@@ -11,7 +11,8 @@ from trl import GRPOConfig
 
 import trl_grpo_rewards
 from trl_grpo_rewards import FilteredGRPOConfig
-from trl_grpo_rewards.registry import REGISTRY, Maker
+from trl_grpo_rewards.function_rewards import RewardFactory
+from trl_grpo_rewards.registry import REGISTRY
 
 
 ROOT = Path(__file__).parents[1]
@@ -45,7 +46,7 @@ def test_the_readme_is_short_and_its_links_lead_somewhere():
 def test_the_table_of_rewards_is_current():
     subprocess.run([sys.executable, str(ROOT / "scripts" / "make_reward_table.py"), "--check"], check=True)
     rows = re.findall(r"^\| `(\w+)\(.*\)` \| (.+) \|$", PAGES["README.md"], flags=re.MULTILINE)
-    public = {name for name in trl_grpo_rewards.__all__ if isinstance(getattr(trl_grpo_rewards, name), Maker)}
+    public = {name for name in trl_grpo_rewards.__all__ if isinstance(getattr(trl_grpo_rewards, name), RewardFactory)}
     assert dict(rows).keys() == public and all(len(paid) < 200 for _, paid in rows)
 
 

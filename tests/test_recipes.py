@@ -8,7 +8,7 @@ import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 
 from trl_grpo_rewards import parse
-from trl_grpo_rewards.jobs import read_job
+from trl_grpo_rewards.cli.job import read_job
 
 
 SCRIPTS = Path(__file__).parent.parent / "scripts"

@@ -22,11 +22,12 @@ from conftest import small_config
 from test_gradient import first_summand, form
 from transformers import TrainerCallback
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length, records
-from trl_grpo_rewards.calls import completion_text
-from trl_grpo_rewards.loading import last_checkpoint
-from trl_grpo_rewards.records import read_records
-from trl_grpo_rewards.samples import read_groups
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length
+from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.cli.datasets import last_checkpoint
+from trl_grpo_rewards.records import files as records
+from trl_grpo_rewards.records.completions import read_groups
+from trl_grpo_rewards.records.files import read_records
 
 
 def lengths_of_some(prompts, completions, **kwargs):

@@ -14,15 +14,16 @@ import pytest
 import torch
 from test_records import lengths_of_some, trained
 
-from trl_grpo_rewards import boxed, groups
-from trl_grpo_rewards.record_fields import describe_groups, pack_rows
-from trl_grpo_rewards.records import GroupWriter
+from trl_grpo_rewards import boxed
+from trl_grpo_rewards.records.fields import describe_groups, pack_rows
+from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.report import pages, write_report
+from trl_grpo_rewards.report.anomalies import troubles
 from trl_grpo_rewards.report.excerpts import Excerpts
 from trl_grpo_rewards.report.pages import points
 from trl_grpo_rewards.report.pass_rates import Prompts, expected, group_sizes, heatmap
 from trl_grpo_rewards.report.trends import POINTS, Run
-from trl_grpo_rewards.report.troubles import troubles
+from trl_grpo_rewards.training import group_statistics
 
 
 ROOT = Path(__file__).parents[1]
@@ -51,8 +52,8 @@ def record(
     mean = sum(known) / len(known) if known else 0.0
     outcome = torch.tensor([[float("nan") if row[0] is None else row[0] for row in rows]])
     rewards = torch.tensor([[float("nan") if total is None else total for total in totals]])
-    dead = groups.dead(rewards, 1e-6)
-    kinds = {"live": ~dead, **groups.kinds(dead, rewards, outcome)}
+    dead = group_statistics.dead(rewards, 1e-6)
+    kinds = {"live": ~dead, **group_statistics.kinds(dead, rewards, outcome)}
     ids = [
         [5] * (length - 1 if alike else max(length - 2, 0)) + ([] if alike else [place]) + [1]
         for place, length in enumerate(lengths or [4] * len(rows))
@@ -148,7 +149,7 @@ def test_the_signal_is_that_of_the_trainer():
     weights = {"a": 1.0, "b": -0.5, "c": 2.0}
     values = [[[None if one != one else one for one in row] for row in group] for group in scores.tolist()]
     stepped = [(1, record(dict(zip("abc", zip(*rows, strict=True), strict=True)), weights=weights)) for rows in values]
-    expected = groups.signal(scores, torch.tensor([*weights.values()])).tolist()
+    expected = group_statistics.signal(scores, torch.tensor([*weights.values()])).tolist()
     assert [summed(stepped).whole.signal(name) for name in "abc"] == pytest.approx(expected)
 
 

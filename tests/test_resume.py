@@ -16,7 +16,7 @@ from test_gradient import all_dead, first_summand, form
 from transformers import TrainerCallback
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
-from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.records.files import read_records
 
 
 def mostly_dead(prompts, completions, **kwargs):

@@ -22,7 +22,7 @@ from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import _EpochStopCallback
 
 from trl_grpo_rewards import boxed, demo, tags
-from trl_grpo_rewards.rollouts import drop_dead_groups
+from trl_grpo_rewards.training.async_grpo import drop_dead_groups
 
 
 GROUP = 4

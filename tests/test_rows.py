@@ -15,15 +15,7 @@ from vision_models import LAYOUTS
 from vision_parts import dataset
 
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
-from trl_grpo_rewards.rows import (
-    BOTH_WIDE,
-    COMPLETION_WIDE,
-    IMAGES,
-    KNOWN,
-    PROMPT_WIDE,
-    stack,
-    unstack,
-)
+from trl_grpo_rewards.training.rows import BOTH_WIDE, COMPLETION_WIDE, IMAGES, KNOWN, PROMPT_WIDE, stack, unstack
 
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions

@@ -8,8 +8,8 @@ from test_records import trained
 from test_resume import logged
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
-from trl_grpo_rewards.prompts import PATIENCE, PromptStream, SelectiveStream
-from trl_grpo_rewards.record_fields import prompt_id
+from trl_grpo_rewards.records.fields import prompt_id
+from trl_grpo_rewards.training.prompt_sampling import PATIENCE, PromptStream, SelectiveStream
 
 
 def asked(stream, rates, batches, size=16, group=8, seed=0, gain=0.0):

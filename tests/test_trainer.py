@@ -7,17 +7,8 @@ import torch
 from datasets import Dataset
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForSequenceClassification
 
-from trl_grpo_rewards import (
-    FilteredGRPOTrainer,
-    boxed,
-    demo,
-    gate,
-    keywords,
-    length,
-    reward,
-    tags,
-)
-from trl_grpo_rewards.calls import completion_text
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, keywords, length, reward, tags
+from trl_grpo_rewards.batch import completion_text
 
 
 def scripted(*rewards):
@@ -267,7 +258,7 @@ def test_skip_is_refused_where_it_would_change_the_objective(config, problems, o
 def test_auto_trains_as_trl_where_dead_groups_have_a_gradient(config, problems, options, what, caplog):
     trainer = trained(config, problems, scripted(*[0.7] * 8), **options)
     assert trainer.zero_variance == "keep" and trainer.args.zero_variance == "auto"
-    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.trainer"]
+    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.training.trainer"]
     assert f"keeps TRL's behaviour: {what} gives groups of equal rewards a gradient. Set zero_variance='drop'" in line
     assert logged(trainer, "groups/rows_computed") == [8.0]
 
@@ -275,7 +266,7 @@ def test_auto_trains_as_trl_where_dead_groups_have_a_gradient(config, problems, 
 def test_auto_skips_dead_groups_without_a_word(config, problems, caplog):
     trainer = trained(config, problems, scripted(*[0.7] * 4, 0, 1, 0, 1))
     assert trainer.zero_variance == "skip" and logged(trainer, "groups/rows_computed") == [4.0]
-    assert not [record for record in caplog.records if record.name == "trl_grpo_rewards.trainer"]
+    assert not [record for record in caplog.records if record.name == "trl_grpo_rewards.training.trainer"]
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from trl import GRPOTrainer
 from trl.trainer import utils
 
 import trl_grpo_rewards
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, trl_members
-from trl_grpo_rewards.trl_members import ATTRIBUTES, METHODS, UTILITIES
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo
+from trl_grpo_rewards.training import trl_members
+from trl_grpo_rewards.training.trl_members import ATTRIBUTES, METHODS, UTILITIES
 
 
 PACKAGE = Path(trl_grpo_rewards.__file__).parent
@@ -46,7 +47,7 @@ def members(module: str, class_name: str) -> tuple[set[str], set[str]]:
 
 
 def test_every_member_of_trl_that_the_trainer_uses_is_listed():
-    used, methods = members("trainer.py", "FilteredGRPOTrainer")
+    used, methods = members("training/trainer.py", "FilteredGRPOTrainer")
     assert used - DOCUMENTED <= {*ATTRIBUTES, *METHODS}
     assert methods - DOCUMENTED - {"__init__", "_tag_names", "get_train_dataloader"} <= {*METHODS}
     for name in METHODS:
@@ -62,7 +63,7 @@ def test_every_function_of_trl_is_listed():
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "utils":
                 called.add(node.attr)
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trl."):
-                assert node.module in ("trl.trainer", "trl.experimental.async_grpo") or file.name == "rollouts.py"
+                assert node.module in ("trl.trainer", "trl.experimental.async_grpo") or file.name == "async_grpo.py"
     assert called == {*UTILITIES}
 
 
@@ -79,6 +80,6 @@ def test_a_member_that_trl_has_moved_is_named_when_the_trainer_is_built(config, 
 
 def test_an_attribute_that_trl_has_moved_is_named_when_the_trainer_is_built(config, problems, monkeypatch):
     monkeypatch.setattr(trl_members, "ATTRIBUTES", (*ATTRIBUTES, "_moved"))
-    monkeypatch.setattr("trl_grpo_rewards.trainer.ATTRIBUTES", (*ATTRIBUTES, "_moved"))
+    monkeypatch.setattr("trl_grpo_rewards.training.trainer.ATTRIBUTES", (*ATTRIBUTES, "_moved"))
     with pytest.raises(ImportError, match="lacks '_moved'"):
         FilteredGRPOTrainer(demo.MODEL, boxed(), args=config(), train_dataset=problems)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import boxed, clip, gate, keywords, length, parse, pattern, reward, tags
-from trl_grpo_rewards.values import Sum
+from trl_grpo_rewards.expressions import Sum
 
 
 @reward

@@ -35,8 +35,8 @@ from trl_grpo_rewards import (
     reward,
     route,
 )
-from trl_grpo_rewards.calls import completion_text
-from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.records.files import read_records
 
 
 SEEN = []

@@ -20,8 +20,9 @@ from two_ranks import config, run_scenario, trainer_of
 from vision_models import LAYOUTS
 from vision_parts import dataset
 
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, exchange
-from trl_grpo_rewards.rows import unstack
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards.training import exchange
+from trl_grpo_rewards.training.rows import unstack
 
 
 def making(folder):

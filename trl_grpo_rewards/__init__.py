@@ -6,16 +6,15 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from . import rewards
-from .combining import clip, gate, route, schedule
+from .combinators import clip, gate, route, schedule
+from .expressions import Reward
+from .parsing import parse
 from .registry import reward
 from .rewards import *
-from .spec import parse
-from .values import Reward
 
 
 if TYPE_CHECKING:
-    from .config import FilteredGRPOConfig
-    from .trainer import FilteredGRPOTrainer
+    from .training import FilteredGRPOConfig, FilteredGRPOTrainer
 
 __all__ = [
     "FilteredGRPOConfig",
@@ -38,4 +37,4 @@ def __getattr__(name: str) -> Any:
         raise ImportError(
             f"{name} needs trl 1.14.2 or newer, and {version('trl')} is installed. Upgrade it: pip install -U trl."
         )
-    return getattr(import_module(".trainer", __name__), name)  # loads torch and trl
+    return getattr(import_module(".training", __name__), name)  # loads torch and trl

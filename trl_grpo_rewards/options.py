@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from .values import Reward
+from .expressions import Reward
 
 
 def typed(value: Any) -> Any:

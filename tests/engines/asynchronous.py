@@ -17,7 +17,7 @@ from datasets import Dataset
 from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer
 
 from trl_grpo_rewards import demo
-from trl_grpo_rewards.rollouts import drop_dead_groups
+from trl_grpo_rewards.training.async_grpo import drop_dead_groups
 
 
 def scores(prompts, completions, alive, **kwargs):

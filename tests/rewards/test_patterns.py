@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import citations, equations, keywords, pattern
-from trl_grpo_rewards.verify import expressions
+from trl_grpo_rewards.text import regexes
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_pattern_checks_its_options(options, message):
 
 @pytest.mark.parametrize("at_least, paid", [(1, 0.0), (2, 0.0)])
 def test_a_pattern_that_takes_too_long_is_no_match_and_is_named_once(at_least, paid, caplog):
-    expressions.SLOW.clear()
+    regexes.SLOW.clear()
     slow = pattern("(b+)+$|ok", at_least=at_least, timeout=0.05)
     start = time.thread_time()
     assert slow(completions=["b" * 60_000 + "a", "b" * 60_000 + "c", "ok ok"]) == [paid, paid, 1.0]

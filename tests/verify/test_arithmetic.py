@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.verify.arithmetic import equations, holds, share_true
+from trl_grpo_rewards.text.arithmetic import equations, holds, share_true
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 Seconds, and no model weights. `attacks` and `assert_not_gameable` are for the tests of your own rewards.
 """
 
+from .all_checks import check
+from .example_completions import attacks, honest
 from .findings import Findings, as_text, verdict
-from .overview import check
-from .texts import attacks, honest
 from .trials import assert_not_gameable
 
 

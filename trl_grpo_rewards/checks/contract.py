@@ -4,10 +4,9 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ..functions import FunctionReward
+from ..expressions import Reward, missing_column
+from ..function_rewards import FunctionReward, RewardFactory
 from ..options import described, fits, freeze
-from ..registry import Maker
-from ..values import Reward, missing_column
 from .findings import Findings, parts
 
 
@@ -54,7 +53,7 @@ def column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[str]:
             )
 
 
-def per_row(maker: Maker, column: str) -> Any:
+def per_row(maker: RewardFactory, column: str) -> Any:
     """The annotated type of one value of a column."""
     is_data = any(parameter.name == column for parameter in maker.data)
     annotation = maker.annotations.get(column, Any) if is_data else Any

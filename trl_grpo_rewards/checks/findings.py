@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..functions import FunctionReward
-from ..values import Reward, Sum
+from ..expressions import Reward, Sum
+from ..function_rewards import FunctionReward
 
 
 @dataclass

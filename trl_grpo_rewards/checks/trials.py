@@ -8,11 +8,11 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import asks
-from ..functions import FunctionReward
-from ..values import Reward, Score, Sum, add, score_known_groups
+from ..expressions import Reward, Score, Sum, add, score_known_groups
+from ..function_rewards import FunctionReward
+from ..training.validation import asks
+from .example_completions import NO_ANSWER, WORTHLESS, attacks, honest, words_in
 from .findings import Findings, parts
-from .texts import NO_ANSWER, WORTHLESS, attacks, honest, words_in
 
 
 if TYPE_CHECKING:

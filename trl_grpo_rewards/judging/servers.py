@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..distributed import world_size
 from ..options import thaw
-from ..ranks import world_size
 from . import limits
-from .sheets import Sheet
+from .grading_prompts import Sheet
 from .verdicts import CutOff, Unreadable, object_in
 
 

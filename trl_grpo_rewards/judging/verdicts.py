@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .sheets import Rubric, Sheet
+from .grading_prompts import Rubric, Sheet
 
 
 WORDS = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *(\d+(?:\.\d+)?))?\.?", re.IGNORECASE)

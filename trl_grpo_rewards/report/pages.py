@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..records import FOLDER, read_records, record_files
+from ..records.files import FOLDER, read_records, record_files
+from .anomalies import tenths, troubles
 from .excerpts import TEXT, Excerpts, embedded
 from .pass_rates import Prompts, group_sizes, heatmap
 from .trends import OUTCOMES, Run, Stretch
-from .troubles import tenths, troubles
 
 
 PAGE = Path(__file__).with_name("page")

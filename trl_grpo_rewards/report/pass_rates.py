@@ -8,8 +8,8 @@ import math
 from collections import Counter
 from typing import Any
 
-from ..calls import prompt_text
-from ..rates import beta, power
+from ..batch import prompt_text
+from ..records.beta import beta, power
 from .trends import Stretch, Timeline, passes
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..calls import completion_text, prompt_text
+from ..batch import completion_text, prompt_text
 from ..registry import reward
 from ..verify import pool
 from ..verify.boxes import boxed_answer, final_part, stated_answer

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..options import thaw
 from ..registry import reward
-from ..verify import schemas
+from ..text import json_schemas
 from ..verify.boxes import final_part
 
 
@@ -81,7 +81,7 @@ def check_json_text(schema: dict[str, Any] | None) -> None:
         return
     check_installed("jsonschema_rs", "json_text() with a schema")
     try:
-        schemas.validator(thaw(schema))
+        json_schemas.validator(thaw(schema))
     except ValueError as error:
         raise ValueError(
             f"json_text() has a schema that cannot be used: {error}. Correct it; what it refers to stands in itself "
@@ -121,15 +121,15 @@ def json_text(completion: str, *, schema: dict[str, Any] | None = None) -> float
     ```
     """
     try:
-        value = schemas.read_json(final_part(completion))
+        value = json_schemas.read_json(final_part(completion))
     except (ValueError, RecursionError):
         return 0.0
-    return float(schema is None or schemas.fits(value, validator(json.dumps(schema))))
+    return float(schema is None or json_schemas.fits(value, validator(json.dumps(schema))))
 
 
 @functools.lru_cache(maxsize=64)
 def validator(schema: str) -> Any:
-    return schemas.validator(json.loads(schema))
+    return json_schemas.validator(json.loads(schema))
 
 
 def check_xml_text(root: str | None) -> None:

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Literal
 
-from ..calls import completion_text, prompt_text
-from ..judging import sheets, verdicts
+from ..batch import completion_text, prompt_text
+from ..expressions import missing_column
+from ..judging import grading_prompts, verdicts
+from ..judging.grading_prompts import Rubric
 from ..judging.servers import Answer, Server, Settings, check_client, connected
-from ..judging.sheets import Rubric
 from ..options import freeze
 from ..registry import reward
-from ..values import missing_column
 
 
 __all__ = ["judge", "ranking"]
@@ -73,11 +73,13 @@ def is_rubric(rubric: Any) -> bool:
     """Whether it is a sentence, or criteria of which each has a sentence, a positive weight, or both."""
     if isinstance(rubric, str):
         return rubric.strip() != ""
-    kinds = [sorted(type(part).__name__ for part in sheets.parts(given)) for given in rubric.values()]
+    kinds = [sorted(type(part).__name__ for part in grading_prompts.parts(given)) for given in rubric.values()]
     return (
         len(kinds) > 0
         and all(isinstance(name, str) and name.strip() for name in rubric)
-        and all(part.strip() for given in rubric.values() for part in sheets.parts(given) if isinstance(part, str))
+        and all(
+            part.strip() for given in rubric.values() for part in grading_prompts.parts(given) if isinstance(part, str)
+        )
         and all(kind in (["str"], ["int"], ["float"], ["int", "str"], ["float", "str"]) for kind in kinds)
         and all(weight > 0 for weight in Rubric(rubric, (0, 1)).weights.values())
     )
@@ -180,8 +182,8 @@ async def judge(
     answers = [completion_text(completion) for completion in completions]
     questions = [prompt_text(prompt) for prompt in prompts or [""] * len(answers)]
     references = solutions(solution, reference, len(answers))
-    rows = [row for row, answer in enumerate(answers) if not sheets.is_trivial(answer)]
-    asked = [sheets.graded(rules, questions[row], answers[row], references[row]) for row in rows]
+    rows = [row for row, answer in enumerate(answers) if not grading_prompts.is_trivial(answer)]
+    asked = [grading_prompts.graded(rules, questions[row], answers[row], references[row]) for row in rows]
     async with connected(settings) as server:
         given = await server.ask(asked, lambda _, verdict: verdicts.graded(verdict, rules))
         if given and canaries and due(settings, rules, canaries):
@@ -205,7 +207,7 @@ def due(settings: Settings, rules: Rubric, canaries: int) -> bool:
 
 async def probe(server: Server, rules: Rubric, question: str, reference: str | None, log_metric: Callable) -> None:
     """Grade what no rubric can like, and tell if the judge does."""
-    sheet = sheets.graded(rules, question, sheets.CANARY, reference)
+    sheet = grading_prompts.graded(rules, question, grading_prompts.CANARY, reference)
     (answer,) = await server.ask([sheet], lambda _, verdict: verdicts.graded(verdict, rules), counts=False)
     if answer.error is not None:
         return
@@ -277,9 +279,9 @@ async def ranking(
         max_failures, cache,
     )  # fmt: skip
     rules, (shown_as_right,) = Rubric(rubric, scale), solutions([solution], reference, 1)
-    different = [text for text in dict.fromkeys(completions) if not sheets.is_trivial(text)]
+    different = [text for text in dict.fromkeys(completions) if not grading_prompts.is_trivial(text)]
     orders = shuffled(different, swaps) if different else []
-    asked = [sheets.compared(rules, prompt, order, shown_as_right) for order in orders]
+    asked = [grading_prompts.compared(rules, prompt, order, shown_as_right) for order in orders]
     async with connected(settings) as server:
         given = await server.ask(asked, lambda _, verdict: verdicts.compared(verdict, rules, len(different)))
     log_costs(given, log_metric)

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from ..expressions import Reward
 from ..registry import reward
-from ..values import Reward
 
 
 __all__ = ["cosine", "length", "overlong", "shortest", "truncated"]

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..calls import GIVEN, Batch, completion_text
+from ..batch import GIVEN, Batch, completion_text
+from ..expressions import missing_column
 from ..registry import combinator, reward
-from ..values import missing_column
-from ..verify import arithmetic, expressions
+from ..text import arithmetic, regexes
 from ..verify.boxes import final_part
 
 
@@ -22,7 +22,7 @@ def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None
     if timeout <= 0:
         raise ValueError(f"pattern() has timeout={timeout}, in which nothing can be read. Give it seconds above 0.")
     try:
-        expressions.compiled(regex, flags)
+        regexes.compiled(regex, flags)
     except Exception as error:  # the engine has several kinds for an expression it cannot read
         raise ValueError(f"pattern() has regex={regex!r}, which is no expression: {error}. Correct it.") from None
 
@@ -56,7 +56,7 @@ def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", 
     ```
     """
     try:
-        return float(expressions.occurs(regex, completion, timeout, at_least, flags))
+        return float(regexes.occurs(regex, completion, timeout, at_least, flags))
     except TimeoutError:
         return 0.0
 
@@ -99,7 +99,7 @@ def keywords(
 def occurs(word: str, text: str) -> bool:
     import regex
 
-    return expressions.compiled(rf"(?<!\w){regex.escape(word.casefold())}(?!\w)").search(text) is not None
+    return regexes.compiled(rf"(?<!\w){regex.escape(word.casefold())}(?!\w)").search(text) is not None
 
 
 # None is the index x[1], the list of f([1, 2]) and a = [1, 2], the link [1](...), or the root \sqrt[3]{8}.

@@ -7,10 +7,10 @@ from typing import Any
 from torch import distributed
 from transformers import TrainerCallback
 
+from ..distributed import rank_index, world_size
+from ..records.fields import Row, pack_rows
+from ..records.files import GroupWriter
 from .config import FilteredGRPOConfig
-from .ranks import rank_index, world_size
-from .record_fields import Row, pack_rows
-from .records import GroupWriter
 
 
 class Recorder(TrainerCallback):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .calls import Batch, Log, spread
+from .batch import Batch, Log, spread
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any, TypeAlias
 
-from .calls import Batch
-from .ranks import score_groups
+from .batch import Batch
+from .distributed import score_groups
 
 
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")

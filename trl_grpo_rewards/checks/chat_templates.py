@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ..functions import FunctionReward
-from ..values import Reward
+from ..expressions import Reward
+from ..function_rewards import FunctionReward
 from .findings import Findings, parts
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..calls import prompt_text
-from ..values import Reward
+from ..batch import prompt_text
+from ..expressions import Reward
 from ..verify.golds import read_gold
 from ..verify.latex import plain, tidy
 from ..verify.numerals import number

@@ -11,12 +11,12 @@ from datasets import Dataset
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from trl import ModelConfig, TrlParser
 
-from . import demo
-from .arguments import check_dataset, unpacked
-from .config import FilteredGRPOConfig, check_config
-from .loading import import_rewards, load_problems
-from .spec import parse
-from .values import Reward
+from .. import demo
+from ..expressions import Reward
+from ..parsing import parse
+from ..training.config import FilteredGRPOConfig, check_config
+from ..training.validation import check_dataset, unpacked
+from .datasets import import_rewards, load_problems
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from transformers import Trainer, TrainerCallback
 from transformers.trainer_callback import ProgressCallback
 
-from .calls import completion_text, prompt_text
+from ..batch import completion_text, prompt_text
 
 
 @dataclass(frozen=True)

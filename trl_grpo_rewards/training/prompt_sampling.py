@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
-from .rates import beta, power
+from ..records.beta import beta, power
 
 
 PLACE = "place_in_dataset"

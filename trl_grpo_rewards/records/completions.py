@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .records import read_records
+from .files import read_records
 
 
 @dataclass

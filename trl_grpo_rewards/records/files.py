@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .record_fields import unpack_ids
+from .fields import unpack_ids
 
 
 FOLDER = "groups"

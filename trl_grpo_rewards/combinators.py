@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from .calls import GIVEN, Batch, spread
+from .batch import GIVEN, Batch, spread
+from .expressions import Reward, Score, missing_column, together
 from .registry import combinator
-from .values import Reward, Score, missing_column, together
 
 
 @combinator

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
-from .demo import arithmetic
-from .values import SOLUTION_COLUMNS
+from ..demo import arithmetic
+from ..expressions import SOLUTION_COLUMNS
 
 
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction")

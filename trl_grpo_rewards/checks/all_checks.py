@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..values import Reward
+from ..expressions import Reward
+from .chat_templates import check_template
 from .contract import check_contract
 from .findings import Findings
-from .golds import check_golds
-from .templates import check_template
+from .solutions import check_golds
 from .trials import check_attacks, check_dry_run, without_judges, words
 
 

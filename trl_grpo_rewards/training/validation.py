@@ -3,10 +3,9 @@
 import logging
 from typing import Any
 
+from ..expressions import Reward, Sum, check_names, missing_column
+from ..function_rewards import FunctionReward, RewardFactory, uncalled
 from .config import FilteredGRPOConfig
-from .functions import FunctionReward
-from .registry import Maker, uncalled
-from .values import Reward, Sum, check_names, missing_column
 
 
 logger = logging.getLogger(__name__)
@@ -32,7 +31,7 @@ def unpacked(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[flo
 def check_rewards(reward_funcs: Any) -> None:
     reward_funcs = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     for function in reward_funcs:
-        if isinstance(function, Maker):
+        if isinstance(function, RewardFactory):
             raise TypeError(f"reward_funcs has {uncalled(function)}")
     check_names([function.__name__ for function in reward_funcs if hasattr(function, "__name__")])
 

@@ -11,9 +11,9 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
-from .calls import completion_text, prompt_text
-from .samples import Group
-from .values import Reward, Score, Sum, score_known_groups
+from ..batch import completion_text, prompt_text
+from ..expressions import Reward, Score, Sum, score_known_groups
+from .completions import Group
 
 
 AT_ONCE = 128

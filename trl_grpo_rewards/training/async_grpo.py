@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
-from . import groups
+from . import group_statistics
 from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members
 
 
@@ -50,8 +50,8 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
             return "unscored"
         first = f"rewards/{self.reward_func_names[0]}"
         totals, outcome = (torch.tensor([[one.metrics[name] for one in samples]]) for name in ("reward", first))
-        dead = groups.dead(totals, self._tolerance)
-        kinds = {"live": ~dead, **groups.kinds(dead, totals, outcome)}
+        dead = group_statistics.dead(totals, self._tolerance)
+        kinds = {"live": ~dead, **group_statistics.kinds(dead, totals, outcome)}
         return next(kind for kind, mask in kinds.items() if mask.item())
 
 
@@ -95,7 +95,7 @@ class Dropped(TrainerCallback):
         now = {group for group in self.ahead if group < before}
         self.ahead -= now
         self.trainer._trained_groups |= now
-        self.trainer._last_groups_trained += len(now)  # what TRL logs as groups of a step are those it trained on
+        self.trainer._last_groups_trained += len(now)  # what TRL logs of a step are those it trained on
 
     def check(self) -> None:
         """

@@ -8,8 +8,8 @@ import ast
 import operator
 from typing import Any
 
+from .expressions import Reward
 from .registry import find
-from .values import Reward
 
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}

@@ -14,18 +14,18 @@ from torch import Tensor
 from trl import GRPOTrainer
 from trl.trainer import utils
 
-from . import groups
-from .arguments import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
+from ..expressions import Reward
+from ..records.fields import describe_groups
+from . import group_statistics
 from .config import FilteredGRPOConfig, check_config, check_drop, explained, obstacle, resolved
 from .exchange import spread_evenly
 from .micro_batches import pack, weigh
 from .placement import window
-from .prompts import PLACE, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
-from .record_fields import describe_groups
-from .recording import Recorder
+from .prompt_sampling import PLACE, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
+from .recorder import Recorder
 from .rows import Row, select, size, stack, unstack
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
-from .values import Reward
+from .validation import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
 
 
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
@@ -278,11 +278,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
             rows,
             self._rewards.tolist(),
             dict(zip(self.reward_func_names, self.reward_weights.tolist(), strict=True)),
-            groups.total(self._rewards, self.reward_weights.to(self._rewards.device)).tolist(),
+            group_statistics.total(self._rewards, self.reward_weights.to(self._rewards.device)).tolist(),
             list(self._logs["advantages"])[-len(rows) :],
             [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(count)],
             self.reward_func_names[self._outcome],
-            groups.duplicates(self._keys.view(count, -1)).sum(1).tolist(),
+            group_statistics.duplicates(self._keys.view(count, -1)).sum(1).tolist(),
             predicted,
         )
         self._recorder.write(self.state.global_step + 1, records)
@@ -352,23 +352,23 @@ class FilteredGRPOTrainer(GRPOTrainer):
         """Which groups of all ranks are live, and what the dead are, by rewards of shape (rows, functions)."""
         rewards = rewards.view(-1, count, rewards.size(1))
         weights = self.reward_weights.to(rewards.device)
-        totals = groups.total(rewards, weights)
+        totals = group_statistics.total(rewards, weights)
         outcome, deciding = rewards[:, :, self._outcome], totals
         if self.args.zero_variance_by is not None:
             deciding = outcome
         elif self.multi_objective_aggregation == "normalize_then_sum":  # then each reward has a spread of its own
             deciding = rewards[:, :, weights != 0]
-        dead = groups.dead(deciding, self.args.zero_variance_tolerance)
-        return {"live": ~dead, **groups.kinds(dead, totals, outcome)}
+        dead = group_statistics.dead(deciding, self.args.zero_variance_tolerance)
+        return {"live": ~dead, **group_statistics.kinds(dead, totals, outcome)}
 
     def _log_kinds(self, kinds: dict[str, Tensor], rewards: Tensor, count: int) -> None:
         rewards, live = rewards.view(-1, count, rewards.size(1)), kinds["live"]
         weights = self.reward_weights.to(rewards.device)
-        shares = groups.signal(rewards[live], weights)
+        shares = group_statistics.signal(rewards[live], weights)
         self._log_groups(
             **{kind: mask.float().mean() for kind, mask in {**kinds, "dead": ~live}.items() if kind != "live"},
-            spread=groups.spread(groups.total(rewards, weights)).mean(),
-            duplicates=groups.duplicates(self._keys.view(-1, count)).float().mean(),
+            spread=group_statistics.spread(group_statistics.total(rewards, weights)).mean(),
+            duplicates=group_statistics.duplicates(self._keys.view(-1, count)).float().mean(),
             partly_scored=self._partly_scored,
             rows_kept=live.sum() * count,
             **{} if shares is None else dict(zip(self._signals, shares, strict=True)),

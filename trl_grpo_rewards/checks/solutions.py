@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from ..calls import prompt_text
-from ..values import Reward
+from ..batch import prompt_text
+from ..expressions import Reward
 from ..verify import pool, units
 from ..verify.equality import JOINED, Terms, separated
 from ..verify.golds import read_gold
