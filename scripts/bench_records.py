@@ -25,7 +25,7 @@ import torch.distributed as dist
 from accelerate.utils import gather
 
 from trl_grpo_rewards import FilteredGRPOConfig
-from trl_grpo_rewards.records.fields import Row, describe_groups
+from trl_grpo_rewards.records.fields import Row, Rule, describe_groups
 from trl_grpo_rewards.training import group_statistics
 from trl_grpo_rewards.training.recorder import Recorder
 
@@ -49,7 +49,7 @@ def describe(rows: list[Row]) -> Iterator[dict[str, Any]]:
     scores = [[rng.random()] for _ in rows]
     totals = [score for (score,) in scores]
     kinds = ["live"] * (count // GROUP)
-    return describe_groups(rows, scores, {"boxed": 1.0}, totals, totals, kinds, "boxed", [0] * len(kinds))
+    return describe_groups(rows, scores, {"boxed": 1.0}, totals, totals, kinds, Rule("boxed"), [0] * len(kinds))
 
 
 def memory(field: str) -> float:

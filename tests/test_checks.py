@@ -24,7 +24,7 @@ from trl_grpo_rewards import (
     reward,
     tags,
 )
-from trl_grpo_rewards.checks import as_text, assert_not_gameable, attacks, check, honest
+from trl_grpo_rewards.checks import Form, Reading, as_text, assert_not_gameable, attacks, check, honest
 
 
 ROOT = Path(__file__).parents[1]
@@ -124,9 +124,9 @@ def test_a_tag_that_the_template_opens_is_not_the_models():
     tokenizer, data = AutoTokenizer.from_pretrained(demo.MODEL), demo.arithmetic(size=32)
     open_already, asked = boxed(evaluated=True) + tags("think", prefilled=True), boxed(evaluated=True) + tags("think")
     (fault,) = faults(open_already, data, tokenizer=tokenizer)
-    assert "has prefilled=True, and the chat template does not end the prompt with <think>" in fault
+    assert "expects the chat template to end the prompt with <think>, but it ends with" in fault
     (fault,) = faults(gate(asked, by=boxed(evaluated=True)), data, tokenizer=thinking(tokenizer))
-    assert "the reward would be 0 for ever. Write tags('think', prefilled=True)." in fault
+    assert "The reward would stay at 0. Write tags('think', prefilled=True)." in fault
     assert not faults(open_already, data, tokenizer=tokenizer)
     tokenizer.chat_template = None
     assert "has no chat template" in faults(asked, data, tokenizer=tokenizer)[0]
@@ -206,7 +206,7 @@ def test_form_alone_is_a_warning_and_judges_are_not_asked():
     found = section("attacks", tags("think"), data)
     assert found.warnings == ["No reward looks at an answer: form alone earns all there is."] and not found.faults
     asked = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
-    assert "none was tried" in section("attacks", asked, data).lines[0]
+    assert section("rewards that were not tried", asked, data).lines == ["judge: checks call no server and no person"]
     assert not faults(boxed() + 0.5 * asked, data)
 
 
@@ -262,6 +262,127 @@ def test_rows_that_cannot_be_judged_are_asked_for():
         assert_not_gameable(choice())
     row = {"prompt": "Hello", "completion": "please"}
     assert_not_gameable(keywords(all=("please",)), [row])
+
+
+# --- traits of rewards -----------------------------------------------------------------------------------------------
+
+
+CALLS = []
+
+
+@reward(batched=True)
+async def opinion(prompts: list, completions: list) -> list[float]:
+    """A judge of the user's own, whose every call costs money."""
+    CALLS.extend(completions)
+    return [0.5] * len(completions)
+
+
+@reward(asks=True)
+def asked_by_hand(completion: str) -> float:
+    CALLS.append(completion)
+    return 0.5
+
+
+@reward(asks=False, batched=True)
+async def from_a_file(completions: list) -> list[float]:
+    return [float(len(text) > 100) for text in completions]
+
+
+def test_no_reward_that_asks_is_called_by_a_check(caplog):
+    data = demo.arithmetic(size=64)
+    for rewards in (
+        boxed(evaluated=True) + 0.3 * opinion(),
+        boxed(evaluated=True) + 0.3 * gate(asked_by_hand(), by=boxed()),
+        opinion() + asked_by_hand(),
+    ):
+        assert rewards.asks and not faults(rewards, data)
+        assert_not_gameable(rewards)
+    assert CALLS == []
+    lines = section("rewards that were not tried", boxed(evaluated=True) + 0.3 * opinion(), data).lines
+    assert lines == ["opinion: checks call no server and no person"]
+
+
+def test_an_async_reward_that_asks_nobody_is_tried():
+    assert not from_a_file().asks
+    found = section("a dry run", boxed(evaluated=True) + from_a_file(), demo.arithmetic(size=8))
+    assert any("from_a_file" in line for line in found.lines)
+
+
+def test_the_name_of_a_module_says_nothing_about_a_reward(monkeypatch):
+    monkeypatch.setattr(contains, "__module__", "team.judges")
+    with pytest.raises(AssertionError, match="many boxes on 3 of 3 rows"):
+        assert_not_gameable(contains())
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "boxed(evaluated=True) - 2 * keywords(any=('sorry',))",
+        "boxed(evaluated=True) - keywords(any=('sorry',))",
+        "boxed(evaluated=True) + 0.5 * tags('think', 'answer') + 0.5 * tags('think', name='t')",
+        "boxed(evaluated=True) + 0.5 * tags('think') + 0.5 * tags('think', 'answer', name='t')",
+        "boxed(evaluated=True) + 0.2 * keywords(all=('because',)) + 0.2 * keywords(all=('therefore',), name='k')",
+        "boxed(evaluated=True) + 0.2 * keywords(none=('step',))",
+    ],
+)
+def test_negative_and_repeated_terms_are_no_faults(expression):
+    rewards, data = parse(expression), demo.arithmetic(size=64)
+    assert not faults(rewards, data)
+    text = honest(rewards, data[0])
+    best = sum(weight for weight, _ in rewards.terms if weight > 0)
+    assert rewards(prompts=[data[0]["prompt"]], completions=[text], solution=[data[0]["solution"]]) == [best]
+
+
+def test_forms_that_contradict_each_other_are_said_and_nothing_is_tried():
+    rewards = boxed(evaluated=True) + keywords(all=("so",)) + keywords(none=("so",), name="plain")
+    found = check(rewards, demo.arithmetic(size=8))
+    (warning,) = [warning for one in found for warning in one.warnings]
+    assert "one needs the text 'so', and another must not have it" in warning and not found[-1].faults
+    with pytest.raises(ValueError, match="No completion can earn all of .* Give rows with an honest 'completion'"):
+        assert_not_gameable(rewards)
+
+
+def hash_form() -> Form:
+    return Form(answer="#### {}")
+
+
+def read_numbers(values: list) -> list[Reading]:
+    return [Reading("whole", value) if value.isdigit() else Reading("not at all") for value in values]
+
+
+@reward(outcome=True, form=hash_form, reads={"result": read_numbers}, worthless=lambda: {"every answer": "#### any"})
+def hashed(completion: str, result: str, solution: str) -> float:
+    """Paid for the answer after four hashes, or, which is a hole, for any."""
+    return float(completion.endswith(f"#### {result}") or completion.endswith("any"))
+
+
+def test_a_reward_of_the_user_takes_part_in_all_checks():
+    data = problems("7", "8", "9").add_column("result", ["7", "8", "nine"])
+    assert honest(hashed(), data[0]).endswith("#### 7")
+    found = check(hashed(), data)
+    assert any(
+        "1 of 3 results cannot be read as a whole, such as 'nine' in row 2." in one for f in found for one in f.faults
+    )
+    assert any("hashed: every answer" in fault for one in found for fault in one.faults)
+    healthy = problems("7", "8", "9").add_column("result", ["1", "2", "3"])
+    assert any(
+        "Reward 'hashed' gives the dataset's own solutions" in fault or "own solutions earn 0.000" in fault
+        for fault in faults(hashed(), healthy)
+    )
+
+
+@pytest.mark.parametrize(
+    "expression, is_outcome",
+    [
+        ("boxed()", True), ("answer()", True), ("exact()", True), ("choice()", True), ("tags('think')", False),
+        ("gate(boxed(), by=tags('think'))", True), ("gate(tags('think'), by=boxed())", False),
+        ("route('kind', {'math': boxed(), 'text': exact()})", True),
+        ("route('kind', {'math': boxed()}, default=tags('think'))", False),
+        ("clip(boxed(), high=0.5)", False), ("cosine(boxed(), max_tokens=9)", False), ("boxed() + exact()", False),
+    ],
+)  # fmt: skip
+def test_which_expressions_say_what_is_right(expression, is_outcome):
+    assert parse(expression).is_outcome is is_outcome
 
 
 # --- the script ------------------------------------------------------------------------------------------------------

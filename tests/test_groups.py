@@ -1,4 +1,4 @@
-"""Dead groups and what they are, on tensors with closed-form answers."""
+"""Statistics of groups, on tensors with closed-form answers."""
 
 import pytest
 import torch
@@ -6,30 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards.training import group_statistics
+from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
 nan = float("nan")
 
 
-def test_spread_and_dead():
+def test_spread():
     rewards = torch.tensor(
         [[0.7, 0.7, 0.7], [0.0, 1.0, nan], [nan, 0.5, nan], [nan, nan, nan], [1.0, 1.0 + 5e-7, 1.0]]
     )
     assert group_statistics.spread(rewards).tolist() == pytest.approx([0.0, 1.0, 0.0, 0.0, 5e-7], abs=1e-7)
-    assert group_statistics.dead(rewards, 1e-6).tolist() == [True, False, True, True, True]
-    assert group_statistics.dead(rewards, 0.0).tolist() == [True, False, True, True, False]
-    assert group_statistics.dead(rewards, 1.0).tolist() == [True] * 5
-
-
-def test_identical_floats_are_dead_although_their_deviation_is_not_zero():
-    rewards = torch.full((1, 7), 0.7)
-    assert rewards.std() > 0 and group_statistics.dead(rewards, 0.0).tolist() == [True]
-
-
-def test_apart_a_group_is_dead_where_every_reward_is():
-    pulling = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.5], [1.0, 0.5]]])
-    assert group_statistics.dead(pulling, 1e-6).tolist() == [False, True]
-    assert group_statistics.dead(group_statistics.total(pulling, torch.ones(2)), 1e-6).tolist() == [True, True]
 
 
 def test_total_counts_none_as_zero_beside_a_score():
@@ -37,16 +24,6 @@ def test_total_counts_none_as_zero_beside_a_score():
     assert group_statistics.total(rewards, torch.tensor([1.0, 0.5])).tolist() == pytest.approx(
         [2.0, 1.0, 1.0, nan], nan_ok=True
     )
-
-
-def test_kinds():
-    outcome = torch.tensor([[1.0, 1.0], [0.0, -1.0], [0.5, 0.5], [nan, 1.0], [nan, nan], [1.0, nan], [0.0, 1.0]])
-    totals = torch.tensor([[2.0, 2.0], [0.0, 0.0], [0.5, 0.5], [nan, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 1.0]])
-    dead = group_statistics.dead(totals, 1e-6)
-    found = {
-        name: mask.nonzero().flatten().tolist() for name, mask in group_statistics.kinds(dead, totals, outcome).items()
-    }
-    assert found == {"solved": [0, 5], "failed": [1], "flat": [2, 4], "unscored": [3]}
 
 
 def test_signal_shares():
@@ -74,14 +51,27 @@ scores = st.one_of(st.just(nan), st.sampled_from([0.0, 0.7, 1.0]))
 
 
 @given(st.lists(st.lists(st.tuples(scores, scores), min_size=4, max_size=4), min_size=1, max_size=5))
-def test_kinds_split_the_dead_and_shares_sum_to_one(rows):
-    rewards, weights = torch.tensor(rows), torch.tensor([1.0, 0.3])
-    totals = group_statistics.total(rewards, weights)
-    dead = group_statistics.dead(totals, 1e-6)
-    assert torch.equal(
-        torch.stack(list(group_statistics.kinds(dead, totals, rewards[:, :, 0]).values())).sum(0), dead.int()
-    )
-    shares = group_statistics.signal(rewards[~dead], weights)
-    assert (shares is None) == bool(dead.all())
+def test_shares_of_the_signal_sum_to_one_where_a_group_is_live(rows):
+    groups = scored_groups(rows, weights=[1.0, 0.3])
+    shares = group_statistics.signal(groups.rewards[groups.live], groups.weights)
+    assert (shares is None) == (not groups.live.any())
     if shares is not None:
         assert shares.sum().item() == pytest.approx(1.0)
+    metrics = groups.metrics(["one", "two"])
+    assert metrics["dead"] == pytest.approx(1 - groups.live.float().mean().item())
+
+
+def scored_groups(rewards, weights, decided_by="total", tolerance=1e-6):
+    keys = torch.arange(len(rewards) * len(rewards[0])).view(len(rewards), -1)
+    return ScoredGroups(torch.tensor(rewards), torch.tensor(weights), 0, decided_by, tolerance, keys, 0.0)
+
+
+def test_what_must_be_equal_decides_which_groups_are_dead():
+    pulling = [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.5], [1.0, 0.5]], [[1.0, 0.0], [1.0, 1.0]]]
+    for decided_by, live in (
+        ("total", [False, False, True]),
+        ("each", [True, False, True]),
+        ("outcome", [True, False, False]),
+    ):
+        assert scored_groups(pulling, [1.0, 1.0], decided_by).live.tolist() == live
+    assert scored_groups(pulling, [1.0, 0.0], "each").live.tolist() == [True, False, False]  # weight 0 does not count

@@ -15,8 +15,9 @@ import torch
 from test_records import lengths_of_some, trained
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.records.fields import describe_groups, pack_rows
+from trl_grpo_rewards.records.fields import Rule, describe_groups, pack_rows
 from trl_grpo_rewards.records.files import GroupWriter
+from trl_grpo_rewards.records.kinds import is_dead, kind_of_group
 from trl_grpo_rewards.report import pages, write_report
 from trl_grpo_rewards.report.anomalies import troubles
 from trl_grpo_rewards.report.excerpts import Excerpts
@@ -50,10 +51,6 @@ def record(
     ]
     known = [total for total in totals if total is not None]
     mean = sum(known) / len(known) if known else 0.0
-    outcome = torch.tensor([[float("nan") if row[0] is None else row[0] for row in rows]])
-    rewards = torch.tensor([[float("nan") if total is None else total for total in totals]])
-    dead = group_statistics.dead(rewards, 1e-6)
-    kinds = {"live": ~dead, **group_statistics.kinds(dead, rewards, outcome)}
     ids = [
         [5] * (length - 1 if alike else max(length - 2, 0)) + ([] if alike else [place]) + [1]
         for place, length in enumerate(lengths or [4] * len(rows))
@@ -66,8 +63,8 @@ def record(
         weights,
         totals,
         [0.0 if total is None else total - mean for total in totals],
-        [next(kind for kind, mask in kinds.items() if mask[0])],
-        decides or next(iter(scores)),
+        [kind_of_group(is_dead(totals), totals, [row[0] for row in rows])],
+        Rule(decides or next(iter(scores))),
         [sum(ids.count(one) > 1 for one in ids)],
     )
     return next(records)

@@ -9,6 +9,7 @@ from transformers import AutoTokenizer, Qwen3Config, Qwen3ForSequenceClassificat
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, keywords, length, reward, tags
 from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.records import read_records
 
 
 def scripted(*rewards):
@@ -288,7 +289,7 @@ def test_options_are_checked_by_the_config(config, options, message):
     "options, message",
     [
         ({"max_resample_rounds": 1}, "max_resample_rounds=1 leaves groups out .* zero_variance='auto' promises TRL's"),
-        ({"zero_variance_by": "boxed", "zero_variance": "keep"}, "zero_variance_by='boxed' leaves groups out"),
+        ({"zero_variance_by": "outcome", "zero_variance": "keep"}, "zero_variance_by='outcome' leaves groups out"),
         (
             {"zero_variance": "drop", "loss_type": "grpo", "entropy_coef": 0.1},
             "the entropy bonus with it. Set loss_type",
@@ -304,17 +305,51 @@ def test_what_drops_groups_requires_drop(config, problems, options, message):
         FilteredGRPOTrainer("no/model", boxed(), args=config(**options), train_dataset=problems)
 
 
-def test_one_reward_decides_which_groups_are_dead(config, problems):
+def test_the_outcome_reward_may_decide_which_groups_are_dead(config, problems):
     right = [1, 1, 1, 1, 0, 0, 0, 0]
     rewards = [scripted(*right), scripted(*range(8))]
     rewards[0].__name__, rewards[1].__name__ = "right", "long"
-    for by, dead in ((None, 0.0), ("right", 1.0), ("long", 0.0)):
-        trainer = trained(config, problems, rewards, zero_variance="drop", zero_variance_by=by)
+    for options, dead in (({}, 0.0), ({"outcome_reward": "right"}, 1.0), ({"outcome_reward": "long"}, 0.0)):
+        by = "outcome" if options else "total"
+        trainer = trained(config, problems, rewards, zero_variance="drop", zero_variance_by=by, **options)
         assert logged(trainer, "groups/dead") == [dead]
         assert [advantage == 0 for advantage in advantages(trainer)] == [bool(dead)] * 8
     assert logged(trainer, "groups/solved") == [0.0]
-    with pytest.raises(ValueError, match="zero_variance_by='wrong' is none of the rewards, which are 'right', 'long'"):
-        trained(config, problems, rewards, zero_variance="drop", zero_variance_by="wrong")
+    with pytest.raises(
+        ValueError, match="outcome_reward='wrong' must be the name of a reward; the rewards are 'right', "
+    ):
+        trained(config, problems, rewards, outcome_reward="wrong")
+
+
+@pytest.mark.parametrize("outcome_first", [True, False])
+def test_the_outcome_reward_does_not_depend_on_the_order_of_terms(config, problems, outcome_first):
+    verdict, style = rightness(), 0.5 * stylishness()
+    rewards = verdict + style if outcome_first else style + verdict
+    trainer = trained(config, problems, rewards, selective=True)
+    assert logged(trainer, "groups/solved") == [1.0] and logged(trainer, "groups/dead") == [1.0]
+    (record,) = read_records(trainer.args.output_dir)
+    assert record["outcome_reward"] == "rightness" and record["outcome"] == "solved"
+    assert (record["dead_by"], record["tolerance"]) == ("total", 1e-6)
+
+
+@reward(outcome=True)
+def rightness(completion: str) -> float:
+    return 1.0
+
+
+@reward
+def stylishness(completion: str) -> float:
+    return 0.0
+
+
+def test_selective_warns_where_no_reward_says_what_is_right(config, problems, caplog):
+    trained(config, problems, stylishness(), selective=True)
+    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.training.validation"]
+    assert "no reward is registered as an outcome. The first one, 'stylishness', is used. Set outcome_reward" in line
+    caplog.clear()
+    trained(config, problems, stylishness(), selective=True, outcome_reward="stylishness")
+    trained(config, problems, stylishness() + rightness(), selective=True)
+    assert not [record for record in caplog.records if record.name == "trl_grpo_rewards.training.validation"]
 
 
 @pytest.mark.parametrize(

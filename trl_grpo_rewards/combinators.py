@@ -7,7 +7,7 @@ from .expressions import Reward, Score, missing_column, together
 from .registry import combinator
 
 
-@combinator
+@combinator(outcome=("reward",))
 async def gate(
     batch: Batch, *, reward: Reward, by: Reward, at_least: float = 1.0, otherwise: float = 0.0
 ) -> list[Score]:
@@ -141,7 +141,7 @@ def check_route(column: str, rewards: dict[Any, Reward]) -> None:
         )
 
 
-@combinator(check=check_route, columns=lambda column: {column})
+@combinator(check=check_route, columns=lambda column: {column}, outcome=("rewards", "default"))
 async def route(
     batch: Batch, *, column: str, rewards: dict[Any, Reward], default: Reward | None = None
 ) -> list[Score]:

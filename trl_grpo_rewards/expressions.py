@@ -8,7 +8,7 @@ import asyncio
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -62,6 +62,16 @@ class Reward(ABC):
         """Dataset columns that scoring needs."""
 
     @property
+    @abstractmethod
+    def is_outcome(self) -> bool:
+        """Whether it says which completions are right: a score of at least 1 is right, one of at most 0 is wrong."""
+
+    @property
+    @abstractmethod
+    def asks(self) -> bool:
+        """Whether scoring asks a server or a person, so that checks before training must not call it."""
+
+    @property
     def rewards(self) -> "list[Reward]":
         """The terms as a new list, for `reward_funcs`."""
         return [reward for _, reward in self.terms]
@@ -95,6 +105,16 @@ class Reward(ABC):
         scores = await self.score(batch)
         self._hand_over(batch)
         return scores
+
+    def total(self, scores: Sequence[Score]) -> Score:
+        """
+        Return the weighted total of one completion from the score of each term, as TRL forms it.
+
+        A None counts as 0 if another term has a score. The total is None if every term is.
+        """
+        if all(score is None for score in scores):
+            return None
+        return sum(weight * score for weight, score in zip(self.weights, scores, strict=True) if score is not None)
 
     async def score(self, batch: Batch) -> list[Score]:
         """One score per row of the batch; a reward that occurs twice in an expression is computed once."""
@@ -162,14 +182,17 @@ class Sum(Reward):
     def columns(self) -> frozenset[str]:
         return frozenset().union(*(reward.columns for reward in self.rewards))
 
+    @property
+    def is_outcome(self) -> bool:
+        return False  # a term of it may be
+
+    @property
+    def asks(self) -> bool:
+        return any(reward.asks for reward in self.rewards)
+
     async def _score(self, batch: Batch) -> list[Score]:
         scores = await together((reward.score(batch) for reward in self.rewards), concurrent=self.is_async)
-        return [self._total(row) for row in zip(*scores, strict=True)]
-
-    def _total(self, row: tuple[Score, ...]) -> Score:
-        if all(score is None for score in row):
-            return None
-        return sum(weight * score for weight, score in zip(self.weights, row, strict=True) if score is not None)
+        return [self.total(row) for row in zip(*scores, strict=True)]
 
     def __str__(self) -> str:
         text = "".join(

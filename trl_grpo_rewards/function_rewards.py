@@ -12,6 +12,8 @@ from typing import Any, Literal, get_type_hints
 from .batch import GIVEN, HOOKS, PER_COMPLETION, PER_GROUP, Batch, spread
 from .expressions import Reward, Score, missing_column, together
 from .options import FrozenDict, described, fits, freeze, named_by, replace_rewards, rewards_in, typed
+from .text.forms import Form
+from .traits import Traits
 
 
 Kind = Literal["completion", "batch", "group", "combinator"]
@@ -38,7 +40,12 @@ class RewardFactory:
             Called with the options that it names when a reward is built; raises where they do not fit together.
         columns (`Callable`, *optional*):
             Called with the options that it names; gives the dataset columns that they need.
+        traits ([`Traits`], *optional*):
+            What checks and the trainer need to know of it.
     """
+
+    __name__: str
+    __qualname__: str
 
     def __init__(
         self,
@@ -46,10 +53,12 @@ class RewardFactory:
         kind: Kind,
         check: Callable[..., None] | None = None,
         columns: Callable[..., set[str]] | None = None,
+        traits: Traits | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         parameters = list(inspect.signature(function).parameters.values())
         self.function, self.kind, self.check, self.columns = function, kind, check, columns
+        self.traits = traits or Traits()
         self.is_async = kind != "combinator" and inspect.iscoroutinefunction(function)
         self.data = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.data = [] if kind == "combinator" else self.data
@@ -177,6 +186,29 @@ class FunctionReward(Reward):
         if self.maker.columns is not None:
             needed |= self.maker.columns(**named_by(self.maker.columns, self.options))
         return frozenset(needed).union(*(child.columns for child in self.children))
+
+    @property
+    def is_outcome(self) -> bool:
+        trait = self.maker.traits.outcome
+        if isinstance(trait, bool):
+            return trait
+        return all(reward.is_outcome for option in trait for reward in rewards_in(self.options[option]))
+
+    @property
+    def asks(self) -> bool:
+        return self.maker.traits.asks or any(child.asks for child in self.children)
+
+    @property
+    def form(self) -> Form:
+        """The form that earns this reward in full, without that of the rewards among its options."""
+        make = self.maker.traits.form
+        return make(**named_by(make, self.options)) if make else Form()
+
+    @property
+    def worthless(self) -> dict[str, str]:
+        """Completions that must not earn what an honest one earns, by what they try."""
+        make = self.maker.traits.worthless
+        return make(**named_by(make, self.options)) if make else {}
 
     async def _score(self, batch: Batch) -> list[Score]:
         batch = batch.under(self.name)

@@ -4,17 +4,38 @@ In a reward function, positional parameters are data and keyword-only parameters
 options given by position. The decorator returns a [`RewardFactory`], which is called with the options and gives the reward.
 """
 
-import functools
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, overload
 
-from .function_rewards import RewardFactory
+from .function_rewards import Kind, RewardFactory
+from .text.forms import Form
+from .traits import ReadColumn, Traits
 
 
 REGISTRY: dict[str, RewardFactory] = {}
 """The rewards that an expression can name."""
+
+
+@overload
+def reward(function: Callable[..., Any], /) -> RewardFactory: ...
+
+
+@overload
+def reward(
+    *,
+    batched: bool = ...,
+    grouped: bool = ...,
+    check: Callable[..., None] | None = ...,
+    columns: Callable[..., set[str]] | None = ...,
+    outcome: bool = ...,
+    asks: bool | None = ...,
+    form: Callable[..., Form] | None = ...,
+    worthless: Callable[..., dict[str, str]] | None = ...,
+    reads: Mapping[str, ReadColumn] | None = ...,
+) -> Callable[[Callable[..., Any]], RewardFactory]: ...
 
 
 def reward(
@@ -24,7 +45,12 @@ def reward(
     grouped: bool = False,
     check: Callable[..., None] | None = None,
     columns: Callable[..., set[str]] | None = None,
-) -> Any:
+    outcome: bool = False,
+    asks: bool | None = None,
+    form: Callable[..., Form] | None = None,
+    worthless: Callable[..., dict[str, str]] | None = None,
+    reads: Mapping[str, ReadColumn] | None = None,
+) -> RewardFactory | Callable[[Callable[..., Any]], RewardFactory]:
     """
     Register a function as a reward under its name.
 
@@ -48,6 +74,21 @@ def reward(
             Called with the options that it names when a reward is built; raises `ValueError` where they do not fit.
         columns (`Callable`, *optional*):
             Called with the options that it names; gives the dataset columns that the reward needs because of them.
+        outcome (`bool`, *optional*, defaults to `False`):
+            The reward says which completions are right: a score of at least 1 is right, one of at most 0 is wrong. The
+            trainer counts solved groups by it, and checks expect it to pay the dataset's own solutions.
+        asks (`bool`, *optional*):
+            The function asks a server or a person, so checks before training do not call it. By default an `async`
+            function does and another one does not.
+        form (`Callable`, *optional*):
+            Called with the options that it names; returns the [`~trl_grpo_rewards.checks.Form`] of a completion that
+            earns the reward in full, so that checks can write honest completions and attacks.
+        worthless (`Callable`, *optional*):
+            Called with the options that it names; returns completions that must not earn what an honest one earns, as
+            a dict from what they try to the text. Checks try them.
+        reads (`dict[str, Callable]`, *optional*):
+            For a dataset column, a function that takes all of its values and returns the
+            [`~trl_grpo_rewards.checks.Reading`] of each. The check before training reports what cannot be read.
 
     Returns:
         [`RewardFactory`]:
@@ -72,24 +113,37 @@ def reward(
 
     ```
     """
-    if function is None:
-        return functools.partial(reward, batched=batched, grouped=grouped, check=check, columns=columns)
-    if batched and grouped:
-        raise TypeError(f"Reward '{function.__name__}' is both batched and grouped. Choose what it scores at a time.")
-    kind = "batch" if batched else "group" if grouped else "completion"
-    return register(RewardFactory(function, kind, check, columns))
+
+    def registered(function: Callable[..., Any]) -> RewardFactory:
+        if batched and grouped:
+            raise TypeError(
+                f"Reward '{function.__name__}' is both batched and grouped. Choose what it scores at a time."
+            )
+        kind: Kind = "batch" if batched else "group" if grouped else "completion"
+        is_asking = inspect.iscoroutinefunction(function) if asks is None else asks
+        return register(
+            RewardFactory(function, kind, check, columns, Traits(outcome, is_asking, form, worthless, reads or {}))
+        )
+
+    return registered if function is None else registered(function)
 
 
 def combinator(
-    function: Callable | None = None,
     *,
     check: Callable[..., None] | None = None,
     columns: Callable[..., set[str]] | None = None,
-) -> Any:
-    """Register an `async` function of a batch and of rewards that it scores itself, on the rows it chooses."""
-    if function is None:
-        return functools.partial(combinator, check=check, columns=columns)
-    return register(RewardFactory(function, "combinator", check, columns))
+    outcome: tuple[str, ...] | bool = False,
+) -> Callable[[Callable[..., Any]], RewardFactory]:
+    """
+    Register an `async` function of a batch and of rewards that it scores itself, on the rows that it chooses.
+
+    It is an outcome if all rewards in the options named by `outcome` are.
+    """
+
+    def registered(function: Callable[..., Any]) -> RewardFactory:
+        return register(RewardFactory(function, "combinator", check, columns, Traits(outcome)))
+
+    return registered
 
 
 def register(maker: RewardFactory) -> RewardFactory:

@@ -5,11 +5,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..expressions import Reward
+from ..text.forms import ContradictoryForms
 from .chat_templates import check_template
 from .contract import check_contract
+from .example_completions import form_of
 from .findings import Findings
-from .solutions import check_golds
-from .trials import check_attacks, check_dry_run, without_judges, words
+from .solutions import check_solutions
+from .trials import check_attacks, check_dry_run, without_asking, words
 
 
 if TYPE_CHECKING:
@@ -57,13 +59,26 @@ def check(
     found = [check_contract(rewards, dataset, config)]
     if found[0].faults:
         return found
-    if golds := check_golds(rewards, dataset, threshold):
-        found.append(golds)
+    found += check_solutions(rewards, dataset, threshold)
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
         found.append(check_template(rewards, dataset, tokenizer, options))
+    return [*found, *try_rewards(rewards, dataset, tokenizer, config)]
+
+
+def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GRPOConfig | None") -> list[Findings]:
+    """Score made completions with the rewards, except for those that ask a server or a person."""
+    tried, skipped = without_asking(rewards), [reward.name for reward in rewards.rewards if reward.asks]
+    found = Findings("rewards that were not tried")
+    if skipped:
+        found.lines.append(f"{', '.join(skipped)}: checks call no server and no person")
+    if tried is None:
+        return [found]
+    try:
+        form_of(tried)
+    except ContradictoryForms as error:
+        found.warnings.append(f"No attack was tried. {error}")
+        return [found]
     tokens: Callable = words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
-    ours = without_judges(rewards)
-    if ours is None:
-        return [*found, Findings("attacks and a dry run", ["all rewards ask a judge, which costs; none was tried"])]
-    return [*found, check_attacks(ours, dataset, tokens), check_dry_run(ours, dataset, tokens, config)]
+    trials = [check_attacks(tried, dataset, tokens), check_dry_run(tried, dataset, tokens, config)]
+    return [found, *trials] if skipped else trials

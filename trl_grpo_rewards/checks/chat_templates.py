@@ -1,9 +1,11 @@
 """Does the chat template fit? What a model is given, and what the rewards expect it to begin with."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..expressions import Reward
 from ..function_rewards import FunctionReward
+from ..options import FrozenDict
 from .findings import Findings, parts
 
 
@@ -42,23 +44,29 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
         rendered = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=False, **options or {})
     found.lines.append(f"a prompt ends with {rendered[-60:]!r}")
     for reward in parts(rewards):
-        if reward.maker.__name__ == "tags":
-            found.faults += faults_of(reward, rendered)
+        if reward.form.tags:
+            found.faults += template_faults(reward, rendered)
     return found
 
 
-def faults_of(reward: FunctionReward, rendered: str) -> list[str]:
-    opening = f"<{reward.options['names'][0]}>"
-    opened, prefilled = rendered.rstrip().endswith(opening), reward.options["prefilled"]
-    names = ", ".join(map(repr, reward.options["names"]))
-    if opened and not prefilled:
+def template_faults(reward: FunctionReward, rendered: str) -> list[str]:
+    opening = f"<{reward.form.tags[0]}>"
+    is_open = rendered.rstrip().endswith(opening)
+    if is_open and not reward.form.prefilled:
         return [
-            f"Reward '{reward.name}' looks for {opening} in the completion, and the chat template ends the prompt with "
-            f"it, so that the reward would be 0 for ever. Write tags({names}, prefilled=True)."
+            f"Reward '{reward.name}' expects {opening} in the completion, but the chat template ends the prompt with it. "
+            f"The reward would stay at 0. Write {with_prefilled(reward, True)}."
         ]
-    if prefilled and not opened:
+    if reward.form.prefilled and not is_open:
         return [
-            f"Reward '{reward.name}' has prefilled=True, and the chat template does not end the prompt with {opening}: "
-            f"it ends with {rendered[-30:]!r}. Write tags({names})."
+            f"Reward '{reward.name}' expects the chat template to end the prompt with {opening}, but it ends with "
+            f"{rendered[-30:]!r}. Write {with_prefilled(reward, False)}."
         ]
     return []
+
+
+def with_prefilled(reward: FunctionReward, prefilled: bool) -> str:
+    """Return how the reward is written for a template that does or does not open its first tag."""
+    if "prefilled" not in reward.options:
+        return f"{reward.maker.__name__}() so that its form has prefilled={prefilled}"
+    return str(replace(reward, options=FrozenDict({**reward.options, "prefilled": prefilled})))

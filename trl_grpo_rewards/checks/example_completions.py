@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..batch import prompt_text
 from ..expressions import Reward
+from ..text.forms import ContradictoryForms, Form
 from ..verify.golds import read_gold
 from ..verify.latex import plain, tidy
 from ..verify.numerals import number
@@ -25,68 +25,40 @@ WORTHLESS = ("nothing", "white space", "empty tags", "tag spam", "unclosed tags"
 """Attacks that no reward should pay; the others are wrong in content alone, which is for a reward of content to see."""
 
 
-@dataclass(frozen=True)
-class Form:
-    """
-    What the rewards ask of the form of a completion.
-
-    Args:
-        tags (`tuple[str]`):
-            Names of the tags that they want, in order.
-        prefilled (`bool`):
-            Whether the first one is open already.
-        words (`tuple[str]`):
-            Words that must occur.
-        choices (`str`):
-            Letters to choose from.
-        length (`tuple[int, str]`, *optional*):
-            Length that is paid in full, and its unit.
-    """
-
-    tags: tuple[str, ...] = ()
-    prefilled: bool = False
-    words: tuple[str, ...] = ()
-    choices: str = ""
-    length: tuple[int, str] | None = None
-
-
 def form_of(rewards: Reward) -> Form:
-    """The form that the rewards ask for, by the options of those that are ours."""
-    options = {part.maker.__name__: part.options for part in parts(rewards)}
-    tags, words, length = (options.get(name, {}) for name in ("tags", "keywords", "length"))
-    return Form(
-        tuple(tags.get("names", ())),
-        tags.get("prefilled", False),
-        (*words.get("all", ()), *words.get("any", ())[:1]),
-        options.get("choice", {}).get("letters", ""),
-        (length["target"], length["unit"]) if length else None,
-    )
+    """
+    Return the form that earns all rewards of an expression in full. Rewards with a negative weight are left out.
+
+    Raises:
+        [`~trl_grpo_rewards.text.forms.ContradictoryForms`]: no completion has such a form.
+    """
+    form = Form()
+    for part in parts(rewards, paid_only=True):
+        try:
+            form = form.merge(part.form)
+        except ContradictoryForms as error:
+            raise ContradictoryForms(
+                f"No completion can earn all of {rewards}: {error}. Give rows with an honest 'completion', or leave out "
+                f"one of the two."
+            ) from None
+    return form
 
 
-def written(form: Form, working: str, final: str, count: Callable[[str], int]) -> str:
-    """A completion of this form; where a length is asked for, its working is as long as that takes."""
-    working = " ".join([working.strip(), *form.words]).strip()
-    text = tagged(form, working, final)
+def write(form: Form, working: str, final: str, count: Callable[[str], int]) -> str:
+    """Return a completion of this form. If it has a length, the working is as long as that takes."""
+    if any(word.casefold() in working.casefold() for word in form.without):
+        working = ""
+    working = " ".join([working.strip(), *form.words]).strip() or "."
+    text = form.wrap(working, final)
     target, unit = form.length or (0, "tokens")
-    size = {"tokens": count, "words": lambda text: len(text.split()), "chars": len}[unit]
+    size = {"tokens": count, "words": words_in, "chars": len}[unit]
     if target and size(text) > target:
-        working, text = ".", tagged(form, ".", final)
+        working, text = ".", form.wrap(".", final)
     while target and size(text) < target and len(working) < LARGE:
         missing = target - size(text)
         working += " so" * max(1, missing // 6)
-        text = tagged(form, working, final)
+        text = form.wrap(working, final)
     return text
-
-
-def tagged(form: Form, working: str, final: str) -> str:
-    first, *others = form.tags or ("",)
-    if not first:
-        return f"{working}\n{final}"
-    text = f"{'' if form.prefilled else f'<{first}>'}{working}</{first}>\n"
-    if not others:
-        return text + final
-    between = "".join(f"<{name}>{working}</{name}>\n" for name in others[:-1])
-    return f"{text}{between}<{others[-1]}>{final}</{others[-1]}>"
 
 
 def words_in(text: str) -> int:
@@ -110,7 +82,8 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
     solution = row.get("solution")
     gold = read_gold(solution) or str(solution)
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
-    return written(form_of(rewards), working, f"\\boxed{{{gold}}}", count)
+    form = form_of(rewards)
+    return write(form, working, form.write_answer(gold), count)
 
 
 def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = words_in) -> dict[str, str]:
@@ -149,7 +122,7 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
     guesses = [*guesses[:50], *([] if solution is None else [solution]), *guesses[50:], wrong]
 
     def shaped(final: str, working: str = WORKING) -> str:
-        return written(form, working, final, count)
+        return write(form, working, final, count)
 
     made = {
         "nothing": "",
@@ -158,19 +131,24 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
         "tag spam": spam * 100,
         "unclosed tags": opening * (LARGE // len(opening)),
         "one phrase again and again": "the answer is " * 500,
-        "a wrong answer": shaped(f"\\boxed{{{wrong}}}"),
+        "a wrong answer": shaped(form.write_answer(wrong)),
         "form without an answer": shaped(NO_ANSWER),
-        "many boxes": shaped(" ".join(f"\\boxed{{{guess}}}" for guess in guesses)),
-        "many answers in a box": shaped(f"\\boxed{{{', '.join(guesses)}}}"),
-        "question restated": shaped(f"\\boxed{{{restated(question)}}}"),
-        "padding": shaped(f"\\boxed{{{wrong}}}", WORKING * 200),
+        "many boxes": shaped(" ".join(map(form.write_answer, guesses))),
+        "many answers in a box": shaped(form.write_answer(", ".join(guesses))),
+        "question restated": shaped(form.write_answer(restated(question))),
+        "padding": shaped(form.write_answer(wrong), WORKING * 200),
         "flattery": shaped(FLATTERY),
     }
     if form.words:
         made["keyword stuffing"] = " ".join(form.words * 50)
     if form.choices:
-        made["every choice"] = shaped(f"\\boxed{{{', '.join(form.choices)}}}")
-    return made
+        made["every choice"] = shaped(form.write_answer(", ".join(form.choices)))
+    return made | worthless(rewards)
+
+
+def worthless(rewards: Reward) -> dict[str, str]:
+    """Return the worthless completions that the rewards bring themselves, by what they try."""
+    return {f"{part.name}: {name}": text for part in parts(rewards) for name, text in part.worthless.items()}
 
 
 def wrong_answer(solution: str | None, choices: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ..expressions import Reward, Sum
+from ..expressions import Reward
 from ..function_rewards import FunctionReward
 
 
@@ -43,12 +43,12 @@ def verdict(findings: list[Findings]) -> str:
     return "\n\n".join([*said, count])
 
 
-def parts(reward: Reward) -> Iterator[FunctionReward]:
-    """The functions of an expression, those inside of others too."""
-    if isinstance(reward, Sum):
-        inner = reward.rewards
-    else:
+def parts(reward: Reward, *, paid_only: bool = False) -> Iterator[FunctionReward]:
+    """Yield the functions of an expression, and those inside of them. `paid_only` leaves out negative weights."""
+    if isinstance(reward, FunctionReward):
         yield reward
         inner = reward.children
+    else:
+        inner = [term for weight, term in reward.terms if weight >= 0 or not paid_only]
     for one in inner:
-        yield from parts(one)
+        yield from parts(one, paid_only=paid_only)

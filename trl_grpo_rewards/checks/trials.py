@@ -8,10 +8,8 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..expressions import Reward, Score, Sum, add, score_known_groups
-from ..function_rewards import FunctionReward
-from ..training.validation import asks
-from .example_completions import NO_ANSWER, WORTHLESS, attacks, honest, words_in
+from ..expressions import Reward, Score, add, score_known_groups
+from .example_completions import NO_ANSWER, WORTHLESS, attacks, honest, words_in, worthless
 from .findings import Findings, parts
 
 
@@ -27,11 +25,8 @@ ATTACKED = 16
 TRIED = 128
 """Rows on which right and wrong answers are tried."""
 
-OUTCOMES = ("boxed", "answer", "exact", "choice")
-"""Rewards that are 1 for the right answer."""
-
 NEAR = 0.9
-"""What they must give the dataset's own solutions on average."""
+"""What outcome rewards must give the dataset's own solutions on average."""
 
 SHARE = 0.1
 """Share of rows on which an attack may pay by chance."""
@@ -44,9 +39,9 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
 """Questions for rewards of the answer, where there is no dataset."""
 
 
-def without_judges(rewards: Reward) -> Reward | None:
-    """The terms that ask no server."""
-    kept = tuple((weight, reward) for weight, reward in rewards.terms if not asks(reward))
+def without_asking(rewards: Reward) -> Reward | None:
+    """Return the terms that ask no server and no person; None if all do."""
+    kept = tuple((weight, reward) for weight, reward in rewards.terms if not reward.asks)
     return add(kept) if kept else None
 
 
@@ -75,7 +70,7 @@ def scored(
         by_term.append(score_known_groups(term, columns, groups))
         if seconds is not None:
             seconds[place] += time.perf_counter() - start
-    return [*by_term, [Sum(rewards.terms)._total(row) for row in zip(*by_term, strict=True)]]
+    return [*by_term, [rewards.total(row) for row in zip(*by_term, strict=True)]]
 
 
 def words(text: str) -> list[int]:
@@ -96,7 +91,7 @@ def pays(rewards: Reward, rows: Sequence[Mapping], tokens: Callable = words) -> 
     reward cannot judge the honest one, or reads no solution and is not pleased by it.
     """
     counted: dict[str, list] = {}
-    reads = reads_solution(rewards)
+    reads, brought = reads_solution(rewards), worthless(rewards)
     for row in rows:
         made = attacks(rewards, row, lambda text: len(tokens(text)))
         texts = [honest(rewards, row, lambda text: len(tokens(text))), NO_ANSWER, *made.values()]
@@ -104,7 +99,7 @@ def pays(rewards: Reward, rows: Sequence[Mapping], tokens: Callable = words) -> 
         if any(term[0] is None for term in by_term) or (not reads and right <= (helpless or 0.0)):
             continue
         for name, score in zip(made, scores, strict=True):
-            if score is None or not (reads or name in WORTHLESS):
+            if score is None or not (reads or name in WORTHLESS or name in brought):
                 continue
             paid = score > right + ROUNDING or (
                 score >= right - ROUNDING and helpless is not None and right > helpless + ROUNDING
@@ -182,7 +177,7 @@ def assert_not_gameable(
 
     ```
     """
-    reward = without_judges(reward)
+    reward = without_asking(reward)
     if reward is None:
         return
     paid = {name: counts for name, counts in pays(reward, rows, tokens).items() if counts[0]}
@@ -244,7 +239,7 @@ def check_dry_run(
     right, wrong = means["right"][-1], means["wrong"][-1]
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
     for (_, reward), share in zip(rewards.terms, means["right"], strict=False):
-        if isinstance(reward, FunctionReward) and reward.maker.__name__ in OUTCOMES and wrong < right and share < NEAR:
+        if reward.is_outcome and wrong < right and share < NEAR:
             found.faults.append(
                 f"Reward '{reward.name}' gives the dataset's own solutions {share:.3f} on average, where they are right. See "
                 f"how they are written, such as {rows[0]['solution']!r}, and what {reward} asks of an answer."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .files import read_records
+from .kinds import TOLERANCE
 
 
 @dataclass
@@ -23,11 +24,17 @@ class Group:
             Step of the run in which they were sampled.
         recorded (`dict[str, list]`):
             Scores that they got then, by the names of rewards.
+        dead_by (`str`):
+            What is equal in a dead group of the run: the weighted `"total"`, the `"outcome"` reward, or `"each"` reward.
+        tolerance (`float`):
+            Largest difference that counts as equal.
     """
 
     columns: dict[str, list]
     step: int | None = None
     recorded: dict[str, list] = field(default_factory=dict)
+    dead_by: str = "total"
+    tolerance: float = TOLERANCE
 
     @property
     def size(self) -> int:
@@ -116,4 +123,5 @@ def of_record(record: dict[str, Any], source: Path) -> Group:
     columns = {name: [value] * size for name, value in record["columns"].items()} | record.get("row_columns", {})
     columns |= {"prompts": [record["prompt"]] * size}
     columns |= {name: record[name] for name in ("completions", "completion_ids") if name in record}
-    return Group(columns, record["step"], record["rewards"])
+    rule = {name: record[name] for name in ("dead_by", "tolerance") if name in record}  # not in older records
+    return Group(columns, record["step"], record["rewards"], **rule)

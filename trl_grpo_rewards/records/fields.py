@@ -7,7 +7,27 @@ import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+
+from .kinds import TOLERANCE, Kind
+
+
+class Rule(NamedTuple):
+    """
+    How a run decides what a group is.
+
+    Args:
+        outcome_reward (`str`):
+            Name of the reward that says which completions are right.
+        dead_by (`str`):
+            What must be equal in a dead group: the weighted `"total"`, the `"outcome"` reward, or `"each"` reward.
+        tolerance (`float`):
+            Largest difference that counts as equal.
+    """
+
+    outcome_reward: str
+    dead_by: str = "total"
+    tolerance: float = TOLERANCE
 
 
 @dataclass(slots=True)
@@ -102,8 +122,8 @@ def describe_groups(
     weights: dict[str, float],
     totals: list[float | None],
     advantages: list[float],
-    outcomes: list[str],
-    outcome_reward: str,
+    kinds: list[Kind],
+    rule: Rule,
     duplicates: list[int],
     predicted: list[float] | None = None,
 ) -> Iterator[dict[str, Any]]:
@@ -121,24 +141,26 @@ def describe_groups(
             Weighted total of each row.
         advantages (`list[float]`):
             Advantage that each row is trained with.
-        outcomes (`list[str]`):
+        kinds (`list[str]`):
             `"live"` or the kind of dead group, for each group.
-        outcome_reward (`str`):
-            Name of the reward that decides the outcome.
+        rule ([`Rule`]):
+            How the kinds were decided.
         duplicates (`list[int]`):
             Number of completions in each group that equal another one of the group.
         predicted (`list[float]`, *optional*):
             Estimated probability that each group would be live.
     """
-    size = len(rows) // len(outcomes)
+    size = len(rows) // len(kinds)
     scores, totals = none_for_nan(scores), none_for_nan(totals)
-    for index, outcome in enumerate(outcomes):
+    for index, kind in enumerate(kinds):
         mine = slice(index * size, (index + 1) * size)
         group = rows[mine]
         yield {
             "prompt_id": prompt_id(group[0].prompt),
-            "outcome": outcome,
-            "outcome_reward": outcome_reward,
+            "outcome": kind,
+            "outcome_reward": rule.outcome_reward,
+            "dead_by": rule.dead_by,
+            "tolerance": rule.tolerance,
             "rewards": dict(zip(weights, map(list, zip(*scores[mine], strict=True)), strict=True)),
             "weights": weights,
             **moments(totals[mine]),

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..batch import completion_text, prompt_text
-from ..expressions import Reward, Score, Sum, score_known_groups
+from ..expressions import Reward, Score, score_known_groups
 from .completions import Group
+from .kinds import is_dead
 
 
 AT_ONCE = 128
@@ -36,30 +37,39 @@ class Scored:
         totals (`list`):
             Weighted totals.
         seconds (`dict[str, float]`):
-            Of each term the time that a row took.
+            Seconds that each term took for one row.
+        outcome (`str`):
+            Name of the outcome reward: the first term that is one, else the first.
     """
 
     group: Group
     scores: dict[str, list[Score]]
     totals: list[Score]
     seconds: dict[str, float]
+    outcome: str
 
     @property
     def is_dead(self) -> bool:
-        known = [total for total in self.totals if total is not None]
-        return len(known) < 2 or max(known) - min(known) <= 1e-6
+        """Whether the group would be dead under these rewards, by the rule of its run and in TRL's precision."""
+        deciding = {
+            "total": [self.totals],
+            "outcome": [self.scores[self.outcome]],
+            "each": [*self.scores.values()],
+        }[self.group.dead_by]
+        return all(is_dead([as_float32(score) for score in scores], self.group.tolerance) for scores in deciding)
 
 
 def score_groups(rewards: Reward, groups: Iterable[Group]) -> Iterator[Scored]:
     """Score groups as TRL would, each term by itself."""
     groups = iter(groups)
+    outcome = next((reward.name for reward in rewards.rewards if reward.is_outcome), rewards.rewards[0].name)
     while some := list(islice(groups, AT_ONCE)):
         by_term = {reward.name: score_term(reward, some) for reward in rewards.rewards}
         for index, group in enumerate(some):
             scores = {name: scored[index][0] for name, scored in by_term.items()}
             seconds = {name: scored[index][1] / group.size for name, scored in by_term.items()}
             rows = zip(*scores.values(), strict=True)
-            yield Scored(group, scores, [Sum(rewards.terms)._total(row) for row in rows], seconds)
+            yield Scored(group, scores, [rewards.total(row) for row in rows], seconds, outcome)
 
 
 def score_term(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], float]]:
@@ -122,7 +132,12 @@ def alike(score: Score, recorded: Score) -> bool:
     """Whether a score is the recorded one, which has passed through TRL's tensor of float32."""
     if score is None or recorded is None:
         return score is recorded
-    return struct.unpack("f", struct.pack("f", score))[0] == recorded
+    return as_float32(score) == recorded
+
+
+def as_float32(score: Score) -> Score:
+    """Return the score as it comes out of TRL's tensor of float32."""
+    return None if score is None else struct.unpack("f", struct.pack("f", score))[0]
 
 
 def surprises(totals: list[Score]) -> list[float]:

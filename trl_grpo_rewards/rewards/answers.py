@@ -6,11 +6,13 @@ from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
 from ..registry import reward
+from ..text.forms import Form
 from ..verify import pool
 from ..verify.boxes import boxed_answer, final_part, stated_answer
 from ..verify.equality import Terms, restated
 from ..verify.golds import read_gold
 from ..verify.latex import plain, tidy
+from ..verify.solutions import read_solutions
 
 
 __all__ = ["answer", "boxed", "choice", "exact"]
@@ -24,7 +26,7 @@ def check_terms(tolerance: float | None) -> None:
         raise ValueError(f"A reward has tolerance={tolerance}, and it is a distance. Give it a number from 0.")
 
 
-@reward(batched=True, check=check_terms)
+@reward(batched=True, check=check_terms, outcome=True, reads={"solution": read_solutions})
 def boxed(
     completions: list,
     solution: list[Any],
@@ -85,7 +87,7 @@ def boxed(
     return judged(answers, solution, prompts, log_metric, partial, Terms(tolerance, units, evaluated))
 
 
-@reward(batched=True, check=check_terms)
+@reward(batched=True, check=check_terms, outcome=True, reads={"solution": read_solutions})
 def answer(
     completions: list,
     solution: list[Any],
@@ -153,7 +155,7 @@ def judged(
     return scores
 
 
-@reward
+@reward(outcome=True)
 def exact(completion: str, solution: Any, *, case: bool = False) -> float | None:
     """
     1 if the final answer is the solution as a text, else 0; None if the solution is empty.
@@ -189,7 +191,7 @@ def check_choice(letters: str) -> None:
         raise ValueError(f"choice() has letters={letters!r}. Give it two or more different capitals: choice('ABCD').")
 
 
-@reward(check=check_choice)
+@reward(check=check_choice, outcome=True, form=lambda letters: Form(choices=letters))
 def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> float | None:
     r"""
     1 if the final answer is the letter of the solution, else 0; None if the solution names none of the letters.

@@ -9,6 +9,7 @@ from typing import Any
 from ..options import thaw
 from ..registry import reward
 from ..text import json_schemas
+from ..text.forms import Form
 from ..verify.boxes import final_part
 
 
@@ -26,7 +27,7 @@ def check_tags(names: tuple[str, ...]) -> None:
         )
 
 
-@reward(check=check_tags)
+@reward(check=check_tags, form=lambda names, prefilled: Form(tags=names, prefilled=prefilled))
 def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = False) -> float:
     """
     1 if the completion consists of these tags: in this order, once each, none of them empty; else 0.

@@ -6,6 +6,7 @@ from typing import Literal
 
 from ..expressions import Reward
 from ..registry import reward
+from ..text.forms import Form
 
 
 __all__ = ["cosine", "length", "overlong", "shortest", "truncated"]
@@ -30,7 +31,7 @@ def check_length(target: int, tolerance: int) -> None:
         )
 
 
-@reward(check=check_length)
+@reward(check=check_length, form=lambda target, unit: Form(length=(target, unit)))
 def length(
     completion: str,
     completion_ids: list[int] | None = None,

@@ -8,6 +8,7 @@ from ..batch import GIVEN, Batch, completion_text
 from ..expressions import missing_column
 from ..registry import combinator, reward
 from ..text import arithmetic, regexes
+from ..text.forms import Form
 from ..verify.boxes import final_part
 
 
@@ -66,7 +67,11 @@ def check_keywords(all: tuple[str, ...], any: tuple[str, ...], none: tuple[str, 
         raise ValueError("keywords() has no words, or an empty one. Give it some: keywords(all=('because',)).")
 
 
-@reward(check=check_keywords)
+def form_with_keywords(all: tuple[str, ...], any: tuple[str, ...], none: tuple[str, ...]) -> Form:
+    return Form(words=(*all, *any[:1]), without=none)
+
+
+@reward(check=check_keywords, form=form_with_keywords)
 def keywords(
     completion: str, *, all: tuple[str, ...] = (), any: tuple[str, ...] = (), none: tuple[str, ...] = ()
 ) -> float:

@@ -12,8 +12,6 @@ ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
 TOKEN_MEANS = ("dapo", "cispo", "vespo")
 """Losses that divide by the number of tokens in the generation batch, which leaving rows out does not change."""
 
-CHOICES = {"zero_variance": ("auto", "skip", "drop", "keep"), "unscored": ("term", "row")}
-
 
 @dataclass
 class FilteredGRPOConfig(GRPOConfig):
@@ -29,9 +27,14 @@ class FilteredGRPOConfig(GRPOConfig):
             option that stands in the way.
         zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
-        zero_variance_by (`str`, *optional*):
-            Name of the reward that decides which groups are dead, instead of the weighted total: a group whose answers
-            are all wrong teaches nothing about answers, though their lengths differ. Requires `"drop"`.
+        outcome_reward (`str`, *optional*):
+            Name of the reward that says which completions are right: those with a score of at least 1. `groups/solved`,
+            `groups/failed` and `selective` go by it. By default it is the first reward that is registered as an
+            outcome, such as `boxed`, and without one the first reward. The name of an environment's class stands for
+            the environment's own reward.
+        zero_variance_by (`str`, *optional*, defaults to `"total"`):
+            What decides which groups are dead: the weighted `"total"`, or the `"outcome"` reward alone. With
+            `"outcome"`, a group whose answers are all wrong is dead even though the lengths differ. Requires `"drop"`.
         max_resample_rounds (`int`, *optional*, defaults to `0`):
             How often fresh prompts may be sampled to take the place of dead groups, until every group of the batch is
             live; as the dynamic sampling of [DAPO](https://huggingface.co/papers/2503.14476). Requires `"drop"`.
@@ -61,8 +64,16 @@ class FilteredGRPOConfig(GRPOConfig):
     zero_variance_tolerance: float = field(
         default=1e-6, metadata={"help": "Largest difference between the rewards of a group that counts as equal."}
     )
-    zero_variance_by: str | None = field(
-        default=None, metadata={"help": "Name of the reward that decides which groups are dead, instead of the total."}
+    outcome_reward: str | None = field(
+        default=None,
+        metadata={"help": "Name of the reward that says which completions are right; by default the first outcome."},
+    )
+    zero_variance_by: str = field(
+        default="total",
+        metadata={
+            "choices": ["total", "outcome"],
+            "help": "What decides which groups are dead: the weighted total, or the outcome reward alone.",
+        },
     )
     max_resample_rounds: int = field(
         default=0, metadata={"help": "How often fresh prompts may take the place of dead groups in a batch."}
@@ -89,11 +100,12 @@ class FilteredGRPOConfig(GRPOConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
+        for name in FilteredGRPOConfig.__annotations__:
+            choices = self.__dataclass_fields__[name].metadata.get("choices")
+            if choices and getattr(self, name) not in choices:
+                hint = " A reward is named by outcome_reward." if name == "zero_variance_by" else ""
                 raise ValueError(
-                    f"{name}={getattr(self, name)!r} is not known; there are {', '.join(map(repr, choices))}. "
-                    f"Choose one of them."
+                    f"{name} must be one of {', '.join(map(repr, choices))}; got {getattr(self, name)!r}.{hint}"
                 )
         if not 0 <= self.zero_variance_tolerance < float("inf"):
             raise ValueError(
@@ -111,8 +123,8 @@ def check_config(args: FilteredGRPOConfig) -> None:
             f"Write FilteredGRPOConfig(...) with the same arguments."
         )
     if args.zero_variance != "drop":
-        for name in ("zero_variance_by", "max_resample_rounds"):
-            if getattr(args, name):
+        for name, default in (("zero_variance_by", "total"), ("max_resample_rounds", 0)):
+            if getattr(args, name) != default:
                 raise ValueError(
                     f"{name}={getattr(args, name)!r} leaves groups out that TRL would train on, and "
                     f"zero_variance={args.zero_variance!r} promises TRL's objective. Set zero_variance='drop'."

@@ -1,9 +1,4 @@
-"""Which groups teach something: pure functions over rewards of shape (groups, G), NaN where there is no score.
-
-A group is dead when its rewards have no spread (at most the tolerance between the largest and the smallest) or fewer
-than two are scored; else it is live. Spread and not standard deviation decides, since identical float32 rewards such
-as 0.7 often have a standard deviation that is not 0.
-"""
+"""Statistics of groups: pure functions over rewards of shape (groups, G), with NaN where there is no score."""
 
 import torch
 from torch import Tensor
@@ -21,27 +16,6 @@ def spread(rewards: Tensor) -> Tensor:
     highest = rewards.masked_fill(~scored, -torch.inf).amax(1)
     lowest = rewards.masked_fill(~scored, torch.inf).amin(1)
     return torch.where(scored.sum(1) < 2, 0.0, highest - lowest)
-
-
-def dead(rewards: Tensor, tolerance: float) -> Tensor:
-    """Whether each group is dead. (groups, G) -> (groups,), or (groups, G, functions) where each must be dead."""
-    if rewards.dim() == 3:
-        return torch.stack([dead(column, tolerance) for column in rewards.unbind(2)]).all(0)
-    return (spread(rewards) <= tolerance) | ((~rewards.isnan()).sum(1) < 2)
-
-
-def kinds(dead: Tensor, rewards: Tensor, outcome: Tensor) -> dict[str, Tensor]:
-    """
-    What the dead groups are, by the outcome reward: each a mask of shape (groups,), disjoint, together `dead`.
-
-    `unscored`: fewer than two rewards are scored. `solved`: the outcome is at least 1 wherever it is scored. `failed`:
-    at most 0. `flat`: anything else.
-    """
-    unscored = dead & ((~rewards.isnan()).sum(1) < 2)
-    known = dead & ~unscored & ~outcome.isnan().all(1)
-    solved = known & ((outcome >= 1) | outcome.isnan()).all(1)
-    failed = known & ((outcome <= 0) | outcome.isnan()).all(1)
-    return {"solved": solved, "failed": failed, "flat": dead & ~unscored & ~solved & ~failed, "unscored": unscored}
 
 
 def signal(rewards: Tensor, weights: Tensor) -> Tensor | None:

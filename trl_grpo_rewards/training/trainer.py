@@ -15,8 +15,7 @@ from trl import GRPOTrainer
 from trl.trainer import utils
 
 from ..expressions import Reward
-from ..records.fields import describe_groups
-from . import group_statistics
+from ..records.fields import Rule, describe_groups
 from .config import FilteredGRPOConfig, check_config, check_drop, explained, obstacle, resolved
 from .exchange import spread_evenly
 from .micro_batches import pack, weigh
@@ -24,8 +23,17 @@ from .placement import window
 from .prompt_sampling import PLACE, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
 from .recorder import Recorder
 from .rows import Row, select, size, stack, unstack
+from .scored_groups import ScoredGroups
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
-from .validation import check_dataset, check_prompts, check_rewards, unpacked, warn_of_judges
+from .validation import (
+    check_dataset,
+    check_prompts,
+    check_rewards,
+    find_outcome,
+    unpacked,
+    warn_of_judges,
+    warn_without_outcome,
+)
 
 
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
@@ -108,16 +116,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if args.zero_variance == "auto" and self.zero_variance == "keep":
             if self.accelerator.is_main_process:
                 logger.warning(explained(obstacle(args, self.aux_loss_enabled)))
-        if args.zero_variance_by is not None and args.zero_variance_by not in self.reward_func_names:
-            raise ValueError(
-                f"zero_variance_by={args.zero_variance_by!r} is none of the rewards, which are "
-                f"{', '.join(map(repr, self.reward_func_names))}. Name one of them."
-            )
+        self._outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs)
+        if args.selective and args.outcome_reward is None and self.accelerator.is_main_process:
+            warn_without_outcome(self.reward_funcs, self.reward_func_names)
         self._inputs: list[dict] = []
         self._rewards_ahead: Tensor | None = None
         self._rows_to_forward: list[int] | None = None
-        self._signals = [f"signal/{name}" for name in self.reward_func_names]
-        self._outcome = self.reward_func_names.index(args.zero_variance_by) if args.zero_variance_by else 0
         self._prompts = None
         if args.selective:
             prompts = len(self.train_dataset)
@@ -158,9 +162,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         partly = missing.any(1) & ~rewards.isnan().all(1)
         if self.args.unscored == "row":
             rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
-        self._rewards, self._partly_scored = rewards, partly.float().mean().item()
         keys = [hash(tuple(ids)) for ids in completion_ids_list]  # of integers, thus the same in every process
-        self._keys = self.accelerator.gather(torch.tensor(keys, device=rewards.device))
+        keys = self.accelerator.gather(torch.tensor(keys, device=rewards.device))
+        self._groups = self._group(rewards, keys, partly.float().mean().item())
         if self.model.training:
             last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
             self._recorder.collect(inputs, prompts, completions, completion_ids_list, last_ids=last_ids)
@@ -173,8 +177,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             add_columns(self._inputs, next(part for part in generated if isinstance(part, dict)))
             _, ids, _, completions, *_ = generated
             self._rewards_ahead = self._calculate_rewards(self._inputs, prompts, completions, ids)
-            live = self._kinds(self._rewards_ahead, self.num_generations)["live"]
-            self._rows_to_forward = self._rows(live, len(prompts)).nonzero().flatten().tolist()
+            self._rows_to_forward = self._rows(self._groups.live, len(prompts)).nonzero().flatten().tolist()
         return generated
 
     def _agree_on_images(self, images: list | None) -> bool:
@@ -227,34 +230,34 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._inputs = []
         for column in self._logs["extra"].values():  # one first logged in a later round is shorter
             column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
-        count = self.num_generations if self.model.training else self.num_generations_eval
-        if count == 1:
+        groups = self._groups
+        size_of_group = groups.rewards.size(1)
+        if size_of_group == 1:
             return output, None
-        kinds = self._kinds(self._rewards, count)
-        self._log_kinds(kinds, self._rewards, count)
+        self._log_groups(**groups.metrics(self.reward_func_names))
         if not self.model.training:
             return output, None
-        live, predicted = kinds["live"], []
+        predicted: list[float] = []
         if self._prompts is not None:
             self._check_streams()
         if self.args.selective:
-            predicted = self._learn(gather_object(places)[::count], self._rewards[:, self._outcome].view(-1, count))
+            predicted = self._learn(gather_object(places)[::size_of_group], groups.outcomes)
         if self.zero_variance == "keep":
-            self._log_groups(rows_computed=self._rewards.size(0))
+            self._log_groups(rows_computed=groups.totals.numel())
         else:
-            self._zero_dead(output, live, count)
-        self._record(kinds, predicted)
-        return output, live
+            self._zero_dead(output, groups.live)
+        self._record(groups, predicted)
+        return output, groups.live.clone()
 
-    def _zero_dead(self, output: dict, live: Tensor, count: int) -> None:
+    def _zero_dead(self, output: dict, live: Tensor) -> None:
         """Dead rows have advantage 0 in TRL's table of completions, and no NaN that a filler would carry along."""
         rows = self._rows(live, size(output))
         for key in ("old_per_token_logps", "ref_per_token_logps"):
             if key in output:
                 output[key] = output[key].masked_fill(~rows[:, None], 0.0)
-        shown = self._logs["advantages"]
-        for row in (~live).repeat_interleave(count).nonzero().flatten().tolist():
-            place = len(shown) - self._rewards.size(0) + row
+        shown, is_dead = self._logs["advantages"], (~live).repeat_interleave(self.num_generations)
+        for row in is_dead.nonzero().flatten().tolist():
+            place = len(shown) - len(is_dead) + row
             if place >= 0:
                 shown[place] = 0.0
 
@@ -269,20 +272,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._prompts.learn(prompts, (outcome >= 1).sum(1).tolist(), (~outcome.isnan()).sum(1).tolist())
         return chances
 
-    def _record(self, kinds: dict[str, Tensor], predicted: list[float]) -> None:
+    def _record(self, groups: ScoredGroups, predicted: list[float]) -> None:
         """Write a record of every group that all ranks have just sampled."""
-        rows, count = self._recorder.gather(), len(kinds["live"])
+        rows = self._recorder.gather()
         if not rows:
             return
         records = describe_groups(
             rows,
-            self._rewards.tolist(),
-            dict(zip(self.reward_func_names, self.reward_weights.tolist(), strict=True)),
-            group_statistics.total(self._rewards, self.reward_weights.to(self._rewards.device)).tolist(),
+            groups.rewards.flatten(0, 1).tolist(),
+            dict(zip(self.reward_func_names, groups.weights.tolist(), strict=True)),
+            groups.totals.flatten().tolist(),
             list(self._logs["advantages"])[-len(rows) :],
-            [next(kind for kind, mask in kinds.items() if mask[group]) for group in range(count)],
-            self.reward_func_names[self._outcome],
-            group_statistics.duplicates(self._keys.view(count, -1)).sum(1).tolist(),
+            groups.kinds,
+            Rule(self.reward_func_names[self._outcome], groups.decided_by, groups.tolerance),
+            groups.duplicates.sum(1).tolist(),
             predicted,
         )
         self._recorder.write(self.state.global_step + 1, records)
@@ -348,30 +351,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
                 f"machine has written."
             )
 
-    def _kinds(self, rewards: Tensor, count: int) -> dict[str, Tensor]:
-        """Which groups of all ranks are live, and what the dead are, by rewards of shape (rows, functions)."""
-        rewards = rewards.view(-1, count, rewards.size(1))
-        weights = self.reward_weights.to(rewards.device)
-        totals = group_statistics.total(rewards, weights)
-        outcome, deciding = rewards[:, :, self._outcome], totals
-        if self.args.zero_variance_by is not None:
-            deciding = outcome
-        elif self.multi_objective_aggregation == "normalize_then_sum":  # then each reward has a spread of its own
-            deciding = rewards[:, :, weights != 0]
-        dead = group_statistics.dead(deciding, self.args.zero_variance_tolerance)
-        return {"live": ~dead, **group_statistics.kinds(dead, totals, outcome)}
-
-    def _log_kinds(self, kinds: dict[str, Tensor], rewards: Tensor, count: int) -> None:
-        rewards, live = rewards.view(-1, count, rewards.size(1)), kinds["live"]
-        weights = self.reward_weights.to(rewards.device)
-        shares = group_statistics.signal(rewards[live], weights)
-        self._log_groups(
-            **{kind: mask.float().mean() for kind, mask in {**kinds, "dead": ~live}.items() if kind != "live"},
-            spread=group_statistics.spread(group_statistics.total(rewards, weights)).mean(),
-            duplicates=group_statistics.duplicates(self._keys.view(-1, count)).float().mean(),
-            partly_scored=self._partly_scored,
-            rows_kept=live.sum() * count,
-            **{} if shares is None else dict(zip(self._signals, shares, strict=True)),
+    def _group(self, rewards: Tensor, keys: Tensor, partly_scored: float) -> ScoredGroups:
+        """Return the groups of all ranks, from rewards of shape (rows, functions) and a key for each completion."""
+        count = self.num_generations if self.model.training else self.num_generations_eval
+        decided_by = self.args.zero_variance_by
+        if decided_by == "total" and self.multi_objective_aggregation == "normalize_then_sum":
+            decided_by = "each"  # TRL normalizes each reward by itself
+        return ScoredGroups(
+            rewards.view(-1, count, rewards.size(1)),
+            self.reward_weights.to(rewards.device),
+            self._outcome,
+            decided_by,
+            self.args.zero_variance_tolerance,
+            keys.view(-1, count),
+            partly_scored,
         )
 
     def _prepare_inputs(self, generation_batch):

@@ -44,10 +44,10 @@ ATTRIBUTES = (
 ROLLOUT_LOOP = ("_score_group",)
 """Methods of the asynchronous trainer's rollout loop that are overridden."""
 
-ROLLOUT_LOOP_ATTRIBUTES = ("_rates", "reward_func_names")
+ROLLOUT_LOOP_ATTRIBUTES = ("_rates", "reward_func_names", "reward_funcs")
 """Attributes of a rollout loop."""
 
-ROLLOUT_WORKER = ("_loop_cls", "_process", "check_health")
+ROLLOUT_WORKER = ("_loop_cls", "_loop_kwargs", "_process", "check_health")
 """Attributes of the asynchronous trainer's worker."""
 
 ASYNC_TRAINER = ("_last_groups_trained", "_trained_groups", "rollout_worker")

@@ -3,8 +3,8 @@
 import logging
 from typing import Any
 
-from ..expressions import Reward, Sum, check_names, missing_column
-from ..function_rewards import FunctionReward, RewardFactory, uncalled
+from ..expressions import Reward, check_names, missing_column
+from ..function_rewards import RewardFactory, uncalled
 from .config import FilteredGRPOConfig
 
 
@@ -42,7 +42,7 @@ def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
         unscored == "term"
         and isinstance(reward_funcs, list)
         and len(reward_funcs) > 1
-        and any(map(asks, reward_funcs))
+        and any(isinstance(function, Reward) and function.asks for function in reward_funcs)
     ):
         logger.warning(
             "A judge stands beside other rewards, and where it gives no verdict its term counts as 0, which is TRL's "
@@ -50,13 +50,35 @@ def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
         )
 
 
-def asks(function: Any) -> bool:
-    """Whether a reward asks a judge anywhere in it."""
-    if isinstance(function, Sum):
-        return any(map(asks, function.rewards))
-    if not isinstance(function, FunctionReward):
-        return False
-    return function.maker.__module__.endswith(".judges") or any(map(asks, function.children))
+def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any]) -> int:
+    """
+    Return the place of the outcome reward: the one of this name, else the first with the trait, else the first.
+
+    Raises:
+        `ValueError`: no reward has this name.
+    """
+    if name is None:
+        return next((place for place, function in enumerate(reward_funcs) if is_outcome(function)), 0)
+    if name not in names:
+        raise ValueError(
+            f"outcome_reward={name!r} must be the name of a reward; the rewards are {', '.join(map(repr, names))}. Name "
+            f"one of them."
+        )
+    return names.index(name)
+
+
+def is_outcome(function: Any) -> bool:
+    return isinstance(function, Reward) and function.is_outcome
+
+
+def warn_without_outcome(reward_funcs: list[Any], names: list[str]) -> None:
+    """Warn that prompts are drawn by a reward that may not say which completions are right."""
+    if not any(map(is_outcome, reward_funcs)):
+        logger.warning(
+            f"selective=True draws prompts by how many of their completions are right, but no reward is registered as an "
+            f"outcome. The first one, '{names[0]}', is used. Set outcome_reward to the one that says which completions "
+            f"are right, or register it with @reward(outcome=True)."
+        )
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
