@@ -1,10 +1,10 @@
-r"""Measure what the records of one generation cost: in the training thread, in the thread that writes them, and in memory.
+r"""Measure the cost of the records of one generation: in the training thread, in the writing thread, and in memory.
 
     python scripts/bench_records.py                                                  # 512 completions of 16,384 tokens
     torchrun --nproc_per_node 2 scripts/bench_records.py --completions 256           # the same on two ranks
     python scripts/bench_records.py --no-text --no-ids                               # numbers and columns only
 
-The completions are made up. The number of completions is that of one rank. Times of ranks include waiting for the others.
+The completions are synthetic. `--completions` is the number per rank. The time of a rank includes waiting for others.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import torch.distributed as dist
 from accelerate.utils import gather
 
 from trl_grpo_rewards import FilteredGRPOConfig
-from trl_grpo_rewards.records.fields import Row, Rule, describe_groups
+from trl_grpo_rewards.records.fields import CompletionFields, Rule, describe_groups
 from trl_grpo_rewards.training import group_statistics
 from trl_grpo_rewards.training.recorder import Recorder
 
@@ -43,7 +43,7 @@ def make_completions(count: int, length: int, rank: int) -> tuple[list[dict], li
     return inputs, prompts, texts, ids
 
 
-def describe(rows: list[Row]) -> Iterator[dict[str, Any]]:
+def describe_synthetic(rows: list[CompletionFields]) -> Iterator[dict[str, Any]]:
     count = len(rows)
     rng = random.Random(0)
     scores = [[rng.random()] for _ in rows]
@@ -52,17 +52,17 @@ def describe(rows: list[Row]) -> Iterator[dict[str, Any]]:
     return describe_groups(rows, scores, {"boxed": 1.0}, totals, totals, kinds, Rule("boxed"), [0] * len(kinds))
 
 
-def memory(field: str) -> float:
-    """Return the MiB that this process holds (`VmRSS`) or has held at most (`VmHWM`)."""
+def read_mib(field: str) -> float:
+    """Return the memory of this process in MiB: at present (`VmRSS`) or at its peak (`VmHWM`)."""
     status = Path("/proc/self/status").read_text()
     return int(status.split(f"{field}:")[1].split()[0]) / 1024
 
 
 class Clock:
-    """Print the seconds of each part, and sum up those of the training thread."""
+    """Prints the seconds of each part, and adds up those of the training thread."""
 
     def __init__(self, rank: int) -> None:
-        self.rank, self.total, self.start = rank, 0.0, memory("VmRSS")
+        self.rank, self.total, self.start = rank, 0.0, read_mib("VmRSS")
 
     def time(self, name: str, function: Callable[[], Any], is_training: bool = True) -> Any:
         start = time.perf_counter()
@@ -73,10 +73,10 @@ class Clock:
         return result
 
     def show(self, name: str, seconds: float) -> None:
-        print(f"rank {self.rank}  {name:52} {seconds:7.3f} s  {memory('VmRSS') - self.start:+7.0f} MiB", flush=True)
+        print(f"rank {self.rank}  {name:52} {seconds:7.3f} s  {read_mib('VmRSS') - self.start:+7.0f} MiB", flush=True)
 
 
-def measure(args: argparse.Namespace, folder: str, rank: int) -> None:
+def measure_records(args: argparse.Namespace, folder: str, rank: int) -> None:
     config = FilteredGRPOConfig(
         folder, use_cpu=True, bf16=False, group_records_text=args.text, group_records_ids=args.ids,
         num_generations=GROUP, per_device_train_batch_size=args.completions,
@@ -84,47 +84,49 @@ def measure(args: argparse.Namespace, folder: str, rank: int) -> None:
     recorder, columns = Recorder(config), make_completions(args.completions, args.tokens, rank)
     spent: list[float] = []
 
-    def timed(records: Iterator) -> Iterator:
+    def time_records(records: Iterator) -> Iterator:
         start = time.thread_time()
         yield from records
         spent.append(time.thread_time() - start)
 
     def duplicates() -> float:
         keys = gather(torch.tensor([hash(tuple(ids)) for ids in columns[3]]))
-        return group_statistics.duplicates(keys.view(-1, GROUP)).float().mean().item()
+        return group_statistics.find_duplicates(keys.view(-1, GROUP)).float().mean().item()
 
     clock = Clock(rank)
     clock.time("training thread: hash completions, find duplicates", duplicates)
     clock.time("training thread: collect", lambda: recorder.collect(*columns, last_ids={1}))
     rows = clock.time("training thread: gather on the main process", recorder.gather)
     if rows:
-        clock.time("training thread: hand over", partial(recorder.write, 1, timed(describe(rows))))
+        clock.time("training thread: hand over", partial(recorder.write, 1, time_records(describe_synthetic(rows))))
     del rows
     clock.time("until everything is on disk", recorder.flush, is_training=False)
     if spent:
         clock.show("processor time of the writing thread", spent[0])
     gc.collect()
-    with contextlib.suppress(OSError, AttributeError):  # memory that is free but not yet given back is not kept
+    with contextlib.suppress(
+        OSError, AttributeError
+    ):  # so that memory that was freed but not yet returned is not counted
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     size = sum(file.stat().st_size for file in Path(folder).rglob("*.jsonl"))
     print(
-        f"rank {rank}  training thread {clock.total:.3f} s in all, {size / 1e6:.1f} MB written, "
-        f"{memory('VmRSS') - clock.start:+.0f} MiB kept, {memory('VmHWM') - clock.start:+.0f} MiB at most",
+        f"rank {rank}  training thread {clock.total:.3f} s in total, {size / 1e6:.1f} MB written, "
+        f"{read_mib('VmRSS') - clock.start:+.0f} MiB kept, {read_mib('VmHWM') - clock.start:+.0f} MiB peak",
         flush=True,
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--completions", type=int, default=512, help="number of completions of one rank")
-    parser.add_argument("--tokens", type=int, default=16_384, help="number of tokens of a completion")
+    parser.add_argument("--completions", type=int, default=512, help="number of completions per rank")
+    parser.add_argument("--tokens", type=int, default=16_384, help="number of tokens per completion")
     parser.add_argument("--text", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--ids", action=argparse.BooleanOptionalAction, default=True)
     args = parser.parse_args()
     if "RANK" in os.environ:
         dist.init_process_group("gloo")
     with tempfile.TemporaryDirectory() as folder:
-        measure(args, folder, int(os.environ.get("RANK", "0")))
+        measure_records(args, folder, int(os.environ.get("RANK", "0")))
     if dist.is_initialized():
         dist.destroy_process_group()
 

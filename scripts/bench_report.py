@@ -1,9 +1,9 @@
-"""Time the report of runs of different lengths, and how long a browser takes to open it.
+"""Measure how long it takes to write the report of runs of different lengths, and to open it in a browser.
 
     python scripts/bench_report.py [--groups 1000 10000 100000]
 
-The records are made up: groups of 8 completions of 1,000 characters, 20 groups a step, of prompts that become solved.
-Without chromium and its driver nothing is opened. A page counts as open when all its charts are drawn.
+The records are synthetic: 20 groups per step, each of 8 completions of 1,000 characters, with a pass rate that rises.
+Without chromium and its driver, no page is opened. A page counts as open when all its charts are drawn.
 """
 
 import argparse
@@ -20,19 +20,19 @@ from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.report import write_report
 
 
-EACH, SIZE = 20, 8
+GROUPS_PER_STEP, SIZE = 20, 8
 
 
-def made_up(count: int, folder: Path) -> None:
+def write_records(count: int, folder: Path) -> None:
     rng, writer = random.Random(0), GroupWriter(folder)
     words = [f"w{number}" for number in range(1000)]
-    for step in range(1, count // EACH + 1):
-        writer.write(step, [group(rng, words, step * EACH / count) for _ in range(EACH)])
+    for step in range(1, count // GROUPS_PER_STEP + 1):
+        writer.write(step, [make_group(rng, words, step * GROUPS_PER_STEP / count) for _ in range(GROUPS_PER_STEP)])
 
 
-def group(rng: random.Random, words: list[str], at: float) -> dict:
+def make_group(rng: random.Random, words: list[str], progress: float) -> dict:
     prompt = rng.randrange(2000)
-    right = [float(rng.random() < at * (0.5 + prompt / 4000)) for _ in range(SIZE)]
+    right = [float(rng.random() < progress * (0.5 + prompt / 4000)) for _ in range(SIZE)]
     style = [rng.random() for _ in range(SIZE)]
     total = [one + 0.2 * other for one, other in zip(right, style, strict=True)]
     mean = sum(total) / SIZE
@@ -59,8 +59,8 @@ def group(rng: random.Random, words: list[str], at: float) -> dict:
     }
 
 
-def opened(page: Path) -> float | None:
-    """Median seconds of three times, of a browser that has just been started."""
+def time_opening(page: Path) -> float | None:
+    """Return the time in seconds that a new browser takes to open the page: the median of three runs."""
     chromium, service = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not service:
         return None
@@ -89,12 +89,12 @@ def main() -> None:
     for count in parser.parse_args().groups:
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder)
-            made_up(count, folder)
+            write_records(count, folder)
             size = sum(file.stat().st_size for file in folder.rglob("*.jsonl"))
             start = time.perf_counter()
             page = write_report(folder, folder / "report.html")
             seconds = time.perf_counter() - start
-            wait = opened(page)
+            wait = time_opening(page)
             print(
                 f"{count:>8,}  {size / 1e6:>6,.0f} MB  {seconds:>7.1f} s  {page.stat().st_size / 1e6:>5.1f} MB  "
                 + (f"{wait:>6.2f} s" if wait else f"{'-':>8}"),

@@ -1,16 +1,19 @@
-r"""Time `boxed()` beside TRL's `accuracy_reward` and bare math-verify, and list every row that they judge differently.
+r"""Compare `boxed()` with TRL's `accuracy_reward` and with math-verify: speed, and the rows with different verdicts.
 
-    python scripts/bench_rewards.py                             # all that needs no data
-    python scripts/bench_rewards.py --pairs pairs.jsonl.gz      # and real completions: gold, completion, expected
+    python scripts/bench_rewards.py                             # the workloads that need no data
+    python scripts/bench_rewards.py --pairs pairs.jsonl.gz      # also real completions: gold, completion, expected
 
-Each side runs in a fresh process that has imported everything and judged one answer of no workload, so that libraries
-are loaded and workers are up, and has seen no row of the workload. Both peers get the gold as `$gold$`, which they
-read better than bare LaTeX. The runs alternate, `--runs` times; the table shows medians.
+Each side runs in a new process. It first scores four answers that are not in the workload, so that libraries are
+loaded and workers have started. TRL and math-verify get the gold as `$gold$`, which they read better than bare LaTeX.
+The sides take turns, `--runs` times each. The table shows medians.
+
+Without --pairs, real completions are read from pairs.dev.jsonl.gz in the folder that TRL_GRPO_REWARDS_DATA names.
 """
 
 import argparse
 import gzip
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -30,8 +33,8 @@ WORKLOADS = {
 }
 
 
-def groups(count: int) -> list[dict]:
-    """Groups of 8 completions with a number in a box, 5 of them right, as of a model that learns GSM8K."""
+def make_groups(count: int) -> list[dict]:
+    """Return groups of 8 completions with a number in a box, 5 of them right, similar to those of a model on GSM8K."""
     rng = random.Random(0)
     rows = []
     for _ in range(count):
@@ -43,8 +46,8 @@ def groups(count: int) -> list[dict]:
     return rows
 
 
-def symbolic(count: int) -> list[dict]:
-    """Different expressions, each against itself in another form or against a wrong one."""
+def make_symbolic(count: int) -> list[dict]:
+    """Return different expressions, each with an equal one in another form or with a wrong one."""
     rng = random.Random(0)
     rows = []
     for index in range(count):
@@ -68,25 +71,25 @@ def symbolic(count: int) -> list[dict]:
     return rows
 
 
-def pairs(file: Path) -> list[dict]:
-    from trl_grpo_rewards.verify.boxes import boxed_answer, final_part
+def read_pairs(file: Path) -> list[dict]:
+    from trl_grpo_rewards.verify.boxes import find_boxed_answer, strip_reasoning
 
     with gzip.open(file, "rt") as lines:
         rows = [json.loads(line) for line in lines]
-    rows = [row for row in rows if boxed_answer(final_part(row["completion"])) is not None]
+    rows = [row for row in rows if find_boxed_answer(strip_reasoning(row["completion"])) is not None]
     return [row for row in rows if row["expected"] is not None]
 
 
-def workload(name: str, file: Path | None) -> list[dict]:
+def make_workload(name: str, file: Path | None) -> list[dict]:
     match name:
         case "groups":
-            return groups(256)
+            return make_groups(256)
         case "groups10":
-            return groups(2560)
+            return make_groups(2560)
         case "pairs":
-            return pairs(file)
+            return read_pairs(file)
         case "symbolic":
-            return symbolic(512)
+            return make_symbolic(512)
         case "long":
             return [
                 {
@@ -96,8 +99,8 @@ def workload(name: str, file: Path | None) -> list[dict]:
             ]
 
 
-def scorer(side: str):
-    """What judges a list of rows: a score for each, or None."""
+def make_scorer(side: str):
+    """Return the function of one side. It returns a score, or None, for each row of a list."""
     if side == "ours":
         from trl_grpo_rewards import boxed
 
@@ -120,74 +123,78 @@ def scorer(side: str):
 
 
 def run_side(side: str, name: str, file: Path | None) -> None:
-    """One timed call, in this process."""
-    rows, judge = workload(name, file), scorer(side)
-    judge([{"gold": r"\sqrt{7}+1", "completion": rf"\boxed{{1+\sqrt{{{k}}}}}"} for k in (5, 6, 7, 8)])
+    """Time one call in this process, and print the seconds and the scores as JSON."""
+    rows, score = make_workload(name, file), make_scorer(side)
+    score([{"gold": r"\sqrt{7}+1", "completion": rf"\boxed{{1+\sqrt{{{k}}}}}"} for k in (5, 6, 7, 8)])
     start = time.perf_counter()
-    scores = judge(rows)
+    scores = score(rows)
     print(json.dumps({"seconds": time.perf_counter() - start, "scores": scores}))
 
 
-def spawn(side: str, name: str, file: Path | None) -> dict:
+def spawn_side(side: str, name: str, file: Path | None) -> dict:
+    """Run one side in a new process, and return what it prints."""
     command = [sys.executable, __file__, "--side", side, "--workload", name]
     command += ["--pairs", str(file)] if file else []
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return json.loads(output.splitlines()[-1])
 
 
-def reason(row: dict) -> str:
-    """Why the two differ, as a class: what our side had to go by."""
-    from trl_grpo_rewards.verify.boxes import boxed_answer, final_part
-    from trl_grpo_rewards.verify.equality import Terms, is_prose, readings, settled
+def explain(row: dict) -> str:
+    """Return the kind of a difference: the rule by which our side decided."""
+    from trl_grpo_rewards.verify.boxes import find_boxed_answer, strip_reasoning
+    from trl_grpo_rewards.verify.equality import AnswerRules, is_prose, pair_values, settle
     from trl_grpo_rewards.verify.golds import read_gold
-    from trl_grpo_rewards.verify.latex import plain, same, tidy
+    from trl_grpo_rewards.verify.latex import is_same_text, normalize_latex, strip_formatting
 
-    gold, answer = read_gold(row["gold"]), boxed_answer(final_part(row["completion"]))
+    gold, answer = read_gold(row["gold"]), find_boxed_answer(strip_reasoning(row["completion"]))
     if row["completion"].count("\\boxed") + row["completion"].count("\\fbox") > 1:
         return "several boxes: ours takes the last"
-    if same(plain(tidy(gold)), plain(tidy(answer))):
+    if is_same_text(strip_formatting(normalize_latex(gold)), strip_formatting(normalize_latex(answer))):
         return "same text, which math-verify does not read as equal"
-    if readings(gold, answer, Terms()) != [(tidy(gold), tidy(answer))]:
+    if pair_values(gold, answer, AnswerRules()) != [(normalize_latex(gold), normalize_latex(answer))]:
         return "units"
-    if settled(gold, answer, Terms()) is not None:
-        return "settled as numbers or lists"
+    if settle(gold, answer, AnswerRules()) is not None:
+        return "compared as numbers or lists"
     if is_prose(gold) or is_prose(answer):
-        return "words that math-verify leaves out"
-    return "repaired LaTeX, read whole from the box"
+        return "words, which math-verify ignores"
+    return "repaired LaTeX, read from the box as a whole"
 
 
-def shown(row: dict) -> str:
+def format_row(row: dict) -> str:
     box = row["completion"][max(row["completion"].rfind("\\boxed"), 0) :]
     return " | ".join(" ".join(text.split())[:70] for text in (str(row["gold"]), box))
 
 
-def compared(rows: list[dict], ours: list, theirs: list) -> list[str]:
+def list_differences(rows: list[dict], ours: list, theirs: list) -> list[str]:
+    """Return a line for each row on which our verdict and that of math-verify differ."""
     lines = []
     for row, one, other in zip(rows, ours, theirs, strict=True):
         if (one == 1.0) != (other == 1.0):
             label = {None: "no label", True: "labelled right", False: "labelled wrong"}[row.get("expected")]
-            lines.append(f"{reason(row)} | ours {one}, math-verify {other}, {label} | {shown(row)}")
+            lines.append(f"{explain(row)} | ours {one}, math-verify {other}, {label} | {format_row(row)}")
     return sorted(lines)
 
 
-def against_the_labels(rows: list[dict]) -> list[str]:
-    """The rows where our verdict is not the label, and whose fault that is, as far as a tolerance can tell."""
+def explain_labels(rows: list[dict]) -> list[str]:
+    """Return a line for each row whose label differs from our verdict, with the likely reason."""
     from trl_grpo_rewards import boxed
 
     columns = {"completions": [row["completion"] for row in rows], "solution": [row["gold"] for row in rows]}
     near = boxed(tolerance=0.02)(**columns)
     lines = []
     for row, score in zip(rows, near, strict=True):
-        fault = "the label takes a rounded or a near number" if score == 1.0 else "the label takes a different answer"
-        fault = fault if row["expected"] else "the label refuses an equal answer"
-        lines.append(f"{fault} | {row.get('source', 'made')} | {shown(row)}")
+        reason = (
+            "the label accepts a rounded or close number" if score == 1.0 else "the label accepts a different answer"
+        )
+        reason = reason if row["expected"] else "the label rejects an equal answer"
+        lines.append(f"{reason} | {row.get('source', 'synthetic')} | {format_row(row)}")
     return sorted(lines)
 
 
 def main() -> None:
-    beside = Path(__file__).parents[2] / "shared" / "data" / "pairs.dev.jsonl.gz"
+    folder = os.environ.get("TRL_GRPO_REWARDS_DATA")  # see CONTRIBUTING.md
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--pairs", type=Path, default=beside if beside.exists() else None)
+    parser.add_argument("--pairs", type=Path, default=Path(folder, "pairs.dev.jsonl.gz") if folder else None)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--workload", choices=WORKLOADS, action="append")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
@@ -200,13 +207,13 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     for name in args.workload or WORKLOADS:
         if name == "pairs" and args.pairs is None:
-            print(f"| {WORKLOADS[name]} | left out: give --pairs | | | | |")
+            print(f"| {WORKLOADS[name]} | left out: give --pairs or set TRL_GRPO_REWARDS_DATA | | | | |")
             continue
-        rows = workload(name, args.pairs)
+        rows = make_workload(name, args.pairs)
         results = {side: [] for side in SIDES}
         for _ in range(args.runs):
             for side in SIDES:
-                results[side].append(spawn(side, name, args.pairs))
+                results[side].append(spawn_side(side, name, args.pairs))
         seconds = {side: statistics.median(run["seconds"] for run in runs) for side, runs in results.items()}
         scores = {side: runs[0]["scores"] for side, runs in results.items()}
         seconds_of[name] = seconds["ours"]
@@ -219,11 +226,11 @@ def main() -> None:
             if labelled
         )
         print(f"| {WORKLOADS[name]} | {len(rows)} | {rate} | {ratios} | {agreement} |", flush=True)
-        lists.append((name, compared(rows, scores["ours"], scores["math-verify"])))
+        lists.append((name, list_differences(rows, scores["ours"], scores["math-verify"])))
         disputed = [i for i in labelled if (scores["ours"][i] == 1.0) != rows[i]["expected"]]
-        lists.append((f"{name}, against the label", against_the_labels([rows[i] for i in disputed])))
+        lists.append((f"{name}, compared with the labels", explain_labels([rows[i] for i in disputed])))
     if {"groups", "groups10"} <= {*seconds_of}:
-        print(f"\n10 times the rows take {seconds_of['groups10'] / seconds_of['groups']:.1f} times the time.")
+        print(f"\n10 times as many rows take {seconds_of['groups10'] / seconds_of['groups']:.1f} times as long.")
     for name, lines in lists:
         classes = Counter(line.partition(" | ")[0] for line in lines)
         print(

@@ -1,9 +1,9 @@
-r"""Time every reward for form, patterns and words on texts of 64,000 characters that are made to be slow.
+r"""Time all rewards for formats, patterns and texts on adversarial texts of 64,000 characters.
 
     python scripts/bench_texts.py
 
-Each text is scored `--runs` times, and the fastest counts, in time of computing on one core. Exits with 1 where a text
-takes longer than `--limit`.
+Each text is scored `--runs` times, and the shortest CPU time counts. Exits with 1 if a text takes longer than
+`--limit`.
 """
 
 import argparse
@@ -61,54 +61,56 @@ REWARDS = [
     overlap(),
     distinct(),
 ]
-UNITS = [
+REPEATED = [
     "a", "\x00", "é", "漢", " ", "\n", "\\", "$", "=", "1", "1=", "a=", "1+", "1+1=2 ", "1+1=2\n", "9^9^9=1\n", "((1))=",
     "(", "(((1+1)))=2\n", "\\frac{1}{1}=", "\\frac{1}{", "\\text{a", "1,000", "1/1=", "<", "<a>", "<a/>", "<a b='c' ", "</a>",
     "&a;", "<!--", "<![CDATA[", "<think>", "</think>", "<answer>\n", "[", "{", '{"a":', '"', '"\\u', "[1,", "[1]", "[1 , ",
     "(A", "(Aa, 2020)", "(Aa 1", "(Aa, 2020; ", "step ", "so", "a a ", "+",
 ]  # fmt: skip
-LONG = 64_000
+LENGTH = 64_000
 TEXTS = {
-    **{unit: (unit * LONG)[:LONG] for unit in UNITS},
-    "all numbers": " ".join(map(str, range(LONG)))[:LONG],
-    "all citations": "".join(f"[{number}]" for number in range(1, LONG))[:LONG],
-    "all sums": "".join(f"{number}+{number}={2 * number}\n" for number in range(LONG))[:LONG],
-    "deep sums": "".join(f"{'(' * 80}{number}{')' * 80}*2={number}\n" for number in range(LONG // 160))[:LONG],
-    "sums in brackets": "".join(f"{'(' * 55}{number}{')' * 55}*2={number}\n" for number in range(LONG // 110))[:LONG],
-    "large products": "".join(f"{'*'.join(['9' * 12] * 14)}={number}\n" for number in range(LONG // 180))[:LONG],
+    **{unit: (unit * LENGTH)[:LENGTH] for unit in REPEATED},
+    "all numbers": " ".join(map(str, range(LENGTH)))[:LENGTH],
+    "all citations": "".join(f"[{number}]" for number in range(1, LENGTH))[:LENGTH],
+    "all sums": "".join(f"{number}+{number}={2 * number}\n" for number in range(LENGTH))[:LENGTH],
+    "deep sums": "".join(f"{'(' * 80}{number}{')' * 80}*2={number}\n" for number in range(LENGTH // 160))[:LENGTH],
+    "sums in brackets": "".join(f"{'(' * 55}{number}{')' * 55}*2={number}\n" for number in range(LENGTH // 110))[
+        :LENGTH
+    ],
+    "large products": "".join(f"{'*'.join(['9' * 12] * 14)}={number}\n" for number in range(LENGTH // 180))[:LENGTH],
     "attributes": "<a " + " ".join(f"a{number}=''" for number in range(6000)) + "/>",
     "nested": "<a>" * 9000 + "</a>" * 9000,
     "brackets": "[" * 32_000 + "]" * 32_000,
     "deep": "[" * 499 + "[[],[1]]," * 7000 + "1" + "]" * 499,
     "items": "[" + ",".join("1" * 32_000) + "]",
     "different items": "[" + ",".join(f"[{number}]" for number in range(8000)) + "]",
-    "a string": '"' + "a" * (LONG - 3) + '!"',
+    "a string": '"' + "a" * (LENGTH - 3) + '!"',
     "names": "{" + ",".join(f'"{number}":1' for number in range(6000)) + "}",
 }
 
 
-def seconds(value, text: str) -> float:
-    """Time of computing for one completion; a grouped reward gets a group of two."""
-    size = 2 if value.is_grouped else 1
+def time_reward(reward, text: str) -> float:
+    """Return the CPU time for one completion in seconds. A grouped reward gets a group of two."""
+    size = 2 if reward.is_grouped else 1
     start = time.thread_time()
-    value(completions=[text] * size, solution=["the red fox"] * size, sources=[["Aa 2020"] * 9] * size)
+    reward(completions=[text] * size, solution=["the red fox"] * size, sources=[["Aa 2020"] * 9] * size)
     return (time.thread_time() - start) / size
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3, help="of each text, of which the fastest counts")
-    parser.add_argument("--limit", type=float, default=0.02, help="seconds that a text may take")
+    parser.add_argument("--runs", type=int, default=3, help="number of runs of each text")
+    parser.add_argument("--limit", type=float, default=0.02, help="maximum seconds for one text")
     options = parser.parse_args()
     print("| reward | ms | slowest text |\n|---|---|---|")
-    slow = False
-    for value in REWARDS:
-        taken = {name: min(seconds(value, text) for _ in range(options.runs)) for name, text in TEXTS.items()}
-        slowest = max(taken, key=taken.get)
-        slow |= taken[slowest] > options.limit
-        shown = f"{value}" if len(f"{value}") < 60 else f"{value.name}(...)"
-        print(f"| `{shown}` | {1000 * taken[slowest]:.1f} | {slowest!r} |")
-    sys.exit(slow)
+    is_slow = False
+    for reward in REWARDS:
+        seconds = {name: min(time_reward(reward, text) for _ in range(options.runs)) for name, text in TEXTS.items()}
+        slowest = max(seconds, key=seconds.get)
+        is_slow |= seconds[slowest] > options.limit
+        label = f"{reward}" if len(f"{reward}") < 60 else f"{reward.name}(...)"
+        print(f"| `{label}` | {1000 * seconds[slowest]:.1f} | {slowest!r} |")
+    sys.exit(is_slow)
 
 
 if __name__ == "__main__":

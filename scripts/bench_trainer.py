@@ -1,18 +1,18 @@
-r"""What a step costs under TRL's `GRPOTrainer` and under ours; what is learned in that time, `study.py` shows.
+r"""Compare the cost of a step under TRL's `GRPOTrainer` and under ours. To compare what they learn, run `study.py`.
 
-    python scripts/bench_trainer.py                              # updates, at 0 to 95 % dead groups
+    python scripts/bench_trainer.py                              # updates, with 0 to 95 % dead groups
     torchrun --nproc_per_node 2 scripts/bench_trainer.py         # the same on two ranks
     python scripts/bench_trainer.py --model 0.5B --bf16          # a larger model with random weights, on a GPU
-    python scripts/bench_trainer.py --base bare --modes skip     # what group records cost
-    python scripts/bench_trainer.py --iterations 2               # with old log-probabilities, which TRL computes first
+    python scripts/bench_trainer.py --base bare --modes skip     # the cost of group records
+    python scripts/bench_trainer.py --iterations 2               # with old log-probabilities
     python scripts/bench_trainer.py --beta 0.1 --modes drop      # with a KL term
-    python scripts/bench_trainer.py --host                       # what the host does with 512 completions of 16,384 tokens
-    python scripts/bench_trainer.py --drawing 1000000            # what drawing selectively costs with so many prompts
-    python scripts/bench_trainer.py --mixed_model mixed-model    # on demo.MIXED, with make_demo_model.py's model for it
+    python scripts/bench_trainer.py --host                       # work of the CPU for 512 completions of 16,384 tokens
+    python scripts/bench_trainer.py --drawing 1000000            # the cost of selective sampling of prompts
+    python scripts/bench_trainer.py --mixed_model mixed-model    # on demo.MIXED, with the model for it
 
-Runs of the two alternate (A B A B ...) in one process, on the same prompts and from the same weights, so that a busy
-machine is busy for both; the ratios are of medians over pairs. Which groups are dead is scripted: the same share in
-every step, groups drawn at random.
+Runs of both trainers alternate (A B A B ...) in one process, with the same prompts and initial weights, so that other
+load on the machine affects both. Ratios are medians over pairs. In every step, a scripted reward makes a fixed share of
+the groups dead, chosen at random.
 """
 
 import argparse
@@ -54,22 +54,22 @@ MODES = {
 }
 
 
-class Clock(TrainerCallback):
+class StepClock(TrainerCallback):
     """
-    Seconds of each step, and of the generation and the scoring in it; tokens forwarded with gradient and without, apart
-    from generation; and micro-batches with gradient.
+    Measures the seconds of each step, and of its generation and scoring. Counts the tokens of forward passes outside
+    generation, with and without gradient, and the micro-batches with gradient.
     """
 
     def __init__(self, trainer: GRPOTrainer) -> None:
         self.steps, self.inner = [], {}
         self.counts = {"tokens": 0, "tokens without gradient": 0, "micro-batches": 0}
         for name in ("_generate_single_turn", "_calculate_rewards", "_generate_and_score_completions"):
-            setattr(trainer, name, self.timed(name, getattr(trainer, name)))
+            setattr(trainer, name, self.time_calls(name, getattr(trainer, name)))
         for model in filter(None, (trainer.model, trainer.ref_model)):
             model.register_forward_pre_hook(self.count, with_kwargs=True)
         trainer.add_callback(self)
 
-    def timed(self, name, method):
+    def time_calls(self, name, method):
         def call(*args, **kwargs):
             start = now()
             try:
@@ -112,29 +112,29 @@ def now() -> float:
     return time.perf_counter()
 
 
-def memory(field: str) -> int:
-    """Bytes that this process holds (`VmRSS`) or held at most (`VmHWM`); 0 where Linux does not say."""
+def read_memory(field: str) -> int:
+    """Return the memory of this process in bytes: at present (`VmRSS`) or at its peak (`VmHWM`). 0 except on Linux."""
     with contextlib.suppress(OSError):
         status = Path("/proc/self/status").read_text()
         return int(status.split(f"{field}:")[1].split()[0]) * 1024
     return 0
 
 
-def scripted(share: float, count: int, world: int):
-    """A reward under which this share of the groups is dead: 1 for all, else 1 for every other completion."""
+def make_reward(share: float, size: int, world: int):
+    """Return a reward function that makes this share of the groups dead. Its scores alternate in live groups."""
     rng = random.Random(0)
     rank = int(os.environ.get("RANK", "0"))
 
     def reward(prompts, **kwargs):
-        groups = len(prompts) * world // count
-        dead = {*rng.sample(range(groups), round(share * groups))}  # alike on all ranks
+        groups = len(prompts) * world // size
+        dead = {*rng.sample(range(groups), round(share * groups))}  # the same on all ranks
         rows = range(rank * len(prompts), (rank + 1) * len(prompts))
-        return [float(row // count in dead or row % 2) for row in rows]
+        return [float(row // size in dead or row % 2) for row in rows]
 
     return reward
 
 
-def model_of(args: argparse.Namespace):
+def load_model(args: argparse.Namespace):
     if args.model == "demo":
         return args.mixed_model or demo.MODEL
     torch.manual_seed(0)
@@ -147,7 +147,7 @@ def model_of(args: argparse.Namespace):
     return Qwen3ForCausalLM(config).to(torch.bfloat16 if args.bf16 else torch.float32)
 
 
-def scripted_run(side: str, share: float, args: argparse.Namespace) -> Clock:
+def run_side(side: str, share: float, args: argparse.Namespace) -> StepClock:
     cls, config, extra = MODES[side]
     with tempfile.TemporaryDirectory() as folder:
         training = config(
@@ -158,48 +158,49 @@ def scripted_run(side: str, share: float, args: argparse.Namespace) -> Clock:
             num_iterations=args.iterations, beta=args.beta, gradient_checkpointing=args.checkpointing, **extra,
         )  # fmt: skip
         trainer = cls(
-            model_of(args),
-            [scripted(share, training.num_generations, int(os.environ.get("WORLD_SIZE", "1")))],
+            load_model(args),
+            [make_reward(share, training.num_generations, int(os.environ.get("WORLD_SIZE", "1")))],
             args=training,
             train_dataset=demo.arithmetic("train", kinds=demo.MIXED if args.mixed_model else None),
             processing_class=AutoTokenizer.from_pretrained(demo.MODEL),
         )
-        clock = Clock(trainer)
+        clock = StepClock(trainer)
         trainer.train()
     return clock
 
 
-def peak(side: str, share: float, args: argparse.Namespace) -> int:
-    """Bytes that a run adds at most to what the process held before; called in a fresh one."""
+def measure_peak(side: str, share: float, args: argparse.Namespace) -> int:
+    """Return the peak memory of a run in bytes, minus the memory at its start. Each run needs a new process."""
     if torch.cuda.is_available():
-        scripted_run(side, share, args)
+        run_side(side, share, args)
         return torch.cuda.max_memory_allocated()
-    before = memory("VmRSS")
-    scripted_run(side, share, args)
-    return memory("VmHWM") - before
+    before = read_memory("VmRSS")
+    run_side(side, share, args)
+    return read_memory("VmHWM") - before
 
 
-def in_fresh_process(function, *args):
+def run_in_new_process(function, *args):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(function, *args).result()
 
 
-def updates(args: argparse.Namespace) -> None:
+def compare_updates(args: argparse.Namespace) -> None:
     world = int(os.environ.get("WORLD_SIZE", "1"))
     main = os.environ.get("RANK", "0") == "0"
     columns = ("step", "update", "generation", "scoring", "tokens", "tokens without gradient", "micro-batches")
     if main:
         print(
-            f"model {args.model}, {world} rank(s), {args.rows} rows a rank, {args.length} tokens; ratios to {args.base}'s"
+            f"model {args.model}, {world} rank(s), {args.rows} rows per rank, {args.length} tokens; "
+            f"ratios to {args.base}"
         )
-        print("| dead | mode |", " | ".join(columns), f"| peak memory | {args.base}'s: step, update, scoring, peak |")
+        print("| dead | mode |", " | ".join(columns), f"| peak memory | {args.base}: step, update, scoring, peak |")
         print("|---" * (len(columns) + 4) + "|")
     for share in args.dead:
         for mode in args.modes:
-            pairs = [
-                [scripted_run(side, share, args).medians() for side in (args.base, mode)] for _ in range(args.pairs)
-            ]
-            theirs, ours = (peaks(side, share, args) if world == 1 else float("nan") for side in (args.base, mode))
+            pairs = [[run_side(side, share, args).medians() for side in (args.base, mode)] for _ in range(args.pairs)]
+            theirs, ours = (
+                median_peak(side, share, args) if world == 1 else float("nan") for side in (args.base, mode)
+            )
             if not main:
                 continue
             ratios = [
@@ -208,15 +209,17 @@ def updates(args: argparse.Namespace) -> None:
             ]
             cells = " | ".join(f"{ratio:.3f}" for ratio in [*ratios, ours / theirs])
             seconds = (statistics.median(base[c] for base, _ in pairs) for c in ("step", "update", "scoring"))
-            shown = ", ".join(f"{second:.3f} s" for second in seconds)
-            print(f"| {share:.0%} | {mode} | {cells} | {shown}, {theirs / 2**20:.0f} MB |", flush=True)
+            times = ", ".join(f"{second:.3f} s" for second in seconds)
+            print(f"| {share:.0%} | {mode} | {cells} | {times}, {theirs / 2**20:.0f} MB |", flush=True)
 
 
-def host(args: argparse.Namespace) -> None:
-    """Time of what the host does with a generation: records (see `bench_records.py`), and the rows of the micro-batches."""
+def time_host(args: argparse.Namespace) -> None:
+    """Time the work of the CPU for a generation: the records (see `bench_records.py`) and the micro-batches."""
     count, tokens, most = 512, 16_384, 8
     with tempfile.TemporaryDirectory() as folder:
-        bench_records.measure(argparse.Namespace(completions=count, tokens=tokens, text=True, ids=True), folder, 0)
+        bench_records.measure_records(
+            argparse.Namespace(completions=count, tokens=tokens, text=True, ids=True), folder, 0
+        )
     generator = torch.Generator().manual_seed(0)
     lengths = torch.randint(tokens // 4, tokens, (count, 1), generator=generator)
     batch = {
@@ -228,48 +231,51 @@ def host(args: argparse.Namespace) -> None:
         **{name: torch.zeros(count, tokens) for name in ("old_per_token_logps", "sampling_per_token_logps")},
         "importance_sampling_ratio": torch.ones(count, tokens),
     }
-    start, held = time.perf_counter(), memory("VmRSS")
-    rows = sorted(rows_of.unstack(batch), key=rows_of.length, reverse=True)[: count * 3 // 4]
-    sizes = placement.micro_batch_sizes([rows_of.length(row) for row in rows], most)
+    start, held = time.perf_counter(), read_memory("VmRSS")
+    rows = sorted(rows_of.unstack(batch), key=rows_of.count_tokens, reverse=True)[: count * 3 // 4]
+    sizes = placement.plan_micro_batch_sizes([rows_of.count_tokens(row) for row in rows], most)
     places = [sum(sizes[:part]) for part in range(len(sizes))]
     packed = [rows_of.stack(rows[start : start + size], 0) for start, size in zip(places, sizes, strict=True)]
     seconds, widths = time.perf_counter() - start, [part["completion_ids"].shape for part in packed]
     own = sum(value.numel() * value.element_size() for value in batch.values())
     print(
-        f"{count} x {tokens} tokens, 3/4 live, into {len(packed)} micro-batches: {seconds:.3f} s, "
-        f"{(memory('VmRSS') - held) / own:.2f} times the batch's memory; largest {max(a * b for a, b in widths):,} tokens, "
+        f"{count} x {tokens} tokens, 3/4 of them live, into {len(packed)} micro-batches: {seconds:.3f} s, "
+        f"{(read_memory('VmRSS') - held) / own:.2f} times the batch's memory; largest {max(a * b for a, b in widths):,} tokens, "
         f"smallest {min(a * b for a, b in widths):,}"
     )
 
 
-def drawing(prompts: int, args: argparse.Namespace) -> None:
-    """Time of drawing and of learning in a step, beside a step of TRL's trainer; and bytes that are held for a prompt."""
+def time_sampling(prompts: int, args: argparse.Namespace) -> None:
+    """Compare the time of selective sampling with a step of TRL's trainer, and show its memory for each prompt."""
     count, group = args.rows // 8, 8
     stream, rng = SelectiveStream(prompts, 0, True, group), random.Random(0)
-    for start in range(0, prompts, count):  # half of them known, with rates from 0 to 1
+    for start in range(0, prompts, count):  # half of the prompts are known, with rates from 0 to 1
         rows = range(start, min(start + count, prompts))
         if start % (2 * count) == 0:
             stream.learn(rows, [rng.randint(0, group) for _ in rows], [group] * len(rows))
     seconds = []
     for _ in range(500):
         start = time.perf_counter()
-        rows = stream.take(count)
+        rows = stream.draw(count)
         for row in rows:
-            stream.live_chance(row)
+            stream.predict_live(row)
         stream.learn(rows, [rng.randint(0, group) for _ in rows], [group] * count)
         seconds.append(time.perf_counter() - start)
-    step = scripted_run("trl", 0.5, args).medians()["step"]
+    step = run_side("trl", 0.5, args).medians()["step"]
     held = sum(value.nbytes for value in vars(stream).values() if hasattr(value, "nbytes"))
-    held += prompts // count * sys.getsizeof(np.zeros(count, np.int32))  # what an epoch has drawn by its end
+    held += (
+        prompts // count * sys.getsizeof(np.zeros(count, np.int32))
+    )  # the prompts that an epoch has drawn by its end
     print(
-        f"{prompts:,} prompts, {count} drawn a step: {1000 * statistics.median(seconds):.2f} ms of {1000 * step:.0f} ms "
-        f"({statistics.median(seconds) / step:.2%}), at most {1000 * max(seconds):.0f} ms where an epoch begins; "
-        f"{held / prompts:.0f} bytes a prompt"
+        f"{prompts:,} prompts, {count} drawn per step: {1000 * statistics.median(seconds):.2f} ms of "
+        f"{1000 * step:.0f} ms ({statistics.median(seconds) / step:.2%}), "
+        f"at most {1000 * max(seconds):.0f} ms at the start of an epoch; "
+        f"{held / prompts:.0f} bytes per prompt"
     )
 
 
-def peaks(side: str, share: float, args: argparse.Namespace) -> float:
-    return statistics.median(in_fresh_process(peak, side, share, args) for _ in range(3))
+def median_peak(side: str, share: float, args: argparse.Namespace) -> float:
+    return statistics.median(run_in_new_process(measure_peak, side, share, args) for _ in range(3))
 
 
 def main() -> None:
@@ -280,25 +286,27 @@ def main() -> None:
     parser.add_argument(
         "--modes", nargs="+", choices=[mode for mode in MODES if mode != "trl"], default=["skip", "drop"]
     )
-    parser.add_argument("--base", choices=[*MODES], default="trl", help="what the modes are measured against")
-    parser.add_argument("--rows", type=int, default=160, help="completions a rank and step")
-    parser.add_argument("--accumulate", type=int, default=1, help="micro-batches that they are split into")
+    parser.add_argument("--base", choices=[*MODES], default="trl", help="mode that the others are compared with")
+    parser.add_argument("--rows", type=int, default=160, help="completions per rank and step")
+    parser.add_argument("--accumulate", type=int, default=1, help="gradient accumulation steps")
     parser.add_argument("--iterations", type=int, default=1, help="updates on each generation")
     parser.add_argument("--beta", type=float, default=0.0, help="weight of the KL term")
     parser.add_argument("--checkpointing", action="store_true", help="recompute activations")
-    parser.add_argument("--host", action="store_true", help="only time what the host does with long completions")
-    parser.add_argument("--length", type=int, default=64, help="most tokens of a completion")
+    parser.add_argument("--host", action="store_true", help="only time the work of the CPU for long completions")
+    parser.add_argument("--length", type=int, default=64, help="maximum number of tokens of a completion")
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--mixed_model", help="folder of the model that make_demo_model.py --mixed has made")
-    parser.add_argument("--drawing", type=int, metavar="PROMPTS", help="only time how they are drawn selectively")
+    parser.add_argument("--mixed_model", help="folder of the model from make_demo_model.py --mixed")
+    parser.add_argument(
+        "--drawing", type=int, metavar="PROMPTS", help="only time selective sampling from this number of prompts"
+    )
     args = parser.parse_args()
     if args.host:
-        host(args)
+        time_host(args)
     elif args.drawing:
-        drawing(args.drawing, args)
+        time_sampling(args.drawing, args)
     else:
-        updates(args)
+        compare_updates(args)
 
 
 if __name__ == "__main__":

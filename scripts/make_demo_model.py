@@ -1,14 +1,16 @@
-"""Make the model that is bundled in trl_grpo_rewards/demo/model: a few minutes on two cores, from scratch.
+"""Make the model that is bundled in trl_grpo_rewards/demo/model, from scratch in a few minutes on two cores.
 
-A character tokenizer and a 340k-parameter Qwen3, pre-trained on a careless demonstrator: it adds column by column,
-is wrong in one column half of the time, and forgets `<think>` and the box 40 % of the time each. What GRPO then has to
-teach is care and form, not arithmetic. No validation split, no checkpoints, no mixed precision: one dial, --steps.
-At the end the attention heads are padded with zeros from 24 to 32 dimensions, a size that vLLM supports on CPU.
+The model is a Qwen3 of 380k parameters with a character tokenizer. It is pre-trained on demonstrations with mistakes:
+the demonstrator adds column by column, is wrong in one column half of the time, and forgets `<think>` and the box 40 %
+of the time each. GRPO then has to teach care and format, not arithmetic. There is no validation split, no checkpoint
+and no mixed precision. At the end, the attention heads are padded with zeros from 24 to 32 dimensions, a size that vLLM
+supports on a CPU.
 
     python scripts/make_demo_model.py --output_dir trl_grpo_rewards/demo/model
 
-With --mixed it is a model for sums of one to four digits and products of two, `demo.MIXED`, which is not bundled. There
-the demonstrator errs the more often the longer the working is, so that how hard a problem is belongs to the problem.
+With --mixed, the model is made for `demo.MIXED`: sums of numbers with one to four digits, and products of two-digit
+numbers. This model is not bundled. Its demonstrator makes more mistakes in longer calculations, so that problems differ
+in difficulty.
 
     python scripts/make_demo_model.py --mixed --output_dir mixed-model
 """
@@ -33,7 +35,7 @@ CHAT_TEMPLATE = (
     "{% for call in message['tool_calls'] or [] %}<tool_call>{{ call['function'] | tojson }}</tool_call>{% endfor %}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-RESPONSE_TEMPLATE = {  # how TRL reads tool calls; all other text, `<think>` included, is content
+RESPONSE_TEMPLATE = {  # for TRL to read tool calls; all other text, including `<think>`, is content
     "defaults": {"role": "assistant"},
     "start_anchor": "<|im_start|>assistant\n",
     "fields": {
@@ -89,10 +91,10 @@ def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
 @torch.no_grad()
 def pad_heads(model: Qwen3ForCausalLM, head_dim: int = 32) -> Qwen3ForCausalLM:
     """
-    Return an equal model with larger attention heads: their new dimensions are zero.
+    Return an equivalent model with larger attention heads, whose new dimensions are zero.
 
-    The rotation angles stay the same under a larger RoPE base. The norms of queries and keys divide by the mean over
-    more dimensions, and attention by the root of their number, which smaller norm weights undo. Those stay in float32.
+    A larger RoPE base keeps the rotation angles. The norms of queries and keys average over more dimensions, and
+    attention divides by the square root of their number. Smaller norm weights, kept in float32, compensate for both.
     """
     old, config = model.config.head_dim, Qwen3Config.from_dict(model.config.to_dict())
     config.head_dim = head_dim
@@ -118,7 +120,7 @@ def pad_heads(model: Qwen3ForCausalLM, head_dim: int = 32) -> Qwen3ForCausalLM:
 
 
 def add(a: int, b: int, slip: int | None) -> tuple[str, int]:
-    """Add column by column from the right, wrong in column `slip`: a carry forgotten, or else one too many."""
+    """Add column by column from the right. In column `slip` a carry is forgotten, or one is added if there is none."""
     steps, total, carry = [], 0, 0
     columns = max(len(str(a)), len(str(b)))
     for column in range(columns):
@@ -135,14 +137,14 @@ def add(a: int, b: int, slip: int | None) -> tuple[str, int]:
 
 
 def multiply(a: int, b: int, slip: int | None) -> tuple[str, int]:
-    """Multiply by each digit of b, then add; wrong by ten in step `slip`."""
+    """Multiply by each digit of b, then add. The result of step `slip` is wrong by ten."""
     off = [10 * (step == slip) for step in range(3)]
     ones, tens = a * (b % 10) + off[0], a * (b // 10) * 10 + off[1]
     total = ones + tens + off[2]
     return f"{a}*{b % 10}={ones},{a}*{b // 10}0={tens},{ones}+{tens}={total}", total
 
 
-def demonstration(a: int, sign: str, b: int, rng: random.Random, mixed: bool = False) -> str:
+def demonstrate(a: int, sign: str, b: int, rng: random.Random, mixed: bool = False) -> str:
     steps = max(len(str(a)), len(str(b))) if sign == "+" else 3
     careless, sloppy = (0.05 * (steps + (sign == "*")) ** 2, 0.1) if mixed else (0.5, 0.4)
     slip = rng.randrange(steps) if rng.random() < careless else None
@@ -151,16 +153,16 @@ def demonstration(a: int, sign: str, b: int, rng: random.Random, mixed: bool = F
     return think + (f"\\boxed{{{total}}}" if rng.random() < 1 - sloppy else str(total))
 
 
-def batch(
+def make_batch(
     tokenizer: PreTrainedTokenizerFast, size: int, rng: random.Random, mixed: bool = False
 ) -> dict[str, torch.Tensor]:
     rows = []
     for _ in range(size):
-        problem = demo.problem(rng, kinds=demo.MIXED if mixed else None)
+        problem = demo.draw_problem(rng, kinds=demo.MIXED if mixed else None)
         prompt = tokenizer.apply_chat_template(
-            [{"role": "user", "content": demo.question(*problem)}], add_generation_prompt=True, tokenize=False
+            [{"role": "user", "content": demo.write_question(*problem)}], add_generation_prompt=True, tokenize=False
         )
-        rows.append((tokenizer(prompt).input_ids, tokenizer(demonstration(*problem, rng, mixed)).input_ids))
+        rows.append((tokenizer(prompt).input_ids, tokenizer(demonstrate(*problem, rng, mixed)).input_ids))
     width = max(len(prompt) + len(answer) for prompt, answer in rows) + 1
     ids = torch.full((size, width), tokenizer.pad_token_id)
     labels = torch.full((size, width), -100)
@@ -174,13 +176,15 @@ def batch(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--output_dir", default=demo.MODEL)
-    parser.add_argument("--mixed", action="store_true", help="sums of one to four digits, and products")
+    parser.add_argument(
+        "--mixed", action="store_true", help="make the model for sums of one to four digits, and products"
+    )
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--batch_size", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     if args.mixed and args.output_dir == demo.MODEL:
-        parser.error("--mixed would take the place of the bundled model. Give it an --output_dir of its own.")
+        parser.error("With --mixed, the bundled model would be overwritten. Set --output_dir to another folder.")
 
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
@@ -189,7 +193,7 @@ def main() -> None:
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=args.steps)
     for step in range(args.steps):
-        loss = model(**batch(tokenizer, args.batch_size, rng, args.mixed)).loss
+        loss = model(**make_batch(tokenizer, args.batch_size, rng, args.mixed)).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -201,7 +205,9 @@ def main() -> None:
     model = pad_heads(model.to(torch.bfloat16))
     model.save_pretrained(args.output_dir)
     tokenizer.save_pretrained(args.output_dir)
-    config = Path(args.output_dir) / "tokenizer_config.json"  # transformers 4 does not know the class that 5 writes
+    config = (
+        Path(args.output_dir) / "tokenizer_config.json"
+    )  # transformers 4 does not know the class that transformers 5 writes
     config.write_text(config.read_text().replace("TokenizersBackend", "PreTrainedTokenizerFast"))
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters saved to {args.output_dir}")
 

@@ -1,15 +1,15 @@
-"""Make a page about a training run: what its groups taught, what went wrong, and the groups themselves.
+"""Make a page about a training run: its statistics, warnings about it, and its groups.
 
     python scripts/report.py runs/addition
 
-Reads the group records of the run (group_records=True, the default) and writes report.html beside them. The page is one
-file, opens without a network, and needs `pip install 'trl_grpo_rewards[report]'` to be made.
+This script reads the group records of the run (group_records=True, the default) and writes report.html to its output
+directory. The page is a single file and works offline. The script needs `pip install 'trl_grpo_rewards[report]'`.
 """
 
 import argparse
-import sys
 from pathlib import Path
 
+from trl_grpo_rewards.cli.commands import exit_on
 from trl_grpo_rewards.report import write_report
 
 
@@ -19,10 +19,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="FILE", help="file to write; default: OUT/report.html")
     options = parser.parse_args()
     folder = options.run if options.run.is_dir() else options.run.parent
-    try:
+    with exit_on(ImportError, OSError, ValueError):
         print(write_report(options.run, options.out or folder / "report.html"))
-    except (ImportError, OSError, ValueError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

@@ -1,51 +1,51 @@
-r"""What would these completions earn? Rewards on completions that were sampled before, on a laptop.
+r"""Score completions that were sampled before. This needs no GPU.
 
     python scripts/score.py "boxed() + 0.2 * tags('think')" runs/addition
     python scripts/score.py "boxed(units='must_match')" completions.jsonl --against "boxed()" --out scored.jsonl
 
-The completions are those of a run's group records (its output directory), of one of TRL's `completions/*.parquet`, or of
-lines of JSON with `prompt`, `completion` and the columns that the rewards need.
+Completions are read from the group records of a run (pass its output directory), from one of TRL's tables
+(`completions/*.parquet`), or from a file with lines of JSON. Each line has `prompt`, `completion` and the columns that
+the rewards need.
 """
 
 import argparse
 import contextlib
 import itertools
 import json
-import sys
 from pathlib import Path
 
 from tqdm import tqdm
 
 from trl_grpo_rewards import parse
-from trl_grpo_rewards.cli.datasets import import_rewards
+from trl_grpo_rewards.cli.commands import exit_on, import_rewards
 from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.rescoring import (
     Difference,
-    Scored,
+    ScoredGroup,
     Tally,
-    difference_text,
-    score_groups,
-    surprising_rows,
-    table,
+    format_difference,
+    format_surprising,
+    format_table,
+    rescore,
 )
 
 
-def arguments() -> argparse.Namespace:
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n")[0], epilog=__doc__[__doc__.index("    python") :],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("rewards", help="an expression, such as \"boxed() + 0.2 * tags('think')\"")
-    parser.add_argument("completions", help="output directory of a run, .parquet table, or lines of JSON")
-    parser.add_argument("--against", help="old rewards: show what changes from them")
+    parser.add_argument("completions", help="output directory of a run, .parquet table, or file with lines of JSON")
+    parser.add_argument("--against", help="old rewards, to show what the new ones change")
     parser.add_argument("--out", type=Path, help="write every row with its scores to this file, as lines of JSON")
     parser.add_argument(
-        "--import", dest="modules", nargs="+", default=[], help="modules that register rewards of yours"
+        "--import", dest="modules", nargs="+", default=[], help="modules that register your own rewards"
     )
     return parser.parse_args()
 
 
-def scored_row(scored: Scored, row: int) -> str:
+def format_row(scored: ScoredGroup, row: int) -> str:
     group = scored.group
     names = {"prompts": "prompt", "completions": "completion"}
     columns = {
@@ -56,35 +56,33 @@ def scored_row(scored: Scored, row: int) -> str:
 
 
 def main() -> None:
-    args = arguments()
+    args = parse_arguments()
     import_rewards(args.modules)
     rewards = parse(args.rewards)
     old = parse(args.against) if args.against else None
     tally, difference = Tally(), Difference()
-    groups, others = itertools.tee(read_groups(args.completions))
-    before = score_groups(old, others) if old else itertools.repeat(None)
-    unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # it may be the file that is read
+    groups, copies = itertools.tee(read_groups(args.completions))
+    scored_by_old = rescore(old, copies) if old else itertools.repeat(None)
+    unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # --out may be the file that is read
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(unfinished.open("w")) if args.out else None
         bar = stack.enter_context(tqdm(unit=" rows", disable=None))
-        for scored, then in zip(score_groups(rewards, groups), before, strict=False):
+        for scored, before in zip(rescore(rewards, groups), scored_by_old, strict=False):
             tally.add(scored)
-            if then is not None:
-                difference.add(scored, then)
+            if before is not None:
+                difference.add(scored, before)
             for row in range(scored.group.size) if out else ():
-                out.write(scored_row(scored, row))
+                out.write(format_row(scored, row))
             bar.update(scored.group.size)
     if not tally.groups:
-        raise ValueError(f"There is no completion in '{args.completions}'. Name a run that has sampled some.")
+        raise ValueError(f"'{args.completions}' has no completions. Choose a run that has sampled some.")
     if args.out:
         unfinished.replace(args.out)
-    print(table(tally), surprising_rows(tally), sep="\n\n")
+    print(format_table(tally), format_surprising(tally), sep="\n\n")
     if old:
-        print("", difference_text(difference, tally), sep="\n")
+        print("", format_difference(difference, tally), sep="\n")
 
 
 if __name__ == "__main__":
-    try:
+    with exit_on(TypeError, ValueError, OSError):
         main()
-    except (TypeError, ValueError, OSError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")

@@ -1,12 +1,12 @@
-r"""How soon a level of held-out accuracy is reached, by what is done about dead groups: seconds and generated tokens.
+r"""Compare the modes for dead groups: how many seconds and generated tokens each needs to reach a held-out accuracy.
 
     python scripts/make_demo_model.py --mixed --output_dir mixed-model
-    python scripts/study.py --mixed_model mixed-model --jobs 2   # makes the runs that study.jsonl does not have yet
-    python scripts/study.py --seeds 0                            # shows what it has
+    python scripts/study.py --mixed_model mixed-model --jobs 2   # makes the runs that study.jsonl does not have
+    python scripts/study.py --seeds 0                            # shows the results
 
-Two tasks: the bundled sums, and `demo.MIXED`, where how hard a problem is belongs to the problem. Every mode and seed
-is a run of its own in a process with one thread, and a line in the file. Seconds are those of computing in training
-steps, evaluation left out, so that runs beside each other do not count. Tables and a picture (which needs matplotlib)
+There are two tasks: the bundled sums, and `demo.MIXED` with problems of different difficulty. Each combination of task,
+mode and seed is a separate run in a process with one thread, and adds one line to the file. Seconds are the CPU time of
+training steps without evaluation, so parallel runs do not affect them. Tables and a picture (which needs matplotlib)
 compare each mode with TRL's `GRPOTrainer` under the same seed.
 """
 
@@ -40,28 +40,28 @@ MODES = {
 }
 TASKS = {
     "sums": {"level": 0.90, "max_steps": 48, "max_completion_length": 64},
-    "mixed": {"level": None, "max_steps": 48, "max_completion_length": 72},  # the level that TRL reaches at its end
+    "mixed": {"level": None, "max_steps": 48, "max_completion_length": 72},  # the final accuracy of TRL
 }
 EVERY = 4
 """Steps between two evaluations."""
 
 LAST = 4
-"""Evaluations at the end of a run that make its final accuracy."""
+"""Number of evaluations at the end of a run whose mean is its final accuracy."""
 
 PROMPTS, GROUPS, SIZE = 192, 16, 8
-"""Prompts to train on, groups in a step, and completions in a group: an epoch is twelve steps."""
+"""Number of training prompts, of groups per step, and of completions per group. An epoch has twelve steps."""
 
 
 class Course(TrainerCallback):
-    """Seconds of computing and generated tokens so far, and held-out accuracy, after every few steps of a run."""
+    """Records the CPU seconds, the generated tokens and the held-out accuracy every few steps of a run."""
 
     def __init__(self, trainer: GRPOTrainer) -> None:
         self.trainer, self.seconds, self.tokens, self.seen = trainer, 0.0, 0, []
         self.calculate = trainer._calculate_rewards
-        trainer._calculate_rewards = self.counted
+        trainer._calculate_rewards = self.count_tokens
         trainer.add_callback(self)
 
-    def counted(self, inputs, prompts, completions, completion_ids):
+    def count_tokens(self, inputs, prompts, completions, completion_ids):
         if self.trainer.model.training:
             self.tokens += sum(map(len, completion_ids))
         return self.calculate(inputs, prompts, completions, completion_ids)
@@ -81,7 +81,7 @@ class Course(TrainerCallback):
         self.seen.append([step, self.seconds, self.tokens, accuracy])
 
 
-def run(task: str, mode: str, seed: int, mixed_model: str | None) -> dict:
+def run_training(task: str, mode: str, seed: int, mixed_model: str | None) -> dict:
     torch.set_num_threads(1)
     if task == "sums":
         model, kinds = demo.MODEL, None
@@ -116,16 +116,16 @@ def run(task: str, mode: str, seed: int, mixed_model: str | None) -> dict:
 
 
 def smooth(seen: list) -> list[float]:
-    """Accuracy as a mean of three neighbouring evaluations; of two at the ends."""
+    """Return the accuracies averaged over three neighbouring evaluations, or over two at both ends."""
     return [statistics.mean(row[3] for row in seen[max(0, place - 1) : place + 2]) for place in range(len(seen))]
 
 
-def final(result: dict) -> float:
+def final_accuracy(result: dict) -> float:
     return statistics.mean(row[3] for row in result["seen"][-LAST:])
 
 
-def reached(result: dict, level: float, column: int) -> float:
-    """Steps (column 0), seconds (1) or tokens (2) until a level was reached, by interpolation; infinity if never."""
+def cost_of_level(result: dict, level: float, column: int) -> float:
+    """Return the interpolated steps (column 0), seconds (1) or tokens (2) to reach a level, or infinity if never."""
     seen, accuracies = result["seen"], smooth(result["seen"])
     for place in range(1, len(seen)):
         low, high = accuracies[place - 1 : place + 1]
@@ -135,59 +135,62 @@ def reached(result: dict, level: float, column: int) -> float:
     return math.inf
 
 
-def shares(task: str, mode: str, runs: dict, column: int) -> list[float]:
-    """What a mode needs to the level, as shares of what TRL needs under the same seed, or of all of TRL's run."""
+def relative_costs(task: str, mode: str, runs: dict, column: int) -> list[float]:
+    """Return the cost of the level for each seed, relative to TRL's cost, or to TRL's whole run if that is shorter."""
     found = []
     for seed in seeds_of(task, runs):
         theirs = runs[task, "TRL", seed]
         level = level_of(task, runs)
-        base = min(reached(theirs, level, column), theirs["seen"][-1][column])
+        base = min(cost_of_level(theirs, level, column), theirs["seen"][-1][column])
         if (task, mode, seed) in runs:
-            found.append(reached(runs[task, mode, seed], level, column) / base)
+            found.append(cost_of_level(runs[task, mode, seed], level, column) / base)
     return found
 
 
 def level_of(task: str, runs: dict) -> float:
-    """The accuracy that counts: where none is set, that which TRL has at its end under every seed."""
-    return TASKS[task]["level"] or min(final(runs[task, "TRL", seed]) for seed in seeds_of(task, runs))
+    """Return the accuracy to reach. By default it is the lowest final accuracy of TRL over seeds."""
+    return TASKS[task]["level"] or min(final_accuracy(runs[task, "TRL", seed]) for seed in seeds_of(task, runs))
 
 
 def seeds_of(task: str, runs: dict) -> list[int]:
     return sorted(seed for kind, mode, seed in runs if (kind, mode) == (task, "TRL"))
 
 
-def spread(values: list[float]) -> str:
-    """Median, and the range over seeds; never is where a run does not reach the level."""
+def format_range(values: list[float]) -> str:
+    """Return the median and the range over seeds. "never" stands for a run that does not reach the level."""
     return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})".replace("inf", "never")
 
 
-def table(runs: dict) -> str:
+def make_table(runs: dict) -> str:
     tasks = [task for task in TASKS if seeds_of(task, runs)]
     columns = [f"{task}: {column}" for task in tasks for column in ("seconds", "tokens", "accuracy")]
     lines = [f"| mode | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for mode in MODES:
         cells = []
         for task in tasks:
-            mine = [final(one) for (kind, other, _), one in runs.items() if (kind, other) == (task, mode)]
-            cells += [spread(shares(task, mode, runs, column)) for column in (1, 2)] if mine else ["", ""]
-            cells.append(spread(mine) if mine else "")
+            mine = [final_accuracy(one) for (kind, other, _), one in runs.items() if (kind, other) == (task, mode)]
+            cells += (
+                [format_range(relative_costs(task, mode, runs, column)) for column in (1, 2)] if mine else ["", ""]
+            )
+            cells.append(format_range(mine) if mine else "")
         lines.append(f"| {mode} | {' | '.join(cells)} |")
     lines.append("")
     for task in tasks:
         theirs, level = [runs[task, "TRL", seed] for seed in seeds_of(task, runs)], level_of(task, runs)
         steps, seconds, tokens = (
-            statistics.median(reached(one, level, column) for one in theirs) for column in (0, 1, 2)
+            statistics.median(cost_of_level(one, level, column) for one in theirs) for column in (0, 1, 2)
         )
-        never = sum(math.isinf(reached(one, level, 0)) for one in theirs)
+        never = sum(math.isinf(cost_of_level(one, level, 0)) for one in theirs)
         lines.append(
-            f"{task}: to {level:.3f} TRL takes {steps:.0f} steps, {seconds:.0f} s, {tokens:,.0f} tokens, by the median of "
-            f"{len(theirs)} seeds; in {never} it does not reach it, and the others are held against its whole run"
+            f"{task}: TRL reaches {level:.3f} after {steps:.0f} steps, {seconds:.0f} s, {tokens:,.0f} tokens "
+            f"(medians of {len(theirs)} seeds). With {never} seeds, it does not reach this level, "
+            f"and the other modes are compared with its whole run."
         )
     return "\n".join(lines)
 
 
-def calibration(runs: dict) -> str:
-    """Predicted and observed shares of live groups on the mixed task after the first epoch: by epoch, and by tenths."""
+def make_calibration(runs: dict) -> str:
+    """Return predicted and observed shares of live groups after the first epoch of the mixed task."""
     epoch = PROMPTS // GROUPS
     seen = [
         ((step - 1) // epoch + 1, chance, live)
@@ -210,8 +213,8 @@ def calibration(runs: dict) -> str:
     return "\n".join(lines)
 
 
-def picture(runs: dict, file: Path) -> None:
-    """Accuracy against seconds and against tokens: median over seeds, and the range."""
+def draw_picture(runs: dict, file: Path) -> None:
+    """Draw accuracy over seconds and over tokens, with the median and the range over seeds."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -222,7 +225,7 @@ def picture(runs: dict, file: Path) -> None:
     figure, axes = plt.subplots(len(tasks), 2, figsize=(11, 4 * len(tasks)), squeeze=False, sharey="row")
     for row, task in zip(axes, tasks, strict=True):
         for axis, column, name, unit in zip(
-            row, (1, 2), ("seconds of computing", "generated tokens (1,000)"), (1, 1000), strict=True
+            row, (1, 2), ("CPU seconds", "generated tokens (1,000)"), (1, 1000), strict=True
         ):
             for color, mode in enumerate(MODES):
                 mine = [one for (kind, other, _), one in runs.items() if (kind, other) == (task, mode)]
@@ -247,43 +250,43 @@ def picture(runs: dict, file: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--file", type=Path, default=Path("study.jsonl"), help="of the runs, a line each")
+    parser.add_argument("--file", type=Path, default=Path("study.jsonl"), help="file with one line for each run")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--tasks", nargs="+", choices=[*TASKS], default=[*TASKS])
     parser.add_argument("--modes", nargs="+", choices=[*MODES], default=[*MODES])
-    parser.add_argument("--mixed_model", help="folder of the model that make_demo_model.py --mixed has made")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
-    parser.add_argument("--picture", type=Path, help="file to draw the courses into")
+    parser.add_argument("--mixed_model", help="folder of the model from make_demo_model.py --mixed")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel runs")
+    parser.add_argument("--picture", type=Path, help="file for the picture")
     args = parser.parse_args()
     if args.seeds and "mixed" in args.tasks and not args.mixed_model:
         parser.error(
-            "The mixed task needs a model of its own. Make it with make_demo_model.py --mixed, or choose --tasks sums."
+            "The mixed task needs --mixed_model. Make one with make_demo_model.py --mixed, or choose --tasks sums."
         )
 
-    def known() -> dict:
+    def read_runs() -> dict:
         lines = map(json.loads, args.file.read_text().splitlines() if args.file.exists() else [])
         return {(line["task"], line["mode"], line["seed"]): line for line in lines}
 
-    done = known()
+    done = read_runs()
     wanted = [(task, mode, seed) for seed in range(args.seeds) for task in args.tasks for mode in args.modes]
     os.environ["OMP_NUM_THREADS"] = "1"
     with ProcessPoolExecutor(args.jobs, mp_context=get_context("spawn"), max_tasks_per_child=1) as pool:
-        running = [pool.submit(run, *one, args.mixed_model) for one in wanted if one not in done]
+        running = [pool.submit(run_training, *one, args.mixed_model) for one in wanted if one not in done]
         for place, future in enumerate(as_completed(running)):
             result = future.result()
             with args.file.open("a") as file:
                 file.write(json.dumps(result) + "\n")
             print(
-                f"{place + 1} of {len(running)}: {result['task']}, {result['mode']}, seed {result['seed']}: {final(result):.3f}",
+                f"{place + 1} of {len(running)}: {result['task']}, {result['mode']}, seed {result['seed']}: {final_accuracy(result):.3f}",
                 flush=True,
             )
-    runs = known()
+    runs = read_runs()
     if any(mode == "TRL" for _, mode, _ in runs):
-        print(f"\n{table(runs)}")
+        print(f"\n{make_table(runs)}")
     if any(one["predicted"] for (task, _, _), one in runs.items() if task == "mixed"):
-        print(f"\n{calibration(runs)}")
+        print(f"\n{make_calibration(runs)}")
     if args.picture:
-        picture(runs, args.picture)
+        draw_picture(runs, args.picture)
 
 
 if __name__ == "__main__":

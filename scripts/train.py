@@ -1,4 +1,4 @@
-"""Train with GRPO: without arguments the bundled model on the bundled task, with them the real thing.
+"""Train with GRPO. Without arguments this trains the bundled model on the bundled task.
 
     accelerate launch scripts/train.py
     accelerate launch scripts/train.py --config scripts/recipes/gsm8k.yaml
@@ -6,8 +6,8 @@
         --dataset_config main --prompt_column question --solution_column answer \
         --rewards "boxed() + 0.2 * tags('think')" --output_dir runs/gsm8k
 
-Every option of FilteredGRPOConfig (thus of TRL's GRPOConfig) and of TRL's ModelConfig is one here. Left out: anything
-that those two already do, such as PEFT and vLLM. Before the model loads, the job is checked as by scripts/check.py.
+This script accepts all options of FilteredGRPOConfig (and thus of TRL's GRPOConfig) and of TRL's ModelConfig, including
+those for PEFT and vLLM. Before the model loads, it runs the same checks as scripts/check.py.
 """
 
 import sys
@@ -19,50 +19,47 @@ from trl import get_peft_config, get_quantization_config
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
 from trl_grpo_rewards.checks import check, verdict
 from trl_grpo_rewards.cli.callbacks import BeforeAndAfter, RewardProgress
-from trl_grpo_rewards.cli.datasets import last_checkpoint
-from trl_grpo_rewards.cli.job import in_a_sentence, load_tokenizer, prepared, read_job
+from trl_grpo_rewards.cli.commands import exit_on
+from trl_grpo_rewards.cli.job import find_last_checkpoint, load_tokenizer, prepare_job, read_job
 from trl_grpo_rewards.report import write_report
-
-
-DEMO = Path(__file__).parent / "recipes" / "addition.yaml"
 
 
 def check_output(output_dir: str, checkpoint: str | None) -> None:
     if checkpoint is None and Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
         raise ValueError(
-            f"The output directory {output_dir!r} holds an earlier run, which a fresh one would overwrite. Choose "
-            f"another --output_dir, go on from a checkpoint with --resume_from_checkpoint, or remove the directory."
+            f"The output directory {output_dir!r} contains an earlier run, which a new run would overwrite. Choose "
+            f"another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
         )
     if checkpoint is not None and not Path(checkpoint).is_dir():
-        there = ", ".join(sorted(str(folder) for folder in Path(output_dir).glob("checkpoint-*"))) or "none"
+        checkpoints = ", ".join(sorted(str(folder) for folder in Path(output_dir).glob("checkpoint-*"))) or "none"
         raise ValueError(
-            f"There is no checkpoint {checkpoint!r} to go on from; in {output_dir!r} there is {there}. Name one of "
+            f"There is no checkpoint {checkpoint!r} to resume from; {output_dir!r} has {checkpoints}. Choose one of "
             f"these, or leave out --resume_from_checkpoint."
         )
 
 
-def reported(run: Path) -> str:
-    """What has become of the report; a run that has come so far does not fail for it."""
+def try_report(run: Path) -> str:
+    """Write the report. Return where it is, or why it could not be written, which is not an error of the run."""
     try:
         return f"The report is in {write_report(run, run / 'report.html')}."
     except (ImportError, OSError, ValueError) as error:
-        return f"There is no report. {error}"
+        return f"The report was not written. {error}"
 
 
 def main() -> None:
-    job, training, model = read_job(DEMO)
-    with in_a_sentence():
+    job, training, model = read_job()
+    with exit_on(TypeError, ValueError):
         if str(training.resume_from_checkpoint).lower() == "true":
-            training.resume_from_checkpoint = last_checkpoint(training.output_dir) or "true"
+            training.resume_from_checkpoint = find_last_checkpoint(training.output_dir) or "true"
         if training.process_index == 0:
             check_output(training.output_dir, training.resume_from_checkpoint)
-        rewards, train_dataset, eval_dataset = prepared(job, training, model)
+        rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
         tokenizer = load_tokenizer(model, training)
     if not job.no_check and training.process_index == 0:
         found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
         print(verdict(found), flush=True)
         if any(one.faults for one in found):
-            sys.exit("scripts/check.py with the same arguments shows more; --no_check trains all the same.")
+            sys.exit("To see details, run scripts/check.py with the same arguments. To train anyway, pass --no_check.")
     training.model_init_kwargs = {
         "revision": model.model_revision,
         "attn_implementation": model.attn_implementation,
@@ -81,21 +78,21 @@ def main() -> None:
     if not training.disable_tqdm:
         trainer.remove_callback(ProgressCallback)
         trainer.add_callback(RewardProgress)
-    measured = BeforeAndAfter(trainer)
+    evaluation = BeforeAndAfter(trainer)
     if eval_dataset is not None:
-        trainer.add_callback(measured)
+        trainer.add_callback(evaluation)
     trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
     trainer.save_model()
     if trainer.is_world_process_zero():
-        print("", measured.report() if eval_dataset is not None else "", "", sep="\n")
+        print("", evaluation.report() if eval_dataset is not None else "", "", sep="\n")
         print(f"The model is in {training.output_dir}.")
         if training.group_records:
-            print(reported(Path(training.output_dir)))
+            print(try_report(Path(training.output_dir)))
     disconnect(trainer)
 
 
 def disconnect(trainer: FilteredGRPOTrainer) -> None:
-    """End the threads of the process group, which a wrapped model holds: one at work while Python closes aborts it."""
+    """End the process group, which the wrapped model keeps alive. Its threads could abort Python while it exits."""
     trainer.model_wrapped = trainer.model
     trainer.accelerator.free_memory()
     trainer.accelerator.end_training()

@@ -3,44 +3,21 @@
 import os
 import runpy
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
-from chat_server import Scripted, free_port, started
 
+from helpers.chat_server import Scripted
+from helpers.paths import SCRIPTS, TESTS
+from helpers.processes import find_free_port, run_server
+from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOConfig, demo
-from trl_grpo_rewards.judging import limits, servers
 from trl_grpo_rewards.registry import REGISTRY
 
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes that tests start: threads of tiny models only wait
 torch.set_num_threads(1)
-
-SCRIPTS = Path(__file__).parents[1] / "scripts"
-
-
-def small_config(folder, cls=FilteredGRPOConfig, **options):
-    """A configuration for a run of a few seconds, without the noise of bf16; any option can be given."""
-    defaults = {
-        "output_dir": str(folder / f"run-{len(list(folder.iterdir()))}"),
-        "use_cpu": True,
-        "bf16": False,
-        "gradient_checkpointing": False,
-        "per_device_train_batch_size": 8,
-        "num_generations": 4,
-        "max_completion_length": 16,
-        "max_steps": 1,
-        "learning_rate": 0.0,
-        "max_grad_norm": 1e9,
-        "logging_steps": 1,
-        "save_strategy": "no",
-        "report_to": "none",
-        "disable_tqdm": True,
-        "seed": 3,
-    }
-    return cls(**{**defaults, **options})
 
 
 @pytest.fixture
@@ -55,15 +32,17 @@ def problems():
 
 @pytest.fixture(scope="session")
 def chat_server():
-    port = free_port()
-    with started(str(Path(__file__).with_name("chat_server.py")), str(port), url=f"http://127.0.0.1:{port}/seen"):
+    port = find_free_port()
+    with run_server(str(TESTS / "helpers" / "chat_server.py"), str(port), url=f"http://127.0.0.1:{port}/seen"):
         yield Scripted(port)
 
 
 @pytest.fixture
 def server(chat_server):
     """The scripted judge of chat_server.py, of which nothing is known yet."""
-    for known in (servers.STRUCTURED, servers.FAILED, servers.SHOWN, limits.ACCEPTED):
+    from trl_grpo_rewards.judging import chat_client, failures, limits
+
+    for known in (chat_client.STRUCTURED_OUTPUT, failures.FAILED_ONCE, failures.WARNED, limits.ACCEPTED_NAMES):
         known.clear()
     return chat_server()
 

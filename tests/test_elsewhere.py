@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_registry import brackets, rank_in_group, shared
-from test_spec import expressions
 
+from helpers.example_rewards import brackets, expressions, rank_in_group, shared
+from helpers.processes import run_in_spawned_child
 from trl_grpo_rewards import boxed, clip, demo, gate, keywords, length, parse, pattern, route, schedule, tags
 
 
@@ -63,17 +63,6 @@ def scored_by_the_rollout_loop(reward_funcs, queue):
     queue.put([sample.metrics["reward"] for sample in samples])
 
 
-def in_a_spawned_child(target, *arguments):
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    child = context.Process(target=target, args=(*arguments, queue))
-    child.start()
-    result = queue.get(timeout=120)
-    child.join()
-    assert child.exitcode == 0
-    return result
-
-
 def trl_total(value):
     """The total of the synchronous trainer, from the terms and the weights."""
     scores = [term(**GROUP, **COLUMNS) for term in value.rewards]
@@ -110,11 +99,11 @@ def texts_and_scores(values, queue):
 @settings(max_examples=3, deadline=None)
 @given(st.lists(expressions, min_size=20, max_size=20))
 def test_random_expressions_arrive_whole_in_a_spawned_child(values):
-    assert in_a_spawned_child(texts_and_scores, values) == [(str(value), True, True) for value in values]
+    assert run_in_spawned_child(texts_and_scores, values) == [(str(value), True, True) for value in values]
 
 
 def test_schedule_says_that_the_asynchronous_trainer_has_no_step():
-    with pytest.raises(ValueError, match="which GRPOTrainer passes and AsyncGRPO does not"):
+    with pytest.raises(ValueError, match="GRPOTrainer passes it, but AsyncGRPO does not"):
         schedule(boxed(), steps=((0, 1.0),))(**GROUP, **COLUMNS)
 
 

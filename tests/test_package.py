@@ -27,6 +27,21 @@ def test_importing_the_package_loads_neither_torch_nor_trl():
     assert heavy.isdisjoint(loaded) and "trl_grpo_rewards.rewards.answers" in loaded
 
 
+@pytest.mark.parametrize("folder", ["", "rewards", "text", "verify", "judging", "records", "checks", "report", "demo"])
+def test_only_what_trains_loads_torch_or_trl(folder):
+    package = f"trl_grpo_rewards.{folder}".rstrip(".")
+    code = (
+        "import importlib, pkgutil, sys\n"
+        f"package = importlib.import_module({package!r})\n"
+        "for module in pkgutil.iter_modules(package.__path__, package.__name__ + '.'):\n"
+        "    if not module.ispkg and not module.name.endswith(('__main__', 'judging.client')):\n"
+        "        importlib.import_module(module.name)\n"
+        "print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert package in loaded and {"torch", "trl", "transformers", "datasets"}.isdisjoint(loaded)
+
+
 def test_an_older_trl_is_refused(tmp_path):
     info = tmp_path / "trl-1.14.1.dist-info"
     info.mkdir()
@@ -38,7 +53,7 @@ def test_an_older_trl_is_refused(tmp_path):
         text=True,
     )
     assert run.stderr.strip().splitlines()[-1] == (
-        "ImportError: FilteredGRPOTrainer needs trl 1.14.2 or newer, and 1.14.1 is installed. Upgrade it: pip install -U trl."
+        "ImportError: FilteredGRPOTrainer requires trl 1.14.2 or newer; trl 1.14.1 is installed. Upgrade it: pip install -U trl."
     )
 
 

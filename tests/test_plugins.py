@@ -5,12 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from helpers.paths import SCRIPTS, TESTS
 
-ROOT = Path(__file__).parents[1]
+
 REWARDS = "boxed(evaluated=True) + 0.1 * polite(word='think') + 0.1 * shouted()"
 CALLS = {
     "train.py": [
@@ -30,9 +30,9 @@ CALLS = {
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Where pip has installed the package under tests/plugin."""
+    """Where pip has installed the package under tests/helpers/plugin."""
     folder = tmp_path_factory.mktemp("plugin")
-    shutil.copytree(ROOT / "tests" / "plugin", folder / "source")
+    shutil.copytree(TESTS / "helpers" / "plugin", folder / "source")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", "site", "./source"]
     subprocess.run(command, cwd=folder, check=True)
     return folder / "site"
@@ -46,8 +46,8 @@ def test_rewards_from_elsewhere_work_in(script, installed, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from trl_grpo_rewards import reward\n\n@reward\ndef shouted(completion):\n    return float('!' in completion)\n"
     )
-    command = [sys.executable, str(ROOT / "scripts" / script), *CALLS[script], "--import", "mine"]
-    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    command = [sys.executable, str(SCRIPTS / script), *CALLS[script], "--import", "mine"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
     assert run.returncode == 0, run.stdout + run.stderr
     seen = (tmp_path / "runs/addition/groups/0001-0001.jsonl").read_text() if script == "train.py" else run.stdout

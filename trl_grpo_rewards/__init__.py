@@ -35,6 +35,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 2):
         raise ImportError(
-            f"{name} needs trl 1.14.2 or newer, and {version('trl')} is installed. Upgrade it: pip install -U trl."
+            f"{name} requires trl 1.14.2 or newer; trl {version('trl')} is installed. Upgrade it: pip install -U trl."
         )
     return getattr(import_module(".training", __name__), name)  # loads torch and trl

@@ -1,19 +1,25 @@
-"""One call of TRL, seen as a batch: its rows, its columns, and the text in them."""
+"""The rows of one call by TRL, with their columns and the text in them."""
 
+import functools
 import pickle
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
+
+from .scores import Score
 
 
 HOOKS = ("trainer_state", "log_extra", "log_metric")
-"""What TRL passes beside the columns; AsyncGRPO passes none of them."""
+"""Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
+
+Message: TypeAlias = Mapping[str, Any]
+"""A message in the conversational format, with a `role` and a `content`."""
 
 
-def content_text(content: Any) -> str:
-    """Text of a message's content: a string, a list of parts of which only the text counts, or nothing."""
+def content_text(content: str | Iterable[str | Message] | None) -> str:
+    """Return the text of a message's content. In a list of parts, only text parts count."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -21,76 +27,83 @@ def content_text(content: Any) -> str:
     return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
 
 
-def completion_text(completion: Any) -> str:
-    """Text of a completion in either of TRL's formats: of several messages (tools), the last one by the assistant."""
+def completion_text(completion: str | Message | Sequence[Message] | None) -> str:
+    """Return the text of a completion in either of TRL's formats. Of several messages, the assistant's last one counts."""
     if completion is None or isinstance(completion, str):
         return completion or ""
-    completion = [completion] if isinstance(completion, Mapping) else completion
-    said = [message for message in completion if message.get("role", "assistant") == "assistant"]
-    return content_text(said[-1].get("content")) if said else ""
+    messages = [completion] if isinstance(completion, Mapping) else completion
+    replies = [message for message in messages if message.get("role", "assistant") == "assistant"]
+    return content_text(replies[-1].get("content")) if replies else ""
 
 
-def prompt_text(prompt: Any) -> str:
-    """Text of a prompt in either of TRL's formats: of several messages, the last one by the user."""
+def prompt_text(prompt: str | Sequence[Message] | None) -> str:
+    """Return the text of a prompt in either of TRL's formats. Of several messages, the user's last one counts."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
-    asked = [message for message in prompt if message.get("role") == "user"] or prompt[-1:]
-    return content_text(asked[-1].get("content")) if asked else ""
+    questions = [message for message in prompt if message.get("role") == "user"] or prompt[-1:]
+    return content_text(questions[-1].get("content")) if questions else ""
 
 
-def completion_messages(completion: Any) -> list:
+def completion_messages(completion: str | list[Message] | None) -> list[Message]:
+    """Return the messages of a completion in either of TRL's formats."""
     return completion if isinstance(completion, list) else [{"role": "assistant", "content": completion or ""}]
 
 
-PER_COMPLETION: dict[str, tuple[str, Callable]] = {
+PER_COMPLETION: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "prompt": ("prompts", prompt_text),
     "completion": ("completions", completion_text),
     "messages": ("completions", completion_messages),
 }
-"""What a function of one completion may ask for beside columns: name -> (column it comes from, how)."""
+"""Parameters of a function of one completion that are not columns: the column behind each, and how its value is read."""
 
-PER_GROUP: dict[str, tuple[str, Callable]] = {
+PER_GROUP: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "prompt": ("prompts", lambda prompts: prompt_text(prompts[0])),
     "completions": ("completions", lambda completions: [completion_text(one) for one in completions]),
     "messages": ("completions", lambda completions: [completion_messages(one) for one in completions]),
     "completion_ids": ("completion_ids", list),
     "environments": ("environments", list),
 }
-"""What a function of one group may ask for beside columns, of which it gets the one value that they have."""
+"""The same for a function of one group. It gets any other column as the single value that the group has."""
 
-GIVEN = frozenset({*PER_COMPLETION, *PER_GROUP, *HOOKS, "prompts"})
-"""Data that the trainer provides; every other name is a column of the dataset."""
+TRAINER_DATA = frozenset({*PER_COMPLETION, *PER_GROUP, *HOOKS, "prompts"})
+"""Names of data that the trainer provides. Every other name is a column of the dataset."""
 
-OF_A_ROW = frozenset({"completions", "completion_ids", "environments"})
-"""What differs between the rows of a group."""
+ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})
+"""Columns that differ between the rows of a group."""
 
 
-def spread(size: int, parts: Iterable[tuple[Sequence[int], Sequence]]) -> list:
-    """A value for each of `size` rows, from rows and their values; None where a row has none."""
-    spread: list[Any] = [None] * size
+def scatter(size: int, parts: Iterable[tuple[Sequence[int], Sequence[Any]]]) -> list[Any]:
+    """Return a list of `size` values from pairs of rows and their values. Rows without a value get None."""
+    scattered: list[Any] = [None] * size
     for rows, values in parts:
         for row, value in zip(rows, values, strict=True):
-            spread[row] = value
-    return spread
+            scattered[row] = value
+    return scattered
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two values of a column are equal; NaN is, and arrays are where all of them is."""
+def is_same_value(one: Any, other: Any) -> bool:
+    """Return whether two values of a column are equal. NaN equals NaN; arrays are equal if all their elements are."""
     try:
         equal = one == other
-    except (ValueError, RuntimeError):  # arrays of several shapes, or within lists
+    except (ValueError, RuntimeError):  # arrays of different shapes, or inside lists
         equal = None
     return equal is True or one is other or (equal is not True and pickle.dumps(one) == pickle.dumps(other))
 
 
 class Log:
-    """Columns that rewards log during one call: a value for every row of it, None where none was logged."""
+    """
+    The columns that rewards log during one call. Rows that log nothing have None.
+
+    Args:
+        size (`int`):
+            Number of rows of the call.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.columns: dict[str, list] = defaultdict(lambda: [None] * size)
+        self.columns: dict[str, list[Any]] = defaultdict(lambda: [None] * size)
 
-    def write(self, column: str, rows: Sequence[int], values: Sequence) -> None:
+    def write(self, column: str, rows: Sequence[int], values: Sequence[Any]) -> None:
         for row, value in zip(rows, values, strict=True):
             self.columns[column][row] = value
 
@@ -102,39 +115,45 @@ class Batch:
 
     Args:
         columns (`dict[str, list]`):
-            A value per row in each: `prompts`, `completions`, `completion_ids`, those of the dataset.
+            One value per row in each column: `prompts`, `completions`, `completion_ids` and the dataset's columns.
         hooks (`dict[str, Any]`):
-            Those of [`HOOKS`] that the trainer passed.
+            The [`HOOKS`] that the trainer passed.
         rows (`list[int]`):
-            Which rows of the call these are.
+            Positions of the rows in the call.
         log ([`Log`]):
-            Where the rewards of the call log columns.
+            Receives the columns that rewards log.
         groups (`list[int]`, *optional*):
-            Group of each row, where a reward asks for whole groups.
+            Group of each row, if a reward needs whole groups.
         path (`tuple[str]`):
-            Names of the rewards on the way here, with which the names of what is logged begin.
+            Names of the rewards around the current one. They are prefixes of the names of what it logs.
         scored (`dict`):
-            Scores of the rewards that were computed on these rows.
+            Scores of the rewards that were already computed on these rows, or the tasks that compute them.
     """
 
-    columns: Mapping[str, list]
+    columns: Mapping[str, list[Any]]
     hooks: Mapping[str, Any]
     rows: Sequence[int]
     log: Log
     groups: Sequence[int] | None = None
     path: tuple[str, ...] = ()
-    scored: dict = field(default_factory=dict)
+    scored: dict[Hashable, list[Score] | Awaitable[list[Score]]] = field(default_factory=dict)
 
     @classmethod
     def from_call(cls, arguments: Mapping[str, Any]) -> "Batch":
+        """
+        Build the batch from the keyword arguments of a call.
+
+        Raises:
+            `ValueError`: a column does not have one value per completion.
+        """
         size = len(arguments["completions"])
         columns = {name: value for name, value in arguments.items() if name not in HOOKS and value is not None}
         for name, values in columns.items():
-            listed = hasattr(values, "__len__") and not isinstance(values, (str, Mapping))
-            if not listed or len(values) != size:
-                found = f"{len(values)} values" if listed else f"a {type(values).__name__}"
+            is_column = hasattr(values, "__len__") and not isinstance(values, (str, Mapping))
+            if not is_column or len(values) != size:
+                found = f"{len(values)} values" if is_column else f"a {type(values).__name__}"
                 raise ValueError(
-                    f"A call with {size} completions has {found} in '{name}'. Pass one list entry per completion."
+                    f"A call with {size} completions has {found} in '{name}'. Pass a list with one entry per completion."
                 )
         hooks = {name: arguments[name] for name in HOOKS if arguments.get(name) is not None}
         return cls(columns, hooks, range(size), Log(size))
@@ -143,43 +162,82 @@ class Batch:
     def size(self) -> int:
         return len(self.rows)
 
-    def take(self, rows: Sequence[int]) -> "Batch":
-        """The batch of these rows only; what they log is logged as None for the others."""
+    @property
+    def dataset_columns(self) -> set[str]:
+        """Names of the columns that are from the dataset."""
+        return {*self.columns} - TRAINER_DATA
+
+    def select(self, rows: Sequence[int]) -> "Batch":
+        """Return the batch of these rows only. The other rows have None in the columns that it logs."""
         columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
         groups = self.groups and [self.groups[row] for row in rows]
         return replace(self, columns=columns, rows=[self.rows[row] for row in rows], groups=groups, scored={})
 
-    def under(self, name: str) -> "Batch":
-        """The same batch on the way through a reward of this name."""
+    def enter(self, name: str) -> "Batch":
+        """Return the batch as the reward of this name gets it, with the name added to the path."""
         return self if self.path[-1:] == (name,) else replace(self, path=(*self.path, name))
 
-    def grouped(self) -> "Batch":
+    def find_groups(self) -> "Batch":
         """
-        The batch with its groups found: runs of consecutive rows of equal prompt and columns.
+        Return the batch with its groups: runs of consecutive rows with equal prompt and columns.
 
-        A run longer than the shortest one is a prompt that was drawn twice in a row, and is cut to that length.
+        A run that is longer than the shortest one is a prompt that was drawn twice in a row, and is cut to that length.
 
         Raises:
-            `ValueError`: a column differs between the completions of one prompt, so that no group can be told.
+            `ValueError`: a column differs between the completions of one prompt, so the groups cannot be found.
         """
-        shared = {name: values for name, values in self.columns.items() if name not in OF_A_ROW}
-        changed = {row: [n for n, v in shared.items() if not same(v[row], v[row - 1])] for row in range(1, self.size)}
+        shared = {name: values for name, values in self.columns.items() if name not in ROW_COLUMNS}
+        changed = {
+            row: [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]
+            for row in range(1, self.size)
+        }
         changes = [row for row, names in changed.items() if names]
         runs = list(zip([0, *changes], [*changes, self.size], strict=True))
         for bounds in (run for run in runs if run[1] - run[0] == 1 and "prompts" in shared):
             for names in (changed.get(bound, ["prompts"]) for bound in bounds):
                 if "prompts" not in names:
                     raise ValueError(
-                        f"A grouped reward was called with the column '{names[0]}', which differs between completions "
-                        f"of one prompt; a group is a run of equal prompt and columns. Leave that column out."
+                        f"A grouped reward needs columns that are equal for all completions of a prompt. The column "
+                        f"'{names[0]}' differs between completions of one prompt. Remove that column."
                     )
         shortest = min(end - start for start, end in runs) or 1
         starts = [cut for start, end in runs for cut in range(start, end, shortest)]
         return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])
 
-    def log_extra(self, column: str, values: Sequence) -> None:
+    def list_row_data(self, names: Iterable[str]) -> list[dict[str, Any]]:
+        """Return the data for a function of one completion with these parameters, for each row."""
+        columns: dict[str, list[Any]] = {}
+        for name in names:
+            column, read = PER_COMPLETION.get(name, (name, None))
+            if column in self.columns:
+                columns[name] = [read(value) for value in self.columns[column]] if read else self.columns[column]
+        hooks = {**self.hooks, "log_metric": self.log_metric}
+        return [
+            {**select_row(columns, row), **hooks, "log_extra": functools.partial(self.log_value, row)}
+            for row in range(self.size)
+        ]
+
+    def get_group_data(self) -> dict[str, Any]:
+        """Return the data for a function of one group, if the rows are one group."""
+        own = {
+            name: read(self.columns[column]) for name, (column, read) in PER_GROUP.items() if column in self.columns
+        }
+        return {**self.get_batch_data(), **select_row(self.columns, 0), **own}
+
+    def get_batch_data(self) -> dict[str, Any]:
+        """Return the data for a function of a batch. It can log even if the trainer passed no hooks."""
+        return {**self.columns, **self.hooks, "log_extra": self.log_extra, "log_metric": self.log_metric}
+
+    def log_value(self, row: int, column: str, value: Any) -> None:
+        self.log.write("/".join((*self.path, column)), [self.rows[row]], [value])
+
+    def log_extra(self, column: str, values: Sequence[Any]) -> None:
         self.log.write("/".join((*self.path, column)), self.rows, values)
 
     def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:
             self.hooks["log_metric"]("/".join((*self.path, metric)), value)
+
+
+def select_row(columns: Mapping[str, list[Any]], row: int) -> dict[str, Any]:
+    return {name: values[row] for name, values in columns.items()}

@@ -1,10 +1,12 @@
-"""Rewards made of rewards: each takes rewards, gives a reward, and keeps the inner one's name."""
+"""Combinators: rewards that score other rewards. By default, a combinator has the name of its inner reward."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from .batch import GIVEN, Batch, spread
-from .expressions import Reward, Score, missing_column, together
+from .batch import Batch, scatter
+from .expressions import Reward, await_all, missing_column
 from .registry import combinator
+from .scores import Score
 
 
 @combinator(outcome=("reward",))
@@ -12,20 +14,20 @@ async def gate(
     batch: Batch, *, reward: Reward, by: Reward, at_least: float = 1.0, otherwise: float = 0.0
 ) -> list[Score]:
     """
-    The reward where `by` reaches `at_least`, and `otherwise` elsewhere.
+    The reward if `by` is at least `at_least`, else `otherwise`; None if `by` is None.
 
-    `by` is scored first, and only the rows it opens are passed on: a judge behind a rule is not asked about answers
-    that the rule has settled. Where `by` is None, so is the gate.
+    `by` is scored first, and the reward is only computed for the rows that pass. For example, a judge behind a rule is
+    not asked about answers that the rule rejects.
 
     Args:
         reward (`Reward`):
-            Scores the open rows.
+            Scores the rows that pass.
         by (`Reward`):
-            Decides which rows are open.
+            Decides which rows pass.
         at_least (`float`, *optional*, defaults to `1.0`):
-            Score of `by` from which a row is open.
+            Lowest score of `by` with which a row passes.
         otherwise (`float`, *optional*, defaults to `0.0`):
-            Score of the closed rows.
+            Score of the other rows.
 
     Example:
 
@@ -38,34 +40,34 @@ async def gate(
 
     ```
     """
-    decided = await by.score(batch)
-    scores = [None if score is None else otherwise for score in decided]
-    open_rows = [row for row, score in enumerate(decided) if score is not None and score >= at_least]
-    if open_rows:
-        for row, score in zip(open_rows, await reward.score(batch.take(open_rows)), strict=True):
+    deciding = await by.score(batch)
+    scores = [None if score is None else otherwise for score in deciding]
+    passed = [row for row, score in enumerate(deciding) if score is not None and score >= at_least]
+    if passed:
+        for row, score in zip(passed, await reward.score(batch.select(passed)), strict=True):
             scores[row] = score
     return scores
 
 
 def check_clip(low: float | None, high: float | None) -> None:
     if low is None and high is None:
-        raise ValueError("clip() has neither 'low' nor 'high'. Give it a bound: clip(..., low=0.0).")
+        raise ValueError("clip() requires 'low', 'high' or both. Add a bound: clip(..., low=0.0).")
     if low is not None and high is not None and low > high:
-        raise ValueError(f"clip() has low={low} above high={high}. Exchange them.")
+        raise ValueError(f"clip() requires low <= high; got low={low}, high={high}. Swap them.")
 
 
 @combinator(check=check_clip)
 async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: float | None = None) -> list[Score]:
     """
-    The reward, but at least `low` and at most `high`; None stays None.
+    The reward, limited to at least `low` and at most `high`; None stays None.
 
     Args:
         reward (`Reward`):
             Scores the rows.
         low (`float`, *optional*):
-            Lower bound; without it there is none.
+            Lower bound. By default there is none.
         high (`float`, *optional*):
-            Upper bound; without it there is none.
+            Upper bound. By default there is none.
 
     Example:
 
@@ -83,26 +85,26 @@ async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: 
 
 
 def check_schedule(steps: tuple[tuple[int, float], ...]) -> None:
-    at = [step for step, _ in steps]
-    if not at or at[0] < 0 or at != sorted(set(at)):
+    positions = [step for step, _ in steps]
+    if not positions or positions[0] < 0 or positions != sorted(set(positions)):
         raise ValueError(
-            f"schedule() has the steps {at}; it needs at least one, rising from 0 or later. "
-            f"Write points (step, weight) in their order: steps=((0, 0.0), (100, 1.0))."
+            f"schedule() requires at least one point, at increasing steps from 0; got the steps {positions}. "
+            f"Write points (step, weight) in order: steps=((0, 0.0), (100, 1.0))."
         )
 
 
 @combinator(check=check_schedule)
 async def schedule(batch: Batch, *, reward: Reward, steps: tuple[tuple[int, float], ...]) -> list[Score]:
     """
-    The reward times a weight that changes with the optimizer step: linear between points, constant outside them.
+    The reward times a weight that depends on the optimizer step: linear between points, constant outside them.
 
-    The step is TRL's `trainer_state.global_step`. Where there is none (AsyncGRPO passes columns only) it is an error.
+    The step is `trainer_state.global_step`, which GRPOTrainer passes. A call without it (as in AsyncGRPO) is an error.
 
     Args:
         reward (`Reward`):
             Scores the rows.
         steps (`tuple[tuple[int, float]]`):
-            Points (step, weight), in rising order of the steps.
+            Points (step, weight) at increasing steps.
 
     Example:
 
@@ -119,15 +121,15 @@ async def schedule(batch: Batch, *, reward: Reward, steps: tuple[tuple[int, floa
     state = batch.hooks.get("trainer_state")
     if state is None:
         raise ValueError(
-            f"schedule() needs the step of training, and this call has no 'trainer_state', which GRPOTrainer passes and "
+            f"schedule() needs the optimizer step, but this call has no 'trainer_state'. GRPOTrainer passes it, but "
             f"AsyncGRPO does not. Use {reward} without a schedule here."
         )
-    weight = weight_at(state.global_step, steps)
+    weight = interpolate_weight(state.global_step, steps)
     return [score if score is None else weight * score for score in await reward.score(batch)]
 
 
-def weight_at(step: int, points: tuple[tuple[int, float], ...]) -> float:
-    """The weight at a step, linear between the points."""
+def interpolate_weight(step: int, points: tuple[tuple[int, float], ...]) -> float:
+    """Return the weight at a step, which is linear between the points and constant outside them."""
     for (start, low), (end, high) in zip(points, points[1:], strict=False):
         if start <= step < end:
             return low + (high - low) * (step - start) / (end - start)
@@ -137,26 +139,34 @@ def weight_at(step: int, points: tuple[tuple[int, float], ...]) -> float:
 def check_route(column: str, rewards: dict[Any, Reward]) -> None:
     if not rewards:
         raise ValueError(
-            f"route() has no rewards for {column!r}. Give it some: route({column!r}, {{'math': boxed()}})."
+            f"route() requires rewards for the values of {column!r}. Add some: route({column!r}, {{'math': boxed()}})."
         )
 
 
-@combinator(check=check_route, columns=lambda column: {column}, outcome=("rewards", "default"))
+def choose_route(
+    row: Mapping[str, Any], column: str, rewards: Mapping[Any, Reward], default: Reward | None
+) -> list[Reward]:
+    """Return the reward that scores a dataset row, if there is one."""
+    chosen = next((reward for key, reward in rewards.items() if key == row.get(column)), default)
+    return [] if chosen is None else [chosen]
+
+
+@combinator(check=check_route, columns=lambda column: {column}, outcome=("rewards", "default"), chooses=choose_route)
 async def route(
     batch: Batch, *, column: str, rewards: dict[Any, Reward], default: Reward | None = None
 ) -> list[Score]:
     """
-    For each row, the reward that stands for its value in a column.
+    For each row, the reward that is chosen by its value in a column.
 
-    Each reward is passed only the rows that are its own.
+    Each reward is only computed for its own rows.
 
     Args:
         column (`str`):
-            Column of the dataset, such as the kind of task.
+            Dataset column, such as the kind of task.
         rewards (`dict[Any, Reward]`):
-            Value to reward.
+            The reward for each value.
         default (`Reward`, *optional*):
-            For any other value; without it such a value is an error.
+            Reward for all other values. By default, they are an error.
 
     Example:
 
@@ -170,16 +180,16 @@ async def route(
     ```
     """
     if column not in batch.columns:
-        raise missing_column("route", column, {*batch.columns} - GIVEN)
+        raise missing_column("route", column, batch.dataset_columns)
     rows_of: dict[Reward, list[int]] = {}
     for row, value in enumerate(batch.columns[column]):
         chosen = next((reward for key, reward in rewards.items() if key == value), default)
         if chosen is None:
             raise ValueError(
-                f"route() has no reward for {column}={value!r}; it has some for {', '.join(map(repr, rewards))}. "
+                f"route() has no reward for {column}={value!r}, only for {', '.join(map(repr, rewards))}. "
                 f"Add one, or a default: route({column!r}, {{...}}, default=...)."
             )
         rows_of.setdefault(chosen, []).append(row)
-    scoring = (reward.score(batch.take(rows)) for reward, rows in rows_of.items())
-    scores = await together(scoring, concurrent=any(reward.is_async for reward in rows_of))
-    return spread(batch.size, zip(rows_of.values(), scores, strict=True))
+    scoring = (reward.score(batch.select(rows)) for reward, rows in rows_of.items())
+    scores = await await_all(scoring, concurrent=any(reward.is_async for reward in rows_of))
+    return scatter(batch.size, zip(rows_of.values(), scores, strict=True))

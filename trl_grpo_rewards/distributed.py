@@ -1,75 +1,88 @@
-"""Whole groups on several ranks: TRL spreads the completions of one prompt over them, and each scores its own slice.
+"""Groups whose rows are on several ranks.
 
-So the rows of all ranks are gathered, every rank scores whole groups, and the scores, or an error, are gathered back.
-Both collectives run on every rank in every call, in the main thread: TRL's thread for asynchronous rewards awaits
-several at once, where gathers would swap data, and knows no device but the first.
+TRL distributes the completions of one prompt over the ranks, and each rank scores its own rows. For a grouped reward, the
+rows of all ranks are gathered, each rank scores some of the groups, and the scores (or an error) are gathered again.
+Both collectives run on every rank in every call, in the main thread. They must not run in TRL's thread for asynchronous
+rewards: it awaits several rewards at once, which could mix up their data, and it knows only the first device.
 """
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from .batch import Batch, Log, spread
+from .batch import Batch, Log, scatter
+from .scores import Score
+
+
+ScoreBatch: TypeAlias = Callable[[Batch], list[Score]]
+"""Returns the scores of a batch with groups."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a rank has to give back: the rows it owned, their scores, what they logged; or why it failed."""
+class RankResult:
+    """The rows that one rank scored, their scores and the columns that they logged; or the error that occurred."""
 
     rows: Sequence[int]
-    scores: Sequence[float | None]
-    columns: dict[str, list]
+    scores: Sequence[Score]
+    columns: dict[str, list[Any]]
     error: str | None = None
 
 
-def score_groups(batch: Batch, score: Callable[[Batch], list[float | None]]) -> list[float | None]:
-    """Score the batch with its groups whole, wherever their rows are; outside a trainer they are all here."""
+def gather_and_score_groups(batch: Batch, score: ScoreBatch) -> list[Score]:
+    """Score the rows of this rank in whole groups, with the groups' rows from other ranks."""
     if "trainer_state" not in batch.hooks or world_size() == 1:
-        return score(batch.grouped())
+        return score(batch.find_groups())
     from accelerate.utils import gather_object
 
-    # environments are bound to their rank; no other can use them
+    # environments are bound to their rank, and no other rank can use them
     parts = gather_object([{name: list(v) for name, v in batch.columns.items() if name != "environments"}])
     sizes = [len(part["completions"]) for part in parts]
     columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-    whole = Batch(columns, batch.hooks, range(sum(sizes)), Log(sum(sizes))).grouped()
+    whole = Batch(columns, batch.hooks, range(sum(sizes)), Log(sum(sizes))).find_groups()
     rank = rank_index()
-    outcome, raised = owned(whole, rank, len(parts), score)
-    outcomes = gather_object([outcome])
-    if raised is not None:
-        raise raised
-    for other, failed in enumerate(outcomes):
-        if failed.error is not None:
-            raise RuntimeError(f"A reward failed on rank {other}: {failed.error}; its output has more.")
+    result, error = score_share_of_groups(whole, rank, len(parts), score)
+    results: list[RankResult] = gather_object([result])
+    if error is not None:
+        raise error
+    for other_rank, other in enumerate(results):
+        if other.error is not None:
+            raise RuntimeError(
+                f"A reward failed on rank {other_rank}: {other.error}. The output of that rank has the traceback."
+            )
     first = sum(sizes[:rank])
-    mine = slice(first, first + batch.size)
-    for column in sorted({column for outcome in outcomes for column in outcome.columns}):
-        logged = ((outcome.rows, outcome.columns[column]) for outcome in outcomes if column in outcome.columns)
-        batch.log.columns[column] = spread(whole.size, logged)[mine]
-    return spread(whole.size, ((outcome.rows, outcome.scores) for outcome in outcomes))[mine]
+    own_rows = slice(first, first + batch.size)
+    for column in sorted({column for result in results for column in result.columns}):
+        logged = ((result.rows, result.columns[column]) for result in results if column in result.columns)
+        batch.log.columns[column] = scatter(whole.size, logged)[own_rows]
+    return scatter(whole.size, ((result.rows, result.scores) for result in results))[own_rows]
 
 
-def owned(
-    whole: Batch, rank: int, ranks: int, score: Callable[[Batch], list[float | None]]
-) -> tuple[Outcome, Exception | None]:
-    """Score the groups of this rank: every `ranks`-th, so that all have as many within one."""
+def score_share_of_groups(
+    whole: Batch, rank: int, ranks: int, score: ScoreBatch
+) -> tuple[RankResult, Exception | None]:
+    """Score every `ranks`-th group, so that the ranks' shares differ by at most one group."""
     rows = [row for row, group in enumerate(whole.groups or ()) if group % ranks == rank]
     try:
-        scores = score(whole.take(rows)) if rows else []
+        scores = score(whole.select(rows)) if rows else []
     except Exception as error:
         notes = " ".join(getattr(error, "__notes__", ()))
-        return Outcome((), (), {}, f"{type(error).__name__}: {error} {notes}"), error
+        return RankResult((), (), {}, f"{type(error).__name__}: {error} {notes}"), error
     columns = {column: [values[row] for row in rows] for column, values in whole.log.columns.items()}
-    return Outcome(rows, scores, columns), None
+    return RankResult(rows, scores, columns), None
 
 
 def world_size() -> int:
-    """Number of ranks; 1 where no process group was started, which is not done here."""
-    distributed = getattr(sys.modules.get("torch"), "distributed", None)
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+    """Return the number of ranks, which is 1 without a process group. This does not import torch."""
+    if sys.modules.get("torch") is None:
         return 1
-    return distributed.get_world_size()
+    from torch import distributed
+
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def rank_index() -> int:
-    return sys.modules["torch"].distributed.get_rank()
+    """Return the index of this rank in the process group."""
+    from torch import distributed
+
+    return distributed.get_rank()

@@ -1,7 +1,7 @@
-"""Rewards as values: what TRL calls, and arithmetic on it.
+"""Rewards as values: TRL can call them, and they can be added to each other and multiplied by numbers.
 
-A [`Reward`] is frozen, comparable, hashable and picklable, and prints as the expression that builds it. Its logic is
-written once, in `score`, and reached by two doors: TRL's synchronous call, or a coroutine where anything in it awaits.
+A [`Reward`] is frozen, comparable, hashable and picklable, and it prints as the expression that builds it. Its logic is
+written once, in `score`. TRL calls it as a plain function, or as a coroutine function if anything in it awaits.
 """
 
 import asyncio
@@ -13,48 +13,54 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, TypeVar
 
 from .batch import Batch
-from .distributed import score_groups
+from .distributed import gather_and_score_groups
+from .scores import Score
 
+
+Result = TypeVar("Result")
 
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
-"""Usual names of the column with the right answer, to guess what a dataset calls it."""
+"""Usual names of the column with the right answer, to suggest one if a dataset has no `solution`."""
 
-Score: TypeAlias = float | None
-"""A number, or None where the completion could not be judged."""
-
-
-COLUMNS_LOGGED: "dict[Reward, set[str]]" = defaultdict(set)
+LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)
 """Columns that each reward has logged in this process."""
 
 
 class Reward(ABC):
     """
-    A reward: scores every completion of a batch, as TRL calls it.
+    A reward function with its options, or an expression of several rewards. TRL calls it to score completions.
 
-    Called with TRL's keyword arguments (`prompts`, `completions`, `completion_ids`, one list per dataset column, and
-    where the trainer offers them `trainer_state`, `log_extra` and `log_metric`), it returns one number or None per
-    completion. `reward_funcs` takes it as it is.
+    It takes the keyword arguments that TRL passes: `prompts`, `completions`, `completion_ids`, one list per dataset
+    column, and `trainer_state`, `log_extra` and `log_metric` if the trainer offers them. It returns one number or None
+    per completion. It can be passed in `reward_funcs`.
     """
 
-    name: str
-    terms: "tuple[tuple[float, Reward], ...]"
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the reward in logs."""
+
+    @property
+    def terms(self) -> "tuple[tuple[float, Reward], ...]":
+        """The terms that this reward is the sum of, as pairs of a weight and a reward."""
+        return ((1.0, self),)
 
     @abstractmethod
     async def _score(self, batch: Batch) -> list[Score]:
-        """One score per row of the batch."""
+        """Return one score per row of the batch."""
 
     @property
     @abstractmethod
     def is_async(self) -> bool:
-        """Whether scoring awaits anything, so that TRL runs it beside the other asynchronous rewards."""
+        """Whether scoring awaits anything. TRL runs asynchronous rewards concurrently."""
 
     @property
     @abstractmethod
     def is_grouped(self) -> bool:
-        """Whether scoring needs whole groups, so that it must gather them from all ranks."""
+        """Whether scoring needs whole groups, which are then gathered from all ranks."""
 
     @property
     @abstractmethod
@@ -64,7 +70,7 @@ class Reward(ABC):
     @property
     @abstractmethod
     def is_outcome(self) -> bool:
-        """Whether it says which completions are right: a score of at least 1 is right, one of at most 0 is wrong."""
+        """Whether the reward says which completions are right: a score of at least 1 is right, at most 0 is wrong."""
 
     @property
     @abstractmethod
@@ -73,7 +79,7 @@ class Reward(ABC):
 
     @property
     def rewards(self) -> "list[Reward]":
-        """The terms as a new list, for `reward_funcs`."""
+        """The rewards of the terms as a new list, for `reward_funcs`."""
         return [reward for _, reward in self.terms]
 
     @property
@@ -86,64 +92,66 @@ class Reward(ABC):
         return self.name
 
     @property
-    def __call__(self) -> Callable:  # TRL looks at `__call__` to tell the two kinds apart
-        # TRL awaits rewards in a thread of its own, where ranks must not gather: a grouped one is never awaited there
+    def __call__(self) -> Callable[..., Any]:  # TRL looks at `__call__` to see whether a reward is asynchronous
+        # TRL awaits rewards in a separate thread. Ranks must not gather there, so grouped rewards are never awaited.
         return self._call_async if self.is_async and not self.is_grouped else self._call
 
-    def _call(self, completions: list, prompts: list | None = None, **columns: Any) -> list[Score]:
+    def _call(self, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
-        run = in_own_loop if self.is_async else finished
+        run = run_in_own_loop if self.is_async else run_without_loop
         if self.is_grouped:
-            scores = score_groups(batch, lambda part: run(self.score(part)))
+            scores = gather_and_score_groups(batch, lambda part: run(self.score(part)))
         else:
             scores = run(self.score(batch))
-        self._hand_over(batch)
+        self._hand_over_log(batch)
         return scores
 
-    async def _call_async(self, completions: list, prompts: list | None = None, **columns: Any) -> list[Score]:
+    async def _call_async(
+        self, completions: list[Any], prompts: list[Any] | None = None, **columns: Any
+    ) -> list[Score]:
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
         scores = await self.score(batch)
-        self._hand_over(batch)
+        self._hand_over_log(batch)
         return scores
 
     def total(self, scores: Sequence[Score]) -> Score:
         """
-        Return the weighted total of one completion from the score of each term, as TRL forms it.
+        Return the weighted total of one completion from the score of each term, as TRL computes it.
 
-        A None counts as 0 if another term has a score. The total is None if every term is.
+        A None counts as 0 if another term has a score. If all terms are None, the total is None.
         """
         if all(score is None for score in scores):
             return None
         return sum(weight * score for weight, score in zip(self.weights, scores, strict=True) if score is not None)
 
     async def score(self, batch: Batch) -> list[Score]:
-        """One score per row of the batch; a reward that occurs twice in an expression is computed once."""
+        """Return one score per row of the batch. A reward that occurs twice in an expression is computed once."""
         if self not in batch.scored:
             scoring = self._score(batch)
             batch.scored[self] = asyncio.ensure_future(scoring) if self.is_async else await scoring
         scores = batch.scored[self]
-        return list(await scores if self.is_async else scores)
+        return list(scores if isinstance(scores, list) else await scores)
 
-    def _hand_over(self, batch: Batch) -> None:
-        """Give TRL what was logged: the same columns in every call, since its table is made of whole columns."""
-        COLUMNS_LOGGED[self].update(batch.log.columns)
-        for column in sorted(COLUMNS_LOGGED[self]) if "log_extra" in batch.hooks else ():
+    def _hand_over_log(self, batch: Batch) -> None:
+        """Pass the logged columns to TRL. Its table needs the same columns in every call, so None fills the gaps."""
+        LOGGED_COLUMNS[self].update(batch.log.columns)
+        for column in sorted(LOGGED_COLUMNS[self]) if "log_extra" in batch.hooks else ():
             batch.hooks["log_extra"](column, batch.log.columns[column])
 
-    def __add__(self, other: Any) -> "Reward":
+    def __add__(self, other: "Reward") -> "Reward":
         return add(self.terms + other.terms) if isinstance(other, Reward) else NotImplemented
 
-    def __radd__(self, other: Any) -> "Reward":
+    def __radd__(self, other: int) -> "Reward":
         return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum(...) works
 
-    def __sub__(self, other: Any) -> "Reward":
+    def __sub__(self, other: "Reward") -> "Reward":
         return self + -other if isinstance(other, Reward) else NotImplemented
 
-    def __mul__(self, factor: Any) -> "Reward":
+    def __mul__(self, factor: float) -> "Reward":
         if not isinstance(factor, Real):
             return NotImplemented
         if not math.isfinite(factor):
-            raise ValueError(f"The weight of '{self}' is {factor}. Give it a finite weight.")
+            raise ValueError(f"The weight of '{self}' must be finite; got {factor}.")
         return add(tuple((float(factor) * weight, reward) for weight, reward in self.terms))
 
     __rmul__ = __mul__
@@ -158,17 +166,24 @@ class Reward(ABC):
 @dataclass(frozen=True, repr=False)
 class Sum(Reward):
     """
-    A weighted sum of rewards; made by `+`, `-` and `*`.
+    A weighted sum of rewards, made by `+`, `-` and `*`.
 
-    As one callable it gives what TRL computes from its `rewards` and `weights`: a None beside a score counts as 0, and
-    the sum is None where every term is.
+    Called as a single reward function, it returns the total that TRL computes from its `rewards` and `weights`.
+
+    Args:
+        summands (`tuple[tuple[float, Reward]]`):
+            Weights and rewards.
     """
 
-    terms: tuple[tuple[float, Reward], ...]
+    summands: tuple[tuple[float, Reward], ...]
 
     @property
     def name(self) -> str:
         return "+".join(reward.name for reward in self.rewards)
+
+    @property
+    def terms(self) -> tuple[tuple[float, Reward], ...]:
+        return self.summands
 
     @property
     def is_async(self) -> bool:
@@ -184,29 +199,29 @@ class Sum(Reward):
 
     @property
     def is_outcome(self) -> bool:
-        return False  # a term of it may be
+        return False  # a term may be an outcome, but the sum is not
 
     @property
     def asks(self) -> bool:
         return any(reward.asks for reward in self.rewards)
 
     async def _score(self, batch: Batch) -> list[Score]:
-        scores = await together((reward.score(batch) for reward in self.rewards), concurrent=self.is_async)
+        scores = await await_all((reward.score(batch) for reward in self.rewards), concurrent=self.is_async)
         return [self.total(row) for row in zip(*scores, strict=True)]
 
     def __str__(self) -> str:
         text = "".join(
-            f" {'-' if weight < 0 else '+'} {_scaled(abs(weight), reward)}" for weight, reward in self.terms
+            f" {'-' if weight < 0 else '+'} {format_term(abs(weight), reward)}" for weight, reward in self.terms
         )
         return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text[3:]}"
 
 
-def _scaled(weight: float, reward: Reward) -> str:
+def format_term(weight: float, reward: Reward) -> str:
     return str(reward) if weight == 1 else f"{weight!r} * {reward}"
 
 
 def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
-    """The sum of the terms; the reward itself where it stands alone with weight 1."""
+    """Return the sum of the terms. A single reward with weight 1 is returned unchanged."""
     if len(terms) == 1 and terms[0][0] == 1:
         return terms[0][1]
     check_names([reward.name for _, reward in terms])
@@ -214,47 +229,63 @@ def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
 
 
 def check_names(names: list[str]) -> None:
-    """TRL averages the metrics of rewards of one name without a word."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    """
+    Check that all rewards have different names. TRL silently averages the metrics of rewards with the same name.
+
+    Raises:
+        `ValueError`: two names are equal.
+    """
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
         raise ValueError(
-            f"Two rewards are named '{twice[0]}'; together they are {', '.join(names)}. "
-            f"Give one of them another name: {twice[0]}(..., name='other')."
+            f"Rewards must have different names. Two rewards are named '{repeated[0]}'; the names are {', '.join(names)}. "
+            f"Rename one of them: {repeated[0]}(..., name='other')."
         )
 
 
 def missing_column(reward: str, column: str, available: Iterable[str]) -> ValueError:
-    """The error for a reward that needs what is not there."""
+    """Return the error for a reward that needs a column which is not available."""
     available = sorted(available)
     usual = SOLUTION_COLUMNS if column == "solution" else ()
     close = [*(name for name in usual if name in available), *get_close_matches(column, available, n=1)]
     return ValueError(
-        f"Reward '{reward}' needs the column '{column}'; there is {', '.join(map(repr, available)) or 'none'}. "
+        f"Reward '{reward}' needs the column '{column}'; found {', '.join(map(repr, available)) or 'no columns'}. "
         + (f"Rename it: dataset.rename_column('{close[0]}', '{column}')." if close else "Add it to the dataset.")
     )
 
 
-def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Result of a coroutine in which nothing awaits the outside, without an event loop."""
+def score_known_groups(reward: Reward, arguments: dict[str, Any], groups: list[int]) -> list[Score]:
+    """Score the rows of a call outside a trainer, given the group of each row."""
+    return run_in_own_loop(reward.score(replace(Batch.from_call(arguments), groups=groups)))
+
+
+def run_without_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """
+    Run a coroutine that awaits only other coroutines, without an event loop.
+
+    Raises:
+        `RuntimeError`: it awaited something else.
+    """
     try:
         coroutine.send(None)
     except StopIteration as stop:
-        return stop.value
+        result: Result = stop.value
+        return result
     coroutine.close()
     raise RuntimeError("A synchronous reward awaited something. Declare its function with `async def`.")
 
 
-def score_known_groups(reward: Reward, arguments: dict[str, Any], groups: list[int]) -> list[Score]:
-    """Scores of a call outside a trainer, of which the group of each row is known."""
-    return in_own_loop(reward.score(replace(Batch.from_call(arguments), groups=groups)))
-
-
-def in_own_loop(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Result of a coroutine, from an event loop in a thread of its own: this one may have a loop that runs already."""
+def run_in_own_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
+    """Run a coroutine in an event loop in another thread, since this thread may already run one."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-async def together(scoring: Iterable[Awaitable], *, concurrent: bool) -> list:
-    """Await all, at once where an event loop runs; one by one is lazy, so that an error leaves nothing unawaited."""
-    return await asyncio.gather(*scoring) if concurrent else [await one for one in scoring]
+async def await_all(awaitables: Iterable[Awaitable[Result]], *, concurrent: bool) -> list[Result]:
+    """
+    Await everything and return the results in order.
+
+    Without `concurrent`, each awaitable is created only when the previous one is done. If one of them raises an error,
+    no other coroutine is left unawaited.
+    """
+    return await asyncio.gather(*awaitables) if concurrent else [await one for one in awaitables]

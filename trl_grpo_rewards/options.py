@@ -1,41 +1,54 @@
-"""Options of a reward: what they may hold, how they compare, and the rewards among them."""
+"""Options of rewards: the values they may have, how these compare, and the rewards among them."""
 
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from .expressions import Reward
 
 
-def typed(value: Any) -> Any:
-    """The value with its types, to compare: True, 1 and 1.0 are equal in Python and different as options."""
+Result = TypeVar("Result")
+
+
+def is_same_option(one: Any, other: Any) -> bool:
+    """Return whether two options have equal values of equal types. With `==` alone, True, 1 and 1.0 would be equal."""
+    return bool(_with_types(one) == _with_types(other))
+
+
+def _with_types(value: Any) -> Any:
     if isinstance(value, tuple):
-        return tuple(typed(item) for item in value)
+        return tuple(_with_types(item) for item in value)
     if isinstance(value, Mapping):
-        return {(type(key), key): typed(item) for key, item in value.items()}
+        return {(type(key), key): _with_types(item) for key, item in value.items()}
     return type(value), value
 
 
-class FrozenDict(Mapping):
-    """A mapping that compares (types and all), hashes, pickles, and prints as the dict it was."""
+class FrozenDict(Mapping[Any, Any]):
+    """
+    A mapping that can be hashed and pickled, prints as a dict, and compares with [`is_same_option`].
 
-    def __init__(self, items: Mapping) -> None:
+    Args:
+        items (`Mapping`):
+            Keys and values.
+    """
+
+    def __init__(self, items: Mapping[Any, Any]) -> None:
         self._items = dict(items)
 
     def __getitem__(self, key: Any) -> Any:
         return self._items[key]
 
-    def __iter__(self) -> Iterator:
+    def __iter__(self) -> Iterator[Any]:
         return iter(self._items)
 
     def __len__(self) -> int:
         return len(self._items)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, FrozenDict) and typed(self._items) == typed(other._items)
+        return isinstance(other, FrozenDict) and is_same_option(self._items, other._items)
 
     def __hash__(self) -> int:
         return hash(frozenset(self._items.items()))
@@ -45,42 +58,54 @@ class FrozenDict(Mapping):
 
 
 def freeze(value: Any, what: str) -> Any:
-    """The value as an option holds it: numbers finite, lists as tuples, dicts as frozen mappings."""
+    """
+    Return the value as options store it: numbers as int or float, lists as tuples, and dicts as [`FrozenDict`].
+
+    Args:
+        value (`Any`):
+            The value.
+        what (`str`):
+            Description of the value for errors.
+
+    Raises:
+        `ValueError`: a number is not finite.
+        `TypeError`: the value has a type that options cannot have.
+    """
     if value is None or isinstance(value, (bool, str, Reward)):
         return value
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
         if not math.isfinite(value):
-            raise ValueError(f"{what} is {value}; options are finite numbers. Choose one, or leave the option out.")
+            raise ValueError(f"{what} must be a finite number; got {value}.")
         return float(value)
     if isinstance(value, (list, tuple)):
         return tuple(freeze(item, what) for item in value)
     if isinstance(value, Mapping):
         return FrozenDict({freeze(key, what): freeze(item, what) for key, item in value.items()})
     raise TypeError(
-        f"{what} is a {type(value).__name__}; options are numbers, text, rewards, lists and dicts of these, so that "
-        f"the reward can be printed and sent to another process. Pass one of these."
+        f"{what} must be a number, a string, a reward, or a list or dict of these, so that the reward can be printed and "
+        f"sent to other processes; got a {type(value).__name__}."
     )
 
 
 def thaw(value: Any) -> Any:
-    """The frozen option as JSON has it: lists and dicts."""
+    """Return a frozen option with plain lists and dicts, as JSON needs them."""
     if isinstance(value, tuple):
         return [thaw(item) for item in value]
     return {key: thaw(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def rewards_in(value: Any) -> list[Reward]:
-    """The rewards that a frozen option holds, each once, in order."""
+def find_rewards(value: Any) -> list[Reward]:
+    """Return the rewards inside a frozen option, each once, in order."""
     if isinstance(value, Reward):
         return [value]
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
-    return list(dict.fromkeys(reward for item in items for reward in rewards_in(item)))
+    return list(dict.fromkeys(reward for item in items for reward in find_rewards(item)))
 
 
 def replace_rewards(value: Any, scores: Mapping[Reward, Any]) -> Any:
-    """The frozen option with every reward in it replaced by its score."""
+    """Return a frozen option with every reward in it replaced by its score."""
     if isinstance(value, Reward):
         return scores[value]
     if isinstance(value, tuple):
@@ -90,24 +115,27 @@ def replace_rewards(value: Any, scores: Mapping[Reward, Any]) -> Any:
     return value
 
 
-def named_by(function: Callable, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the options that the function has as parameters."""
-    return {name: options[name] for name in inspect.signature(function).parameters if name in options}
+def call_with_options(function: Callable[..., Result], options: Mapping[str, Any]) -> Result:
+    """Call a function with the options that it declares as parameters, or with all options if it has `**kwargs`."""
+    parameters = inspect.signature(function).parameters.values()
+    takes_all = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
+    names = options if takes_all else [parameter.name for parameter in parameters if parameter.name in options]
+    return function(**{name: options[name] for name in names})
 
 
-def described(annotation: Any) -> str:
+def format_annotation(annotation: Any) -> str:
     return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
 
 
-def fits(value: Any, annotation: Any) -> bool:
-    """Whether a frozen option is of the annotated type; what cannot be checked fits."""
+def has_type(value: Any, annotation: Any) -> bool:
+    """Return whether a frozen option has the annotated type. Annotations that cannot be checked accept everything."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation is Any:
         return True
     if annotation in (None, NoneType):
         return value is None
     if origin in (Union, UnionType):
-        return any(fits(value, one) for one in inner)
+        return any(has_type(value, one) for one in inner)
     if origin is Literal:
         return value in inner
     if annotation is float:
@@ -115,10 +143,10 @@ def fits(value: Any, annotation: Any) -> bool:
     if annotation is int:
         return isinstance(value, int) and not isinstance(value, bool)
     if origin is list or (origin is tuple and inner[-1] is ...):
-        return isinstance(value, tuple) and all(fits(item, inner[0]) for item in value)
+        return isinstance(value, tuple) and all(has_type(item, inner[0]) for item in value)
     if origin is tuple:
-        return isinstance(value, tuple) and len(value) == len(inner) and all(map(fits, value, inner))
+        return isinstance(value, tuple) and len(value) == len(inner) and all(map(has_type, value, inner))
     if dict in (origin, annotation):
         key, item = inner or (Any, Any)
-        return isinstance(value, Mapping) and all(fits(k, key) and fits(v, item) for k, v in value.items())
+        return isinstance(value, Mapping) and all(has_type(k, key) and has_type(v, item) for k, v in value.items())
     return not isinstance(annotation, type) or isinstance(value, annotation)

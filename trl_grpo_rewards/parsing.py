@@ -1,35 +1,40 @@
-"""Text to reward: the same expression in Python, in a recipe and on the command line.
+"""Expressions of rewards as text, for recipes and the command line.
 
-Reads calls, bare names, numbers, strings, None, True, False, tuples, lists, dicts, `+`, `-` and `*`. It walks the
-syntax tree; nothing is evaluated.
+The parser reads calls, bare names, numbers, strings, None, True, False, tuples, lists, dicts, `+`, `-` and `*`. It walks
+the syntax tree and does not evaluate code.
 """
 
 import ast
 import operator
+from collections.abc import Callable
 from typing import Any
 
 from .expressions import Reward
-from .registry import find
+from .registry import find_factory
 
 
-OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
 
 
 def parse(text: str) -> Reward:
     """
-    The reward that an expression builds: the inverse of `str`.
+    Build the reward that an expression describes. This is the inverse of `str`.
 
     Args:
         text (`str`):
-            For instance `"boxed() + 0.2 * tags('think')"`. A reward without required options may stand without
-            parentheses.
+            An expression such as `"boxed() + 0.2 * tags('think')"`. The parentheses can be left out if a reward has no
+            required options.
 
     Returns:
         [`Reward`]:
-            The same value that the expression gives in Python.
+            The same reward that the expression gives in Python.
 
     Raises:
-        `ValueError`: the text is not an expression of rewards, or names one that is not registered.
+        `ValueError`: the text is not an expression of rewards, or names a reward that is not registered.
         `TypeError`: an option does not exist, is missing, or has the wrong type.
 
     Example:
@@ -47,57 +52,60 @@ def parse(text: str) -> Reward:
         try:
             tree = ast.parse(text, mode="eval")
         except SyntaxError:
-            text = " ".join(text.splitlines())  # a recipe may break it anywhere
+            text = " ".join(text.splitlines())  # a recipe may break lines anywhere
             tree = ast.parse(text, mode="eval")
     except SyntaxError as error:
         raise ValueError(
-            f"The rewards {text!r} are not an expression: {error.msg}. "
+            f"The rewards {text!r} are not a valid expression: {error.msg}. "
             f"Write a sum of calls, such as \"boxed() + 0.2 * tags('think')\"."
         ) from None
-    value = build(tree.body, text)
+    value = read_node(tree.body, text)
     if not isinstance(value, Reward):
-        raise refused(tree.body, text, "is no reward")
+        raise syntax_error(tree.body, text, "is not a reward")
     return value
 
 
-def build(node: ast.expr, text: str) -> Any:
+def read_node(node: ast.expr, text: str) -> Any:
+    """Return the value of a node: a reward, a number, a string, None, or a tuple or dict of these."""
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
             return value
         case ast.Name(id=name):
-            return find(name)()
+            return find_factory(name)()
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
-            return find(name)(*(build(a, text) for a in args), **{k.arg: build(k.value, text) for k in keywords})
+            options = {keyword.arg: read_node(keyword.value, text) for keyword in keywords if keyword.arg}
+            return find_factory(name)(*(read_node(arg, text) for arg in args), **options)
         case ast.Tuple(elts=items) | ast.List(elts=items):
-            return tuple(build(item, text) for item in items)
+            return tuple(read_node(item, text) for item in items)
         case ast.Dict(keys=keys, values=values) if all(keys):
-            return {build(k, text): build(v, text) for k, v in zip(keys, values, strict=True)}
+            pairs = zip(keys, values, strict=True)
+            return {read_node(key, text): read_node(value, text) for key, value in pairs if key}
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -number_or_reward(operand, text)
+            return -read_number_or_reward(operand, text)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return combined(node, OPERATORS[type(op)], build(left, text), build(right, text), text)
-    raise refused(node, text, "cannot be read")
+            return compute(node, OPERATORS[type(op)], read_node(left, text), read_node(right, text), text)
+    raise syntax_error(node, text, "cannot be read")
 
 
-def number_or_reward(node: ast.expr, text: str) -> Any:
-    value = build(node, text)
+def read_number_or_reward(node: ast.expr, text: str) -> Any:
+    value = read_node(node, text)
     if isinstance(value, (str, bool, tuple, dict)) or value is None:
-        raise refused(node, text, "has no negative")
+        raise syntax_error(node, text, "cannot be negated")
     return value
 
 
-def combined(node: ast.expr, operation: Any, left: Any, right: Any, text: str) -> Any:
+def compute(node: ast.expr, operation: Callable[[Any, Any], Any], left: Any, right: Any, text: str) -> Any:
     try:
         if all(isinstance(side, Reward) or type(side) in (int, float) for side in (left, right)):
             return operation(left, right)
-    except TypeError:  # the two are no terms and weights of each other
+    except TypeError:  # such as reward + number or reward * reward
         pass
-    raise refused(node, text, "is no arithmetic of rewards")
+    raise syntax_error(node, text, "cannot be computed")
 
 
-def refused(node: ast.expr, text: str, why: str) -> ValueError:
+def syntax_error(node: ast.expr, text: str, problem: str) -> ValueError:
     part = ast.get_source_segment(text, node) or text
     return ValueError(
-        f"In the rewards {text!r}, {part!r} {why}. Rewards are calls, numbers, strings, tuples and dicts; they are "
-        f"added to each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
+        f"In the expression {text!r}, {part!r} {problem}. Rewards are calls with numbers, strings, tuples and dicts. They "
+        f"can be added to each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
     )

@@ -1,7 +1,7 @@
-"""`@reward`, and the dict of names that it fills.
+"""The decorator `@reward`, and the registry of rewards that expressions can name.
 
-In a reward function, positional parameters are data and keyword-only parameters are options; `*names` collects the
-options given by position. The decorator returns a [`RewardFactory`], which is called with the options and gives the reward.
+In a reward function, positional parameters are data and keyword-only parameters are options. `*names` takes options that
+are given by position. The decorator returns a [`RewardFactory`]. Calling it with options gives the reward.
 """
 
 import inspect
@@ -10,13 +10,20 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any, overload
 
-from .function_rewards import Kind, RewardFactory
+from .function_rewards import FunctionKind, RewardFactory
 from .text.forms import Form
 from .traits import ReadColumn, Traits
 
 
 REGISTRY: dict[str, RewardFactory] = {}
-"""The rewards that an expression can name."""
+"""The registered rewards by name."""
+
+FOREIGN_DATA: dict[FunctionKind, tuple[set[str], str, str]] = {
+    "completion": ({"prompts", "completions"}, "one completion at a time", "'prompt' and 'completion'"),
+    "batch": ({"prompt", "completion"}, "a whole batch", "'prompts' and 'completions'"),
+    "group": ({"prompts", "completion"}, "a whole group", "'prompt' and 'completions'"),
+}
+"""For each kind of function: parameters that only other kinds can have, what it scores, and what it can have instead."""
 
 
 @overload
@@ -39,7 +46,7 @@ def reward(
 
 
 def reward(
-    function: Callable | None = None,
+    function: Callable[..., Any] | None = None,
     *,
     batched: bool = False,
     grouped: bool = False,
@@ -54,48 +61,53 @@ def reward(
     """
     Register a function as a reward under its name.
 
+    Functions passed as `check`, `columns`, `form` or `worthless` are called with the options that they declare as
+    parameters.
+
     Args:
         function (`Callable`):
-            Its positional parameters are data, matched by name: a dataset column, or what TRL passes
-            (`completion_ids`, `trainer_state`, `log_metric`, ...). A function of one completion gets `prompt` and
-            `completion` as text and `messages` as the raw list. Keyword-only parameters are options; one annotated
-            as [`Reward`] takes a reward, and the function gets its score. `log_metric(name, number)` and
-            `log_extra(column, value)`, for TRL's table of completions, may be called anywhere (with a list of values
-            where the function scores several completions), and do nothing where TRL offers none. It returns a number,
-            or None where the completion cannot be judged.
+            Returns a number, or None if the completion cannot be judged. Its positional parameters receive data, matched
+            by name: a dataset column, or an argument that TRL passes (`completion_ids`, `trainer_state`, `log_metric`,
+            ...). A function of one completion gets `prompt` and `completion` as text and `messages` as the raw list.
+            Keyword-only parameters are options. If one is annotated as [`Reward`], or for type checkers as
+            `Annotated[float | None, Reward]`, the option is a reward and the function gets its score.
+            `log_metric(name, number)` logs a metric. `log_extra(column, value)` adds a column to TRL's table of
+            completions; it takes a list of values if the function scores several completions. Both do nothing if the
+            trainer does not offer them.
         batched (`bool`, *optional*, defaults to `False`):
-            The function scores the whole batch: it gets `prompts` and `completions` as TRL passes them and returns a
+            The function scores the whole batch. It gets `prompts` and `completions` as TRL passes them and returns a
             list with one score per completion.
         grouped (`bool`, *optional*, defaults to `False`):
-            The function scores a whole group, all completions of one prompt, on any number of ranks: it gets `prompt`
-            as text, `completions` as a list of texts, `completion_ids`, and of every column the one value that the
-            group has; it returns a list with one score per completion.
+            The function scores a whole group: all completions of one prompt, even if they are on several ranks. It gets
+            `prompt` as text, `completions` as a list of texts, `completion_ids`, and the group's value of every other
+            column. It returns a list with one score per completion.
         check (`Callable`, *optional*):
-            Called with the options that it names when a reward is built; raises `ValueError` where they do not fit.
+            Called when a reward is built. Raises `ValueError` if the options cannot work.
         columns (`Callable`, *optional*):
-            Called with the options that it names; gives the dataset columns that the reward needs because of them.
+            Returns the dataset columns that the reward needs because of its options.
         outcome (`bool`, *optional*, defaults to `False`):
-            The reward says which completions are right: a score of at least 1 is right, one of at most 0 is wrong. The
-            trainer counts solved groups by it, and checks expect it to pay the dataset's own solutions.
+            The reward says which completions are right: a score of at least 1 is right, at most 0 is wrong. The trainer
+            counts solved groups by it, and checks expect that the dataset's own solutions score well under it.
         asks (`bool`, *optional*):
-            The function asks a server or a person, so checks before training do not call it. By default an `async`
-            function does and another one does not.
+            The function asks a server or a person, so checks before training do not call it. Defaults to whether the
+            function is `async`.
         form (`Callable`, *optional*):
-            Called with the options that it names; returns the [`~trl_grpo_rewards.checks.Form`] of a completion that
-            earns the reward in full, so that checks can write honest completions and attacks.
+            Returns the [`~trl_grpo_rewards.checks.Form`] of a completion that earns the reward in full. Checks use it to
+            write honest completions and attacks.
         worthless (`Callable`, *optional*):
-            Called with the options that it names; returns completions that must not earn what an honest one earns, as
-            a dict from what they try to the text. Checks try them.
+            Returns completions that must earn less than an honest one, as a dict from the name of the attempt to the
+            text. Checks try them.
         reads (`dict[str, Callable]`, *optional*):
             For a dataset column, a function that takes all of its values and returns the
-            [`~trl_grpo_rewards.checks.Reading`] of each. The check before training reports what cannot be read.
+            [`~trl_grpo_rewards.checks.Reading`] of each. The check before training reports values that cannot be read.
 
     Returns:
         [`RewardFactory`]:
-            Called with the options, it gives the reward.
+            Called with the options, it returns the reward.
 
     Raises:
         `ValueError`: another module has registered the name.
+        `TypeError`: the function has a parameter that its kind cannot have, or is both batched and grouped.
 
     Example:
 
@@ -114,18 +126,15 @@ def reward(
     ```
     """
 
-    def registered(function: Callable[..., Any]) -> RewardFactory:
+    def register_function(function: Callable[..., Any]) -> RewardFactory:
         if batched and grouped:
-            raise TypeError(
-                f"Reward '{function.__name__}' is both batched and grouped. Choose what it scores at a time."
-            )
-        kind: Kind = "batch" if batched else "group" if grouped else "completion"
-        is_asking = inspect.iscoroutinefunction(function) if asks is None else asks
-        return register(
-            RewardFactory(function, kind, check, columns, Traits(outcome, is_asking, form, worthless, reads or {}))
-        )
+            raise TypeError(f"Reward '{function.__name__}' must not be both batched and grouped. Choose one.")
+        kind: FunctionKind = "batch" if batched else "group" if grouped else "completion"
+        does_ask = inspect.iscoroutinefunction(function) if asks is None else asks
+        traits = Traits(outcome, does_ask, form, worthless, reads=reads or {})
+        return register(RewardFactory(function, kind, check, columns, traits))
 
-    return registered if function is None else registered(function)
+    return register_function if function is None else register_function(function)
 
 
 def combinator(
@@ -133,39 +142,57 @@ def combinator(
     check: Callable[..., None] | None = None,
     columns: Callable[..., set[str]] | None = None,
     outcome: tuple[str, ...] | bool = False,
+    chooses: Callable[..., list[Any]] | None = None,
 ) -> Callable[[Callable[..., Any]], RewardFactory]:
     """
-    Register an `async` function of a batch and of rewards that it scores itself, on the rows that it chooses.
+    Register an `async` function that gets the batch and its options, and scores rewards on the rows that it chooses.
 
-    It is an outcome if all rewards in the options named by `outcome` are.
+    The result is an outcome if all rewards in the options named by `outcome` are.
     """
 
-    def registered(function: Callable[..., Any]) -> RewardFactory:
-        return register(RewardFactory(function, "combinator", check, columns, Traits(outcome)))
+    def register_function(function: Callable[..., Any]) -> RewardFactory:
+        return register(RewardFactory(function, "combinator", check, columns, Traits(outcome, chooses=chooses)))
 
-    return registered
+    return register_function
 
 
-def register(maker: RewardFactory) -> RewardFactory:
-    other = REGISTRY.get(maker.__name__)
-    if other is not None and other.__module__ != maker.__module__:  # a notebook cell may run twice
+def register(factory: RewardFactory) -> RewardFactory:
+    check_data(factory)
+    other = REGISTRY.get(factory.__name__)
+    if other is not None and other.__module__ != factory.__module__:  # a notebook cell may run twice
         raise ValueError(
-            f"Reward '{maker.__name__}' of {maker.__module__} has the name of one in {other.__module__}. Rename it."
+            f"Reward '{factory.__name__}' of {factory.__module__} has the same name as one in {other.__module__}. "
+            f"Rename it."
         )
-    REGISTRY[maker.__name__] = maker
-    return maker
+    REGISTRY[factory.__name__] = factory
+    return factory
 
 
-def find(name: str) -> RewardFactory:
-    """The reward registered under the name, or the one that an installed package offers under it."""
+def check_data(factory: RewardFactory) -> None:
+    foreign, scored, own = FOREIGN_DATA.get(factory.kind, (set(), "", ""))
+    if found := foreign & {parameter.name for parameter in factory.data}:
+        raise TypeError(
+            f"Reward '{factory.__name__}' has the parameter '{min(found)}', but scores {scored}. "
+            f"Use {own}, or choose another decorator: @reward, @reward(batched=True) or @reward(grouped=True)."
+        )
+
+
+def find_factory(name: str) -> RewardFactory:
+    """
+    Return the factory that is registered under a name, or that an installed package offers under it.
+
+    Raises:
+        `ValueError`: no reward has this name.
+    """
     if name in REGISTRY:
         return REGISTRY[name]
     offered = {entry.name: entry for entry in entry_points(group="trl_grpo_rewards")}
     if name in offered:
-        return offered[name].load()
+        factory: RewardFactory = offered[name].load()
+        return factory
     names = sorted({*REGISTRY, *offered})
     close = get_close_matches(name, names, n=1)
     raise ValueError(
-        f"There is no reward '{name}'; there are {', '.join(names)}. "
+        f"There is no reward '{name}'; the available rewards are {', '.join(names)}. "
         + (f"Did you mean '{close[0]}'?" if close else "Choose one, or import the module that registers it.")
     )

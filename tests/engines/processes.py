@@ -13,7 +13,7 @@ import psutil
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[1]
 LIMIT = 480
-"""Seconds that a process may take. The slowest takes about 60 s on two idle cores; the rest is for busy machines."""
+"""Time limit of a process in seconds. The slowest takes about 60 s on two idle cores; busy machines take longer."""
 
 ENVIRONMENT = {
     "CUDA_VISIBLE_DEVICES": "",
@@ -52,8 +52,8 @@ def started(command: list, log: Path, **environment: str) -> Iterator[psutil.Pop
 
 def end(process: psutil.Popen) -> None:
     """
-    End a process and its children, one by one. Launchers start each rank in its own session, so a signal to the process
-    group would miss them.
+    End a process and its children, one by one. Launchers start each rank in its own session, so a signal to the
+    process group would miss them.
     """
     try:
         family = [*process.children(recursive=True), process]

@@ -39,7 +39,7 @@ class Runs:
         return [entry[metric] for entry in self.logged(name)["history"] if metric in entry]
 
     def asked(self, name: str, since: int = 0) -> list[dict]:
-        """The calls of the reward function from step `since` on: those of rank 0, then those of rank 1."""
+        """Return the calls of the reward function at step `since` and later, first those of rank 0, then of rank 1."""
         files = [self.folder / name / f"{rank}.jsonl" for rank in range(self.ranks)]
         lines = [line for file in files for line in file.read_text().splitlines()]
         return [call for line in lines if (call := json.loads(line))["step"] >= since]
@@ -54,7 +54,7 @@ def bundled() -> dict:
 
 
 def difference(one: dict, other: dict) -> float:
-    """The distance between the parameters of two runs, relative to the total update of the second one."""
+    """Return the distance between the parameters of two runs, relative to the total update of the second run."""
     start = bundled()
     apart = sum((one[key] - other[key]).square().sum() for key in start) ** 0.5
     learned = sum((other[key] - weight).square().sum() for key, weight in start.items()) ** 0.5

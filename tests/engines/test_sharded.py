@@ -77,8 +77,8 @@ def test_both_ranks_train_under_the_engine(engine, ddp):
 @pytest.mark.parametrize("kind", ["", "-accumulated"])
 def test_skip_moves_the_parameters_as_trl_does(engine, kind, record_property):
     """
-    The steps include one with all live rows on one rank, one with a single live group, and a wholly dead one. The
-    accumulated runs have four micro-batches a step, two updates a batch, and gradient checkpointing.
+    The steps include one with all live rows on one rank, one with a single live group, and one with none.
+    The accumulated runs have four micro-batches per step, two updates per batch, and gradient checkpointing.
     """
     alive = [sum(call["alive"]) for call in engine.asked(f"skip{kind}")]
     assert alive == [0, 0, 0, 4, 8] + [8, 4, 0, 0, 8]  # on rank 0, and on rank 1
@@ -105,7 +105,7 @@ def test_drop_with_resampling_moves_the_parameters_as_under_ddp(engine, ddp, rec
 
 
 def test_a_killed_run_resumes_to_the_same_model(engine, record_property):
-    """With resampling and selective drawing, the resumed run scores the same completions and ends with equal weights."""
+    """With resampling and selective drawing, the resumed run scores the same texts and ends with the same model."""
     engine.launch("whole", "killed", killed=True)
     assert not (engine.folder / "killed" / "model").exists() and (engine.folder / "killed" / "checkpoint-2").exists()
     engine.launch("resumed")

@@ -46,7 +46,7 @@ def is_up(url: str) -> bool:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
-    """Address of a `vllm serve` process with the bundled model."""
+    """The address of a `vllm serve` process with the bundled model."""
     port, log = free_port(), tmp_path_factory.mktemp("server") / "log.txt"
     vllm = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", demo.MODEL, *SERVED]
     with started([*vllm, "--host", "127.0.0.1", "--port", port], log, **ENVIRONMENT) as process:
@@ -96,15 +96,16 @@ def test_the_asynchronous_trainer_trains_on_live_groups_only(tmp_path, server, r
         assert 0.2 < step["groups/dead"] < 0.8 and step["groups/solved"] == step["groups/dead"]
         assert step["groups/failed"] == 0 and math.isfinite(step["loss"])
         assert step["reward"] <= 0.75 and step["reward_std"] > 0.2  # dead groups have the reward 2
-        assert step["ratio"] == pytest.approx(1, abs=0.05)  # the server uses the weights that it was sent
+        if step["sample/staleness_max"] == 0:  # on a busy machine completions may be some steps old
+            assert step["ratio"] == pytest.approx(1, abs=0.05)  # the server uses the weights that it was sent
     scored = [json.loads(line)[0] for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
     record_property("groups", f"{len(scored)}, {scored.count(False)} dead")
     assert True in scored and False in scored
 
 
-def test_the_asynchronous_trainer_ends_with_an_error_where_no_group_is_live(tmp_path, server):
+def test_the_asynchronous_trainer_ends_with_an_error_if_no_group_is_live(tmp_path, server):
     assert asynchronous(tmp_path, server, "dead") != 0
-    assert "groups had equal rewards each" in tail(tmp_path / "log.txt")
+    assert "groups were all dead" in tail(tmp_path / "log.txt")
 
 
 @pytest.fixture(scope="session")
@@ -119,7 +120,7 @@ def short():
 
 
 def asked(maker, server, count=8, **options):
-    """Call a judge on `count` completions, four a prompt. Returns the scores, the metrics and the logged columns."""
+    """Call a judge on `count` completions, four per prompt. Return scores, metrics and logged columns."""
     problems = demo.arithmetic("test", size=count // 4)["prompt"]
     texts = [f"<think>{number}</think>\\boxed{{{number}}}" for number in range(count)]
     metrics, columns = {}, {}
@@ -156,7 +157,7 @@ def test_a_ranking_gives_verdicts_by_structured_output(server, short, swaps, rec
 
 @pytest.mark.parametrize("request_", [{"max_tokens": 48}, {"temperature": 1.0}], ids=["cut off", "at random"])
 @pytest.mark.parametrize("maker", [judge, ranking])
-def test_a_reply_that_is_no_verdict_is_none_and_says_why(server, maker, request_):
+def test_a_reply_without_a_verdict_scores_none_and_says_why(server, maker, request_):
     """The bundled model repeats itself in the reason, or writes a score outside the scale."""
     scores, metrics, columns = asked(maker, server, count=4, rubric="Is it right?", request=request_)
     name = maker.__name__

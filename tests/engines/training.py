@@ -1,4 +1,4 @@
-"""Short training runs: `accelerate launch --config_file ENGINE training.py FOLDER RUN...`, or with `python` instead.
+"""Short training runs: `accelerate launch --config_file ENGINE training.py FOLDER RUN...`, or the same with `python`.
 
 Each run writes its model to FOLDER/<run>/model, its metrics to FOLDER/<run>/log.json, and the calls of its reward
 function on each rank to FOLDER/<run>/<rank>.jsonl.
@@ -22,7 +22,7 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
 
 PLAN = ("ddll", "dddl", "dddd", "lddd", "llll")
-"""Dead and live groups of each step. On two ranks, rank 0 has the first two groups of a step and rank 1 the others."""
+"""Dead and live groups of each step. On two ranks, rank 0 has the first two groups, and rank 1 has the last two."""
 
 SMALL = {
     "bf16": False,
@@ -99,7 +99,8 @@ def problems(run: str) -> Dataset:
 
 def scoring(file: Path):
     """
-    A reward that logs its calls. Dead groups get 0.5, which floats represent exactly, so that TRL's advantages are 0.
+    Return a reward function that logs its calls to a file. Dead groups get 0.5, which floats represent exactly, so
+    TRL's advantages are 0.
     """
 
     def scores(prompts, completions, alive, trainer_state, **kwargs):

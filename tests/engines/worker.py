@@ -1,4 +1,4 @@
-"""Imported before the model is loaded by the worker of `vllm serve --worker-extension-cls worker.WeightsFromFolder`."""
+"""`vllm serve --worker-extension-cls worker.WeightsFromFolder` imports this module before it loads the model."""
 
 from patches import WeightsFromFolder, keep_weights_of_linear_layers
 

@@ -120,11 +120,20 @@ def test_repetition_in_words_is_the_repetition_penalty_of_open_r1(text, ngram):
     assert repetition(ngram, unit="words")(completions=[text]) == [pytest.approx(theirs)]
 
 
-@pytest.mark.parametrize(
-    "tokens, ours, theirs", [(0, 1, 1), (500, 0.75, 0.75), (1000, 0.5, 0.5), (1500, 0.5, 0.75), (2000, 0.5, 1)]
-)
-def test_cosine_beside_that_of_open_r1(tokens, ours, theirs):
-    """Meant: beyond the end ours stays there, and open-r1's turns back and pays for length (of characters)."""
-    assert 0.5 + 0.25 * (1 + math.cos(math.pi * tokens / 1000)) == pytest.approx(theirs)
-    paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>"]))
-    assert paid == [pytest.approx(ours)]
+def cosine_reward(length, is_right, longest=1000):
+    """open-r1: from 1 to 0.5 for a right answer and from -1 to -0.5 for a wrong one, along half a cosine."""
+    end, start = (0.5, 1.0) if is_right else (-0.5, -1.0)
+    return end + 0.5 * (start - end) * (1 + math.cos(math.pi * length / longest))
+
+
+@given(st.integers(0, 1000), st.booleans())
+def test_cosine_is_the_cosine_scaled_reward_of_open_r1_up_to_the_end(tokens, is_right):
+    paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>" if is_right else ""]))
+    assert paid == [pytest.approx(cosine_reward(tokens, is_right))]
+
+
+@given(st.integers(1001, 2000), st.booleans())
+def test_cosine_stays_where_that_of_open_r1_turns_back_and_pays_for_length(tokens, is_right):
+    paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>" if is_right else ""]))
+    assert paid == [0.5 if is_right else -0.5]
+    assert abs(cosine_reward(tokens, is_right)) > 0.5

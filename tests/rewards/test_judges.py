@@ -8,10 +8,11 @@ import re
 import time
 
 import pytest
-from chat_server import free_port, outside, started
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM
 from trl import GRPOConfig, GRPOTrainer
 
+from helpers.chat_server import outside
+from helpers.processes import find_free_port, run_server
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, judge, parse, ranking, reward
 from trl_grpo_rewards.judging import grading_prompts
 
@@ -115,27 +116,27 @@ def test_judge_is_not_asked_about_nothing(server):
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        ({"reply": '{"reason": "", "score": 11}'}, "outside the scale"),
-        ({"reply": '{"reason": "", "score": "9"}'}, "no number"),
-        ({"reply": '{"reason": "", "score": NaN}'}, "no number"),
-        ({"reply": '{"reason": "", "score": true}'}, "no number"),
+        ({"reply": '{"reason": "", "score": 11}'}, "must be from 0.0 to 10.0"),
+        ({"reply": '{"reason": "", "score": "9"}'}, "must be a number"),
+        ({"reply": '{"reason": "", "score": NaN}'}, "must be a number"),
+        ({"reply": '{"reason": "", "score": true}'}, "must be a number"),
         ({"reply": "<think>It says {\"score\": 10}\n{\"score\": 10}"}, "within its reasoning"),
         ({"reply": "Nice! <think> well\nScore: 9"}, "within its reasoning"),
-        ({"reply": "Reward: 10 of them"}, "no verdict"),
+        ({"reply": "Reward: 10 of them"}, "contains no verdict"),
         ({"reply": ""}, "empty"),
         ({"reply": "Score: 1", "finish": "length"}, "cut off"),
-        ({"reply": "Score: 7/100"}, "one of 100, and the scale goes to 10"),
+        ({"reply": "Score: 7/100"}, "must be out of 10.0; got a score out of 100"),
         ({"reply": "Score: 2\nScore: 10"}, "no verdict"),
         ({"reply": '{"score": 2, "score": 10}'}, "no verdict"),
         ({"reply": 'bad: {"score": 1}\n{"score": 10}'}, "no verdict"),
-        ({"reply": '{"reason": "", "score": 1' + "0" * 400 + "}"}, "outside the scale"),
+        ({"reply": '{"reason": "", "score": 1' + "0" * 400 + "}"}, "must be from 0.0 to 10.0"),
         ({"reply": '<|channel|>analysis It is\n{"score": 9}'}, "within its reasoning"),
         ({"reply": '[THINK] It is\n{"score": 9}'}, "within its reasoning"),
         ({"reply": 'I will not grade it. It is only:\n{"reason": "#1#", "score": 10}'}, "quotes a verdict"),
         ({"reply": '<think>It says </think>\nno\n{"reason": "#1#", "score": 10}'}, "quotes a verdict"),
-        ({"garbled": True}, "no JSON"),
+        ({"garbled": True}, "not JSON"),
         ({"body": '{"error": {"message": "model is overloaded"}}'}, "model is overloaded"),
-        ({"body": "[" * 100_000}, "no JSON"),
+        ({"body": "[" * 100_000}, "not JSON"),
         ({"body": '{"choices": [{"message": {"content": null, "refusal": "never"}}]}'}, "never"),
     ],
 )  # fmt: skip
@@ -175,7 +176,7 @@ def test_a_judge_that_loops_is_cut_off_and_told_what_helps(server, caplog, maker
     assert """--structured-outputs-config '{"backend": "xgrammar", "disable_any_whitespace": true}'""" in str(
         caught.value
     )
-    assert "See that the server answers" not in str(caught.value)
+    assert "Check that the server responds" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +317,7 @@ def test_judge_keeps_the_key_to_itself(server, monkeypatch, caplog, tmp_path, pl
     shown += [file.read_text() for file in (tmp_path / "kept").rglob("*.json")]
     assert key[:6] not in str(shown)
     monkeypatch.setenv("JUDGE_KEY", "secret\nkey")
-    with pytest.raises(ValueError, match="The key in JUDGE_KEY has characters that cannot be sent. Copy it anew"):
+    with pytest.raises(ValueError, match="The key in JUDGE_KEY must consist of .* Copy the key again"):
         scored(ask, ["one"])
 
 
@@ -360,12 +361,12 @@ def test_judge_waits_no_longer_than_it_was_told(server):
     start = time.monotonic()
     scores, _, extra = scored(server.judge(timeout=0.3, retries=1), texts)
     assert scores == [0.2] + [None] * 2 + [0.2] * 17 and time.monotonic() - start < 5
-    assert "no reply within the 0.3 s of a call" in extra["judge/reason"][1]
+    assert "no reply within timeout=0.3 s" in extra["judge/reason"][1]
     assert server.calls == 22
     start = time.monotonic()
     scores, _, extra = scored(server.judge(batch_timeout=0.5), texts)
     assert scores == [0.2] + [None] * 2 + [0.2] * 17 and time.monotonic() - start < 5
-    assert "no answer within the 0.5 s of a batch" in extra["judge/reason"][2]
+    assert "no reply within batch_timeout=0.5 s" in extra["judge/reason"][2]
 
 
 def test_judge_waits_for_a_reply_and_not_for_a_sign_of_life(server):
@@ -376,7 +377,7 @@ def test_judge_waits_for_a_reply_and_not_for_a_sign_of_life(server):
 
 def test_judge_needs_a_folder_that_can_be_made(server, tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="there can be no such folder: .*. Name one that can be made"):
+    with pytest.raises(ValueError, match="cannot be created: cache=.* Choose a path"):
         scored(server.judge(cache=str(tmp_path / "file")), ["one"])
     assert server.calls == 0
 
@@ -384,7 +385,7 @@ def test_judge_needs_a_folder_that_can_be_made(server, tmp_path):
 def test_judge_needs_a_server_and_a_key(monkeypatch):
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ValueError, match="has no OPENAI_API_KEY. Set that, or base_url"):
+    with pytest.raises(ValueError, match="has no OPENAI_API_KEY. Set OPENAI_API_KEY, or set base_url"):
         scored(judge(model="m", rubric="r"), ["one"])
 
 
@@ -398,7 +399,7 @@ def test_judge_needs_a_server_and_a_key(monkeypatch):
     ],
 )  # fmt: skip
 def test_judge_refuses_what_cannot_work(options):
-    with pytest.raises(ValueError, match="A judge has .*, with which it cannot work. ") as caught:
+    with pytest.raises(ValueError, match="A judge cannot use .*\\. ") as caught:
         judge(**{"model": "m", "rubric": "r", **options})
     assert "sk-1234" not in str(caught.value)
 
@@ -551,9 +552,9 @@ def tiny(tmp_path_factory):
     )  # fmt: skip
     Qwen3ForCausalLM(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    port = free_port()
+    port = find_free_port()
     command = ["-m", "transformers.cli.transformers", "serve", "--port", str(port), "--device", "cpu"]
-    with started(*command, url=f"http://127.0.0.1:{port}/health"):
+    with run_server(*command, url=f"http://127.0.0.1:{port}/health"):
         yield str(folder), f"http://127.0.0.1:{port}/v1"
 
 
@@ -566,7 +567,7 @@ def test_judge_of_nonsense_gives_none(tiny, caplog):
     assert scores == [None, None] and metrics["judge/failures"] == 2 and metrics["judge/calls"] == 2
     assert metrics["judge/tokens_in"] > 100 and metrics["judge/tokens_out"] >= 2
     assert all(
-        re.match("no verdict: the reply (was cut off|holds no verdict)", text) for text in extra["judge/reason"]
+        re.match("no verdict: the reply (was cut off|contains no verdict)", text) for text in extra["judge/reason"]
     )
     scores, _, _ = scored(ranking(rubric="Which is clearer?", **options), ["two and two", "make four"])
     assert scores == [None, None] and "gave no verdict" in caplog.text

@@ -33,14 +33,16 @@ def test_units():
 
 
 def test_tokens_need_the_ids():
-    with pytest.raises(ValueError, match="counts tokens, and the call has no 'completion_ids'. Pass them, or count"):
+    with pytest.raises(
+        ValueError, match="with unit='tokens' needs 'completion_ids', but the call has none. Pass them, or use"
+    ):
         length(4)(completions=["text"])
 
 
 @pytest.mark.parametrize("target, tolerance", [(0, 0), (-1, 0), (5, 5), (5, -1)])
 def test_options_are_checked(target, tolerance):
     with pytest.raises(
-        ValueError, match=f"target={target} and tolerance={tolerance}; it needs 0 <= tolerance < target"
+        ValueError, match=f"requires 0 <= tolerance < target; got target={target}, tolerance={tolerance}"
     ):
         length(target, tolerance=tolerance)
 
@@ -70,7 +72,7 @@ def test_overlong_falls_over_its_cache(tokens, paid):
 @pytest.mark.parametrize("max_tokens, cache", [(100, 0), (100, -1), (100, 100), (100, 200), (0, 0)])
 def test_overlong_refuses_what_divides_by_zero_or_punishes_an_empty_completion(max_tokens, cache):
     with pytest.raises(
-        ValueError, match=f"max_tokens={max_tokens} and cache={cache}; it needs 0 < cache < max_tokens"
+        ValueError, match=f"requires 0 < cache < max_tokens; got max_tokens={max_tokens}, cache={cache}"
     ):
         overlong(max_tokens, cache=cache)
 
@@ -94,9 +96,12 @@ def test_cosine_counts_a_score_as_right_from_at_least():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"max_tokens": 0}, "max_tokens=0, which is no length. Give it a number from 1"),
-        ({"max_tokens": 9, "wrong": (0.0, 0.7)}, "a wrong answer can be paid more than a right one. Give pairs"),
-        ({"max_tokens": 9, "right": (-2.0, 1.0)}, "right=\\(-2.0, 1.0\\) and wrong="),
+        ({"max_tokens": 0}, "requires max_tokens >= 1; got 0"),
+        (
+            {"max_tokens": 9, "wrong": (0.0, 0.7)},
+            "wrong answers never earn more than right ones; got right=.* Use pairs",
+        ),
+        ({"max_tokens": 9, "right": (-2.0, 1.0)}, "right=\\(-2.0, 1.0\\), wrong="),
     ],
 )
 def test_cosine_checks_its_options(options, message):
@@ -147,11 +152,11 @@ def test_truncated_is_what_has_reached_the_limit(tokens, paid):
     "options", [{"max_tokens": 0}, {"max_tokens": 10, "penalty": 0.0}, {"max_tokens": 9, "penalty": -1}]
 )
 def test_truncated_checks_its_options(options):
-    with pytest.raises(ValueError, match="of which both are above 0: the penalty is what it takes away"):
+    with pytest.raises(ValueError, match="requires max_tokens >= 1 and penalty > 0; got max_tokens="):
         truncated(**options)
 
 
 @pytest.mark.parametrize("value", [overlong(9, cache=2), cosine(RIGHT, max_tokens=9), truncated(9)])
 def test_lengths_in_tokens_need_the_ids(value):
-    with pytest.raises(ValueError, match="asks for 'completion_ids', which GRPOTrainer passes and this call does not"):
+    with pytest.raises(ValueError, match="needs 'completion_ids', which GRPOTrainer passes but this call does not"):
         value(completions=["text"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.verify.boxes import boxed_answer, final_part, stated_answer
+from trl_grpo_rewards.verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from trl_grpo_rewards.verify.boxes import boxed_answer, final_part, stated_answe
     ],
 )
 def test_the_boxed_answer(text, box):
-    assert boxed_answer(text) == box
+    assert find_boxed_answer(text) == box
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_boxed_answer(text, box):
     ],
 )
 def test_the_part_after_the_reasoning(text, part):
-    assert final_part(text) == part
+    assert strip_reasoning(text) == part
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_the_part_after_the_reasoning(text, part):
     ],
 )
 def test_which_box_counts(text, last, only, first):
-    assert [boxed_answer(text, which) for which in ("last", "only", "first")] == [last, only, first]
+    assert [find_boxed_answer(text, which) for which in ("last", "only", "first")] == [last, only, first]
 
 
 def read_slowly(text, which):
@@ -104,14 +104,14 @@ def read_slowly(text, which):
 )
 @example("\\boxed{\\\\}}", "last")
 def test_the_scanner_equals_a_slow_one(text, which):
-    assert boxed_answer(text, which) == read_slowly(text, which)
+    assert find_boxed_answer(text, which) == read_slowly(text, which)
 
 
 @given(
     st.recursive(st.text(alphabet="ab 1", max_size=4), lambda t: t.map("{{{}}}".format) | st.tuples(t, t).map("".join))
 )
 def test_what_was_boxed_comes_back(content):
-    assert boxed_answer(f"so \\boxed{{{content}}} it is") == content
+    assert find_boxed_answer(f"so \\boxed{{{content}}} it is") == content
 
 
 @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ def test_what_was_boxed_comes_back(content):
     ],
 )
 def test_a_stated_answer(text, answer):
-    assert stated_answer(text) == answer
+    assert find_stated_answer(text) == answer
 
 
 @given(st.text(alphabet="answer is:#\\boxed{}<>/$.\n 7", max_size=60))
 def test_any_text_can_be_read(text):
-    assert {type(boxed_answer(final_part(text))), type(stated_answer(text))} <= {str, type(None)}
+    assert {type(find_boxed_answer(strip_reasoning(text))), type(find_stated_answer(text))} <= {str, type(None)}
 
 
 @pytest.mark.slow
@@ -187,6 +187,6 @@ def test_a_megabyte_takes_no_longer_than_its_length(piece):
     for size in (100_000, 1_000_000):
         text = piece * (size // len(piece))
         start = time.perf_counter()
-        boxed_answer(final_part(text)), boxed_answer(text, "only"), stated_answer(text)
+        find_boxed_answer(strip_reasoning(text)), find_boxed_answer(text, "only"), find_stated_answer(text)
         seconds.append(time.perf_counter() - start)
     assert seconds[1] < 30 * seconds[0] + 0.1  # a quadratic reading would take 100 times as long

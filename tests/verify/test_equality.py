@@ -1,38 +1,27 @@
 r"""Which answers are equal."""
 
-import gzip
-import json
 import re
 import threading
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.outside_data import read_outside_data
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.verify.boxes import boxed_answer, final_part
-from trl_grpo_rewards.verify.equality import Terms, settled
+from trl_grpo_rewards.verify.boxes import find_boxed_answer, strip_reasoning
+from trl_grpo_rewards.verify.equality import AnswerRules, settle
 from trl_grpo_rewards.verify.golds import read_gold
-from trl_grpo_rewards.verify.latex import plain, tidy
-from trl_grpo_rewards.verify.numerals import number
-from trl_grpo_rewards.verify.pool import judge, pool
-
-
-SHARED = Path(__file__).parents[3] / "shared" / "data"
-needs_data = pytest.mark.skipif(not SHARED.exists(), reason="the shared data are not beside the project")
+from trl_grpo_rewards.verify.latex import normalize_latex, strip_formatting
+from trl_grpo_rewards.verify.numerals import parse_number
+from trl_grpo_rewards.verify.pool import get_pool, verify_pairs
 
 
 def equal(gold, answer, **terms):
-    return judge([(gold, answer)], Terms(**terms))[0].equal
-
-
-def lines(name):
-    with gzip.open(SHARED / name, "rt") as file:
-        return [json.loads(line) for line in file]
+    return verify_pairs([(gold, answer)], AnswerRules(**terms))[0].equal
 
 
 @pytest.mark.parametrize(
@@ -268,7 +257,7 @@ DIFFERENT = [
     ("(3,4]", r"\text{No solution}"),
 ]
 
-# Terms, right and wrong answers under them.
+# Rules, right and wrong answers under them.
 UNITS = [
     ("7 km", ["7 km", "7km", r"7 \text{ kilometers}", "x = 7 km"], ["7", "7 m", r"7\text{ m}", "7 miles", "8 km"]),
     (r"7\text{ m}", ["7 m", "7 meters"], ["7 km", "7 cm", r"7 \text{ m}^2"]),
@@ -364,14 +353,15 @@ def test_verdicts_are_the_same_in_a_thread():
 @given(st.integers(0, 10**9), st.integers(1, 10**4))
 def test_numbers_are_read_exactly(numerator, denominator):
     value = Fraction(numerator, denominator)
-    assert number(f"{numerator}/{denominator}") == number(f"\\frac{{{numerator}}}{{{denominator}}}") == value
-    assert number(f"-{numerator}/{denominator}") == number(f"-\\frac{{{numerator}}}{{{denominator}}}") == -value
-    assert number(f"{numerator:,}") == numerator and number(f"-{numerator}.25") == -numerator - Fraction(1, 4)
+    for text in (f"{numerator}/{denominator}", f"\\frac{{{numerator}}}{{{denominator}}}"):
+        assert parse_number(text) == value and parse_number(f"-{text}") == -value
+    assert parse_number(f"{numerator:,}") == numerator
+    assert parse_number(f"-{numerator}.25") == -numerator - Fraction(1, 4)
 
 
 @given(st.text(alphabet="0123456789.,/+-\\frac{}e^ ", max_size=12))
 def test_a_text_is_a_number_or_not(text):
-    value = number(plain(tidy(text)))
+    value = parse_number(strip_formatting(normalize_latex(text)))
     assert value is None or equal(text, text) is True
 
 
@@ -381,7 +371,8 @@ numbers = (
     | st.builds("\\frac{{{}}}{{{}}}".format, integers, st.integers(1, 6))
     | st.builds("{}.{}".format, integers, st.sampled_from("05"))
 )
-several = st.lists(numbers, min_size=2, max_size=3, unique_by=number).map(", ".join)  # to math-verify a list is a set
+lists = st.lists(numbers, min_size=2, max_size=3, unique_by=parse_number)  # to math-verify a list is a set
+several = lists.map(", ".join)
 intervals = st.builds(lambda start, size: f"[{start}, {start + size})", st.integers(-5, 5), st.integers(1, 5))
 answers = numbers | several | several.map("({})".format) | several.map("\\{{{}\\}}".format) | intervals
 
@@ -391,9 +382,9 @@ answers = numbers | several | several.map("({})".format) | several.map("\\{{{}\\
 @given(answers, answers)
 def test_what_is_settled_agrees_with_math_verify(gold, answer):
     kinds = {("(" in text or "[" in text, "{" in text.replace("c{", "").replace("}{", "")) for text in (gold, answer)}
-    verdict = settled(gold, answer, Terms())
+    verdict = settle(gold, answer, AnswerRules())
     if verdict is not None and kinds != {(True, False), (False, True)}:  # to math-verify (1, 2) is {1, 2}
-        assert pool().judge([(gold, answer)], Terms())[0].equal in (verdict, None)
+        assert get_pool().verify_pairs([(gold, answer)], AnswerRules())[0].equal in (verdict, None)
 
 
 @pytest.mark.parametrize(
@@ -411,21 +402,24 @@ def test_what_is_settled_agrees_with_math_verify(gold, answer):
     ],
 )
 def test_a_long_text_is_compared_like_a_short_one(text):
-    assert settled(text, text, Terms()) is True
-    assert settled("5", text, Terms()) in (False, None)
+    assert settle(text, text, AnswerRules()) is True
+    assert settle("5", text, AnswerRules()) in (False, None)
 
 
-@needs_data
 @pytest.mark.slow
 def test_every_gold_equals_itself_and_no_number_in_it():
-    golds = {read_gold(row["gold"]) for row in lines("pairs.dev.jsonl.gz")} - {None}
-    golds |= {read_gold(row["answer"]) for row in lines("gsm8k_test.jsonl.gz")}
+    golds = {read_gold(row["gold"]) for row in read_outside_data("pairs.dev.jsonl.gz")} - {None}
+    golds |= {read_gold(row["answer"]) for row in read_outside_data("gsm8k_test.jsonl.gz")}
     assert len(golds) > 1400 and all(equal(gold, gold) for gold in golds)
     pieces = [
-        (gold, piece) for gold in golds for piece in re.findall(r"\d+", gold)[:2] if number(plain(tidy(gold))) is None
+        (gold, piece)
+        for gold in golds
+        for piece in re.findall(r"\d+", gold)[:2]
+        if parse_number(strip_formatting(normalize_latex(gold))) is None
     ]
     assert len(pieces) > 1000
-    for gold, piece in (pair for pair, paid in zip(pieces, judge(pieces, Terms()), strict=True) if paid.equal):
+    results = verify_pairs(pieces, AnswerRules())
+    for gold, piece in (pair for pair, result in zip(pieces, results, strict=True) if result.equal):
         rest = re.sub(r"[_^]\{?\d\}?|:1", "", gold).replace(piece, "", 1)  # no more than a unit, a name, a ratio to 1
         assert not re.search(r"\d|[+*!]|\\(?:frac|sqrt|pi|log)", rest), (gold, piece)
 
@@ -440,10 +434,9 @@ NOT_OURS = {
 }
 
 
-@needs_data
 def test_the_cases_of_math_verify():
     wrong, judged = set(), 0
-    for case in lines("math_verify_cases.dev.jsonl.gz"):
+    for case in read_outside_data("math_verify_cases.dev.jsonl.gz"):
         gold, given = case["gold"], case["pred"]
         boxes, mathematics = given.count("\\boxed"), re.findall(r"\$([^$]+)\$", given)
         prose = not mathematics and not boxes and re.search(r"[A-Za-z]{3,} [A-Za-z]{2,}", given)
@@ -456,11 +449,10 @@ def test_the_cases_of_math_verify():
     assert judged > 80 and wrong == NOT_OURS
 
 
-@needs_data
 @pytest.mark.slow
 def test_agreement_with_the_labels_of_real_completions():
-    rows = [row for row in lines("pairs.dev.jsonl.gz") if row["expected"] is not None]
-    rows = [row for row in rows if boxed_answer(final_part(row["completion"])) is not None]
+    rows = [row for row in read_outside_data("pairs.dev.jsonl.gz") if row["expected"] is not None]
+    rows = [row for row in rows if find_boxed_answer(strip_reasoning(row["completion"])) is not None]
     scores = boxed()(completions=[row["completion"] for row in rows], solution=[row["gold"] for row in rows])
     agrees = [(score == 1.0) == row["expected"] for row, score in zip(rows, scores, strict=True)]
     clean = [agree for row, agree in zip(rows, agrees, strict=True) if not row["source"].startswith("mathcoder")]

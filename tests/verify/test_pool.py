@@ -1,7 +1,6 @@
 """Judging never hangs, whoever asks from wherever, and leaves no process behind."""
 
 import asyncio
-import gzip
 import json
 import multiprocessing
 import os
@@ -10,15 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
+from helpers.outside_data import find_outside_data, read_outside_data
+from helpers.paths import TESTS
 from trl_grpo_rewards import boxed, gate, reward
 from trl_grpo_rewards.verify.pool import WALL_SECONDS
 
-
-PATHOLOGICAL = Path(__file__).parents[3] / "shared" / "data" / "pathological.dev.jsonl.gz"
 
 # Each hangs math-verify for ever, or for longer than anyone waits.
 HOSTILE = [r"10^{10^{10}}", r"9^{9^{9^9}}", r"(10^9)!", r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16}"]
@@ -161,14 +159,13 @@ def test_a_killed_worker_is_replaced():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not PATHOLOGICAL.exists(), reason="the hostile completions are not beside the project")
 @pytest.mark.parametrize("contexts", [("main", "thread"), ("asyncio", "child")], ids=" and ".join)
 def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
-    with gzip.open(PATHOLOGICAL, "rt") as file:
-        rows = [json.loads(line) for line in file]
+    file = "pathological.dev.jsonl.gz"
+    rows = read_outside_data(file)
     runs = {
         context: subprocess.Popen(
-            [sys.executable, Path(__file__).with_name("hostile.py"), context, PATHOLOGICAL],
+            [sys.executable, TESTS / "helpers" / "hostile.py", context, find_outside_data(file)],
             env={**os.environ, "TRL_GRPO_REWARDS_WORKERS": "1"},  # two runs at once: a loaded machine
             stdout=subprocess.PIPE,
             text=True,
@@ -224,4 +221,5 @@ def test_a_solution_that_cannot_be_read_is_said_once_with_the_row(tmp_path):
     run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     counted = {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/worker_restarts": 0}
     assert run.stdout == f"[None] {counted}\n" * 2
-    assert run.stderr.count("A solution cannot be read") == 1 and "'41' against 't(0,4]'" in run.stderr
+    assert run.stderr.count("A solution cannot be read") == 1
+    assert "answer is '41' and the solution is 't(0,4]'" in run.stderr

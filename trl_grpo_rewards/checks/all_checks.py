@@ -1,6 +1,5 @@
-"""All checks of a job, one after another."""
+"""All checks of a job."""
 
-from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -8,10 +7,12 @@ from ..expressions import Reward
 from ..text.forms import ContradictoryForms
 from .chat_templates import check_template
 from .contract import check_contract
-from .example_completions import form_of
+from .dry_run import check_dry_run
+from .example_completions import merge_forms
+from .example_scores import Tokenize, split_words, take_rows, without_asking
 from .findings import Findings
-from .solutions import check_solutions
-from .trials import check_attacks, check_dry_run, without_asking, words
+from .gameability import MAX_ROWS, check_attacks
+from .readings import check_readings
 
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def check(
     threshold: float = 0.05,
 ) -> list[Findings]:
     """
-    What is wrong with a job, as far as can be told without a model.
+    Find the faults of a job that can be seen without running the model.
 
     Args:
         rewards ([`Reward`]):
@@ -37,12 +38,12 @@ def check(
         config ([`~trl.GRPOConfig`], *optional*):
             Configuration of the trainer.
         tokenizer (*optional*):
-            That of the model; without it, a token is a word, and no chat template is looked at.
+            Tokenizer of the model. Without it, each word counts as a token and no chat template is checked.
         threshold (`float`, *optional*, defaults to `0.05`):
-            Share of solutions that cannot be read, above which it is a fault.
+            Share of unreadable solutions above which they are a fault.
 
     Returns:
-        `list[Findings]`: one for each check. Where a column is missing, nothing more can be checked.
+        `list[Findings]`: The findings of each check. If the first check finds a fault, the others are not run.
 
     Example:
 
@@ -59,7 +60,7 @@ def check(
     found = [check_contract(rewards, dataset, config)]
     if found[0].faults:
         return found
-    found += check_solutions(rewards, dataset, threshold)
+    found += check_readings(rewards, dataset, threshold)
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
         found.append(check_template(rewards, dataset, tokenizer, options))
@@ -67,18 +68,18 @@ def check(
 
 
 def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GRPOConfig | None") -> list[Findings]:
-    """Score made completions with the rewards, except for those that ask a server or a person."""
-    tried, skipped = without_asking(rewards), [reward.name for reward in rewards.rewards if reward.asks]
+    """Score example completions with the rewards. Rewards that ask a server or a person are left out."""
+    offline, skipped = without_asking(rewards), [reward.name for reward in rewards.rewards if reward.asks]
     found = Findings("rewards that were not tried")
-    if skipped:
-        found.lines.append(f"{', '.join(skipped)}: checks call no server and no person")
-    if tried is None:
+    found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
+    if offline is None:
         return [found]
     try:
-        form_of(tried)
+        for row in take_rows(dataset, MAX_ROWS):
+            merge_forms(offline, row)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
         return [found]
-    tokens: Callable = words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
-    trials = [check_attacks(tried, dataset, tokens), check_dry_run(tried, dataset, tokens, config)]
+    tokens: Tokenize = split_words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
+    trials = [check_attacks(offline, dataset, tokens), check_dry_run(offline, dataset, tokens, config)]
     return [found, *trials] if skipped else trials

@@ -1,4 +1,4 @@
-"""Do rewards, dataset and configuration fit? What each needs, held against what there is."""
+"""Check that rewards, dataset and configuration fit together."""
 
 import pickle
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ..expressions import Reward, missing_column
 from ..function_rewards import FunctionReward, RewardFactory
-from ..options import described, fits, freeze
-from .findings import Findings, parts
+from ..options import format_annotation, freeze, has_type
+from .findings import Findings, find_functions
 
 
 if TYPE_CHECKING:
@@ -16,45 +16,52 @@ if TYPE_CHECKING:
 
 
 def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None) -> Findings:
-    """Columns and their types, lengths against the configuration, and whether the rewards reach another process."""
+    """Check dataset columns, their types, lengths in tokens, and whether the rewards can be pickled."""
     found = Findings("rewards, dataset and configuration")
+    if len(dataset) == 0:
+        found.faults.append(
+            "The dataset must have at least one row; it is empty. Check how it was loaded or filtered."
+        )
+        return found
     needed = sorted(rewards.columns)
-    kinds = ", ".join(f"{name} ({kind_of(dataset, name)})" for name in needed if name in dataset.column_names)
+    kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")
     found.lines.append(f"{len(dataset):,} prompts; columns that the rewards read: {kinds or 'none'}")
-    for reward in parts(rewards):
-        found.faults += [*column_faults(reward, dataset), *length_faults(reward, config)]
-    found.faults += pickle_faults(rewards)
+    for reward in find_functions(rewards):
+        found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
+    found.faults += find_pickle_faults(rewards)
     if config is not None and config.num_generations < 2:
         found.faults.append(
-            f"A group has num_generations={config.num_generations} completions, and GRPO learns from their differences. "
-            f"Set it to 2 or more."
+            f"num_generations must be at least 2, because GRPO learns from the differences within a group; got "
+            f"{config.num_generations}. Set it to 2 or more."
         )
     return found
 
 
-def kind_of(dataset: "Dataset", column: str) -> str:
+def get_column_type(dataset: "Dataset", column: str) -> str:
+    """Return the name of a column's type."""
     feature = dataset.features[column]
     return getattr(feature, "dtype", None) or type(feature).__name__.lower()
 
 
-def column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[str]:
-    """Columns that are missing, or whose values are not of the type that the function's parameter is annotated with."""
+def find_column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[str]:
+    """Yield the faults of columns that are missing, or whose values do not fit the annotation of the parameter."""
     mine = reward.columns.difference(*(child.columns for child in reward.children))
     for column in sorted(mine - {*dataset.column_names}):
         yield str(missing_column(reward.name, column, dataset.column_names))
     for column in sorted(mine & {*dataset.column_names}):
-        annotation = per_row(reward.maker, column)
+        annotation = get_value_type(reward.factory, column)
         value = next((value for value in dataset[:100][column] if value is not None), None)
-        if value is not None and not fits(freeze_or_leave(value), annotation):
+        if value is not None and not has_type(try_freeze(value), annotation):
             yield (
-                f"Reward '{reward.name}' reads the column '{column}' as {described(annotation)}, and the dataset holds "
-                f"{kind_of(dataset, column)}, such as {value!r}. Convert it: dataset.map(...), or read it as it is."
+                f"Reward '{reward.name}' reads the column '{column}' as {format_annotation(annotation)}, but the dataset contains "
+                f"{get_column_type(dataset, column)}, such as {value!r}. Convert the column with dataset.map(...), or "
+                f"change the annotation in the reward function."
             )
 
 
-def per_row(maker: RewardFactory, column: str) -> Any:
-    """The annotated type of one value of a column."""
+def get_value_type(maker: RewardFactory, column: str) -> Any:
+    """Return the type that the reward function declares for one value of a column."""
     is_data = any(parameter.name == column for parameter in maker.data)
     annotation = maker.annotations.get(column, Any) if is_data else Any
     if maker.kind == "batch":
@@ -62,34 +69,35 @@ def per_row(maker: RewardFactory, column: str) -> Any:
     return annotation
 
 
-def freeze_or_leave(value: Any) -> Any:
+def try_freeze(value: Any) -> Any:
+    """Return the frozen value, or the value itself if it cannot be frozen."""
     try:
         return freeze(value, "a value")
     except (TypeError, ValueError):
         return value
 
 
-def length_faults(reward: FunctionReward, config: "GRPOConfig | None") -> Iterator[str]:
-    """Lengths in tokens that no completion can have."""
+def find_length_faults(reward: FunctionReward, config: "GRPOConfig | None") -> Iterator[str]:
+    """Yield the faults of lengths in tokens that no completion can reach."""
     longest = getattr(config, "max_completion_length", None)
     counts = {name: reward.options[name] for name in ("max_tokens", "target") if name in reward.options}
-    for name, tokens in counts.items() if longest and reward.options.get("unit", "tokens") == "tokens" else ():
-        if tokens > longest:
+    for name, tokens in counts.items() if reward.options.get("unit", "tokens") == "tokens" else ():
+        if isinstance(tokens, int) and longest is not None and tokens > longest:
             yield (
-                f"Reward '{reward.name}' has {name}={tokens}, and completions end at max_completion_length={longest}. "
+                f"Reward '{reward.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
                 f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
             )
 
 
-def pickle_faults(rewards: Reward) -> Iterator[str]:
-    """A trainer that scores in another process (AsyncGRPO) sends the rewards there."""
+def find_pickle_faults(rewards: Reward) -> Iterator[str]:
+    """Yield a fault if pickle does not preserve the rewards. AsyncGRPO sends them to another process."""
     try:
         if pickle.loads(pickle.dumps(rewards)) == rewards:
             return
-        what = "come out as others"
-    except Exception as error:  # every class may have its own
-        what = f"cannot be: {error}"
+        problem = "unpickling returns different rewards"
+    except Exception as error:  # classes raise errors of any type
+        problem = f"they cannot be pickled: {error}"
     yield (
-        f"The rewards are sent to another process where one scores, by pickle, and they {what}. "
-        f"Define reward functions at the top of a module."
+        f"The rewards must be picklable, because a trainer may score in another process, but {problem}. "
+        f"Define reward functions at the top level of a module."
     )

@@ -1,7 +1,8 @@
-"""What a check has found: lines to read, warnings, and faults that should stop a run."""
+"""The findings of a check: lines to read, warnings, and faults that should stop a run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..expressions import Reward
 from ..function_rewards import FunctionReward
@@ -10,17 +11,17 @@ from ..function_rewards import FunctionReward
 @dataclass
 class Findings:
     """
-    What one check has found.
+    The findings of one check.
 
     Args:
         title (`str`):
             What was checked.
         lines (`list[str]`):
-            What there is to see.
+            Results to read.
         warnings (`list[str]`):
-            What may be meant.
+            Problems that may be intended.
         faults (`list[str]`):
-            What cannot be meant: what was asked, what there is, what to do.
+            Problems that cannot be intended. Each says what was expected, what was found and what to do.
     """
 
     title: str
@@ -30,25 +31,31 @@ class Findings:
 
 
 def as_text(findings: list[Findings]) -> str:
-    """All findings to read, the faults last."""
+    """Return all findings as text, with the faults at the end."""
     sections = ["\n".join([f"{one.title}:", *(f"  {line}" for line in one.lines)]) for one in findings]
     return "\n\n".join([*sections, verdict(findings)])
 
 
 def verdict(findings: list[Findings]) -> str:
-    """The warnings and faults, and how many there are."""
+    """Return the warnings, the faults and the number of faults as text."""
     faults = [text for one in findings for text in one.faults]
-    said = [f"warning: {text}" for one in findings for text in one.warnings] + [f"fault: {text}" for text in faults]
+    lines = [f"warning: {text}" for one in findings for text in one.warnings] + [f"fault: {text}" for text in faults]
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)} found." if faults else "No fault found."
-    return "\n\n".join([*said, count])
+    return "\n\n".join([*lines, count])
 
 
-def parts(reward: Reward, *, paid_only: bool = False) -> Iterator[FunctionReward]:
-    """Yield the functions of an expression, and those inside of them. `paid_only` leaves out negative weights."""
+def find_functions(
+    reward: Reward, *, paid_only: bool = False, row: Mapping[str, Any] | None = None
+) -> Iterator[FunctionReward]:
+    """
+    Yield the functions of an expression and those among their options.
+
+    `paid_only` leaves out negative weights. With a dataset row, functions that do not score this row are left out.
+    """
     if isinstance(reward, FunctionReward):
         yield reward
-        inner = reward.children
+        inner = reward.list_inner(row)
     else:
         inner = [term for weight, term in reward.terms if weight >= 0 or not paid_only]
     for one in inner:
-        yield from parts(one, paid_only=paid_only)
+        yield from find_functions(one, paid_only=paid_only, row=row)

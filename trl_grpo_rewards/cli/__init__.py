@@ -1,1 +1,1 @@
-"""What the commands share: the options of a job, its datasets, and what a run prints."""
+"""Shared code of the scripts: the options of a job, its datasets, and the output of a run."""

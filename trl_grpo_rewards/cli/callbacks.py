@@ -1,9 +1,10 @@
-"""What a run has changed: measured on held-out problems before and after, as a small table."""
+"""Callbacks of a training run: a table of evaluations before and after it, and a progress bar."""
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
-from transformers import Trainer, TrainerCallback
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import ProgressCallback
 
 from ..batch import completion_text, prompt_text
@@ -12,21 +13,21 @@ from ..batch import completion_text, prompt_text
 @dataclass(frozen=True)
 class Measurement:
     """
-    Rewards on held-out problems, and a completion for each of a few of them.
+    The result of an evaluation on held-out problems.
 
     Args:
-        rows (`dict[str, float]`):
-            What the table shows, by name.
+        rows (`dict[str, float or None]`):
+            Values of the table by name. None if the trainer did not log the value.
         completions (`dict[str, str]`):
-            Prompt to completion.
+            One completion for each prompt that the trainer has logged.
     """
 
-    rows: dict[str, float]
+    rows: dict[str, float | None]
     completions: dict[str, str]
 
 
 def measure(trainer: Trainer) -> Measurement:
-    """Evaluate the trainer's model on its `eval_dataset`, sampled as in training."""
+    """Evaluate the trainer's model on its `eval_dataset`, with the same sampling as in training."""
     metrics = trainer.evaluate()
     rows = {name: metrics[f"eval_rewards/{name}/mean"] for name in trainer.reward_func_names}
     rows |= {"reward": metrics["eval_reward"], "dead groups": metrics.get("eval_groups/dead")}
@@ -37,21 +38,25 @@ def measure(trainer: Trainer) -> Measurement:
 
 
 class BeforeAndAfter(TrainerCallback):
-    """Measures when training begins and ends, inside of it: sharded models can be evaluated nowhere else."""
+    """Evaluates when training begins and ends. Sharded models can only be evaluated within training."""
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
 
-    def on_train_begin(self, args, state, control, **kwargs):
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         self.before = measure(self.trainer)
         self.start = time.monotonic()
 
-    def on_train_end(self, args, state, control, **kwargs):
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         self.seconds = time.monotonic() - self.start
         self.after = measure(self.trainer)
 
-    def report(self, shown: int = 3) -> str:
-        """The table of both measurements, and the completions of a few problems before and after."""
+    def report(self, examples: int = 3) -> str:
+        """Return a table of both evaluations, and the completions of a few problems before and after training."""
         before, after, steps = self.before, self.after, self.trainer.state.global_step
         width = max(len("held-out problems"), *map(len, before.rows))
         lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", ""]
@@ -59,15 +64,22 @@ class BeforeAndAfter(TrainerCallback):
         for name, value in before.rows.items():
             if value is not None and after.rows[name] is not None:
                 lines.append(f"{name:{width}}  {value:8.3f}  {after.rows[name]:8.3f}")
-        both = [prompt for prompt in before.completions if prompt in after.completions]
-        for prompt in both[:shown]:
+        common = [prompt for prompt in before.completions if prompt in after.completions]
+        for prompt in common[:examples]:
             lines += ["", prompt, f"  before: {before.completions[prompt]}", f"  after:  {after.completions[prompt]}"]
         return "\n".join(lines)
 
 
 class RewardProgress(ProgressCallback):
-    """The progress bar, with the reward and the share of dead groups on it instead of every metric in print."""
+    """A progress bar with the reward and the share of dead groups, instead of a printed line of all metrics."""
 
-    def on_log(self, args, state, control, logs=None, **kwargs):
-        if state.is_world_process_zero and self.training_bar is not None and "reward" in (logs or {}):
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if logs and "reward" in logs and state.is_world_process_zero and self.training_bar is not None:
             self.training_bar.set_postfix(reward=f"{logs['reward']:.3f}", dead=f"{logs.get('groups/dead', 0):.2f}")

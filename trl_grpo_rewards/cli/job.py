@@ -1,35 +1,39 @@
 """A training job as a command line describes it, for the script that trains and the one that checks."""
 
-import contextlib
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from datasets import Dataset
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers.trainer import TRAINER_STATE_NAME
 from trl import ModelConfig, TrlParser
 
 from .. import demo
 from ..expressions import Reward
 from ..parsing import parse
 from ..training.config import FilteredGRPOConfig, check_config
-from ..training.validation import check_dataset, unpacked
-from .datasets import import_rewards, load_problems
+from ..training.validation import check_dataset, check_outcome, unpack_rewards
+from .commands import import_rewards
+from .datasets import load_problems
+
+
+DEMO_RECIPE = Path(__file__).parents[2] / "scripts" / "recipes" / "addition.yaml"
+"""Recipe of the default job, which trains the bundled model on the bundled task."""
 
 
 @dataclass
 class JobArguments:
-    """What to train on, and for what."""
+    """The rewards and the datasets of a job."""
 
     rewards: str = field(
         default="boxed() + 0.2 * tags('think')",
-        metadata={"help": "Expression of rewards; the names are those of the library and of imported modules."},
+        metadata={"help": "Expression of rewards, by their names in the library or in imported modules."},
     )
     import_modules: list[str] = field(
         default_factory=list,
-        metadata={"aliases": ["--import"], "help": "Modules to import, which register rewards of your own."},
+        metadata={"aliases": ["--import"], "help": "Modules to import, which register your own rewards."},
     )
     dataset_name: str | None = field(
         default=None,
@@ -37,65 +41,59 @@ class JobArguments:
     )
     dataset_config: str | None = field(default=None, metadata={"help": "Configuration of the dataset."})
     data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
-    dataset_train_split: str = field(default="train", metadata={"help": "Split to train on."})
-    dataset_test_split: str = field(default="test", metadata={"help": "Split to measure on."})
+    dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})
+    dataset_test_split: str = field(default="test", metadata={"help": "Split for evaluation."})
     prompt_column: str = field(default="prompt", metadata={"help": "Column with the question."})
     solution_column: str = field(default="solution", metadata={"help": "Column with the right answer."})
-    system_prompt: str | None = field(default=None, metadata={"help": "Put before every prompt."})
+    system_prompt: str | None = field(
+        default=None, metadata={"help": "System message that is put before every prompt."}
+    )
     eval_prompts: int = field(
-        default=64, metadata={"help": "Held-out prompts to measure on before and after; 0 measures nothing."}
+        default=64,
+        metadata={"help": "Maximum number of held-out prompts to evaluate before and after training."},
     )
     bad_golds: float = field(
-        default=0.05, metadata={"help": "Share of solutions that cannot be read, above which a run does not begin."}
+        default=0.05, metadata={"help": "Share of unreadable solutions above which the run does not start."}
     )
     no_check: bool = field(
-        default=False, metadata={"help": "Train without checking rewards, dataset and configuration before."}
+        default=False, metadata={"help": "Train without checking rewards, dataset and configuration first."}
     )
 
 
-def read_job(default: Path) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]:
-    """The job of the command line; without a model, a dataset and a recipe, that of the default recipe."""
+def read_job() -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]:
+    """Return the job of the command line. It is the default job if no model, no dataset and no recipe are given."""
     parser = TrlParser((JobArguments, FilteredGRPOConfig, ModelConfig))
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
-    given = [part for option in sys.argv[1:] for part in in_two(option)]
-    parsed = job, _, model = parser.parse_args_and_config(given)
-    if "--config" not in given and job.dataset_name is model.model_name_or_path is None:
-        return parser.parse_args_and_config(["--config", str(default), *given])
-    return parsed
+    arguments = [part for option in sys.argv[1:] for part in split_config(option)]
+    job, training, model = parser.parse_args_and_config(arguments)
+    if "--config" not in arguments and job.dataset_name is model.model_name_or_path is None:
+        job, training, model = parser.parse_args_and_config(["--config", str(DEMO_RECIPE), *arguments])
+    return job, training, model
 
 
-def in_two(option: str) -> list[str]:
-    """`--config=FILE` as the parser of TRL reads it."""
+def split_config(option: str) -> list[str]:
+    """Split `--config=FILE` into two arguments, which is the only form that TRL's parser reads."""
     return option.split("=", 1) if option.startswith("--config=") else [option]
-
-
-@contextlib.contextmanager
-def in_a_sentence() -> Iterator[None]:
-    """What is wrong with a job is said without a traceback."""
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        sys.exit(f"{type(error).__name__}: {error}")
 
 
 def check_model(model: str | None, dataset: str | None) -> None:
     if model is None and dataset is not None:
         raise ValueError(
-            f"The dataset is {dataset!r} and no model is named; the bundled one can do nothing but add. "
-            f"Name yours with --model_name_or_path, or for a trial the bundled one: {demo.MODEL}."
+            f"The dataset {dataset!r} needs a model, but no model is set, and the bundled one can only do arithmetic. "
+            f"Set --model_name_or_path. To try the bundled model, set it to {demo.MODEL}."
         )
 
 
-def prepared(
+def prepare_job(
     job: JobArguments, training: FilteredGRPOConfig, model: ModelConfig
 ) -> tuple[Reward, Dataset, Dataset | None]:
-    """The rewards and problems; what is wrong with them is said before anything large is loaded."""
+    """Return the rewards and the datasets for training and evaluation. Errors are raised before anything large loads."""
     check_model(model.model_name_or_path, job.dataset_name)
     check_config(training)
     import_rewards(job.import_modules)
     rewards = parse(job.rewards)
-    with training.main_process_first():  # the others find what it has prepared
+    with training.main_process_first():  # the other processes read its cache
         train_dataset, eval_dataset = load_problems(
             job.dataset_name,
             config=job.dataset_config,
@@ -107,18 +105,26 @@ def prepared(
             system_prompt=job.system_prompt,
             test_size=job.eval_prompts,
         )
-    check_dataset(train_dataset, unpacked(rewards, training)[0])
+    reward_funcs, _ = unpack_rewards(rewards, training)
+    check_dataset(train_dataset, reward_funcs)
+    check_outcome(training.outcome_reward, reward_funcs)
     return rewards, train_dataset, eval_dataset
 
 
 def load_tokenizer(model: ModelConfig, training: FilteredGRPOConfig) -> PreTrainedTokenizerBase:
-    """The tokenizer of the model, of which nothing else is loaded."""
+    """Return the tokenizer of the model without loading the model."""
     name = model.model_name_or_path or demo.MODEL
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
         return AutoTokenizer.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)
     except OSError as error:
         raise ValueError(
-            f"The model is {name!r}, and its tokenizer cannot be loaded: {str(error).splitlines()[0]} Give the name of a "
+            f"The tokenizer of the model {name!r} cannot be loaded: {str(error).splitlines()[0]} Give the name of a "
             f"model on the hub or a local folder: --model_name_or_path."
         ) from None
+
+
+def find_last_checkpoint(output_dir: str | Path) -> str | None:
+    """Return the newest complete checkpoint of a run. A checkpoint is complete once it has a trainer state."""
+    complete = [state.parent for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}")]
+    return str(max(complete, key=lambda folder: int(folder.name.split("-")[1]))) if complete else None

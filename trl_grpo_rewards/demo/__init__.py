@@ -1,7 +1,7 @@
-"""The bundled task: addition in a box, with a tiny model that is careless at it.
+"""The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
-Everything a first run needs comes with the package, so that it can be seen to learn on a laptop without a network:
-the problems are made here, the model and its character tokenizer by `scripts/make_demo_model.py`.
+With them, a first run needs only a laptop and no network. This module draws the problems. The model and its character
+tokenizer were made by `scripts/make_demo_model.py`.
 """
 
 import random
@@ -15,36 +15,38 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from datasets import Dataset
 
+__all__ = ["MIXED", "MODEL", "arithmetic"]
+
+
 MODEL = str(Path(__file__).parent / "model")
 """Folder of the bundled model and tokenizer, for `from_pretrained`."""
 
-
 MIXED = ("1+1", "2+2", "3+3", "4+4", "2*2")
-"""Kinds of problems that differ in how hard they are; `scripts/make_demo_model.py --mixed` makes a model for them."""
+"""Kinds of problems of different difficulty. `scripts/make_demo_model.py --mixed` makes a model for them."""
 
 KIND = re.compile(r"[1-9][+*][1-9]")
 
 
-def problem(
+def draw_problem(
     rng: random.Random, split: Literal["train", "test"] = "train", kinds: Sequence[str] | None = None
 ) -> tuple[int, str, int]:
-    """Draw two numbers and the sign between them; every tenth problem belongs to the test split."""
+    """Draw two numbers and the sign between them. A hash puts about a tenth of all problems into the test split."""
     while True:
         if kinds is None:
             sign, digits = "+", rng.choices((1, 2, 3), k=2)
         else:
-            first, sign, second = rng.choice(kinds)
+            first, sign, second = list(rng.choice(kinds))
             digits = [int(first), int(second)]
         a, b = (rng.randrange(10 ** (count - 1) if count > 1 else 0, 10**count) for count in digits)
         if (zlib.crc32(f"{a}{sign}{b}".encode()) % 10 == 0) == (split == "test"):
             return a, sign, b
 
 
-def question(a: int, sign: str, b: int) -> str:
+def write_question(a: int, sign: str, b: int) -> str:
     return f"What is {a} {sign} {b}?"
 
 
-def solution(a: int, sign: str, b: int) -> int:
+def solve(a: int, sign: str, b: int) -> int:
     return a + b if sign == "+" else a * b
 
 
@@ -52,25 +54,26 @@ def arithmetic(
     split: Literal["train", "test"] = "train", *, size: int = 2048, seed: int = 0, kinds: Sequence[str] | None = None
 ) -> "Dataset":
     """
-    Problems of arithmetic, all different, none of them in both splits: sums of one to three digits, unless others are given.
+    Return a dataset of different arithmetic problems. By default, they are sums of numbers with one to three digits.
 
     Args:
         split (`str`, *optional*, defaults to `"train"`):
-            `"train"` or `"test"`.
+            `"train"` or `"test"`. No problem is in both.
         size (`int`, *optional*, defaults to `2048`):
             Number of problems.
         seed (`int`, *optional*, defaults to `0`):
-            Seed of the draw.
+            Random seed.
         kinds (`list[str]`, *optional*):
-            Digits of the first number, a sign, and digits of the second: `"4+4"` are sums of four digits, `"2*2"`
-            products of two. Each kind is drawn alike, as far as it has different problems. [`MIXED`] has five.
+            Kinds of problems: the number of digits of the first number, a sign, and the number of digits of the second.
+            `"4+4"` are sums of four-digit numbers, `"2*2"` products of two-digit numbers. All kinds have the same
+            probability until the problems of a kind run out. [`MIXED`] has five kinds.
 
     Returns:
         [`~datasets.Dataset`]:
             Columns `prompt` (conversational) and `solution` (the result as text).
 
     Raises:
-        `ValueError`: there is no such split or kind, or there are fewer different problems.
+        `ValueError`: the split or a kind does not exist, or there are fewer than `size` different problems.
 
     Example:
 
@@ -91,22 +94,23 @@ def arithmetic(
     for kind in kinds or ():
         if not KIND.fullmatch(kind):
             raise ValueError(
-                f"The bundled task has no kind {kind!r}; a kind is digits, + or *, and digits, each 1 to 9. Write '2+2'."
+                f"A kind must be a number of digits, + or *, and a number of digits, both from 1 to 9; got {kind!r}. "
+                f"Write '2+2' for sums of two-digit numbers."
             )
     rng = random.Random(f"{split}-{seed}")
     problems: dict[tuple[int, str, int], None] = {}
     for _ in range(100 * size + 1000):
-        problems[problem(rng, split, kinds)] = None
+        problems[draw_problem(rng, split, kinds)] = None
         if len(problems) == size:
             break
     else:
         raise ValueError(
-            f"Of {size} problems of the kinds {kinds}, {len(problems)} different ones were found in the split {split!r}. "
-            f"Ask for fewer, or add kinds."
+            f"The split {split!r} must have {size} different problems of the kinds {kinds}, but only {len(problems)} "
+            f"were found. Reduce size, or add kinds."
         )
     return Dataset.from_list(
         [
-            {"prompt": [{"role": "user", "content": question(*one)}], "solution": str(solution(*one))}
+            {"prompt": [{"role": "user", "content": write_question(*one)}], "solution": str(solve(*one))}
             for one in problems
         ]
     )

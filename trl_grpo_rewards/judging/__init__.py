@@ -1,1 +1,1 @@
-"""What the rewards that ask another model stand on: what is sent, what is read, and how servers are asked."""
+"""The basis of rewards that ask another model: the prompts they send, the replies they read, and the servers."""

@@ -1,4 +1,4 @@
-"""The default limit of a reply: how many tokens, under which name a server takes it, and what to do when it is reached."""
+"""The default limit of a reply: its size, its name in a request, and what to do when a reply reaches it."""
 
 import re
 from collections.abc import Mapping
@@ -8,49 +8,50 @@ from typing import Any
 MAX_TOKENS = 4096
 """
 Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before it
-usually 500 to 3000. At 70 tokens a second the limit is reached within the default timeout, so that a judge that loops is
-asked once and reported as one that loops.
+usually 500 to 3000. At 70 tokens a second, the limit is reached within the default timeout. A judge that loops is
+therefore reported as such after one call, instead of being retried after a timeout.
 """
 
-NAMES = ("max_tokens", "max_completion_tokens")
+LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
 """Names of the limit in a request. Nearly all servers know the first; OpenAI's reasoning models take only the second."""
 
-ACCEPTED: dict[tuple[str | None, str], str] = {}
-"""The name that a server's model accepts, where it is known."""
+ACCEPTED_NAMES: dict[tuple[str | None, str], str] = {}
+"""The name that an endpoint accepts, once that is known."""
 
-CONTEXT = re.compile("context.?(length|size|window)")
-"""What a server says when the text and the limit together are longer than its context."""
+CONTEXT_EXCEEDED = re.compile("context.?(length|size|window)")
+"""Words in a server's refusal if the text and the limit together exceed the model's context."""
 
-REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT.pattern}")
-"""What a server says when it refuses a request because of the limit."""
+LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")
+"""Words in a server's refusal if the limit is the reason."""
 
 
-def names_to_try(request: Mapping[str, Any] | None, where: tuple[str | None, str]) -> list[str | None]:
+def list_names(request: Mapping[str, Any] | None, endpoint: tuple[str | None, str]) -> list[str | None]:
     """
-    Return the names under which to send the limit, in order; None is for no limit.
+    Return the names to try for the limit, in order. None stands for a request without a limit.
 
     Args:
         request (`Mapping[str, Any]` or `None`):
             Fields that the user sets. A limit among them replaces the default, even if it is None.
-        where (`tuple[str | None, str]`):
+        endpoint (`tuple[str | None, str]`):
             The server and its model.
     """
-    if {*NAMES} & {*(request or ())}:
+    if {*LIMIT_NAMES} & {*(request or ())}:
         return [None]
-    known = ACCEPTED.get(where)
-    return [*NAMES[NAMES.index(known) if known else 0 :], None]
+    known = ACCEPTED_NAMES.get(endpoint)
+    return [*LIMIT_NAMES[LIMIT_NAMES.index(known) if known else 0 :], None]
 
 
-def names_left(names: list[str | None], refusal: str) -> list[str | None]:
-    """Return the names left to try after a refusal, or none if it is not about the limit."""
-    if names == [None] or not REFUSED.search(refusal):
+def drop_refused_names(names: list[str | None], refusal: str) -> list[str | None]:
+    """Return the names that are left to try after a refusal, or an empty list if it is not about the limit."""
+    if names == [None] or not LIMIT_REFUSED.search(refusal):
         return []
-    return [None] if CONTEXT.search(refusal) else names[1:]
+    return [None] if CONTEXT_EXCEEDED.search(refusal) else names[1:]
 
 
-def advice(request: Mapping[str, Any] | None, where: tuple[str | None, str]) -> str:
-    """Say what to do about a reply that reached its limit."""
-    name = next((name for name in NAMES if name in (request or {})), ACCEPTED.get(where, NAMES[0]))
+def advise(request: Mapping[str, Any] | None, endpoint: tuple[str | None, str]) -> str:
+    """Return advice about a reply that reached its limit."""
+    accepted = ACCEPTED_NAMES.get(endpoint, LIMIT_NAMES[0])
+    name = next((name for name in LIMIT_NAMES if name in (request or {})), accepted)
     given = (request or {}).get(name)
     larger = 4 * max(given if isinstance(given, int) else 0, MAX_TOKENS)
     return (

@@ -1,4 +1,4 @@
-"""One record of every group that was sampled: written during training, read and scored again afterwards."""
+"""Records of the groups that a run samples. They are written during training, and read and scored again afterwards."""
 
 from .files import read_records
 

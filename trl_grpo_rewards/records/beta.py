@@ -1,17 +1,19 @@
-"""Beta distributions of the rate at which a prompt is answered right."""
+"""Beta distributions of a prompt's pass rate."""
 
 import math
 
 
-def beta(mean: float, square: float) -> tuple[float, float]:
-    """The beta distribution with this mean and mean square."""
+def fit_beta(mean: float, mean_square: float) -> tuple[float, float]:
+    """Return the parameters of the beta distribution with this mean and mean square."""
     mean = min(max(mean, 1e-4), 1 - 1e-4)
-    spread = (square - mean**2) / (mean * (1 - mean))
-    strength = 1 / min(max(spread, 1e-3), 1 - 1e-3) - 1
+    ratio = (mean_square - mean**2) / (mean * (1 - mean))  # of the variance to its maximum
+    strength = 1 / min(max(ratio, 1e-3), 1 - 1e-3) - 1
     return mean * strength, (1 - mean) * strength
 
 
-def power(right: float, wrong: float, exponent: int) -> float:
-    """Mean of p^exponent for a beta distribution of p."""
-    of = right + wrong
-    return math.exp(math.lgamma(right + exponent) - math.lgamma(right) + math.lgamma(of) - math.lgamma(of + exponent))
+def beta_moment(right: float, wrong: float, exponent: int) -> float:
+    """Return the mean of p^exponent, where p has the beta distribution with parameters `right` and `wrong`."""
+    total = right + wrong
+    return math.exp(
+        math.lgamma(right + exponent) - math.lgamma(right) + math.lgamma(total) - math.lgamma(total + exponent)
+    )

@@ -1,4 +1,4 @@
-"""Completions that were sampled before, group by group, from whatever file holds them."""
+"""Completions that were sampled before, read group by group from group records, TRL's tables or lines of JSON."""
 
 import itertools
 import json
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .files import read_records
-from .kinds import TOLERANCE
+from .kinds import Rule
 
 
 @dataclass
@@ -18,23 +18,20 @@ class Group:
 
     Args:
         columns (`dict[str, list]`):
-            What rewards are called with, a value for each completion: `prompts`, `completions`, `completion_ids` where
-            they are known, and those of the dataset.
+            The columns that rewards are called with, with one value for each completion: `prompts`, `completions`,
+            `completion_ids` if they are known, and the dataset columns.
         step (`int`, *optional*):
-            Step of the run in which they were sampled.
+            Step of the run in which the completions were sampled.
         recorded (`dict[str, list]`):
-            Scores that they got then, by the names of rewards.
-        dead_by (`str`):
-            What is equal in a dead group of the run: the weighted `"total"`, the `"outcome"` reward, or `"each"` reward.
-        tolerance (`float`):
-            Largest difference that counts as equal.
+            Scores of the completions in that run, by the name of the reward.
+        rule ([`Rule`]):
+            The rule by which the run decided which groups are dead.
     """
 
     columns: dict[str, list]
     step: int | None = None
     recorded: dict[str, list] = field(default_factory=dict)
-    dead_by: str = "total"
-    tolerance: float = TOLERANCE
+    rule: Rule = Rule()
 
     @property
     def size(self) -> int:
@@ -43,27 +40,27 @@ class Group:
 
 def read_groups(source: str | Path) -> Iterator[Group]:
     """
-    Groups of completions from a file or folder.
+    Yield the groups of completions from a file or folder.
 
     Args:
         source (`str` or `Path`):
-            The output directory of a run, or its records; TRL's table of completions (`.parquet`), which has no columns
-            of the dataset; or lines of JSON, each with a `completion`, its `prompt` and other columns, in which a group
-            is a run of equal prompts.
+            One of three: the output directory of a run, or its records; a table of completions from TRL (`.parquet`),
+            which has no dataset columns; or lines of JSON, each with a `completion`, its `prompt` and other columns.
+            Consecutive rows with equal prompts are a group.
 
     Raises:
-        `ValueError`: it is none of these, or has no completions.
-        `FileNotFoundError`: it does not exist.
+        `ValueError`: the source has another format, or no completions.
+        `FileNotFoundError`: the source does not exist.
     """
     source = Path(source)
     if source.suffix == ".parquet":
-        return rows_in_groups(parquet_rows(source), source)
-    if source.is_file() and "completion" in first_line(source):
-        return rows_in_groups(json_rows(source), source)
-    return (of_record(record, source) for record in read_records(source))
+        return group_rows(read_parquet(source), source)
+    if source.is_file() and "completion" in read_first_line(source):
+        return group_rows(read_json_lines(source), source)
+    return (record_to_group(record, source) for record in read_records(source))
 
 
-def first_line(source: Path) -> dict[str, Any]:
+def read_first_line(source: Path) -> dict[str, Any]:
     with source.open() as lines:
         line = next(lines, "")
     try:
@@ -73,12 +70,12 @@ def first_line(source: Path) -> dict[str, Any]:
     except ValueError:
         pass
     raise ValueError(
-        f"'{source}' begins with {line[:80]!r}, which is no completion. Name group records, a .parquet table of TRL's, or "
-        f'lines of JSON such as {{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
+        f"'{source}' begins with {line[:80]!r}, which is not a completion. Pass group records, a .parquet table from "
+        f'TRL, or lines of JSON such as {{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
     )
 
 
-def json_rows(source: Path) -> Iterator[dict[str, Any]]:
+def read_json_lines(source: Path) -> Iterator[dict[str, Any]]:
     with source.open() as lines:
         for number, line in enumerate(lines, start=1):
             try:
@@ -86,25 +83,26 @@ def json_rows(source: Path) -> Iterator[dict[str, Any]]:
                     yield json.loads(line)
             except ValueError:
                 raise ValueError(
-                    f"Line {number} of '{source}' is {line[:80]!r}, which is no JSON. Write a row on each line."
+                    f"Line {number} of '{source}' is {line[:80]!r}, which is not JSON. Write one row on each line."
                 ) from None
 
 
-def parquet_rows(source: Path) -> Iterator[dict[str, Any]]:
+def read_parquet(source: Path) -> Iterator[dict[str, Any]]:
     from pyarrow.parquet import ParquetFile
 
     for batch in ParquetFile(source).iter_batches():
         yield from batch.to_pylist()
 
 
-def rows_in_groups(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Group]:
-    for number, ((step, prompt), members) in enumerate(
-        itertools.groupby(rows, key=lambda row: (row.get("step"), row.get("prompt")))
-    ):
-        members = list(members)
+def group_rows(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Group]:
+    """Yield each sequence of rows that have the same step and prompt as a group."""
+    groups = itertools.groupby(rows, key=lambda row: (row.get("step"), row.get("prompt")))
+    for number, ((step, prompt), iterator) in enumerate(groups):
+        members = list(iterator)
         if any("completion" not in row for row in members):
             raise ValueError(
-                f"In '{source}' group {number} has a row without 'completion'; it has {', '.join(members[0])}. Add it."
+                f"In '{source}', group {number} has a row without 'completion'; it has {', '.join(members[0])}."
+                f" Add the completion."
             )
         others = dict.fromkeys(name for row in members for name in row if name not in ("prompt", "completion"))
         columns = {name: [row.get(name) for row in members] for name in others}
@@ -113,15 +111,15 @@ def rows_in_groups(rows: Iterable[dict[str, Any]], source: Path) -> Iterator[Gro
         yield Group(columns | prompts, step if isinstance(step, int) else None)
 
 
-def of_record(record: dict[str, Any], source: Path) -> Group:
+def record_to_group(record: dict[str, Any], source: Path) -> Group:
     if "completions" not in record:
         raise ValueError(
-            f"The records of '{source}' have no texts, since the run had group_records_text=False, and rewards read "
-            f"texts. Take the records of a run that keeps them."
+            f"Rewards need the texts of completions, but the records of '{source}' have none, because the run had "
+            f"group_records_text=False. Choose a run that records texts."
         )
     size = len(record["completions"])
     columns = {name: [value] * size for name, value in record["columns"].items()} | record.get("row_columns", {})
     columns |= {"prompts": [record["prompt"]] * size}
     columns |= {name: record[name] for name in ("completions", "completion_ids") if name in record}
-    rule = {name: record[name] for name in ("dead_by", "tolerance") if name in record}  # not in older records
-    return Group(columns, record["step"], record["rewards"], **rule)
+    rule = Rule(**{name: record[name] for name in Rule._fields if name in record})  # older records lack some
+    return Group(columns, record["step"], record["rewards"], rule)

@@ -1,4 +1,4 @@
-"""The fields of a record: what each rank keeps of its completions, and what the main process makes of all of them."""
+"""The fields of a record: each rank packs the fields of its completions, and the main process makes the records."""
 
 import base64
 import hashlib
@@ -7,31 +7,13 @@ import math
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from .kinds import TOLERANCE, Kind
-
-
-class Rule(NamedTuple):
-    """
-    How a run decides what a group is.
-
-    Args:
-        outcome_reward (`str`):
-            Name of the reward that says which completions are right.
-        dead_by (`str`):
-            What must be equal in a dead group: the weighted `"total"`, the `"outcome"` reward, or `"each"` reward.
-        tolerance (`float`):
-            Largest difference that counts as equal.
-    """
-
-    outcome_reward: str
-    dead_by: str = "total"
-    tolerance: float = TOLERANCE
+from .kinds import GroupKind, Rule
 
 
 @dataclass(slots=True)
-class Row:
+class CompletionFields:
     """
     The fields of one completion that go into the record of its group.
 
@@ -66,9 +48,9 @@ def pack_rows(
     last_ids: set[int],
     has_text: bool = True,
     has_ids: bool = True,
-) -> list[Row]:
+) -> list[CompletionFields]:
     """
-    Return the row of each completion. Values that JSON cannot hold, such as images, are left out.
+    Return the fields of each completion. Values that JSON cannot hold, such as images, are left out.
 
     Args:
         inputs (`list[dict]`):
@@ -80,59 +62,60 @@ def pack_rows(
         completion_ids (`list[list[int]]`):
             Token ids of each completion.
         last_ids (`set[int]`):
-            Tokens that end a completion. A completion without one was truncated.
+            Tokens that end a completion. A completion that ends with another token was truncated.
         has_text (`bool`, *optional*, defaults to `True`):
-            Whether records hold prompts and completions.
+            Whether records contain the texts of prompts and completions.
         has_ids (`bool`, *optional*, defaults to `True`):
-            Whether records hold token ids.
+            Whether records contain token ids.
     """
-    rows: list[Row] = []
+    rows: list[CompletionFields] = []
     for row, prompt, completion, ids in zip(inputs, prompts, completions, completion_ids, strict=True):
-        prompt = readable(prompt)
+        prompt = make_readable(prompt)
         columns = {name: value for name, value in row.items() if name != "prompt" and is_json(value)}
         if rows and (rows[-1].prompt, rows[-1].columns) == (prompt, columns):
             prompt, columns = rows[-1].prompt, rows[-1].columns  # one object is sent to the main process only once
         is_truncated = not ids or ids[-1] not in last_ids
-        text = readable(completion) if has_text else None
-        rows.append(Row(prompt, columns, len(ids), is_truncated, text, pack_ids(ids) if has_ids else None))
+        text = make_readable(completion) if has_text else None
+        packed = pack_ids(ids) if has_ids else None
+        rows.append(CompletionFields(prompt, columns, len(ids), is_truncated, text, packed))
     return rows
 
 
 def pack_ids(ids: list[int]) -> bytes:
-    """Return token ids as little-endian integers of four bytes."""
+    """Return token ids as little-endian integers of four bytes each."""
     return struct.pack(f"<{len(ids)}i", *ids)
 
 
 def unpack_ids(ids: str | list[int]) -> list[int]:
-    """Return the token ids of a record, which are base64 of [`pack_ids`], or a list in files of earlier versions."""
+    """Return the token ids of a record. They are base64 of [`pack_ids`], or a list in files of earlier versions."""
     if isinstance(ids, list):
         return ids
     packed = base64.b64decode(ids)
     return list(struct.unpack(f"<{len(packed) // 4}i", packed))
 
 
-def none_for_nan(values: list) -> list:
-    """Return numbers, or nested lists of numbers, with None in place of NaN."""
-    return [none_for_nan(value) if isinstance(value, list) else None if value != value else value for value in values]
+def replace_nan(values: list) -> list:
+    """Return a list of numbers or nested lists with None in place of NaN."""
+    return [replace_nan(value) if isinstance(value, list) else None if value != value else value for value in values]
 
 
 def describe_groups(
-    rows: list[Row],
+    rows: list[CompletionFields],
     scores: list[list[float | None]],
     weights: dict[str, float],
     totals: list[float | None],
     advantages: list[float],
-    kinds: list[Kind],
+    kinds: list[GroupKind],
     rule: Rule,
     duplicates: list[int],
     predicted: list[float] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """
-    Yield the record of each group of a generation. The work is done where the records are consumed.
+    Yield the record of each group of a generation. Each record is made only when it is consumed.
 
     Args:
-        rows (`list[Row]`):
-            Completions of all groups, one group after the other.
+        rows (`list[CompletionFields]`):
+            Completions of all groups, one group after another.
         scores (`list[list]`):
             Score of each row by each reward. None or NaN if there is no score.
         weights (`dict[str, float]`):
@@ -146,45 +129,45 @@ def describe_groups(
         rule ([`Rule`]):
             How the kinds were decided.
         duplicates (`list[int]`):
-            Number of completions in each group that equal another one of the group.
+            Number of completions in each group that equal another one in the group.
         predicted (`list[float]`, *optional*):
             Estimated probability that each group would be live.
     """
     size = len(rows) // len(kinds)
-    scores, totals = none_for_nan(scores), none_for_nan(totals)
+    scores, totals = replace_nan(scores), replace_nan(totals)
     for index, kind in enumerate(kinds):
         mine = slice(index * size, (index + 1) * size)
         group = rows[mine]
         yield {
-            "prompt_id": prompt_id(group[0].prompt),
+            "prompt_id": hash_prompt(group[0].prompt),
             "outcome": kind,
             "outcome_reward": rule.outcome_reward,
             "dead_by": rule.dead_by,
             "tolerance": rule.tolerance,
+            "unscored": rule.unscored,
             "rewards": dict(zip(weights, map(list, zip(*scores[mine], strict=True)), strict=True)),
             "weights": weights,
-            **moments(totals[mine]),
+            **summarize_totals(totals[mine]),
             "advantages": advantages[mine],
             "lengths": [row.length for row in group],
             "truncated": [row.is_truncated for row in group],
             "duplicates": duplicates[index],
-            **columns_of([row.columns for row in group]),
+            **merge_columns([row.columns for row in group]),
             **({"predicted_live": predicted[index]} if predicted else {}),
-            **texts_of(group),
+            **get_texts(group),
         }
 
 
-def texts_of(group: list[Row]) -> dict[str, Any]:
-    """Return the prompt, the completions and the token ids of a group, as far as its rows have them."""
-    texts, ids = {}, {}
+def get_texts(group: list[CompletionFields]) -> dict[str, Any]:
+    """Return the prompt, the completions and the token ids of a group if its rows contain them."""
+    texts: dict[str, Any] = {}
     if group[0].text is not None:
-        texts = {"prompt": group[0].prompt, "completions": [row.text for row in group]}
-    if group[0].ids is not None:
-        ids = {"completion_ids": [base64.b64encode(row.ids).decode() for row in group]}
-    return texts | ids
+        texts |= {"prompt": group[0].prompt, "completions": [row.text for row in group]}
+    ids = [base64.b64encode(row.ids).decode() for row in group if row.ids is not None]
+    return {**texts, "completion_ids": ids} if ids else texts
 
 
-def moments(totals: list[float | None]) -> dict[str, Any]:
+def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
     """Return the totals of a group with their mean, standard deviation and spread."""
     known = [total for total in totals if total is not None]
     if not known:
@@ -194,30 +177,32 @@ def moments(totals: list[float | None]) -> dict[str, Any]:
     return {"total": totals, "mean": mean, "std": deviation, "spread": max(known) - min(known)}
 
 
-def columns_of(columns: list[dict[str, Any]]) -> dict[str, Any]:
+def merge_columns(columns: list[dict[str, Any]]) -> dict[str, Any]:
     """
-    Return the columns of a group. A column has one value if it is the same for all rows, else a value for each row,
-    such as a column that a rollout function adds.
+    Return the columns of a group.
+
+    `columns` has the columns that are the same for all rows. `row_columns` has a list for each other column, such as
+    those that a rollout function adds.
     """
-    alike = {name: value for name, value in columns[0].items() if all(other.get(name) == value for other in columns)}
-    others = {name: [other.get(name) for other in columns] for name in columns[0] if name not in alike}
-    return {"columns": alike, **({"row_columns": others} if others else {})}
+    shared = {name: value for name, value in columns[0].items() if all(other.get(name) == value for other in columns)}
+    others = {name: [other.get(name) for other in columns] for name in columns[0] if name not in shared}
+    return {"columns": shared, **({"row_columns": others} if others else {})}
 
 
-def prompt_id(prompt: Any) -> str:
-    """Return a hash of the prompt, which is the same in every run."""
+def hash_prompt(prompt: Any) -> str:
+    """Return a hash of the prompt that is the same in every run."""
     return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def readable(value: Any) -> Any:
-    """Return the value with the name of its type in place of everything that JSON cannot hold."""
+def make_readable(value: Any) -> Any:
+    """Return the value with type names in place of everything that JSON cannot hold."""
     if is_json(value):
         return value
     return json.loads(json.dumps(value, default=lambda other: f"<{type(other).__name__}>"))
 
 
 def is_json(value: Any) -> bool:
-    """Whether JSON gives back the same value."""
+    """Whether the value is the same after it is written as JSON and read again."""
     if isinstance(value, dict):
         return all(isinstance(key, str) and is_json(item) for key, item in value.items())
     if isinstance(value, list):

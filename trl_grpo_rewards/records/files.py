@@ -1,8 +1,8 @@
 """Records of the groups that a run samples: one line of JSON for each group, in files under `output_dir/groups`.
 
-Each run, including one that resumes from a checkpoint, writes files of its own: `groups/<run>-<part>.jsonl`. A new part
-starts after [`PART`] bytes. A run supersedes the records of earlier runs from its first step on. It does so with its
-first record: a run that is killed before it has sampled anything hides nothing.
+Each run, including one that resumes from a checkpoint, writes its own files: `groups/<run>-<part>.jsonl`. A new part
+starts after [`MAX_FILE_SIZE`] bytes. A run supersedes the records of earlier runs from its first step on. It does so
+with its first record, so a run that is killed before it has sampled anything supersedes nothing.
 """
 
 import json
@@ -19,27 +19,27 @@ from .fields import unpack_ids
 FOLDER = "groups"
 """Folder of the records, in the output directory of the run."""
 
-PART = 128 << 20
-"""Size in bytes at which a file is closed and the next one started, so that no file grows too large to handle."""
+MAX_FILE_SIZE = 128 << 20
+"""Size in bytes at which a file is closed and the next one is started, so that no file grows too large to handle."""
 
-PLACE = re.compile(rb'\{"run": (\d+), "step": (\d+), "group": (\d+), (?:"first_step": (\d+), )?')
-"""Start of a line. It tells whether a line counts, so that the rest is parsed only where it does."""
+RECORD_START = re.compile(rb'\{"run": (\d+), "step": (\d+), "group": (\d+), (?:"first_step": (\d+), )?')
+"""Start of a line. It is enough to see whether the record is superseded, so only other records are parsed in full."""
 
 logger = logging.getLogger(__name__)
 
 
 class GroupWriter:
     """
-    Append the records of one run to its files.
+    Appends the records of one run to its files.
 
-    If the disk fails, a warning says so once. Later calls try again, after removing what the failed one left.
+    If writing fails, one warning is logged. Later calls remove the incomplete line and try again.
 
     Args:
         output_dir (`str` or `Path`):
             Output directory of the run.
         first_step (`int`, *optional*):
-            First step of the run, which supersedes earlier records from there on. Defaults to the first that is
-            written.
+            First step of the run. Earlier records of this step and of later ones are superseded. Defaults to the first
+            step that is written.
     """
 
     def __init__(self, output_dir: str | Path, first_step: int | None = None) -> None:
@@ -50,7 +50,7 @@ class GroupWriter:
         self.has_warned = False
 
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
-        """Append groups of a step. A step may be written in several calls."""
+        """Append groups of a step. A step can be written in several calls."""
         if self.first_step is None:
             self.first_step = step
         if step != self.step:
@@ -60,9 +60,9 @@ class GroupWriter:
         except OSError as error:
             if not self.has_warned:
                 logger.warning(
-                    f"Group records are written to '{self.folder}', but writing failed: {error}. Training continues, "
-                    f"the records are lost, and every later step tries again. Free disk space or make the folder "
-                    f"writable, or set group_records=False."
+                    f"Group records cannot be written to '{self.folder}': {error}. Training continues without these "
+                    f"records, and every later step tries again. Free disk space, make the folder writable, or set "
+                    f"group_records=False."
                 )
             self.has_warned = True
 
@@ -71,20 +71,20 @@ class GroupWriter:
         if not self.run:
             self.run = max((int(file.stem.split("-")[0]) for file in self.folder.glob("*-*.jsonl")), default=0) + 1
         with (self.folder / f"{self.run:04d}-{self.part:04d}.jsonl").open("ab") as file:
-            file.truncate(min(self.size, file.tell()))  # a write that failed may have left a part of a line
+            file.truncate(min(self.size, file.tell()))  # a failed write may have left an incomplete line
             for group, record in enumerate(records, start=self.count):
                 place = {"run": self.run, "step": self.step, "group": group, "first_step": self.first_step}
                 file.write(json.dumps(place | record).encode() + b"\n")
                 self.count = group + 1
             file.flush()
             self.size = file.tell()
-        if self.size >= PART:
+        if self.size >= MAX_FILE_SIZE:
             self.part, self.size = self.part + 1, 0
 
 
-def record_files(source: str | Path) -> list[Path]:
+def find_record_files(source: str | Path) -> list[Path]:
     """
-    Return the files of records in an output directory or in its folder of groups, or the one file that is named.
+    Return the files of records in an output directory or in its folder of groups, or the file that `source` names.
 
     Raises:
         `FileNotFoundError`: there are no records.
@@ -94,25 +94,23 @@ def record_files(source: str | Path) -> list[Path]:
         return [source]
     files = sorted(source.glob("*-*.jsonl")) or sorted(source.glob(f"{FOLDER}/*-*.jsonl"))
     if not files:
-        there = (
-            ", ".join(sorted(child.name for child in source.iterdir())[:10]) if source.is_dir() else "no such folder"
-        )
+        names = sorted(child.name for child in source.iterdir()) if source.is_dir() else ["no such folder"]
         raise FileNotFoundError(
-            f"There are no group records in '{source}' (there is: {there or 'nothing'}). Name the output_dir of a run "
-            f"with group_records=True, or one of its files {FOLDER}/*.jsonl."
+            f"There are no group records in '{source}' (found: {', '.join(names[:10]) or 'nothing'}). Pass the "
+            f"output_dir of a run with group_records=True, or one of its files {FOLDER}/*.jsonl."
         )
     return files
 
 
 def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
     """
-    Yield the records of a run in the order of their steps, without those that a later run has superseded.
+    Yield the records of a run in the order of their steps. Records that a later run has superseded are left out.
 
     Args:
         source (`str` or `Path`):
             Output directory of the run, its folder of groups, or one file.
     """
-    files = record_files(source)
+    files = find_record_files(source)
     places = find_records(source, files)
     handles = [file.open("rb") for file in files]
     try:
@@ -128,33 +126,33 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
 
 
 def find_records(source: str | Path, files: list[Path]) -> list[tuple[int, int]]:
-    """Return the number of the file and the offset of each record that counts, in the order of their steps."""
+    """Return the file index and the offset of each record that is not superseded, in the order of their steps."""
     places: dict[tuple[int, int], tuple[int, int, int]] = {}
     first_steps: dict[int, int] = {}
-    torn = 0
+    incomplete = 0
     for number, file in enumerate(files):
         with file.open("rb") as lines:
             start = 0
             for line in lines:
-                place = PLACE.match(line)
-                if place and line.endswith(b"}\n"):
-                    run, step, group = map(int, place.groups()[:3])
-                    first_steps[run] = min(first_steps.get(run, step), int(place[4] or step))
+                match = RECORD_START.match(line)
+                if match and line.endswith(b"}\n"):
+                    run, step, group = map(int, match.groups()[:3])
+                    first_steps[run] = min(first_steps.get(run, step), int(match[4] or step))
                     if places.get((step, group), (0,))[0] <= run:
                         places[step, group] = (run, number, start)
                 else:
-                    torn += 1
+                    incomplete += 1
                 start += len(line)
-    if torn:
+    if incomplete:
         logger.warning(
-            f"{torn} line(s) of '{source}' are not whole records and are skipped. A run that is killed may leave one."
+            f"{incomplete} line(s) of '{source}' are not complete records and are skipped. A killed run may leave one."
         )
-    ends = superseded_from(first_steps)
-    return [place for (step, _), (run, *place) in sorted(places.items()) if step < ends[run]]
+    ends = find_superseding_steps(first_steps)
+    return [(file, start) for (step, _), (run, file, start) in sorted(places.items()) if step < ends[run]]
 
 
-def superseded_from(first_steps: dict[int, int]) -> dict[int, float]:
-    """Return for each run the lowest first step of the runs after it."""
+def find_superseding_steps(first_steps: dict[int, int]) -> dict[int, float]:
+    """Return the step from which each run is superseded: the lowest first step of all later runs."""
     ends, lowest = {}, math.inf
     for run in sorted(first_steps, reverse=True):
         ends[run] = lowest

@@ -1,53 +1,97 @@
 """
-What a group is: live, or one of the kinds of dead groups.
+The kind of a group: live, or one of the kinds of dead groups.
 
-This is the one rule for the trainer, the asynchronous trainer, the records and re-scoring.
+The trainer, the asynchronous trainer, the records and re-scoring all use this rule.
 """
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 
-Kind: TypeAlias = Literal["live", "solved", "failed", "flat", "unscored"]
+GroupKind: TypeAlias = Literal["live", "solved", "failed", "flat", "unscored"]
 
-TOLERANCE = 1e-6
-"""Default of the largest difference between the rewards of a dead group: above the rounding of float32 sums near 1."""
+DEFAULT_TOLERANCE = 1e-6
+"""Default for the largest difference between the rewards of a dead group. Rounding of float32 sums near 1 is smaller."""
 
 
-def is_dead(rewards: Sequence[float | None], tolerance: float = TOLERANCE) -> bool:
+class Rule(NamedTuple):
     """
-    Whether the rewards of a group have no spread, or fewer than two of them are scored (not None and not NaN).
+    The rule by which a run decides the kind of a group.
 
-    The spread decides and not the standard deviation, since identical float32 rewards such as 0.7 often have a
-    standard deviation above 0.
+    Args:
+        outcome_reward (`str`):
+            Name of the reward that says which completions are right.
+        dead_by (`str`):
+            The scores that must be equal in a dead group: the weighted `"total"`, the `"outcome"` reward, or `"each"`
+            reward of non-zero weight.
+        tolerance (`float`):
+            Largest difference that counts as equal.
+        unscored (`str`):
+            Whether a None next to a score counts as 0 (`"term"`) or leaves the completion out (`"row"`).
     """
-    known = scored(rewards)
+
+    outcome_reward: str = ""
+    dead_by: str = "total"
+    tolerance: float = DEFAULT_TOLERANCE
+    unscored: str = "term"
+
+
+def has_dead_scores(
+    dead_by: str,
+    tolerance: float,
+    *,
+    totals: Sequence[float | None],
+    outcomes: Sequence[float | None],
+    scores: Sequence[Sequence[float | None]],
+    weights: Sequence[float],
+) -> bool:
+    """
+    Return whether a group is dead. `scores` has one list for each reward, and `dead_by` is that of a [`Rule`].
+
+    A group is dead if every list of scores that decides has no spread.
+    """
+    deciding = {
+        "total": [totals],
+        "outcome": [outcomes],
+        "each": [mine for mine, weight in zip(scores, weights, strict=True) if weight != 0],
+    }[dead_by]
+    return all(is_dead(mine, tolerance) for mine in deciding)
+
+
+def is_dead(rewards: Sequence[float | None], tolerance: float = DEFAULT_TOLERANCE) -> bool:
+    """
+    Whether the rewards of a group are all equal, or fewer than two of them are scored (not None and not NaN).
+
+    The spread decides, not the standard deviation, because identical float32 rewards such as 0.7 often have a standard
+    deviation above 0.
+    """
+    known = drop_unscored(rewards)
     return len(known) < 2 or max(known) - min(known) <= tolerance
 
 
-def kind_of_group(is_dead: bool, totals: Sequence[float | None], outcomes: Sequence[float | None]) -> Kind:
+def kind_of_group(dead: bool, totals: Sequence[float | None], outcomes: Sequence[float | None]) -> GroupKind:
     """
-    Return what a group is.
+    Return the kind of a group.
 
     Args:
-        is_dead (`bool`):
-            Whether it is dead.
+        dead (`bool`):
+            Whether the group is dead.
         totals (`list`):
-            Weighted total of each completion. A dead group with fewer than two is `"unscored"`.
+            Weighted total of each completion. A dead group with fewer than two totals is `"unscored"`.
         outcomes (`list`):
             Score of each completion by the outcome reward. A dead group is `"solved"` if all scores are at least 1,
-            `"failed"` if all are at most 0, and else `"flat"`.
+            `"failed"` if all are at most 0, and `"flat"` otherwise.
     """
-    if not is_dead:
+    if not dead:
         return "live"
-    if len(scored(totals)) < 2:
+    if len(drop_unscored(totals)) < 2:
         return "unscored"
-    known = scored(outcomes)
+    known = drop_unscored(outcomes)
     if known and min(known) >= 1:
         return "solved"
     return "failed" if known and max(known) <= 0 else "flat"
 
 
-def scored(rewards: Sequence[float | None]) -> list[float]:
-    """Return the rewards that are numbers, without None and NaN."""
+def drop_unscored(rewards: Sequence[float | None]) -> list[float]:
+    """Return the rewards without None and NaN."""
     return [reward for reward in rewards if reward is not None and reward == reward]

@@ -1,4 +1,4 @@
-"""What completions that were sampled before would earn under some rewards, and what other rewards would change."""
+"""Scores of recorded completions: what they would earn under other rewards, and how two rewards differ on them."""
 
 import asyncio
 import heapq
@@ -12,20 +12,21 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..batch import completion_text, prompt_text
-from ..expressions import Reward, Score, score_known_groups
+from ..expressions import Reward, score_known_groups
+from ..scores import Score
 from .completions import Group
-from .kinds import is_dead
+from .kinds import has_dead_scores
 
 
-AT_ONCE = 128
-"""Groups that are scored at a time, so that what awaits a server awaits it for all of them."""
+GROUPS_AT_ONCE = 128
+"""Number of groups that are scored together. Rewards that call a server score them concurrently."""
 
-SHOWN = 10
-"""Rows that are shown of each kind."""
+MAX_EXAMPLES = 10
+"""Largest number of rows that are shown of each kind."""
 
 
 @dataclass
-class Scored:
+class ScoredGroup:
     """
     A group with its scores.
 
@@ -33,84 +34,115 @@ class Scored:
         group ([`Group`]):
             The completions.
         scores (`dict[str, list]`):
-            Of each term its scores.
+            Score of each completion by each term.
         totals (`list`):
-            Weighted totals.
+            Weighted total of each completion.
         seconds (`dict[str, float]`):
-            Seconds that each term took for one row.
-        outcome (`str`):
-            Name of the outcome reward: the first term that is one, else the first.
+            Seconds per row that each term took.
+        rewards ([`Reward`]):
+            The rewards that gave the scores.
     """
 
     group: Group
     scores: dict[str, list[Score]]
     totals: list[Score]
     seconds: dict[str, float]
-    outcome: str
+    rewards: Reward
 
     @property
     def is_dead(self) -> bool:
         """Whether the group would be dead under these rewards, by the rule of its run and in TRL's precision."""
-        deciding = {
-            "total": [self.totals],
-            "outcome": [self.scores[self.outcome]],
-            "each": [*self.scores.values()],
-        }[self.group.dead_by]
-        return all(is_dead([as_float32(score) for score in scores], self.group.tolerance) for scores in deciding)
+        rule, weights = self.group.rule, self.rewards.weights
+        scores = [[round_to_float32(score) for score in mine] for mine in self.scores.values()]
+        totals = [round_to_float32(total) for total in self.totals]
+        if rule.unscored == "row":
+            left_out = [
+                any(score is None and weight != 0 for score, weight in zip(row, weights, strict=True))
+                for row in zip(*scores, strict=True)
+            ]
+            scores = [leave_out(mine, left_out) for mine in scores]
+            totals = leave_out(totals, left_out)
+        names = [*self.scores]
+        first = next((index for index, reward in enumerate(self.rewards.rewards) if reward.is_outcome), 0)
+        outcome = names.index(rule.outcome_reward) if rule.outcome_reward in names else first
+        return has_dead_scores(
+            rule.dead_by, rule.tolerance, totals=totals, outcomes=scores[outcome], scores=scores, weights=weights
+        )
 
 
-def score_groups(rewards: Reward, groups: Iterable[Group]) -> Iterator[Scored]:
-    """Score groups as TRL would, each term by itself."""
+def leave_out(scores: list[Score], left_out: list[bool]) -> list[Score]:
+    return [None if out else score for score, out in zip(scores, left_out, strict=True)]
+
+
+def rescore(rewards: Reward, groups: Iterable[Group]) -> Iterator[ScoredGroup]:
+    """Score groups as TRL would, each term separately."""
     groups = iter(groups)
-    outcome = next((reward.name for reward in rewards.rewards if reward.is_outcome), rewards.rewards[0].name)
-    while some := list(islice(groups, AT_ONCE)):
+    while some := list(islice(groups, GROUPS_AT_ONCE)):
         by_term = {reward.name: score_term(reward, some) for reward in rewards.rewards}
         for index, group in enumerate(some):
             scores = {name: scored[index][0] for name, scored in by_term.items()}
             seconds = {name: scored[index][1] / group.size for name, scored in by_term.items()}
             rows = zip(*scores.values(), strict=True)
-            yield Scored(group, scores, [rewards.total(row) for row in rows], seconds, outcome)
+            yield ScoredGroup(group, scores, [rewards.total(row) for row in rows], seconds, rewards)
 
 
 def score_term(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], float]]:
-    """Scores and seconds of each group; all at once where the reward awaits something."""
+    """Return the scores and the seconds of each group. Asynchronous rewards score all groups concurrently."""
     if reward.is_async and not reward.is_grouped:
         return asyncio.run(score_async(reward, groups))
-    return [timed_call(reward, group) for group in groups]
+    return [score_group(reward, group) for group in groups]
 
 
-def arguments(group: Group) -> dict[str, Any]:
+def build_arguments(group: Group) -> dict[str, Any]:
+    """Return the arguments of a reward as TRL would pass them."""
     state = {} if group.step is None else {"trainer_state": SimpleNamespace(global_step=group.step - 1)}
     return {**group.columns, **state}
 
 
-def timed_call(reward: Reward, group: Group) -> tuple[list[Score], float]:
+def score_group(reward: Reward, group: Group) -> tuple[list[Score], float]:
     start = time.perf_counter()
     if reward.is_grouped:
-        return score_known_groups(reward, arguments(group), [0] * group.size), time.perf_counter() - start
-    return reward(**arguments(group)), time.perf_counter() - start
+        return score_known_groups(reward, build_arguments(group), [0] * group.size), time.perf_counter() - start
+    return reward(**build_arguments(group)), time.perf_counter() - start
 
 
 async def score_async(reward: Reward, groups: list[Group]) -> list[tuple[list[Score], float]]:
-    async def one(group: Group) -> tuple[list[Score], float]:
+    async def score_one(group: Group) -> tuple[list[Score], float]:
         start = time.perf_counter()
-        return await reward(**arguments(group)), time.perf_counter() - start
+        return await reward(**build_arguments(group)), time.perf_counter() - start
 
-    return await asyncio.gather(*map(one, groups))
+    return await asyncio.gather(*map(score_one, groups))
 
 
 @dataclass
 class Tally:
-    """Numbers over all groups, as they pass."""
+    """
+    Statistics of all groups, which are added one by one.
 
-    scores: dict[str, Counter] = field(default_factory=dict)
+    Args:
+        scores (`dict[str, Counter]`):
+            How often each term, and the total, gave each score.
+        seconds (`dict[str, list]`):
+            Seconds per row that each term took for each group.
+        matches (`dict[str, list]`):
+            For each term that the run recorded, the number of scores that equal the recorded ones, and the number of
+            all scores.
+        groups (`int`):
+            Number of groups.
+        dead (`int`):
+            Number of groups that would be dead.
+        surprising (`list[tuple]`):
+            Heap of the most surprising rows: surprise, number of the group, index of the row, and the group.
+    """
+
+    scores: dict[str, Counter[Score]] = field(default_factory=dict)
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    as_recorded: dict[str, list[int]] = field(default_factory=dict)
+    matches: dict[str, tuple[int, int]] = field(default_factory=dict)
     groups: int = 0
     dead: int = 0
-    surprising: list[tuple] = field(default_factory=list)
+    surprising: list[tuple[float, int, int, ScoredGroup]] = field(default_factory=list)
 
-    def add(self, scored: Scored) -> None:
+    def add(self, scored: ScoredGroup) -> None:
         self.groups += 1
         self.dead += scored.is_dead
         for name, values in [*scored.scores.items(), ("total", scored.totals)]:
@@ -119,29 +151,27 @@ class Tally:
             self.seconds.setdefault(name, []).append(seconds)
         for name, values in scored.scores.items():
             if name in scored.group.recorded:
-                same = sum(map(alike, values, scored.group.recorded[name]))
-                seen = self.as_recorded.setdefault(name, [0, 0])
-                seen[0], seen[1] = seen[0] + same, seen[1] + len(values)
-        for row, surprise in enumerate(surprises(scored.totals)):
+                same, seen = self.matches.get(name, (0, 0))
+                same += sum(map(is_recorded, values, scored.group.recorded[name]))
+                self.matches[name] = same, seen + len(values)
+        for row, surprise in enumerate(measure_surprise(scored.totals)):
             heapq.heappush(self.surprising, (surprise, self.groups, row, scored))
-            if len(self.surprising) > SHOWN:
+            if len(self.surprising) > MAX_EXAMPLES:
                 heapq.heappop(self.surprising)
 
 
-def alike(score: Score, recorded: Score) -> bool:
-    """Whether a score is the recorded one, which has passed through TRL's tensor of float32."""
-    if score is None or recorded is None:
-        return score is recorded
-    return as_float32(score) == recorded
+def is_recorded(score: Score, recorded: Score) -> bool:
+    """Whether a score equals the recorded one, which has passed through TRL's float32 tensor."""
+    return round_to_float32(score) == recorded
 
 
-def as_float32(score: Score) -> Score:
-    """Return the score as it comes out of TRL's tensor of float32."""
-    return None if score is None else struct.unpack("f", struct.pack("f", score))[0]
+def round_to_float32(score: Score) -> Score:
+    """Return the score in the precision of TRL's float32 tensor."""
+    return None if score is None else float(struct.unpack("f", struct.pack("f", score))[0])
 
 
-def surprises(totals: list[Score]) -> list[float]:
-    """How far each total is from the mean of its siblings': most for the one who is right, or wrong, alone."""
+def measure_surprise(totals: list[Score]) -> list[float]:
+    """Return the distance of each total from the mean of the others. A single right or wrong answer is the furthest."""
     known = [total for total in totals if total is not None]
     if len(known) < 2:
         return [0.0] * len(totals)
@@ -151,7 +181,25 @@ def surprises(totals: list[Score]) -> list[float]:
 
 @dataclass
 class Difference:
-    """What changes from old rewards to new ones."""
+    """
+    The differences between old and new rewards. Groups are added one by one.
+
+    Args:
+        rows (`int`):
+            Number of rows.
+        equal (`int`):
+            Number of rows with the same total.
+        dead (`int`):
+            Number of groups that would be dead under the old rewards.
+        groups (`int`):
+            Number of groups.
+        up (`int`):
+            Number of rows with a higher total under the new rewards. None is lower than any total.
+        down (`int`):
+            Number of rows with a lower total under the new rewards.
+        examples (`dict[str, list]`):
+            Some rows of different groups that went `"up"` or `"down"`: old total, new total, group, index of the row.
+    """
 
     rows: int = 0
     equal: int = 0
@@ -159,9 +207,11 @@ class Difference:
     groups: int = 0
     up: int = 0
     down: int = 0
-    examples: dict[str, list[tuple]] = field(default_factory=lambda: {"up": [], "down": []})
+    examples: dict[str, list[tuple[Score, Score, ScoredGroup, int]]] = field(
+        default_factory=lambda: {"up": [], "down": []}
+    )
 
-    def add(self, new: Scored, old: Scored) -> None:
+    def add(self, new: ScoredGroup, old: ScoredGroup) -> None:
         self.groups += 1
         self.dead += old.is_dead
         for row, (now, then) in enumerate(zip(new.totals, old.totals, strict=True)):
@@ -171,75 +221,80 @@ class Difference:
                 continue
             way = "up" if (now is not None and (then is None or now > then)) else "down"
             setattr(self, way, getattr(self, way) + 1)
-            if len(self.examples[way]) < SHOWN and all(seen is not new for *_, seen, _ in self.examples[way]):
-                self.examples[way].append((then, now, new, row))  # one of a group is enough
+            is_seen = any(group is new for *_, group, _ in self.examples[way])  # one row of a group is enough
+            if len(self.examples[way]) < MAX_EXAMPLES and not is_seen:
+                self.examples[way].append((then, now, new, row))
 
 
-def table(tally: Tally) -> str:
-    """The numbers of each reward and of the total."""
+def format_table(tally: Tally) -> str:
+    """Return a table with a line for each reward and one for the total."""
     lines = [f"{'reward':20} {'mean':>8} {'None':>7} {'p50 ms':>8} {'p99 ms':>8} {'recorded':>9}  scores"]
     for name, scores in tally.scores.items():
         count = scores.total()
         known = Counter({score: number for score, number in scores.items() if score is not None})
         mean = sum(score * number for score, number in known.items()) / known.total() if known else float("nan")
         times = (
-            [f"{1000 * at(sorted(tally.seconds[name]), share):8.3f}" for share in (0.5, 0.99)]
+            [f"{1000 * get_quantile(sorted(tally.seconds[name]), share):8.3f}" for share in (0.5, 0.99)]
             if name in tally.seconds
             else ["", ""]
         )
-        same, seen = tally.as_recorded.get(name, (0, 0))
+        same, seen = tally.matches.get(name, (0, 0))
         lines.append(
             f"{name:20} {mean:8.3f} {1 - known.total() / count:7.1%} {times[0]:>8} {times[1]:>8} "
-            f"{f'{same / seen:.1%}' if seen else '-':>9}  {distribution(known)}"
+            f"{f'{same / seen:.1%}' if seen else '-':>9}  {format_distribution(known)}"
         )
     lines.append("")
-    lines.append(f"{tally.groups} groups, of which {tally.dead / max(1, tally.groups):.1%} would be dead")
+    lines.append(f"{tally.groups} groups; {tally.dead / max(1, tally.groups):.1%} would be dead")
     return "\n".join(lines)
 
 
-def distribution(scores: Counter) -> str:
-    """The scores and their shares where they are few, else their quartiles."""
+def format_distribution(scores: Counter[float]) -> str:
+    """Return the scores with their shares if there are at most four, and otherwise the quartiles."""
     count = scores.total()
     if len(scores) <= 4:
         return ", ".join(f"{score:g}: {number / count:.1%}" for score, number in sorted(scores.items()))
     values = sorted(scores.elements())
-    return "quartiles " + ", ".join(f"{at(values, share):.4g}" for share in (0, 0.25, 0.5, 0.75, 1))
+    return "quartiles " + ", ".join(f"{get_quantile(values, share):.4g}" for share in (0, 0.25, 0.5, 0.75, 1))
 
 
-def at(values: list[float], share: float) -> float:
+def get_quantile(values: list[float], share: float) -> float:
+    """Return the sorted value below which this share of the values lies."""
     return values[round(share * (len(values) - 1))]
 
 
-def surprising_rows(tally: Tally) -> str:
+def format_surprising(tally: Tally) -> str:
+    """Return the most surprising rows, one in a line."""
     found = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
     if not found:
         return ""
-    lines = ["most surprising, by the distance from their siblings' mean:"]
-    return "\n".join(lines + [excerpt(shown(scored.totals[row]), scored.group, row) for _, _, row, scored in found])
-
-
-def difference_text(difference: Difference, tally: Tally) -> str:
-    rows, groups = max(1, difference.rows), max(1, difference.groups)
-    lines = [
-        f"against the old rewards: {difference.equal / rows:.1%} of {difference.rows} rows are paid the same, "
-        f"{difference.up} more, {difference.down} less; dead groups {difference.dead / groups:.1%} -> "
-        f"{tally.dead / groups:.1%}"
-    ]
-    for way, said in (("up", "paid more"), ("down", "paid less")):
-        if difference.examples[way]:
-            lines += ["", f"{said}:"]
-        for then, now, scored, row in difference.examples[way]:
-            lines.append(excerpt(f"{shown(then)} -> {shown(now)}", scored.group, row))
+    lines = ["most surprising completions, by distance from the mean of their group's other completions:"]
+    lines += [format_row(format_score(scored.totals[row]), scored.group, row) for _, _, row, scored in found]
     return "\n".join(lines)
 
 
-def shown(score: Score) -> str:
+def format_difference(difference: Difference, tally: Tally) -> str:
+    """Return how many rows earn more or less than under the old rewards, with examples."""
+    rows, groups = max(1, difference.rows), max(1, difference.groups)
+    lines = [
+        f"compared with the old rewards: {difference.equal / rows:.1%} of {difference.rows} rows earn the same, "
+        f"{difference.up} more, {difference.down} less; dead groups {difference.dead / groups:.1%} -> "
+        f"{tally.dead / groups:.1%}"
+    ]
+    for way, title in (("up", "rows that earn more"), ("down", "rows that earn less")):
+        if difference.examples[way]:
+            lines += ["", f"{title}:"]
+        for then, now, scored, row in difference.examples[way]:
+            lines.append(format_row(f"{format_score(then)} -> {format_score(now)}", scored.group, row))
+    return "\n".join(lines)
+
+
+def format_score(score: Score) -> str:
     return "None" if score is None else f"{score:.4g}"
 
 
-def excerpt(label: str, group: Group, row: int) -> str:
-    """A row in one line: its label, the question, and how the completion ends."""
-    question = prompt_text(group.columns["prompts"][row]) if "prompts" in group.columns else ""
-    answer = completion_text(group.columns["completions"][row])
-    asked, said = " ".join(question.split()), " ".join(answer.split())
-    return f"  {label:>14} | {asked[:50]:50} | {'...' if len(said) > 80 else ''}{said[-80:]}"
+def format_row(label: str, group: Group, row: int) -> str:
+    """Return a line with a label, the start of the prompt and the end of the completion."""
+    prompt = prompt_text(group.columns["prompts"][row]) if "prompts" in group.columns else ""
+    completion = completion_text(group.columns["completions"][row])
+    start, end = " ".join(prompt.split())[:50], " ".join(completion.split())
+    return f"  {label:>14} | {start:50} | {'...' if len(end) > 80 else ''}{end[-80:]}"

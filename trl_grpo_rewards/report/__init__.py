@@ -1,4 +1,4 @@
-"""The report of a training run: one page about what its groups taught, made from its records."""
+"""The report of a training run: one page about its groups, made from its records."""
 
 from .pages import write_report
 

@@ -1,208 +1,207 @@
-"""What is wrong with a run, in words: each trouble with its steps and numbers, none on a run that learns.
+"""Warnings about a run, each with the steps and the numbers behind it. A run that learns well has no warnings.
 
-Means are compared between tenths of the run, and differ only where the difference is beyond both noise (four standard
-errors) and a twentieth of what the reward ever gave.
+Means are compared between tenths of the run. Two means differ if their difference exceeds both four standard errors
+and a twentieth of the range of scores.
 """
 
 import math
 from dataclasses import dataclass
 
-from .trends import Run, Stretch
+from .trends import Run, StepBin, merge_bins
 
 
-STILL = 50
-"""Steps of one value that are too many."""
+MIN_STEPS = 20
+"""Number of steps below which a run is too short to compare its tenths."""
 
-HEAVY = 0.2
-"""Share of the weights from which on a reward should have some signal."""
+CONSTANT_STEPS = 50
+"""Number of consecutive steps without a different score, or without any score, that causes a warning."""
 
-SILENT = 0.02
-"""Share of the signal up to which a reward has none."""
+LARGE_WEIGHT = 0.2
+"""Share of the weights from which a reward is expected to have some signal."""
+
+NO_SIGNAL = 0.02
+"""Share of the signal below which a reward counts as having none."""
 
 NOISE = 4.0
-"""Standard errors that are none."""
+"""Number of standard errors that a difference of means must exceed."""
 
-MOVED = 0.05
-"""Of all that a reward ever gave, what is a difference."""
+MIN_CHANGE = 0.05
+"""Share of a reward's range of scores that a difference of means must exceed."""
 
-LONGER = 1.2
-"""How many times as long completions have become where they climb."""
+LENGTH_GROWTH = 1.2
+"""Factor by which the mean length must have grown to cause a warning."""
 
-ALIKE = 0.3
-"""By how much the share of duplicates has climbed where a run collapses."""
+DUPLICATES_GROWTH = 0.3
+"""Increase in the share of duplicates that causes a warning."""
 
-RIGHT = 0.8
-"""Share of right completions from which on they may well be alike."""
+HIGH_PASS_RATE = 0.8
+"""Pass rate from which duplicates are expected, since right completions may well be equal."""
 
 
 @dataclass(frozen=True)
-class Trouble:
+class Anomaly:
     """
     One warning.
 
     Args:
-        what (`str`):
-            In a few words.
-        how (`str`):
+        title (`str`):
+            A few words.
+        details (`str`):
             Steps, numbers, and what to do.
     """
 
-    what: str
-    how: str
+    title: str
+    details: str
 
 
-def troubles(run: Run) -> list[Trouble]:
-    """All that is wrong with a run."""
-    found = unscored(run) | stood_still(run)
-    parts = tenths(run)
-    if not parts or run.outcome is None:
+def find_anomalies(run: Run) -> list[Anomaly]:
+    """Return all warnings about a run."""
+    found = find_unscored_rewards(run) | find_constant_rewards(run)
+    parts = split_into_tenths(run)
+    if not parts or not run.outcome:
         return [*found.values()]
-    silent = [trouble for name, trouble in gone_silent(run, parts).items() if name not in found]
-    return [*found.values(), *silent, *hacked(run, parts), *rambling(run, parts), *collapsed(run, parts)]
+    weak = [anomaly for name, anomaly in find_weak_rewards(run, parts).items() if name not in found]
+    changes = [*find_reward_hacking(run, parts), *find_length_growth(run, parts), *find_collapse(run, parts)]
+    return [*found.values(), *weak, *changes]
 
 
-def tenths(run: Run) -> list[Stretch]:
-    """A run in ten parts, or none if it is shorter than twenty steps."""
+def split_into_tenths(run: Run) -> list[StepBin]:
+    """Return the run in ten parts, or an empty list if the run is too short."""
     points = list(run.points)
-    borders = [round(len(points) * place / 10) for place in range(11)] if len(points) >= 20 else []
-    return [together(points[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
+    borders = [round(len(points) * tenth / 10) for tenth in range(11)] if len(points) >= MIN_STEPS else []
+    return [merge_bins(points[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
 
 
-def together(stretches: list[Stretch]) -> Stretch:
-    whole = Stretch(stretches[0].first, stretches[0].last)
-    for stretch in stretches:
-        whole.add(stretch)
-    return whole
-
-
-def stood_still(run: Run) -> dict[str, Trouble]:
-    """Rewards of one value only, except those that have come to their best one and stay there."""
+def find_constant_rewards(run: Run) -> dict[str, Anomaly]:
+    """Return a warning for each constant reward, unless it has reached its best score and stays there."""
     found = {}
-    for name, standstill in run.rewards.items():
-        first, last, value = standstill.longest
-        lowest, highest = reach(run, name)
-        learned = (
-            first > run.whole.first and value == (lowest if weight(run, name) < 0 else highest) and lowest < highest
-        )
-        if weight(run, name) and last - first + 1 >= STILL and not learned:
-            found[name] = Trouble(
-                f"{name} never differs",
-                f"It was {value:.3g} for every completion in steps {first}–{last}. A reward without a difference "
-                f"teaches nothing: look at some completions below, and check what the reward expects of them.",
+    for name, history in run.rewards.items():
+        first, last, score = history.longest
+        lowest, highest = score_range(run, name)
+        best = lowest if weight_of(run, name) < 0 else highest
+        is_learned = first > run.whole.first and score == best and lowest < highest
+        if weight_of(run, name) and last - first + 1 >= CONSTANT_STEPS and not is_learned:
+            found[name] = Anomaly(
+                f"{name} is constant",
+                f"It was {score:.3g} for every completion in steps {first}–{last}. A constant reward has no training "
+                f"signal. Read some of the completions below, and check what the reward expects of them.",
             )
     return found
 
 
-def unscored(run: Run) -> dict[str, Trouble]:
-    """Rewards that have stopped to give scores, or never began."""
+def find_unscored_rewards(run: Run) -> dict[str, Anomaly]:
+    """Return a warning for each reward that stopped giving scores or never gave any."""
     return {
-        name: Trouble(
+        name: Anomaly(
             f"{name} gives no score",
-            f"It was None for every completion in steps {standstill.scored + 1}–{run.whole.last}. Check what it needs: "
-            f"its column, or the server it asks.",
+            f"It was None for every completion in steps {history.last_scored + 1}–{run.whole.last}. Check what it "
+            f"needs, such as its dataset column or the server that it calls.",
         )
-        for name, standstill in run.rewards.items()
-        if run.whole.last - standstill.scored >= STILL
+        for name, history in run.rewards.items()
+        if run.whole.last - history.last_scored >= CONSTANT_STEPS
     }
 
 
-def gone_silent(run: Run, parts: list[Stretch]) -> dict[str, Trouble]:
-    """Rewards of large weight which in no part of the run have a share in what is learned."""
-    total = sum(abs(weight(run, name)) for name in run.rewards)
+def find_weak_rewards(run: Run, parts: list[StepBin]) -> dict[str, Anomaly]:
+    """Return a warning for each reward that has a large weight but almost no signal in any part of the run."""
+    total = sum(abs(weight_of(run, name)) for name in run.rewards)
     found = {}
     for name in run.rewards:
         shares = [abs(share) for share in (part.signal(name) for part in parts) if share is not None]
-        share = abs(weight(run, name)) / total if total else 0.0
-        if share >= HEAVY and shares and max(shares) < SILENT:
-            found[name] = Trouble(
-                f"{name} weighs much and teaches little",
-                f"It has {share:.0%} of the weight and {run.whole.signal(name):.1%} of the signal in {run.whole.steps}: "
-                f"within a group it hardly differs. Make it finer, or give it less weight.",
+        weight = abs(weight_of(run, name)) / total if total else 0.0
+        if weight >= LARGE_WEIGHT and shares and max(shares) < NO_SIGNAL:
+            found[name] = Anomaly(
+                f"{name} has a large weight but little signal",
+                f"It has {weight:.0%} of the weight and {run.whole.signal(name):.1%} of the signal in "
+                f"{run.whole.steps}, because its scores hardly differ within a group. Make its scores finer, "
+                f"or lower its weight.",
             )
     return found
 
 
-def hacked(run: Run, parts: list[Stretch]) -> list[Trouble]:
-    """Rewards that rise while the outcome falls."""
-    best, end = peak(run, parts), parts[-1]
-    if not falls(run, best, end):
+def find_reward_hacking(run: Run, parts: list[StepBin]) -> list[Anomaly]:
+    """Return a warning for each reward that rises while the outcome falls."""
+    best, end = find_best_part(run, parts), parts[-1]
+    if not has_fallen(run, best, end):
         return []
     return [
-        Trouble(
+        Anomaly(
             f"{name} rises while {run.outcome} falls",
             f"Between {best.steps} and {end.steps}, {name} went from {best.mean(('reward', name)):.2f} to "
-            f"{end.mean(('reward', name)):.2f} and {outcome_fell(run, best, end)}. Look for completions that please the "
-            f"one without being right by the other.",
+            f"{end.mean(('reward', name)):.2f}, and {describe_outcome(run, best, end)}. Look for completions that "
+            f"score high on {name} but are wrong according to {run.outcome}.",
         )
         for name in run.rewards
-        if name != run.outcome and weight(run, name) * moved(run, name, best, end) > 0
+        if name != run.outcome and weight_of(run, name) * change_of_mean(run, name, best, end) > 0
     ]
 
 
-def rambling(run: Run, parts: list[Stretch]) -> list[Trouble]:
-    """Completions that grow longer while the outcome falls."""
-    best, end = peak(run, parts), parts[-1]
-    short, long = best.mean("length"), end.mean("length")
-    if not falls(run, best, end) or not short or not long or long < LONGER * short:
+def find_length_growth(run: Run, parts: list[StepBin]) -> list[Anomaly]:
+    """Return a warning if completions grow longer while the outcome falls."""
+    best, end = find_best_part(run, parts), parts[-1]
+    before, after = best.mean("length"), end.mean("length")
+    if not has_fallen(run, best, end) or not before or not after or after < LENGTH_GROWTH * before:
         return []
     return [
-        Trouble(
+        Anomaly(
             "Completions grow longer and worse",
-            f"Between {best.steps} and {end.steps} the mean length went from {short:.0f} to {long:.0f} tokens, and "
-            f"{outcome_fell(run, best, end)}. Check that no reward pays for length, and how many are truncated.",
+            f"Between {best.steps} and {end.steps}, the mean length went from {before:.0f} to {after:.0f} tokens, and "
+            f"{describe_outcome(run, best, end)}. Check whether a reward grows with length, and how many completions are "
+            f"truncated.",
         )
     ]
 
 
-def collapsed(run: Run, parts: list[Stretch]) -> list[Trouble]:
-    """Completions that become alike without becoming right."""
+def find_collapse(run: Run, parts: list[StepBin]) -> list[Anomaly]:
+    """Return a warning if the completions of a group become equal without becoming right."""
     start, end = parts[0], parts[-1]
     before, after = start.mean("duplicates"), end.mean("duplicates")
-    right = (end.mean("pass") or 0.0) >= RIGHT or moved(run, run.outcome, start, end) > 0
-    if right or before is None or after is None or after - before < ALIKE:
+    is_right = (end.mean("pass") or 0.0) >= HIGH_PASS_RATE or change_of_mean(run, run.outcome, start, end) > 0
+    if is_right or before is None or after is None or after - before < DUPLICATES_GROWTH:
         return []
     return [
-        Trouble(
-            "Completions become alike",
-            f"Between {start.steps} and {end.steps} the share that equals a sibling went from {before:.0%} to "
-            f"{after:.0%} in groups that are not solved, and {run.outcome} from {value(run, start):.2f} to "
-            f"{value(run, end):.2f}. A higher temperature or a smaller learning rate keeps them apart.",
+        Anomaly(
+            "Completions become duplicates",
+            f"Between {start.steps} and {end.steps}, the share of completions that equal another one of their group "
+            f"went from {before:.0%} to {after:.0%} in groups that are not solved, and "
+            f"{describe_outcome(run, start, end)}. Raise the temperature or lower the learning rate.",
         )
     ]
 
 
-def weight(run: Run, name: str) -> float:
+def weight_of(run: Run, name: str) -> float:
     return run.weights.get(name, 1.0)
 
 
-def reach(run: Run, name: str) -> tuple[float, float]:
-    """The smallest and the largest score of a reward."""
+def score_range(run: Run, name: str) -> tuple[float, float]:
+    """Return the smallest and the largest score of a reward."""
     return run.whole.lowest.get(("reward", name), 0.0), run.whole.highest.get(("reward", name), 0.0)
 
 
-def value(run: Run, part: Stretch) -> float:
-    """Mean of the outcome reward."""
+def mean_outcome(run: Run, part: StepBin) -> float:
+    """Return the mean score of the outcome reward."""
     return part.mean(("reward", run.outcome)) or 0.0
 
 
-def peak(run: Run, parts: list[Stretch]) -> Stretch:
-    """The part with the best outcome."""
-    return max(parts, key=lambda part: value(run, part))
+def find_best_part(run: Run, parts: list[StepBin]) -> StepBin:
+    """Return the part with the best mean outcome."""
+    return max(parts, key=lambda part: mean_outcome(run, part))
 
 
-def moved(run: Run, name: str, start: Stretch, end: Stretch) -> float:
-    """Change of a reward's mean, 0 where it is noise."""
-    before, after = start.mean(("group mean", name)), end.mean(("group mean", name))
+def change_of_mean(run: Run, name: str, start: StepBin, end: StepBin) -> float:
+    """Return the change of a reward's mean, or 0 if the change is not significant."""
+    series = ("group mean", name)
+    before, after = start.mean(series), end.mean(series)
     if before is None or after is None:
         return 0.0
-    lowest, highest = reach(run, name)
-    noise = NOISE * math.hypot(start.error(("group mean", name)), end.error(("group mean", name)))
-    return after - before if abs(after - before) > max(noise, MOVED * (highest - lowest)) else 0.0
+    lowest, highest = score_range(run, name)
+    noise = NOISE * math.hypot(start.standard_error(series), end.standard_error(series))
+    return after - before if abs(after - before) > max(noise, MIN_CHANGE * (highest - lowest)) else 0.0
 
 
-def falls(run: Run, best: Stretch, end: Stretch) -> bool:
-    return moved(run, run.outcome, best, end) < 0
+def has_fallen(run: Run, best: StepBin, end: StepBin) -> bool:
+    return change_of_mean(run, run.outcome, best, end) < 0
 
 
-def outcome_fell(run: Run, best: Stretch, end: Stretch) -> str:
-    return f"{run.outcome} from {value(run, best):.2f} to {value(run, end):.2f}"
+def describe_outcome(run: Run, start: StepBin, end: StepBin) -> str:
+    return f"{run.outcome} from {mean_outcome(run, start):.2f} to {mean_outcome(run, end):.2f}"

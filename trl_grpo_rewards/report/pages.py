@@ -1,33 +1,33 @@
-"""One page about a training run, from its group records: a single file that needs nothing else and asks no network.
+"""One page about a training run, from its group records: a single file that loads nothing else.
 
-The records are read once, one at a time. What charts show is summed up on the way; of the groups with their texts, as
-many are kept as a page can carry.
+The records are read once, one at a time. Statistics for the charts are computed on the way, and a sample of the groups
+is kept with their texts.
 """
 
 import base64
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Hashable
 from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..records.files import FOLDER, read_records, record_files
-from .anomalies import tenths, troubles
-from .excerpts import TEXT, Excerpts, embedded
-from .pass_rates import Prompts, group_sizes, heatmap
-from .trends import OUTCOMES, Run, Stretch
+from ..records.files import FOLDER, find_record_files, read_records
+from .anomalies import find_anomalies, split_into_tenths
+from .excerpts import MAX_TEXT, Excerpts, encode_json
+from .pass_rates import PromptSample, build_heatmap, compare_group_sizes
+from .trends import GROUP_OUTCOMES, Run, StepBin
 
 
 PAGE = Path(__file__).with_name("page")
-"""What the page is made of."""
+"""Folder of the page's template, style and scripts."""
 
 SCRIPTS = ("common.js", "charts.js", "groups.js", "start.js")
-"""Its scripts, in their order."""
+"""The page's scripts, in the order in which they run."""
 
 POLICY = "default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What the page may do beside running its own scripts; plotly draws with inline styles and with images it makes."""
+"""What the page may do in addition to running its own scripts. Plotly needs inline styles and generated images."""
 
 
 def write_report(source: str | Path, out: str | Path) -> Path:
@@ -45,14 +45,14 @@ def write_report(source: str | Path, out: str | Path) -> Path:
 
     Raises:
         `ImportError`: plotly is not installed.
-        `FileNotFoundError`: there are no records, or no folder to write to.
-        `ValueError`: the records hold no group.
+        `FileNotFoundError`: there are no records, or the folder of `out` does not exist.
+        `ValueError`: the records contain no group.
     """
     out = Path(out)
     check_plotly()
-    record_files(source)
+    find_record_files(source)
     check_folder(out)
-    out.write_text(page(*summarized(source)), encoding="utf-8", newline="\n")
+    out.write_text(render_page(*summarize_run(source)), encoding="utf-8", newline="\n")
     return out
 
 
@@ -66,42 +66,43 @@ def check_plotly() -> None:
 
 def check_folder(out: Path) -> None:
     if out.is_dir():
-        raise IsADirectoryError(f"The report is to be written to '{out}', which is a folder. Name a file in it.")
+        raise IsADirectoryError(f"The report cannot be written to '{out}', which is a folder. Choose a file in it.")
     if not out.parent.is_dir():
         raise FileNotFoundError(
-            f"The report is to be written to '{out}', and there is no folder '{out.parent}'. Make it, or name another."
+            f"The report cannot be written to '{out}', because the folder '{out.parent}' does not exist. Create it "
+            f"or choose another one."
         )
 
 
-def summarized(source: str | Path) -> tuple[dict[str, Any], list[str]]:
-    """What the charts show, and the groups that are on the page, as JSON each."""
-    run, prompts, excerpts = Run(), Prompts(), Excerpts()
+def summarize_run(source: str | Path) -> tuple[dict[str, Any], list[str]]:
+    """Return the data of the charts, and the sampled groups as JSON."""
+    run, prompts, excerpts = Run(), PromptSample(), Excerpts()
     for record in read_records(source):
         for part in (run, prompts, excerpts):
             part.add(record)
     run.end_step()
-    if run.whole is None:
+    if not excerpts.count:
         raise ValueError(
-            f"A report of '{source}' was asked for, and its files hold no whole record of a group. Train for a step "
-            f"with group_records=True, or name another run."
+            f"A report needs at least one group, but the files of '{source}' contain no complete record. Train for a "
+            f"step with group_records=True, or choose another run."
         )
-    groups = excerpts.kept()
+    groups = excerpts.to_json()
     data = {
         "name": run_name(source),
         "size": run.size,
         "groups": excerpts.count,
         "shown": len(groups),
         "prompts": len(prompts.ids),
-        "text": TEXT,
+        "text": MAX_TEXT,
         "steps": [run.whole.first, run.whole.last],
         "outcome": run.outcome,
         "weights": [[name, run.weights.get(name, 1.0)] for name in run.rewards],
-        "judged": bool(tenths(run)),
-        "troubles": [asdict(trouble) for trouble in troubles(run)],
-        "changes": changes(run),
-        "points": points(run),
-        "heat": heatmap(prompts),
-        "sizes": group_sizes(prompts),
+        "checked": bool(split_into_tenths(run)),
+        "anomalies": [asdict(anomaly) for anomaly in find_anomalies(run)],
+        "changes": compare_ends(run),
+        "points": chart_columns(run),
+        "heat": build_heatmap(prompts),
+        "sizes": compare_group_sizes(prompts),
     }
     return data, groups
 
@@ -111,42 +112,42 @@ def run_name(source: str | Path) -> str:
     return source.parent.name if source.name == FOLDER else source.name
 
 
-def points(run: Run) -> dict[str, Any]:
-    """The columns of the charts over steps: of each stretch a value, None where there is none."""
-    stretches = list(run.points)
+def chart_columns(run: Run) -> dict[str, Any]:
+    """Return the columns of the charts over steps: a value for each bin, None if the bin has none."""
+    bins = list(run.points)
 
-    def column(value: Callable[[Stretch], float | None]) -> list[float | None]:
-        return [value(stretch) for stretch in stretches]
+    def means(series: Hashable) -> list[float | None]:
+        return [one.mean(series) for one in bins]
 
     return {
-        "steps": [[stretch.first, stretch.last] for stretch in stretches],
-        "kinds": [[kind, column(lambda stretch, kind=kind: share(stretch, kind))] for kind in OUTCOMES],
-        "mean": column(lambda stretch: stretch.mean("mean")),
-        "spread": column(lambda stretch: stretch.mean("spread")),
-        "rewards": [[name, column(lambda stretch, name=name: stretch.mean(("reward", name)))] for name in run.rewards],
-        "signal": [[name, column(lambda stretch, name=name: stretch.signal(name))] for name in run.rewards],
-        "length": column(lambda stretch: stretch.mean("length")),
-        "shortest": column(lambda stretch: stretch.lowest.get("length")),
-        "longest": column(lambda stretch: stretch.highest.get("length")),
-        "truncated": column(lambda stretch: stretch.mean("truncated")),
+        "steps": [[one.first, one.last] for one in bins],
+        "kinds": [[outcome, [outcome_share(one, outcome) for one in bins]] for outcome in GROUP_OUTCOMES],
+        "mean": means("mean"),
+        "spread": means("spread"),
+        "rewards": [[name, means(("reward", name))] for name in run.rewards],
+        "signal": [[name, [one.signal(name) for one in bins]] for name in run.rewards],
+        "length": means("length"),
+        "shortest": [one.lowest.get("length") for one in bins],
+        "longest": [one.highest.get("length") for one in bins],
+        "truncated": means("truncated"),
     }
 
 
-def share(stretch: Stretch, kind: str) -> float:
-    """Share of the groups that are of a kind."""
-    return stretch.sums["outcome", kind] / stretch.sums["groups"]
+def outcome_share(one: StepBin, outcome: str) -> float:
+    """Return the share of groups with this outcome."""
+    return one.sums["outcome", outcome] / one.sums["groups"]
 
 
-def changes(run: Run) -> list[dict[str, Any]]:
-    """What a run comes to: values at its beginning and at its end, which are tenths of it, or steps if it is short."""
-    parts = tenths(run) or list(run.points)
-    both = [parts[0], parts[-1]]
-    rows = [
-        ("Live groups", True, [share(part, "live") for part in both]),
-        (f"Mean of {run.outcome}", False, [part.mean(("reward", run.outcome)) for part in both]),
-        ("Total reward", False, [part.mean("mean") for part in both]),
-        ("Tokens in a completion", False, [part.mean("length") for part in both]),
-        ("Truncated", True, [part.mean("truncated") for part in both]),
+def compare_ends(run: Run) -> list[dict[str, Any]]:
+    """Return values at the beginning and at the end of a run: of its tenths, or of single steps if it is short."""
+    parts = split_into_tenths(run) or list(run.points)
+    ends = [parts[0], parts[-1]]
+    rows: list[tuple[str, bool, list[float | None]]] = [
+        ("Live groups", True, [outcome_share(part, "live") for part in ends]),
+        (f"Mean of {run.outcome}", False, [part.mean(("reward", run.outcome)) for part in ends]),
+        ("Total reward", False, [part.mean("mean") for part in ends]),
+        ("Tokens per completion", False, [part.mean("length") for part in ends]),
+        ("Truncated", True, [part.mean("truncated") for part in ends]),
     ]
     return [
         {"what": what, "share": is_share, "values": values if len(parts) > 1 else values[1:]}
@@ -155,25 +156,25 @@ def changes(run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def page(data: dict[str, Any], groups: list[str]) -> str:
-    """The page as text. Its scripts are named by their hashes, so that no other can run."""
+def render_page(data: dict[str, Any], groups: list[str]) -> str:
+    """Return the page as text. Its policy names its scripts by their hashes, so that no other script can run."""
     from plotly.offline import get_plotlyjs
 
-    scripts = {"plotly": get_plotlyjs(), "script": "\n".join(map(part, SCRIPTS))}
+    scripts = {"plotly": get_plotlyjs(), "script": "\n".join(map(read_part, SCRIPTS))}
     parts = {
         **scripts,
-        "policy": f"{POLICY}; script-src {' '.join(map(hashed, scripts.values()))}",
-        "style": part("page.css"),
-        "data": embedded(data),
+        "policy": f"{POLICY}; script-src {' '.join(map(hash_script, scripts.values()))}",
+        "style": read_part("page.css"),
+        "data": encode_json(data),
         "groups": f"[{','.join(groups)}]",
     }
-    return re.sub(r"\{\{ (\w+) \}\}", lambda place: parts[place[1]], part("page.html"))
+    return re.sub(r"\{\{ (\w+) \}\}", lambda match: parts[match[1]], read_part("page.html"))
 
 
-def part(name: str) -> str:
+def read_part(name: str) -> str:
     return (PAGE / name).read_text(encoding="utf-8")
 
 
-def hashed(script: str) -> str:
+def hash_script(script: str) -> str:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return f"'sha256-{digest}'"

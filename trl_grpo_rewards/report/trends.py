@@ -1,269 +1,286 @@
-"""What a run did from step to step: sums over the stream of its records, in memory that does not grow with the run.
+"""Statistics of a run over its steps, computed from the stream of its records.
 
-The sums of a step are those of its groups, those of a stretch of steps are those of its steps. Neighbouring steps are
-added up as a run goes on, so that any run fits into a few hundred stretches, of which each chart point is one.
+A bin holds sums over the groups of consecutive steps. Neighbouring bins are merged as the run goes on, so that any run
+fits into [`MAX_POINTS`] bins and memory does not grow with the run. Each bin is one point of the charts.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable
+import operator
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 
-OUTCOMES = ("live", "solved", "failed", "flat", "unscored")
-"""What a group can be, as charts stack it."""
+GROUP_OUTCOMES = ("live", "solved", "failed", "flat", "unscored")
+"""The outcomes that a group can have, in the order in which the chart stacks them."""
 
-POINTS = 120
-"""Stretches of a run at most."""
+MAX_POINTS = 120
+"""Maximum number of bins of a run, and thus of points in a chart."""
 
-ROUNDING = 1e-9
-"""Difference between totals that is none."""
+ROUNDING_ERROR = 1e-9
+"""Totals that differ by less count as equal, since sums of floating-point numbers are not exact."""
 
 
-def known(values: Iterable | None) -> list[float]:
-    """The numbers among them: neither None nor infinite."""
+def keep_finite(values: Iterable[float | None] | None) -> list[float]:
+    """Return the finite numbers among the values."""
     return [value for value in values or () if value is not None and math.isfinite(value)]
 
 
 @dataclass
-class Stretch:
+class StepBin:
     """
-    Sums over the groups of some steps in a row.
+    Sums over the groups of consecutive steps. Without arguments the bin is empty.
 
     Args:
         first (`int`):
-            Its first step.
+            First step.
         last (`int`):
-            Its last step.
-        sums (`Counter`):
-            By what is summed, as `(what, "sum")`, `(what, "count")` and `(what, "squares")`.
+            Last step.
+        sums (`dict`):
+            Sums by key. A series of values has the keys `(series, "sum")`, `(series, "count")` and
+            `(series, "squares")`.
         lowest (`dict`):
-            The smallest value of each.
+            Smallest value of each series.
         highest (`dict`):
-            The largest value of each.
+            Largest value of each series.
     """
 
-    first: int
-    last: int
-    sums: Counter = field(default_factory=Counter)
-    lowest: dict = field(default_factory=dict)
-    highest: dict = field(default_factory=dict)
+    first: int = sys.maxsize
+    last: int = 0
+    sums: defaultdict[Hashable, float] = field(default_factory=lambda: defaultdict(int))
+    lowest: dict[Hashable, float] = field(default_factory=dict)
+    highest: dict[Hashable, float] = field(default_factory=dict)
 
-    def see(self, what: Any, values: Iterable | None) -> None:
-        """Add the values that are known."""
-        if values := known(values):
-            self.sums[what, "sum"] += sum(values)
-            self.sums[what, "count"] += len(values)
-            self.sums[what, "squares"] += sum(value * value for value in values)
-            self._reach(what, min(values), max(values))
+    def add(self, series: Hashable, values: Iterable[float | None] | None) -> None:
+        """Add the finite values to a series."""
+        if finite := keep_finite(values):
+            self.sums[series, "sum"] += sum(finite)
+            self.sums[series, "count"] += len(finite)
+            self.sums[series, "squares"] += sum(value * value for value in finite)
+            self._extend_range(series, min(finite), max(finite))
 
-    def add(self, other: "Stretch") -> None:
+    def merge(self, other: "StepBin") -> None:
+        """Add the steps and the sums of another bin."""
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
-        self.sums.update(other.sums)
-        for what, lowest in other.lowest.items():
-            self._reach(what, lowest, other.highest[what])
+        for key, value in other.sums.items():
+            self.sums[key] += value
+        for series, lowest in other.lowest.items():
+            self._extend_range(series, lowest, other.highest[series])
 
-    def _reach(self, what: Any, lowest: float, highest: float) -> None:
-        self.lowest[what] = min(lowest, self.lowest.get(what, math.inf))
-        self.highest[what] = max(highest, self.highest.get(what, -math.inf))
+    def _extend_range(self, series: Hashable, lowest: float, highest: float) -> None:
+        self.lowest[series] = min(lowest, self.lowest.get(series, math.inf))
+        self.highest[series] = max(highest, self.highest.get(series, -math.inf))
 
-    def count(self, what: Any) -> int:
-        return self.sums[what, "count"]
+    def count(self, series: Hashable) -> int:
+        return int(self.sums[series, "count"])
 
-    def mean(self, what: Any) -> float | None:
-        return self.sums[what, "sum"] / self.count(what) if self.count(what) else None
+    def mean(self, series: Hashable) -> float | None:
+        return self.sums[series, "sum"] / self.count(series) if self.count(series) else None
 
-    def error(self, what: Any) -> float:
-        """Standard error of the mean; infinite where one value or none is known."""
-        if self.count(what) < 2:
+    def standard_error(self, series: Hashable) -> float:
+        """Return the standard error of the mean, which is infinite for fewer than two values."""
+        mean, count = self.mean(series), self.count(series)
+        if mean is None or count < 2:
             return math.inf
-        variance = self.sums[what, "squares"] / self.count(what) - self.mean(what) ** 2
-        return math.sqrt(max(variance, 0.0) / (self.count(what) - 1))
+        variance = self.sums[series, "squares"] / count - mean**2
+        return math.sqrt(max(variance, 0.0) / (count - 1))
 
-    def signal(self, name: str) -> float | None:
-        """Share of a reward in the variance of the total within groups, as `groups.signal` has it."""
+    def signal(self, reward: str) -> float | None:
+        """Return the share of a reward in the variance of the total within groups, as in `groups/signal`."""
         variance = self.sums["variance"]
-        return self.sums["signal", name] / variance if variance > 0 else None
+        return self.sums["signal", reward] / variance if variance > 0 else None
 
     @property
     def steps(self) -> str:
         return f"step {self.first}" if self.first == self.last else f"steps {self.first}–{self.last}"
 
 
+def merge_bins(bins: Iterable[StepBin]) -> StepBin:
+    """Return a bin with the steps and the sums of all bins."""
+    merged = StepBin()
+    for one in bins:
+        merged.merge(one)
+    return merged
+
+
 class Timeline:
     """
-    Stretches of equal length, twice as long whenever there are more than fit.
+    Bins of equal width. The width doubles whenever there are more bins than the limit.
 
     Args:
         limit (`int`):
-            How many there may be.
+            Maximum number of bins.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit, self.width = limit, 1
-        self.stretches: dict[int, Stretch] = {}
+        self.bins: dict[int, StepBin] = {}
 
-    def __iter__(self):
-        return iter(self.stretches[place] for place in sorted(self.stretches))
+    def __iter__(self) -> Iterator[StepBin]:
+        return iter(self.bins[index] for index in sorted(self.bins))
 
-    def add(self, stretch: Stretch) -> None:
-        self._put(stretch)
-        while len(self.stretches) > self.limit:
-            self.widen()
+    def add(self, new: StepBin) -> None:
+        self._put(new)
+        while len(self.bins) > self.limit:
+            self._double_width()
 
-    def widen(self) -> None:
+    def _double_width(self) -> None:
         self.width *= 2
-        stretches, self.stretches = [*self], {}
-        for stretch in stretches:
-            self._put(stretch)
+        bins, self.bins = [*self], {}
+        for one in bins:
+            self._put(one)
 
-    def _put(self, stretch: Stretch) -> None:
-        place = (stretch.first - 1) // self.width
-        if place in self.stretches:
-            self.stretches[place].add(stretch)
+    def _put(self, new: StepBin) -> None:
+        index = (new.first - 1) // self.width
+        if index in self.bins:
+            self.bins[index].merge(new)
         else:
-            self.stretches[place] = stretch
+            self.bins[index] = new
 
 
 @dataclass
-class Standstill:
+class RewardHistory:
     """
-    The longest stretch of steps in which a reward had one value only.
+    When a reward gave scores, and for how long its score was constant.
 
     Args:
-        value (`float`, *optional*):
-            Its one value at present; None where it differs.
-        first (`int`):
-            Step since when.
+        score (`float`, *optional*):
+            The score that all completions had in the last step. None if their scores differ.
+        since (`int`):
+            First step of the current span.
         longest (`tuple[int, int, float]`):
-            First step, last step and value of the longest.
-        scored (`int`):
-            Last step with a score.
+            First step, last step and score of the longest span with a constant score.
+        last_scored (`int`):
+            Last step in which the reward gave a score.
     """
 
-    value: float | None = None
-    first: int = 0
+    score: float | None = None
+    since: int = 0
     longest: tuple[int, int, float] = (0, -1, 0.0)
-    scored: int = 0
+    last_scored: int = 0
 
-    def see(self, step: int, lowest: float, highest: float) -> None:
-        self.scored = step
-        if not lowest == highest == self.value:
-            self.value, self.first = (lowest if lowest == highest else None), step
-        if self.value is not None and step - self.first >= self.longest[1] - self.longest[0]:
-            self.longest = (self.first, step, self.value)
+    def add(self, step: int, lowest: float, highest: float) -> None:
+        """Add a step with its smallest and its largest score."""
+        self.last_scored = step
+        if not lowest == highest == self.score:
+            self.score, self.since = (lowest if lowest == highest else None), step
+        if self.score is not None and step - self.since >= self.longest[1] - self.longest[0]:
+            self.longest = (self.since, step, self.score)
 
 
 class Run:
     """
-    What the records of a run add up to, one after another in the order of their steps.
+    Statistics of a run. Records are added in the order of their steps.
 
-    `points` are its stretches, `rewards` the names of its rewards with how each stood still, `weights` what they last
-    weighed, `outcome` the one that says what is right, `whole` the sums over all steps.
+    `points` are the bins of the charts, and `whole` is one bin of all steps. `rewards` has the history of each reward
+    by name, and `weights` the latest weights. `outcome` is the name of the outcome reward, empty if there is none.
     """
 
     def __init__(self) -> None:
-        self.points = Timeline(POINTS)
-        self.rewards: dict[str, Standstill] = {}
+        self.points = Timeline(MAX_POINTS)
+        self.whole = StepBin()
+        self.rewards: dict[str, RewardHistory] = {}
         self.weights: dict[str, float] = {}
-        self.outcome: str | None = None
+        self.outcome = ""
         self.sizes: Counter[int] = Counter()
-        self.whole: Stretch | None = None
-        self._step: Stretch | None = None
+        self._step: StepBin | None = None
 
     def add(self, record: dict[str, Any]) -> None:
-        sums = counted(record)
-        for name in scores(record):
-            self.rewards.setdefault(name, Standstill(scored=sums.first - 1))
+        group = sum_group(record)
+        for name in read_recorded_scores(record):
+            self.rewards.setdefault(name, RewardHistory(last_scored=group.first - 1))
         self.weights |= record.get("weights") or {}
-        self.outcome = self.outcome or outcome_reward(record)
-        self.sizes[size(record)] += 1
-        if self._step is not None and self._step.first == sums.first:
-            self._step.add(sums)
+        self.outcome = self.outcome or find_outcome_reward(record)
+        self.sizes[count_completions(record)] += 1
+        if self._step is not None and self._step.first == group.first:
+            self._step.merge(group)
         else:
             self.end_step()
-            self._step = sums
+            self._step = group
 
     def end_step(self) -> None:
-        """Add up the step that is complete; also to be called after the last record."""
+        """Add the step that is now complete. This must also be called after the last record."""
         step, self._step = self._step, None
         if step is None:
             return
-        for name, standstill in self.rewards.items():
+        for name, history in self.rewards.items():
             if step.count(("reward", name)):
-                standstill.see(step.first, step.lowest["reward", name], step.highest["reward", name])
-        self.whole = self.whole or Stretch(step.first, step.last)
-        self.whole.add(step)
+                history.add(step.first, step.lowest["reward", name], step.highest["reward", name])
+        self.whole.merge(step)
         self.points.add(step)
 
     @property
     def size(self) -> int:
-        """Completions of a group, as most have them."""
+        """The most common number of completions in a group."""
         return self.sizes.most_common(1)[0][0] if self.sizes else 0
 
 
-def scores(record: dict[str, Any]) -> dict[str, list[float | None]]:
-    """Of each reward the scores of the group."""
+def read_recorded_scores(record: dict[str, Any]) -> dict[str, list[float | None]]:
+    """Return the scores of the group by reward."""
     return record.get("rewards") or {}
 
 
-def size(record: dict[str, Any]) -> int:
-    return max(map(len, [record.get("total") or [], record.get("lengths") or [], *scores(record).values()]))
+def count_completions(record: dict[str, Any]) -> int:
+    return max(
+        map(len, [record.get("total") or [], record.get("lengths") or [], *read_recorded_scores(record).values()])
+    )
 
 
-def outcome_reward(record: dict[str, Any]) -> str | None:
-    """Name of the reward that says what is right, which is the first where the record does not name it."""
-    return record.get("outcome_reward") or next(iter(scores(record)), None)
+def find_outcome_reward(record: dict[str, Any]) -> str:
+    """Return the name of the outcome reward, by default the first reward. Empty if there is none."""
+    return record.get("outcome_reward") or next(iter(read_recorded_scores(record)), "")
 
 
-def outcomes(record: dict[str, Any]) -> list[float | None]:
-    """Scores of the outcome reward."""
-    return scores(record).get(outcome_reward(record), [])
+def read_outcome_scores(record: dict[str, Any]) -> list[float | None]:
+    """Return the scores of the outcome reward."""
+    return read_recorded_scores(record).get(find_outcome_reward(record), [])
 
 
-def passes(record: dict[str, Any]) -> list[bool]:
-    """Whether the completions are right, of those that the outcome reward has scored."""
-    return [value >= 1 for value in outcomes(record) if value is not None]
+def read_passes(record: dict[str, Any]) -> list[bool]:
+    """Return whether each completion with an outcome score is right."""
+    return [score >= 1 for score in read_outcome_scores(record) if score is not None]
 
 
-def counted(record: dict[str, Any]) -> Stretch:
-    """The sums of one group."""
-    group = Stretch(record["step"], record["step"])
+def sum_group(record: dict[str, Any]) -> StepBin:
+    """Return a bin with the sums of one group."""
+    group = StepBin(record["step"], record["step"])
     group.sums["groups"] = 1
     group.sums["outcome", record.get("outcome")] = 1
-    group.see("mean", [record.get("mean")])
-    group.see("spread", [record.get("spread")])
-    group.see("length", record.get("lengths"))
-    group.see("truncated", record.get("truncated"))
-    group.see("pass", passes(record))
+    group.add("mean", [record.get("mean")])
+    group.add("spread", [record.get("spread")])
+    group.add("length", record.get("lengths"))
+    group.add("truncated", record.get("truncated"))
+    group.add("pass", read_passes(record))
     if record.get("duplicates") is not None and record.get("outcome") != "solved":
-        group.see("duplicates", [record["duplicates"] / max(size(record), 1)])
-    for name, values in scores(record).items():
-        group.see(("reward", name), values)
-        group.see(("group mean", name), [sum(known(values)) / len(known(values))] if known(values) else None)
-    for name, covariance in covariances(record).items():
+        group.add("duplicates", [record["duplicates"] / max(count_completions(record), 1)])
+    for name, scores in read_recorded_scores(record).items():
+        group.add(("reward", name), scores)
+        finite = keep_finite(scores)
+        group.add(("group mean", name), [sum(finite) / len(finite)] if finite else None)
+    for name, covariance in compute_covariances(record).items():
         group.sums["signal", name] = covariance
         group.sums["variance"] += covariance
     return group
 
 
-def covariances(record: dict[str, Any]) -> dict[str, float]:
-    """Of each reward the covariance of what it adds with the total, within the group; their sum is the variance."""
-    weights, rewards = record.get("weights") or {}, scores(record)
-    rows = [row for row in zip(*rewards.values(), strict=False) if known(row)]
+def compute_covariances(record: dict[str, Any]) -> dict[str, float]:
+    """Return the covariance of each weighted reward with the total within the group. Their sum is the variance."""
+    weights, rewards = record.get("weights") or {}, read_recorded_scores(record)
+    rows = [row for row in zip(*rewards.values(), strict=False) if keep_finite(row)]
     if not rows:
         return {}
     terms = {
-        name: centred([weights.get(name, 1.0) * (value if known([value]) else 0.0) for value in column])
+        name: subtract_mean([weights.get(name, 1.0) * (keep_finite([score]) or [0.0])[0] for score in column])
         for name, column in zip(rewards, zip(*rows, strict=True), strict=True)
     }
     totals = [sum(row) for row in zip(*terms.values(), strict=True)]
-    if max(totals) - min(totals) < ROUNDING:
+    if max(totals) - min(totals) < ROUNDING_ERROR:
         return {}
-    return {name: sum(map(lambda one, total: one * total, column, totals)) for name, column in terms.items()}
+    return {name: sum(map(operator.mul, column, totals)) for name, column in terms.items()}
 
 
-def centred(values: list[float]) -> list[float]:
+def subtract_mean(values: list[float]) -> list[float]:
     mean = sum(values) / len(values)
     return [value - mean for value in values]

@@ -1,4 +1,4 @@
-"""The library of rewards, a topic a file, which names its rewards in `__all__`."""
+"""The library of rewards. Each file covers one topic and lists its rewards in `__all__`."""
 
 from . import answers, formats, judges, lengths, patterns, texts
 from .answers import *

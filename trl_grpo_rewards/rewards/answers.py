@@ -6,12 +6,13 @@ from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
 from ..registry import reward
+from ..scores import Score
 from ..text.forms import Form
 from ..verify import pool
-from ..verify.boxes import boxed_answer, final_part, stated_answer
-from ..verify.equality import Terms, restated
+from ..verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
+from ..verify.equality import AnswerRules, is_restated
 from ..verify.golds import read_gold
-from ..verify.latex import plain, tidy
+from ..verify.latex import normalize_latex, strip_formatting
 from ..verify.solutions import read_solutions
 
 
@@ -21,52 +22,58 @@ __all__ = ["answer", "boxed", "choice", "exact"]
 Units = Literal["ignore", "must_match"]
 
 
-def check_terms(tolerance: float | None) -> None:
+def check_tolerance(tolerance: float | None) -> None:
     if tolerance is not None and tolerance < 0:
-        raise ValueError(f"A reward has tolerance={tolerance}, and it is a distance. Give it a number from 0.")
+        raise ValueError(f"The tolerance of answers must be at least 0; got tolerance={tolerance}.")
 
 
-@reward(batched=True, check=check_terms, outcome=True, reads={"solution": read_solutions})
+@reward(
+    batched=True,
+    check=check_tolerance,
+    outcome=True,
+    form=lambda: Form(answer=r"\boxed{{}}"),
+    reads={"solution": read_solutions},
+)
 def boxed(
-    completions: list,
+    completions: list[Any],
     solution: list[Any],
     log_metric: Callable[[str, float], None],
-    prompts: list | None = None,
+    prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
     tolerance: float | None = None,
     box: Literal["last", "only", "first"] = "last",
     units: Units = "ignore",
     evaluated: bool = False,
-) -> list[float | None]:
+) -> list[Score]:
     r"""
     1 if the boxed answer is right, `partial` if it is wrong, 0 without a box; None if the solution cannot be read.
 
-    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning; a box inside
-    `<think>` or one that is never closed is none, and an empty one is a wrong answer. It is compared with the column
-    `solution`, which may hold numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}` or GSM8K's `... #### 72`: as
-    text, as numbers, as lists of them, and where that does not settle it by
-    [math-verify](https://github.com/huggingface/Math-Verify). That runs in processes of its own: an answer that takes
-    it longer than two seconds is wrong, and none can hang a run. Logs `boxed/timeouts`, `boxed/unreadable_gold` and
-    `boxed/worker_restarts`, counts per batch.
+    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. A box inside
+    `<think>` and a box that is never closed do not count, and an empty box is a wrong answer. The answer is compared with
+    the column `solution`, which may contain numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}` or GSM8K's
+    `... #### 72`. They are compared as text, as numbers and as lists of numbers. If that does not decide,
+    [math-verify](https://github.com/huggingface/Math-Verify) compares them in a separate process. If this takes longer
+    than two seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`,
+    `boxed/unreadable_gold` and `boxed/worker_restarts` as counts per batch.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
-            Score of a boxed answer that is wrong. `boxed(partial=0.5) + 0.5 * boxed(name="correct")` pays 0 without a
-            box, 0.5 for a wrong one and 1.5 for the right one.
+            Score of a boxed answer that is wrong. For example, `boxed(partial=0.5) + 0.5 * boxed(name="correct")` pays 0
+            without a box, 0.5 for a wrong answer and 1.5 for the right one.
         tolerance (`float`, *optional*):
-            Two numbers are equal where they differ by no more than this, or by no more than this times the larger of
-            them. Without it they must be equal.
+            Maximum difference of two equal numbers, absolute or relative to the larger one. By default, they must be
+            equal.
         box (`str`, *optional*, defaults to `"last"`):
-            Which box counts; with `"only"`, an answer of several boxes is none.
+            Which box counts: `"last"`, `"first"` or `"only"`. With `"only"`, several boxes count as no box.
         units (`str`, *optional*, defaults to `"ignore"`):
-            `"ignore"` compares the values: `18 dollars` is `18`, and `50\%` is both `50` and `0.5`. With
-            `"must_match"`, a solution with a unit needs an answer with the same one, written in any usual way but not
-            converted, and `50\%` is `0.5` alone.
+            With `"ignore"`, only the values count: `18 dollars` equals `18`, and `50\%` equals both `50` and `0.5`. With
+            `"must_match"`, a solution with a unit needs an answer with the same unit, in any usual spelling but not
+            converted, and `50\%` equals only `0.5`.
         evaluated (`bool`, *optional*, defaults to `False`):
-            The answer must be worked out, unless the solution is not: sums and products of numbers, powers and roots
-            with a rational value, integrals, and an expression that stands in the prompt are wrong. Fractions and
-            powers of ten are numbers.
+            Whether the answer must be worked out, unless the solution itself is not. If so, sums and products of numbers,
+            powers and roots with a rational value, integrals, and expressions copied from the prompt are wrong. Fractions
+            and powers of ten count as numbers.
 
     Example:
 
@@ -83,32 +90,33 @@ def boxed(
 
     ```
     """
-    answers = [boxed_answer(final_part(completion_text(completion)), box) for completion in completions]
-    return judged(answers, solution, prompts, log_metric, partial, Terms(tolerance, units, evaluated))
+    answers = [find_boxed_answer(strip_reasoning(completion_text(completion)), box) for completion in completions]
+    return verify_answers(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
 
 
-@reward(batched=True, check=check_terms, outcome=True, reads={"solution": read_solutions})
+@reward(batched=True, check=check_tolerance, outcome=True, reads={"solution": read_solutions})
 def answer(
-    completions: list,
+    completions: list[Any],
     solution: list[Any],
     log_metric: Callable[[str, float], None],
-    prompts: list | None = None,
+    prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
     tolerance: float | None = None,
     units: Units = "ignore",
     evaluated: bool = False,
-) -> list[float | None]:
+) -> list[Score]:
     r"""
-    1 if the final answer is right, boxed or not, `partial` if it is wrong, 0 without one; None as for [`boxed`].
+    1 if the final answer is right, boxed or not, `partial` if it is wrong, 0 without an answer; None as in [`boxed`].
 
-    The answer is what the text after the reasoning gives, by the first of these that it has: a last `\boxed{}`, the
-    line after a last `####`, a last `<answer>...</answer>`, a last statement such as "the answer is 72." or
-    "Answer: $72$", or the whole of it where it is one line. It is judged as [`boxed`] does, with the same options.
+    The answer is taken from the text after the reasoning. The text is searched for the following, and the first one that
+    it contains counts: the last `\boxed{}`, the line after the last `####`, the last `<answer>...</answer>`, the last
+    statement such as "the answer is 72." or "Answer: $72$", or the whole text if it is a single line. The answer is
+    compared as in [`boxed`].
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
-            Score of an answer that is wrong.
+            Score of a wrong answer.
         tolerance (`float`, *optional*):
             As in [`boxed`].
         units (`str`, *optional*, defaults to `"ignore"`):
@@ -127,45 +135,55 @@ def answer(
 
     ```
     """
-    answers = [stated_answer(final_part(completion_text(completion))) for completion in completions]
-    return judged(answers, solution, prompts, log_metric, partial, Terms(tolerance, units, evaluated))
+    answers = [find_stated_answer(strip_reasoning(completion_text(completion))) for completion in completions]
+    return verify_answers(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
 
 
-def judged(
+def verify_answers(
     answers: list[str | None],
     solution: list[Any],
-    prompts: list | None,
+    prompts: list[Any] | None,
     log_metric: Callable[[str, float], None],
     partial: float,
-    terms: Terms,
-) -> list[float | None]:
+    rules: AnswerRules,
+) -> list[Score]:
     golds = [read_gold(value) for value in solution]
-    rows = [row for row in range(len(golds)) if golds[row] is not None and answers[row] is not None]
-    restarts = pool.restarts()
-    judgements = pool.judge([(golds[row], answers[row]) for row in rows], terms)
+    pairs = {
+        row: (gold, answer)
+        for row, (gold, answer) in enumerate(zip(golds, answers, strict=True))
+        if gold is not None and answer is not None
+    }
+    restarts = pool.count_restarts()
+    verifications = pool.verify_pairs([*pairs.values()], rules)
     scores = [None if gold is None else 0.0 for gold in golds]
-    for row, judgement in zip(rows, judgements, strict=True):
-        equal = judgement.equal
-        if equal and terms.evaluated and prompts and plain(tidy(golds[row])) != plain(tidy(answers[row])):
-            equal = not restated(answers[row], prompt_text(prompts[row]))
-        scores[row] = equal if equal is None else 1.0 if equal else partial
-    log_metric("timeouts", sum(judgement.fault == "timeout" for judgement in judgements))
-    log_metric("unreadable_gold", golds.count(None) + sum(judgement.fault == "gold" for judgement in judgements))
-    log_metric("worker_restarts", pool.restarts() - restarts)
+    for (row, (gold, answer)), verification in zip(pairs.items(), verifications, strict=True):
+        equal = verification.equal
+        if equal and rules.evaluated and prompts and normalize_answer(gold) != normalize_answer(answer):
+            equal = not is_restated(answer, prompt_text(prompts[row]))
+        scores[row] = None if equal is None else 1.0 if equal else partial
+    log_metric("timeouts", sum(verification.fault == "timeout" for verification in verifications))
+    log_metric(
+        "unreadable_gold", golds.count(None) + sum(verification.fault == "gold" for verification in verifications)
+    )
+    log_metric("worker_restarts", pool.count_restarts() - restarts)
     return scores
 
 
-@reward(outcome=True)
-def exact(completion: str, solution: Any, *, case: bool = False) -> float | None:
-    """
-    1 if the final answer is the solution as a text, else 0; None if the solution is empty.
+def normalize_answer(text: str) -> str:
+    return strip_formatting(normalize_latex(text))
 
-    The answer is found as by [`answer`], or is all that follows the reasoning. Spacing, a full stop at the end, bold
-    print and LaTeX fonts do not count.
+
+@reward(outcome=True)
+def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
+    """
+    1 if the final answer equals the solution as text, else 0; None if the solution is empty.
+
+    The answer is found as in [`answer`]. If there is none, the whole text after the reasoning is compared. Spacing, a
+    final full stop, bold print and LaTeX fonts are ignored.
 
     Args:
         case (`bool`, *optional*, defaults to `False`):
-            Whether capitals must agree.
+            Whether upper and lower case must match.
 
     Example:
 
@@ -180,28 +198,29 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> float | None
     gold = read_gold(solution)
     if gold is None:
         return None
-    gold = plain(tidy(gold))
-    part = final_part(completion)
-    given = plain(tidy(stated_answer(part) or part))
-    return float(given == gold if case else given.casefold() == gold.casefold())
+    text = strip_reasoning(completion)
+    right, given = normalize_answer(gold), normalize_answer(find_stated_answer(text) or text)
+    return float(given == right if case else given.casefold() == right.casefold())
 
 
 def check_choice(letters: str) -> None:
     if not letters.isalpha() or not letters.isupper() or len({*letters}) < len(letters) or len(letters) < 2:
-        raise ValueError(f"choice() has letters={letters!r}. Give it two or more different capitals: choice('ABCD').")
+        raise ValueError(
+            f"choice() requires two or more different capital letters; got {letters!r}. Write choice('ABCD')."
+        )
 
 
 @reward(check=check_choice, outcome=True, form=lambda letters: Form(choices=letters))
-def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> float | None:
+def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     r"""
     1 if the final answer is the letter of the solution, else 0; None if the solution names none of the letters.
 
-    The answer is found as by [`answer`]. It may be the letter in any usual dress (`B`, `(b)`, `\text{(B)}`, `B) 42`,
-    "option B"); one that names several letters ("A or B") is none.
+    The answer is found as in [`answer`]. It may be the letter in any usual notation (`B`, `(b)`, `\text{(B)}`, `B) 42`,
+    "option B"). An answer that names several letters ("A or B") is wrong.
 
     Args:
         letters (`str`, *optional*, defaults to `"ABCDE"`):
-            The letters to choose from, as capitals.
+            Capital letters to choose from.
 
     Example:
 
@@ -214,14 +233,14 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> float |
 
     ```
     """
-    gold = chosen(str(solution), letters)
-    given = stated_answer(final_part(completion))
-    return None if gold is None else float(given is not None and chosen(given, letters) == gold)
+    gold = read_choice(str(solution), letters)
+    given = find_stated_answer(strip_reasoning(completion))
+    return None if gold is None else float(given is not None and read_choice(given, letters) == gold)
 
 
-def chosen(text: str, letters: str) -> str | None:
-    """The letter that a short text chooses; None where it is none or several."""
-    text = plain(tidy(text)).replace("*", "").strip()
+def read_choice(text: str, letters: str) -> str | None:
+    """Return the letter that a short text chooses, or None if it chooses no letter or several."""
+    text = normalize_answer(text).replace("*", "").strip()
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:
         text = alone[1].upper()

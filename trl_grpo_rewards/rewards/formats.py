@@ -10,38 +10,39 @@ from ..options import thaw
 from ..registry import reward
 from ..text import json_schemas
 from ..text.forms import Form
-from ..verify.boxes import final_part
+from ..verify.boxes import strip_reasoning
 
 
 __all__ = ["json_text", "script", "tags", "xml_text"]
 
 
-NAME = re.compile(r"[\w.-]+")
+TAG_NAME = re.compile(r"[\w.-]+")
 
 
 def check_tags(names: tuple[str, ...]) -> None:
-    if not names or len({*names}) < len(names) or not all(map(NAME.fullmatch, names)):
+    if not names or len({*names}) < len(names) or not all(map(TAG_NAME.fullmatch, names)):
         raise ValueError(
-            f"tags() has the names {', '.join(map(repr, names)) or 'none'}. "
-            f"Give it one or more different names, without brackets: tags('think', 'answer')."
+            f"tags() requires one or more different names, without brackets; got {', '.join(map(repr, names)) or 'none'}. "
+            f"Write it like this: tags('think', 'answer')."
         )
 
 
 @reward(check=check_tags, form=lambda names, prefilled: Form(tags=names, prefilled=prefilled))
 def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = False) -> float:
     """
-    1 if the completion consists of these tags: in this order, once each, none of them empty; else 0.
+    1 if the completion consists of these tags, in this order, once each, and none is empty; else 0.
 
-    Only white space may stand before, between and after them. After a single tag any text may follow:
-    `<think>...</think>` and then the answer. The text is read once, so a hostile one costs no more than its length.
+    Only whitespace may be before, between and after the tags. If there is a single tag, any text may follow it, as in
+    `<think>...</think>` and then the answer. The time is linear in the length of the completion.
 
     Args:
         *names (`str`):
             Names of the tags, without brackets.
         prefilled (`bool`, *optional*, defaults to `False`):
-            The chat template has opened the first tag already, so that the completion begins inside it.
+            Whether the chat template already opens the first tag, so that the completion begins inside it.
         partial (`bool`, *optional*, defaults to `False`):
-            Pay an equal share for each tag that is right: there once, closed, not empty, and next to its neighbours.
+            Whether to pay an equal share for each tag that occurs once, is closed, is not empty and is separated from its
+            neighbours by whitespace only.
 
     Example:
 
@@ -62,10 +63,9 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
         start, stop = text.find(opening), text.find(closing)
         if text.count(opening) == text.count(closing) == 1 and start < stop:
             before, inside, after = text[end:start], text[start + len(opening) : stop], text[stop + len(closing) :]
-            alone = (
-                start >= end and before.strip() == "" and (name != names[-1] or len(names) == 1 or not after.strip())
-            )
-            right += alone and inside.strip() != ""
+            may_text_follow = name != names[-1] or len(names) == 1
+            is_in_place = start >= end and not before.strip() and (may_text_follow or not after.strip())
+            right += is_in_place and inside.strip() != ""
             end = max(end, stop + len(closing))
     return right / len(names) if partial else float(right == len(names))
 
@@ -82,31 +82,32 @@ def check_json_text(schema: dict[str, Any] | None) -> None:
         return
     check_installed("jsonschema_rs", "json_text() with a schema")
     try:
-        json_schemas.validator(thaw(schema))
+        json_schemas.build_validator(thaw(schema))
     except ValueError as error:
         raise ValueError(
-            f"json_text() has a schema that cannot be used: {error}. Correct it; what it refers to stands in itself "
-            f"('#/$defs/...'), and its expressions have no look-around and no back-reference."
+            f"json_text() requires a valid schema, but this one cannot be used: {error}. Correct it. A schema can only "
+            f"refer to its own parts ('#/$defs/...'), and its regular expressions cannot have look-around or "
+            f"back-references."
         ) from None
 
 
 @reward(check=check_json_text)
 def json_text(completion: str, *, schema: dict[str, Any] | None = None) -> float:
     """
-    1 if what follows the reasoning is JSON, and valid by the schema; else 0.
+    1 if the text after the reasoning is JSON that matches the schema; else 0.
 
-    The whole of it, but for white space: a text around it, or a code fence, is none of it. JSON is strict: `NaN`, a
-    number too large for a float, and a name twice in one object are refused. Without a schema a number or an empty
-    object is JSON, too.
+    The whole text must be JSON. Only whitespace may surround it, so a code fence is not allowed. JSON is read strictly:
+    `NaN`, a number too large for a float, a repeated name in an object, and more than 500 levels are not allowed. Without
+    a schema, any JSON earns 1, even a number or an empty object.
 
-    A schema is checked by [jsonschema-rs](https://github.com/Stranger6667/jsonschema), in time that grows with the text
-    alone; it comes with the extra: `pip install 'trl_grpo_rewards[formats]'`. JSON of more than 500 levels is refused.
+    A schema is checked by [jsonschema-rs](https://github.com/Stranger6667/jsonschema), in time that is linear in the
+    length of the text. It is installed by `pip install 'trl_grpo_rewards[formats]'`.
 
     Args:
         schema (`dict`, *optional*):
-            What is asked for, as [JSON Schema](https://json-schema.org), of draft 2020-12 unless `$schema` names
-            another from draft 4 on. It refers to nothing outside itself, and its expressions have no look-around and
-            no back-reference. `format` is not checked.
+            A [JSON Schema](https://json-schema.org) of draft 2020-12, or of another draft from 4 on if `$schema` names
+            it. It can only refer to its own parts, and its regular expressions cannot have look-around or
+            back-references. `format` is not checked.
 
     Example:
 
@@ -122,34 +123,35 @@ def json_text(completion: str, *, schema: dict[str, Any] | None = None) -> float
     ```
     """
     try:
-        value = json_schemas.read_json(final_part(completion))
+        value = json_schemas.read_json(strip_reasoning(completion))
     except (ValueError, RecursionError):
         return 0.0
-    return float(schema is None or json_schemas.fits(value, validator(json.dumps(schema))))
+    return float(schema is None or json_schemas.is_valid(value, load_validator(json.dumps(schema))))
 
 
 @functools.lru_cache(maxsize=64)
-def validator(schema: str) -> Any:
-    return json_schemas.validator(json.loads(schema))
+def load_validator(schema: str) -> Any:
+    return json_schemas.build_validator(json.loads(schema))
 
 
 def check_xml_text(root: str | None) -> None:
     check_installed("defusedxml", "xml_text()")
-    if root is not None and not NAME.fullmatch(root):
-        raise ValueError(f"xml_text() has root={root!r}. Give it a name without brackets: xml_text(root='svg').")
+    if root is not None and not TAG_NAME.fullmatch(root):
+        raise ValueError(f"xml_text() requires root to be a name without brackets, such as 'svg'; got root={root!r}.")
 
 
 @reward(check=check_xml_text)
 def xml_text(completion: str, *, root: str | None = None) -> float:
     """
-    1 if what follows the reasoning is well-formed XML, with this root element; else 0.
+    1 if the text after the reasoning is well-formed XML with this root element; else 0.
 
-    The whole of it, but for white space. It is read by [defusedxml](https://github.com/tiran/defusedxml), which refuses
-    entities, so that no small text can grow into a large one. `pip install 'trl_grpo_rewards[formats]'` brings it.
+    The whole text must be XML, surrounded only by whitespace. It is read by
+    [defusedxml](https://github.com/tiran/defusedxml), which does not allow entities, so a small text cannot expand into a
+    large one. It is installed by `pip install 'trl_grpo_rewards[formats]'`.
 
     Args:
         root (`str`, *optional*):
-            Name of the root element, without its namespace. Any will do without it, and an empty one, too.
+            Name of the root element, without its namespace. By default, any element is accepted, even an empty one.
 
     Example:
 
@@ -166,14 +168,15 @@ def xml_text(completion: str, *, root: str | None = None) -> float:
     from defusedxml.ElementTree import ParseError, fromstring
 
     try:
-        found = fromstring(final_part(completion).strip()).tag
+        found = fromstring(strip_reasoning(completion).strip()).tag
     except (ParseError, ValueError):
         return 0.0
     return float(root in (None, found.rpartition("}")[2]))
 
 
 @functools.lru_cache(maxsize=64)
-def letters_of(names: tuple[str, ...]) -> Any:
+def compile_letters(names: tuple[str, ...]) -> Any:
+    """Return two regular expressions: for the letters of these scripts, and for all letters."""
     import regex
 
     scripts = "".join(rf"\p{{Script_Extensions={name}}}" for name in names)
@@ -184,8 +187,8 @@ def check_script(names: tuple[str, ...]) -> None:
     for name in names or ("",):
         if not is_script(name):
             raise ValueError(
-                f"script() has the name {name!r}, and Unicode has no such script. "
-                f"Give it names that Unicode has: script('Greek'), script('Han', 'Hiragana', 'Katakana')."
+                f"script() needs names of Unicode scripts; got {name!r}. "
+                f"Write names such as script('Greek') or script('Han', 'Hiragana', 'Katakana')."
             )
 
 
@@ -193,7 +196,7 @@ def is_script(name: str) -> bool:
     import regex
 
     try:
-        return NAME.fullmatch(name) is not None and letters_of((name,)) is not None
+        return TAG_NAME.fullmatch(name) is not None and compile_letters((name,)) is not None
     except regex.error:
         return False
 
@@ -201,17 +204,17 @@ def is_script(name: str) -> bool:
 @reward(check=check_script)
 def script(completion: str, *names: str) -> float:
     r"""
-    The share of letters that belong to these scripts, from 0 to 1; 0 without a letter.
+    Share of the letters that belong to these scripts, from 0 to 1; 0 if there are no letters.
 
-    It tells the languages apart that are written differently, and asks no model; the language-consistency reward of
-    [DeepSeek-R1](https://huggingface.co/papers/2501.12948) is such a share, of words. Digits, marks and spaces are no
-    letters. What is Latin in any language counts as Latin: names, code, `\frac`. A single letter is a whole share, so
-    pay it beside an answer.
+    It distinguishes languages with different scripts, without a model. The language-consistency reward of
+    [DeepSeek-R1](https://huggingface.co/papers/2501.12948) is similar, but computes the share of words. Digits, marks and
+    spaces are not letters. Names, code and commands such as `\frac` count as Latin letters. One letter is enough for a
+    score of 1, so combine this with a reward for the answer.
 
     Args:
         *names (`str`):
-            [Scripts](https://www.unicode.org/Public/UCD/latest/ucd/Scripts.txt) as Unicode names them: `"Greek"`,
-            `"Cyrillic"`; Japanese is written in three, `"Han"`, `"Hiragana"` and `"Katakana"`.
+            Unicode names of [scripts](https://www.unicode.org/Public/UCD/latest/ucd/Scripts.txt), such as `"Greek"` or
+            `"Cyrillic"`. Japanese uses three: `"Han"`, `"Hiragana"` and `"Katakana"`.
 
     Example:
 
@@ -223,5 +226,5 @@ def script(completion: str, *names: str) -> float:
 
     ```
     """
-    wanted, letters = (sum(map(len, kind.findall(completion))) for kind in letters_of(names))
+    wanted, letters = (sum(map(len, expression.findall(completion))) for expression in compile_letters(names))
     return wanted / letters if letters else 0.0

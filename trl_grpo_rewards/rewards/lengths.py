@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 from ..expressions import Reward
 from ..registry import reward
+from ..scores import Score
 from ..text.forms import Form
 
 
@@ -15,19 +16,29 @@ __all__ = ["cosine", "length", "overlong", "shortest", "truncated"]
 Unit = Literal["tokens", "words", "chars"]
 
 
-def counted(completion: str, completion_ids: list[int] | None, unit: Unit, name: str) -> Sequence:
-    """The units of a completion, of which its length is the number."""
-    if unit == "tokens" and completion_ids is None:
+def split_units(completion: str, completion_ids: list[int] | None, unit: Unit, name: str) -> Sequence[Any]:
+    """
+    Return the tokens, words or characters of a completion.
+
+    Raises:
+        `ValueError`: the unit is tokens, and the call has no `completion_ids`.
+    """
+    if unit == "words":
+        return completion.split()
+    if unit == "chars":
+        return completion
+    if completion_ids is None:
         raise ValueError(
-            f"{name}() counts tokens, and the call has no 'completion_ids'. Pass them, or count unit='words' or 'chars'."
+            f"{name}() with unit='tokens' needs 'completion_ids', but the call has none. "
+            f"Pass them, or use unit='words' or unit='chars'."
         )
-    return {"tokens": completion_ids, "words": completion.split(), "chars": completion}[unit]
+    return completion_ids
 
 
 def check_length(target: int, tolerance: int) -> None:
     if not 0 <= tolerance < target:
         raise ValueError(
-            f"length() has target={target} and tolerance={tolerance}; it needs 0 <= tolerance < target. Change one."
+            f"length() requires 0 <= tolerance < target; got target={target}, tolerance={tolerance}. Change one of them."
         )
 
 
@@ -41,18 +52,18 @@ def length(
     unit: Unit = "tokens",
 ) -> float:
     r"""
-    1 at the target length, falling evenly to 0 for an empty completion, and as fast beyond the target.
+    1 at the target length, falling linearly to 0 for an empty completion, and equally fast beyond the target.
 
-    With the length \\( n \\), \\( \text{clip}(1 - \max(0, |n - \text{target}| - \text{tolerance}) /
+    For a length \\( n \\), it is \\( \text{clip}(1 - \max(0, |n - \text{target}| - \text{tolerance}) /
     (\text{target} - \text{tolerance}), 0, 1) \\).
 
     Args:
         target (`int`):
-            The length that is paid in full.
+            The length that earns 1.
         tolerance (`int`, *optional*, defaults to `0`):
-            Lengths up to this far from the target are paid in full, too.
+            Lengths that differ from the target by at most this earn 1, too.
         unit (`str`, *optional*, defaults to `"tokens"`):
-            `"tokens"` counts `completion_ids`, which TRL passes; `"words"` are separated by white space; `"chars"`.
+            `"tokens"` (from `completion_ids`, which TRL passes), `"words"` (separated by whitespace) or `"chars"`.
 
     Example:
 
@@ -66,30 +77,31 @@ def length(
 
     ```
     """
-    beyond = max(0, abs(len(counted(completion, completion_ids, unit, "length")) - target) - tolerance)
-    return max(0.0, 1.0 - beyond / (target - tolerance))
+    actual = len(split_units(completion, completion_ids, unit, "length"))
+    deviation = max(0, abs(actual - target) - tolerance)
+    return max(0.0, 1.0 - deviation / (target - tolerance))
 
 
 def check_overlong(max_tokens: int, cache: int) -> None:
     if not 0 < cache < max_tokens:
         raise ValueError(
-            f"overlong() has max_tokens={max_tokens} and cache={cache}; it needs 0 < cache < max_tokens. Change one."
+            f"overlong() requires 0 < cache < max_tokens; got max_tokens={max_tokens}, cache={cache}. Change one of them."
         )
 
 
 @reward(check=check_overlong)
 def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float:
     r"""
-    0 up to `max_tokens - cache` tokens, falling evenly to -1 at `max_tokens`, and -1 beyond.
+    0 up to `max_tokens - cache` tokens, falling linearly to -1 at `max_tokens`, and -1 beyond.
 
-    Equation 13 of [DAPO](https://huggingface.co/papers/2503.14476): with the length \\( n \\), \\( \text{clip}(
-    (\text{max\_tokens} - \text{cache} - n) / \text{cache}, -1, 0) \\).
+    This is equation 13 of [DAPO](https://huggingface.co/papers/2503.14476). For a length \\( n \\), it is
+    \\( \text{clip}((\text{max\_tokens} - \text{cache} - n) / \text{cache}, -1, 0) \\).
 
     Args:
         max_tokens (`int`):
-            Length from which the penalty is whole; usually the trainer's `max_completion_length`.
+            Length at which the full penalty applies; usually the trainer's `max_completion_length`.
         cache (`int`):
-            Number of tokens before it, over which the penalty grows.
+            Number of tokens before `max_tokens` over which the penalty grows.
 
     Example:
 
@@ -106,11 +118,11 @@ def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float
 
 def check_cosine(max_tokens: int, right: tuple[float, float], wrong: tuple[float, float]) -> None:
     if max_tokens < 1:
-        raise ValueError(f"cosine() has max_tokens={max_tokens}, which is no length. Give it a number from 1.")
+        raise ValueError(f"cosine() requires max_tokens >= 1; got {max_tokens}.")
     if max(wrong) > min(right):
         raise ValueError(
-            f"cosine() has right={right} and wrong={wrong}, so that a wrong answer can be paid more than a right one. "
-            f"Give pairs (at no length, at max_tokens) that do not overlap: right=(1.0, 0.5), wrong=(-1.0, -0.5)."
+            f"cosine() requires that wrong answers never earn more than right ones; got right={right}, wrong={wrong}. Use "
+            f"pairs (at length 0, at max_tokens) that do not overlap: right=(1.0, 0.5), wrong=(-1.0, -0.5)."
         )
 
 
@@ -118,31 +130,31 @@ def check_cosine(max_tokens: int, right: tuple[float, float], wrong: tuple[float
 def cosine(
     completion_ids: list[int],
     *,
-    by: Reward,
+    by: Annotated[Score, Reward],
     max_tokens: int,
     right: tuple[float, float] = (1.0, 0.5),
     wrong: tuple[float, float] = (-1.0, -0.5),
     at_least: float = 1.0,
 ) -> float | None:
     r"""
-    A right answer is paid the more the shorter it is, a wrong one the more the longer; None where `by` is.
+    Right answers earn more the shorter they are, wrong ones the longer they are; None if `by` is None.
 
-    It goes from the first to the second of `right` or `wrong` as a cosine does in half a turn, and stays there: with
-    the length \\( n \\), \\( \text{second} + (\text{first} - \text{second}) (1 + \cos(\pi \min(n / \text{max\_tokens},
-    1))) / 2 \\), from appendix C.1 of
+    From 0 to `max_tokens` tokens, the score moves from the first to the second value of `right` or `wrong` along half a
+    cosine wave. Beyond `max_tokens`, it stays at the second value. For a length \\( n \\), it is \\( \text{second} +
+    (\text{first} - \text{second}) (1 + \cos(\pi \min(n / \text{max\_tokens}, 1))) / 2 \\), from appendix C.1 of
     [Demystifying Long Chain-of-Thought Reasoning](https://huggingface.co/papers/2502.03373).
 
     Args:
         by ([`Reward`]):
             Decides which answers are right.
         max_tokens (`int`):
-            Length from which a completion is paid the second value; usually the trainer's `max_completion_length`.
+            Length from which a completion earns the second value; usually the trainer's `max_completion_length`.
         right (`tuple[float, float]`, *optional*, defaults to `(1.0, 0.5)`):
-            Score of a right answer of no length, and of one of `max_tokens`.
+            Scores of right answers with 0 tokens and with `max_tokens`.
         wrong (`tuple[float, float]`, *optional*, defaults to `(-1.0, -0.5)`):
-            Score of a wrong answer of no length, and of one of `max_tokens`.
+            Scores of wrong answers with 0 tokens and with `max_tokens`.
         at_least (`float`, *optional*, defaults to `1.0`):
-            Score of `by` from which an answer is right.
+            An answer is right if `by` gives it at least this score.
 
     Example:
 
@@ -162,19 +174,21 @@ def cosine(
 
 
 @reward(grouped=True)
-def shortest(completion_ids: list[list[int]], *, by: Reward, at_least: float = 1.0) -> list[float | None]:
+def shortest(
+    completion_ids: list[list[int]], *, by: Annotated[list[Score], Reward], at_least: float = 1.0
+) -> list[Score]:
     r"""
-    From 0.5 for the shortest of the group to -0.5 for the longest, but never more than 0 for a wrong answer.
+    From 0.5 for the shortest completion of the group to -0.5 for the longest, but at most 0 for a wrong answer.
 
-    The length reward of [Kimi k1.5](https://huggingface.co/papers/2501.12599), section 2.3.3: with the lengths
-    \\( n_i \\) in tokens, \\( \lambda_i = 0.5 - (n_i - \min n) / (\max n - \min n) \\), which wrong answers get where it
-    is negative. 0 for all where all have one length; None where `by` is.
+    This is the length reward of [Kimi k1.5](https://huggingface.co/papers/2501.12599), section 2.3.3. For lengths
+    \\( n_i \\) in tokens, it is \\( 0.5 - (n_i - \min n) / (\max n - \min n) \\), or 0 if all lengths are equal. The
+    score is None if `by` is None.
 
     Args:
         by ([`Reward`]):
             Decides which answers are right.
         at_least (`float`, *optional*, defaults to `1.0`):
-            Score of `by` from which an answer is right.
+            An answer is right if `by` gives it at least this score.
 
     Example:
 
@@ -188,35 +202,35 @@ def shortest(completion_ids: list[list[int]], *, by: Reward, at_least: float = 1
     ```
     """
     lengths = [len(ids) for ids in completion_ids]
-    low, spread = min(lengths), max(lengths) - min(lengths)
-    relative = [0.5 - (n - low) / spread if spread else 0.0 for n in lengths]
+    low, width = min(lengths), max(lengths) - min(lengths)
+    values = [0.5 - (length - low) / width if width else 0.0 for length in lengths]
     return [
         None if score is None else value if score >= at_least else min(value, 0.0)
-        for value, score in zip(relative, by, strict=True)
+        for value, score in zip(values, by, strict=True)
     ]
 
 
 def check_truncated(max_tokens: int, penalty: float) -> None:
     if max_tokens < 1 or penalty <= 0:
         raise ValueError(
-            f"truncated() has max_tokens={max_tokens} and penalty={penalty}, of which both are above 0: the penalty is "
-            f"what it takes away. Write truncated(1024, penalty=1.0), with the trainer's max_completion_length."
+            f"truncated() requires max_tokens >= 1 and penalty > 0; got max_tokens={max_tokens}, penalty={penalty}. "
+            f"Use the trainer's max_completion_length and a positive penalty: truncated(1024, penalty=1.0)."
         )
 
 
 @reward(check=check_truncated)
 def truncated(completion_ids: list[int], *, max_tokens: int, penalty: float = 1.0) -> float:
     """
-    `-penalty` if the completion was cut off at its last allowed token; else 0.
+    `-penalty` if the completion was cut off at `max_tokens`; else 0.
 
-    A reward is not told which tokens end a completion, but all that is cut off has `max_tokens`. One that ends by
-    itself with exactly the last token it may have counts as cut off, too.
+    A reward function does not know which tokens end a completion. Therefore, every completion with `max_tokens` tokens
+    counts as cut off, even if its last token is the one that ends it.
 
     Args:
         max_tokens (`int`):
             The trainer's `max_completion_length`.
         penalty (`float`, *optional*, defaults to `1.0`):
-            What is taken away.
+            Amount of the penalty.
 
     Example:
 

@@ -2,49 +2,54 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
-from ..batch import GIVEN, Batch, completion_text
+from ..batch import Batch, completion_text
 from ..expressions import missing_column
 from ..registry import combinator, reward
+from ..scores import Score
 from ..text import arithmetic, regexes
 from ..text.forms import Form
-from ..verify.boxes import final_part
+from ..verify.boxes import strip_reasoning
 
 
 __all__ = ["citations", "equations", "keywords", "pattern"]
 
 
+Citation: TypeAlias = int | tuple[str, str]
+"""A number, or an author and a year."""
+
+
 def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None:
     if {*flags} - {*"aimsx"}:
-        raise ValueError(f"pattern() has flags={flags!r}; there are a, i, m, s and x. Leave out the others.")
+        raise ValueError(f"pattern() supports the flags a, i, m, s and x; got flags={flags!r}. Remove the others.")
     if at_least < 1:
-        raise ValueError(f"pattern() has at_least={at_least}, which every text reaches. Give it a number from 1.")
+        raise ValueError(f"pattern() requires at_least >= 1; got {at_least}.")
     if timeout <= 0:
-        raise ValueError(f"pattern() has timeout={timeout}, in which nothing can be read. Give it seconds above 0.")
+        raise ValueError(f"pattern() requires timeout > 0, in seconds; got {timeout}.")
     try:
-        regexes.compiled(regex, flags)
-    except Exception as error:  # the engine has several kinds for an expression it cannot read
-        raise ValueError(f"pattern() has regex={regex!r}, which is no expression: {error}. Correct it.") from None
+        regexes.compile_expression(regex, flags)
+    except Exception as error:  # the engine raises several types for invalid expressions
+        raise ValueError(f"pattern() needs a valid regular expression; got regex={regex!r}: {error}.") from None
 
 
 @reward(check=check_pattern)
 def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", timeout: float = 0.1) -> float:
     r"""
-    1 if the expression matches at least so often (matches do not overlap); else 0.
+    1 if the regular expression has at least `at_least` matches that do not overlap; else 0.
 
-    A completion on which the expression takes longer than `timeout` is worth 0, as one without a match, and the first
-    time a warning names the expression: then text and expression have met in a way that could take hours.
+    The score is also 0 if matching takes longer than `timeout`, since some texts make an expression run for hours. A
+    warning names the expression the first time.
 
     Args:
         regex (`str`):
             Regular expression of the [`regex`](https://pypi.org/project/regex/) library.
         at_least (`int`, *optional*, defaults to `1`):
-            How many matches it takes.
+            Required number of matches.
         flags (`str`, *optional*, defaults to `""`):
             Letters among `"aimsx"`, as in `(?i)`.
         timeout (`float`, *optional*, defaults to `0.1`):
-            Seconds for one completion, as the processor counts them: those of all threads of the process together.
+            Limit for one completion, in seconds of processor time of all threads of the process.
 
     Example:
 
@@ -57,32 +62,31 @@ def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", 
     ```
     """
     try:
-        return float(regexes.occurs(regex, completion, timeout, at_least, flags))
+        return float(regexes.has_matches(regex, completion, timeout, at_least, flags))
     except TimeoutError:
         return 0.0
 
 
-def check_keywords(all: tuple[str, ...], any: tuple[str, ...], none: tuple[str, ...]) -> None:
-    if not all + any + none or "" in all + any + none:
-        raise ValueError("keywords() has no words, or an empty one. Give it some: keywords(all=('because',)).")
+def check_keywords(**options: tuple[str, ...]) -> None:
+    words = [word for option in options.values() for word in option]
+    if not words or "" in words:
+        raise ValueError(
+            "keywords() requires at least one word, and no empty words. Write keywords(all=('because',))."
+        )
 
 
-def form_with_keywords(all: tuple[str, ...], any: tuple[str, ...], none: tuple[str, ...]) -> Form:
-    return Form(words=(*all, *any[:1]), without=none)
-
-
-@reward(check=check_keywords, form=form_with_keywords)
+@reward(check=check_keywords, form=lambda all, any, none: Form(words=(*all, *any[:1]), without=none))
 def keywords(
     completion: str, *, all: tuple[str, ...] = (), any: tuple[str, ...] = (), none: tuple[str, ...] = ()
 ) -> float:
     """
-    1 if every word of `all`, one of `any` and none of `none` occur as whole words, ignoring case; else 0.
+    1 if all words of `all`, at least one of `any` and none of `none` occur as whole words, ignoring case; else 0.
 
     Args:
         all (`tuple[str]`, *optional*):
             Words that must all occur.
         any (`tuple[str]`, *optional*):
-            Words of which at least one must occur.
+            At least one of these words must occur.
         none (`tuple[str]`, *optional*):
             Words that must not occur.
 
@@ -96,43 +100,46 @@ def keywords(
 
     ```
     """
-    text = completion.casefold()
-    wanted = [occurs(word, text) for word in all] + ([True in (occurs(w, text) for w in any)] if any else [])
-    return float(False not in wanted and True not in (occurs(word, text) for word in none))
+    required, alternatives, forbidden = (count_present(words, completion) for words in (all, any, none))
+    return float(required == len(all) and (alternatives > 0 or not any) and forbidden == 0)
 
 
-def occurs(word: str, text: str) -> bool:
+def count_present(words: tuple[str, ...], text: str) -> int:
+    """Return how many of the words occur in the text as whole words, ignoring case."""
     import regex
 
-    return regexes.compiled(rf"(?<!\w){regex.escape(word.casefold())}(?!\w)").search(text) is not None
+    text = text.casefold()
+    patterns = (rf"(?<!\w){regex.escape(word.casefold())}(?!\w)" for word in words)
+    return sum(regexes.compile_expression(pattern).search(text) is not None for pattern in patterns)
 
 
-# None is the index x[1], the list of f([1, 2]) and a = [1, 2], the link [1](...), or the root \sqrt[3]{8}.
-NUMBERED = re.compile(
+# These do not match: the index x[1], the lists in f([1, 2]) and a = [1, 2], the link [1](...), the root \sqrt[3]{8}.
+NUMBER_CITATION = re.compile(
     r"(?<!\b[a-z])(?<!_)(?<!\w\()(?<!=)(?<!= )"
     r"\[([1-9]\d{0,2}(?: ?[,;–-] ?[1-9]\d{0,2}){0,20})\](?![{(=]| [=+])"
 )
-BRACKETED = re.compile(r"\(([^()]{4,200})\)")
-AUTHORED = re.compile(
+PARENTHESES = re.compile(r"\(([^()]{4,200})\)")
+AUTHOR_AND_YEAR = re.compile(
     r"(?:[a-z.]{2,5},? )?(?:(?:van|von|de[nrls]?|di|da|dos|du|la|le|te[nr]|el|al|bin|ibn|zur?) ){0,3}"
     r"([^\W\d_][\w'’-]{1,40})[^\d;]{0,100}, ([12]\d{3})(?!\d)"
 )
-WORD = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|[^\W\d_](?:[\w'-]*\w)?")
+NAME_OR_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|[^\W\d_](?:[\w'-]*\w)?")
 
 
 @combinator(columns=lambda sources: {sources} if sources else set())
-async def citations(batch: Batch, *, sources: str | None = None) -> list[float | None]:
+async def citations(batch: Batch, *, sources: str | None = None) -> list[Score]:
     """
-    1 if what follows the reasoning cites: `[1]`, `[2, 3]`, `(Author, 2020)`; with `sources`, the share that exists.
+    1 if the text after the reasoning cites (`[1]`, `[2, 3]`, `(Author, 2020)`); with `sources`, the share that exists.
 
-    That is the number of different citations that exist over the number of different citations, and 0 without one, so
-    that citing all numbers there are, and more, gains nothing. `[3]` exists where the third source is not empty; `(Author
-    et al., 2020)` where a source names both the first author and the year. None where a row has no sources. Numbers go
-    to 999; an index, `x[1]`, and a link, `[1](...)`, are no citations, but the interval `[1, 2]` looks like one.
+    The share is the number of different citations that exist divided by the number of different citations, or 0 if there
+    are none. So it does not help to cite every number. `[3]` exists if the third source is not empty. `(Author et al.,
+    2020)` exists if a source names both the first author and the year. The score is None if a row has no sources. Only
+    numbers up to 999 are citations. An index such as `x[1]` and a link such as `[1](...)` are not citations, but the
+    interval `[1, 2]` is mistaken for one.
 
     Args:
         sources (`str`, *optional*):
-            Column with the sources of each row: a list of texts, numbered from 1, or a text with one on each line.
+            Column with the sources of each row: a list of texts, numbered from 1, or a text with one source per line.
 
     Example:
 
@@ -148,66 +155,72 @@ async def citations(batch: Batch, *, sources: str | None = None) -> list[float |
     ```
     """
     if sources and sources not in batch.columns:
-        raise missing_column("citations", sources, {*batch.columns} - GIVEN)
-    cited = [{*cited_in(final_part(completion_text(one)))} for one in batch.columns["completions"]]
+        raise missing_column("citations", sources, batch.dataset_columns)
+    cited = [{*find_citations(strip_reasoning(completion_text(one)))} for one in batch.columns["completions"]]
     if not sources:
-        return [float(len(found) > 0) for found in cited]
-    return [share_of(found, value) for found, value in zip(cited, batch.columns[sources], strict=True)]
+        return [float(len(citations) > 0) for citations in cited]
+    return [
+        compute_existing_share(citations, value)
+        for citations, value in zip(cited, batch.columns[sources], strict=True)
+    ]
 
 
-def cited_in(text: str) -> Iterator[int | tuple[str, str]]:
-    """What a text cites, by number or by author and year; of a range its ends."""
-    for numbers in {*NUMBERED.findall(text)}:
+def find_citations(text: str) -> Iterator[Citation]:
+    """Yield what a text cites. A range of numbers gives its first and last number."""
+    for numbers in {*NUMBER_CITATION.findall(text)}:
         yield from map(int, re.findall(r"\d+", numbers))
-    for named in {*BRACKETED.findall(text)}:
-        for part in named.split(";"):
-            if (found := AUTHORED.match(part.strip())) and found[1][0].isupper():
-                yield plain(found[1]), found[2]
+    for content in {*PARENTHESES.findall(text)}:
+        for part in content.split(";"):
+            if (found := AUTHOR_AND_YEAR.match(part.strip())) and found[1][0].isupper():
+                yield normalize_name(found[1]), found[2]
 
 
-def plain(text: str) -> str:
+def normalize_name(text: str) -> str:
     return text.casefold().replace("’", "'")
 
 
-def share_of(cited: set, sources: Any) -> float | None:
-    """The share of the citations that are among the sources."""
+def compute_existing_share(citations: set[Citation], sources: Any) -> Score:
+    """Return the share of the citations that are among the sources, or None without sources."""
     if sources is None:
         return None
     if not hasattr(sources, "__iter__"):
         raise ValueError(
-            f"citations() has {sources!r} as the sources of a row. Give it a list of texts, or a text with one on each line."
+            f"citations() requires the sources of a row to be a list of texts, or a text with one source per line; got "
+            f"{sources!r}. Convert the column."
         )
-    listed = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
-    texts = ["" if source is None else plain(str(source)).strip() for source in listed]
-    words = [{*WORD.findall(text)} for text in texts]
-    exist = [
-        any(words_of.issuperset(one) for words_of in words) if isinstance(one, tuple) else any(texts[one - 1 : one])
-        for one in cited
+    items = [line for line in sources.splitlines() if line.strip()] if isinstance(sources, str) else sources
+    texts = ["" if item is None else normalize_name(str(item)).strip() for item in items]
+    words_of = [{*NAME_OR_YEAR.findall(text)} for text in texts]
+    exists = [
+        any(words.issuperset(one) for words in words_of) if isinstance(one, tuple) else any(texts[one - 1 : one])
+        for one in citations
     ]
-    return sum(exist) / len(exist) if exist else 0.0
+    return sum(exists) / len(exists) if exists else 0.0
 
 
-EQUATION = re.compile(r"[\w)}\]'%°]!? ?&? ?= ?[\w({\\+.\[-]")
+EQUALS_SIGN = re.compile(r"[\w)}\]'%°]!? ?&? ?= ?[\w({\\+.\[-]")
 
 
 @reward
 def equations(completion: str, *, hold: bool = True) -> float:
     r"""
-    The share of the equations in the completion that are true, of those that arithmetic can check; 0 without one.
+    Share of the completion's equations that are true, among those that arithmetic can check; 0 if there are none.
 
-    Checked is what has numbers alone on both sides, a calculation on the left, and is not the same on both, in plain
-    text or in LaTeX: `3 \times 4 = 12`, `\frac{1}{2} + 0.5 = 1`; of `3 + 4 = 7 = 14 / 2` each later side with the
-    first. Each counts once, however often it is written, and exactly: `10 / 3 = 3.33` is false. What has a letter or `%`
-    in it is left out, `x + 3 = 5`, and what a word or a sign beside it may change: `= 2 million`, `= 0.33...`. The
-    working is read, too, not only what follows it. Nothing is evaluated as code; sides longer than 120 characters are
-    left out, numbers beyond 1000 bits are false, and of more than a hundred equations some are checked, evenly spread,
-    so that no text takes long.
+    An equation is checked if it has only numbers on both sides, a calculation on the left, and sides that differ. It may
+    be plain text or LaTeX: `3 \times 4 = 12`, `\frac{1}{2} + 0.5 = 1`. In `3 + 4 = 7 = 14 / 2`, each later side is
+    compared with the first. Repeated equations count once. The comparison is exact: `10 / 3 = 3.33` is false. Equations
+    with a letter or `%`, such as `x + 3 = 5`, are left out. So are equations whose value may change with the next word or
+    sign, such as `= 2 million` and `= 0.33...`. The whole completion is read, including the reasoning.
 
-    A true equation is easily had, `1 + 1 = 2`: this pays for working that is honest, beside a reward for the answer.
+    Nothing is evaluated as code, and the time is limited for every text. Sides longer than 120 characters are left out.
+    Equations with numbers of more than 1000 bits count as false. If there are more than a hundred equations, an evenly
+    spaced sample is checked.
+
+    True equations such as `1 + 1 = 2` are easy to write, so combine this with a reward for the answer.
 
     Args:
         hold (`bool`, *optional*, defaults to `True`):
-            Whether equations must be true. Without it, 1 if there is any `=` between two expressions; else 0.
+            Whether equations must be true. With `False`, the score is 1 if any `=` is between two expressions, else 0.
 
     Example:
 
@@ -221,4 +234,6 @@ def equations(completion: str, *, hold: bool = True) -> float:
 
     ```
     """
-    return (arithmetic.share_true(completion) or 0.0) if hold else float(EQUATION.search(completion) is not None)
+    if not hold:
+        return float(EQUALS_SIGN.search(completion) is not None)
+    return arithmetic.compute_true_share(completion) or 0.0

@@ -1,4 +1,4 @@
-"""Rewards for the words of a completion: beside themselves, the solution, and its siblings."""
+"""Rewards that compare the words of a completion: with each other, with the solution, and with the rest of its group."""
 
 import re
 from collections import Counter
@@ -7,44 +7,44 @@ from itertools import chain
 from typing import Any
 
 from ..registry import reward
-from ..verify.boxes import final_part
-from .lengths import Unit, counted
+from ..verify.boxes import strip_reasoning
+from .lengths import Unit, split_units
 
 
 __all__ = ["distinct", "overlap", "repetition"]
 
 
-WORD = re.compile(r"\w+")
+ALPHANUMERIC = re.compile(r"\w+")
 
 
-def ngrams(items: Sequence, size: int) -> list[Sequence]:
-    """All runs of so many items."""
+def list_ngrams(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    """Return all runs of `size` consecutive items."""
     if isinstance(items, str):
         return [items[start : start + size] for start in range(len(items) - size + 1)]
     return list(zip(*(items[start:] for start in range(size)), strict=False))
 
 
-def check_repetition(ngram: int) -> None:
+def check_ngram(ngram: int) -> None:
     if ngram < 1:
-        raise ValueError(f"repetition() has ngram={ngram}, which is no length. Give it a number from 1.")
+        raise ValueError(f"The size of n-grams must be at least 1; got ngram={ngram}.")
 
 
-@reward(check=check_repetition)
+@reward(check=check_ngram)
 def repetition(
     completion: str, completion_ids: list[int] | None = None, *, ngram: int = 3, unit: Unit = "tokens"
 ) -> float:
     r"""
-    0 where no n-gram occurs twice, falling to -1 the more of them do.
+    0 if no n-gram occurs twice, falling towards -1 as more n-grams are repeated.
 
-    With \\( u \\) different n-grams among \\( t \\), it is \\( u / t - 1 \\); 0 for a text that is too short to have
-    one. From appendix C.2 of
+    With \\( u \\) different n-grams among \\( t \\), it is \\( u / t - 1 \\), or 0 if the text is too short for an n-gram.
+    The formula is from appendix C.2 of
     [Demystifying Long Chain-of-Thought Reasoning](https://huggingface.co/papers/2502.03373).
 
     Args:
         ngram (`int`, *optional*, defaults to `3`):
-            Number of units in a row.
+            Number of consecutive units.
         unit (`str`, *optional*, defaults to `"tokens"`):
-            `"tokens"`, `"words"` (separated by white space, capitals alike) or `"chars"`.
+            `"tokens"`, `"words"` (separated by whitespace) or `"chars"`. Words and characters ignore case.
 
     Example:
 
@@ -56,19 +56,19 @@ def repetition(
 
     ```
     """
-    found = ngrams(counted(completion.casefold(), completion_ids, unit, "repetition"), ngram)
+    found = list_ngrams(split_units(completion.casefold(), completion_ids, unit, "repetition"), ngram)
     return len({*found}) / len(found) - 1.0 if found else 0.0
 
 
 @reward
 def overlap(completion: str, solution: Any) -> float | None:
     r"""
-    How many words what follows the reasoning shares with the column `solution`: 1 for the same ones, 0 for none.
+    Word F1 between the text after the reasoning and the column `solution`: 1 for the same words, 0 for no common word.
 
-    It is the F1 of [SQuAD](https://huggingface.co/papers/1606.05250), articles included: with \\( c \\) words in common,
-    each as often as both have it, of \\( a \\) and \\( b \\), \\( 2c / (a + b) \\). More words than the solution has cost as
-    much as missing ones. Order, capitals and punctuation do not count. Of a list of solutions the best counts; None
-    where there is no word in any.
+    It is the F1 of [SQuAD](https://huggingface.co/papers/1606.05250), but counts articles. For texts of \\( a \\) and
+    \\( b \\) words with \\( c \\) words in common, counted with repetition, it is \\( 2c / (a + b) \\). Additional words
+    cost as much as missing ones. Order, case and punctuation do not matter. If a row has a list of solutions, the best
+    match counts. The score is None if no solution has a word.
 
     Example:
 
@@ -80,33 +80,29 @@ def overlap(completion: str, solution: Any) -> float | None:
 
     ```
     """
-    given = words(final_part(completion))
-    golds = [gold for one in (solution if isinstance(solution, (list, tuple)) else [solution]) if (gold := words(one))]
+    given = tally_words(strip_reasoning(completion))
+    solutions = solution if isinstance(solution, (list, tuple)) else [solution]
+    golds = [gold for gold in map(tally_words, solutions) if gold]
     return max((2 * (given & gold).total() / (given.total() + gold.total()) for gold in golds), default=None)
 
 
-def words(text: Any) -> Counter[str]:
-    return Counter(WORD.findall("" if text is None else str(text).casefold()))
+def tally_words(text: Any) -> Counter[str]:
+    return Counter(ALPHANUMERIC.findall("" if text is None else str(text).casefold()))
 
 
-def check_distinct(ngram: int) -> None:
-    if ngram < 1:
-        raise ValueError(f"distinct() has ngram={ngram}, which is no length. Give it a number from 1.")
-
-
-@reward(grouped=True, check=check_distinct)
+@reward(grouped=True, check=check_ngram)
 def distinct(completions: list[str], *, ngram: int = 3) -> list[float]:
     r"""
-    The share of a completion's n-grams of words that no other completion of its group has.
+    Share of a completion's word n-grams that no other completion of its group has.
 
-    1 for one that has nothing in common with its siblings or has none, 0 for a copy of one and for an empty completion;
-    a text of fewer words is one n-gram. Each n-gram counts once, as in the distinct-n of
-    [A Diversity-Promoting Objective Function](https://huggingface.co/papers/1510.03055), which counts them within a
-    text. Nonsense is distinct, too: pay it among right answers, `gate(distinct(), by=boxed())`.
+    It is 1 for a completion that has no n-gram in common with the others, and 0 for a copy and for an empty completion.
+    A text with fewer than `ngram` words is one n-gram. Each n-gram counts once, as in the distinct-n of
+    [A Diversity-Promoting Objective Function](https://huggingface.co/papers/1510.03055), which compares the n-grams of a
+    single text. Nonsense is distinct, too, so use this for right answers only: `gate(distinct(), by=boxed())`.
 
     Args:
         ngram (`int`, *optional*, defaults to `3`):
-            Number of words in a row.
+            Number of consecutive words.
 
     Example:
 
@@ -118,9 +114,8 @@ def distinct(completions: list[str], *, ngram: int = 3) -> list[float]:
 
     ```
     """
-    found = [
-        {*ngrams(said, min(ngram, len(said) or 1))} for said in (WORD.findall(one.casefold()) for one in completions)
-    ]
-    owners = Counter(chain.from_iterable(found))
-    common = {one for one, count in owners.items() if count > 1}
-    return [len(grams - common) / len(grams) if grams else 0.0 for grams in found]
+    texts = [ALPHANUMERIC.findall(completion.casefold()) for completion in completions]
+    ngrams_of = [{*list_ngrams(words, min(ngram, len(words) or 1))} for words in texts]
+    owners = Counter(chain.from_iterable(ngrams_of))
+    shared = {one for one, count in owners.items() if count > 1}
+    return [len(ngrams - shared) / len(ngrams) if ngrams else 0.0 for ngrams in ngrams_of]

@@ -1,1 +1,1 @@
-"""What several rewards read texts with: arithmetic, JSON schemas and regular expressions. It knows nothing of rewards."""
+"""Text utilities that several rewards share: arithmetic, JSON schemas and regular expressions."""

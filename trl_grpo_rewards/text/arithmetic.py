@@ -1,8 +1,9 @@
 r"""
-Find the equations of a text that can be checked by arithmetic alone, and check them exactly.
+Find the equations of a text that arithmetic alone can check, and check them exactly.
 
-Nothing is evaluated as code, and every text is read a fixed number of times. What might not be what it looks like (`x + 3
-= 5`, `20\% of 50 + 5 = 15`, `= 24x`, `= 3 remainder 2`, `= 0.33...`) is left out, neither true nor false.
+Nothing is evaluated as code, and every text is read a fixed number of times. An equation that may be part of something
+else (`x + 3 = 5`, `20\% of 50 + 5 = 15`, `= 24x`, `= 3 remainder 2`, `= 0.33...`) is left out: it is neither true nor
+false.
 """
 
 import ast
@@ -10,12 +11,15 @@ import operator
 import re
 from fractions import Fraction
 from itertools import count
+from typing import TypeVar
 
+
+Item = TypeVar("Item")
 
 SIGNS = str.maketrans(
     {**dict.fromkeys("−–—", "-"), **dict.fromkeys("×·⋅∙", "*"), "÷": "/", **dict.fromkeys("$&\t", " ")}
 )
-COMMANDS = {
+LATEX_COMMANDS = {
     **dict.fromkeys((",\\!", "{,}"), ","),
     "\\\\": ";",
     "\\times": "*",
@@ -33,16 +37,16 @@ CHANGING_AFTER = (
     r"|divided|multiplied|mod|modulo|(?:plus|minus|times|over)(?= ?[\d(])"
     r"|(?:hour|hr|minute|min|day|week|month|year|dollar|euro|pound|foot|feet|yard)s?(?= (?:and )?\d)"
 )
-WORDS = re.compile(
+TEXT_COMMAND = re.compile(
     rf"\\(?:text|mathrm|mbox) ?\{{(?! {{0,3}}(?i:{CHANGING_BEFORE}|{CHANGING_AFTER}|r)\b)[^{{}}]{{0,100}}\}}"
 )
-FRACTION = re.compile(r"\\[dt]?frac ?\{([^{}]{1,60})\} ?\{([^{}]{1,60})\}")
-MIXED = re.compile(r"(?<=\d) ?(?=\\[dt]?frac)")
+BRACED_FRACTION = re.compile(r"\\[dt]?frac ?\{([^{}]{1,60})\} ?\{([^{}]{1,60})\}")
+BEFORE_FRACTION = re.compile(r"(?<=\d) ?(?=\\[dt]?frac)")
 THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 # 0.1..., 0.1(6), 0.\bar{6}
-REPEATING = re.compile(r"\.(?:\.{1,9}|\d{0,20}(?:\(\d{1,20}\)|\{?\\(?:overline|bar|dot)))")
+REPEATING_TAIL = re.compile(r"\.(?:\.{1,9}|\d{0,20}(?:\(\d{1,20}\)|\{?\\(?:overline|bar|dot)))")
 TIMES = re.compile(r"(?<=[\d)])(?!(?<=\b0)[xX])( ?)[xX]( ?)(?=[\d(])")
-POWER = re.compile(r"(?<=[\w)])\*\*(?=[\w(])")
+DOUBLE_STAR = re.compile(r"(?<=[\w)])\*\*(?=[\w(])")
 DASH = re.compile(r"(?m:^)[ \t]{0,9}- ")
 NO_OPERATOR = re.compile(r"\*\*|(?m:^)[ \t]{0,9}(?:[+*]|\d{1,3}[.)]) |\.(?!\d)")
 RUN = re.compile(r"[\d+\-*/^(). =]{5,}")  # "1+1=2"
@@ -52,41 +56,48 @@ OPEN_AFTER = re.compile(rf"[\w\\%!√]|[,:]\d| [A-Za-z]\b| \\| ?[√…]| (?i:{C
 FACTOR = re.compile(r"(?<=[\d)])\((?=[\d(.-])")
 STACKED = re.compile(r"/ ?[\d.]+ ?/")
 CALCULATION = re.compile(r"[\d)][-+*/^][-+]?[\d(.]")
-NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
+UNSIGNED_NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
 
-LONGEST = 120
-"""Characters that a side of an equation may have."""
+MAX_SIDE_CHARS = 120
+"""Maximum length of one side of an equation, in characters. Equations with a longer side are left out."""
 
-LARGEST = 1000
-"""Bits that a number may have on the way."""
+MAX_BITS = 1000
+"""Maximum size of a number during a calculation, in bits. An equation that exceeds it counts as false."""
 
-MOST = 100
-"""Equations that are checked; of more, about so many that are evenly spread."""
-
-
-def share_true(text: str) -> float | None:
-    """The share of a text's different equations that are true; None where none can be checked."""
-    checked = [true for left, right in few(equations(text)) if (true := listed(left, right)) is not None]
-    return sum(checked) / len(checked) if checked else None
+MAX_EQUATIONS = 100
+"""Maximum number of equations that are checked. From a longer list, evenly spaced ones are taken."""
 
 
-def listed(left: str, right: str) -> bool | None:
-    """Whether an equation holds; None where it would if the dash that begins its line were a minus."""
-    true = holds(left.lstrip("•"), right)
-    return None if true is False and left.startswith("•") and holds(left.replace("•", "-"), right) else true
+def compute_true_share(text: str) -> float | None:
+    """Return the share of the different equations in a text that are true, or None if none can be checked."""
+    pairs = sample_evenly(find_equations(text))
+    verdicts = [verdict for left, right in pairs if (verdict := is_true(left, right)) is not None]
+    return sum(verdicts) / len(verdicts) if verdicts else None
 
 
-def few(items: list) -> list:
-    return items[:: -(-len(items) // MOST) or 1]
+def is_true(left: str, right: str) -> bool | None:
+    """Return whether an equation is true, or None if it is true only when its leading dash is read as a minus."""
+    verdict = is_equal(left.lstrip("•"), right)
+    needs_minus = verdict is False and left.startswith("•") and is_equal(left.replace("•", "-"), right)
+    return None if needs_minus else verdict
 
 
-def equations(text: str) -> list[tuple[str, str]]:
-    """All different equations: the first side of a chain that is a calculation, and each later one that is not the same."""
-    text = spelled(text)
+def sample_evenly(items: list[Item]) -> list[Item]:
+    return items[:: -(-len(items) // MAX_EQUATIONS) or 1]
+
+
+def find_equations(text: str) -> list[tuple[str, str]]:
+    """
+    Return the different equations of a text. In a chain, the first calculation is paired with each later side that is
+    not the same text.
+    """
+    text = normalize_operators(text)
     found: dict[tuple[str, str], tuple[str, str]] = {}
-    for run in few([run for run in RUN.finditer(text) if "=" in run[0] and run.end() - run.start() <= 5 * LONGEST]):
+    runs = [run for run in RUN.finditer(text) if "=" in run[0] and run.end() - run.start() <= 5 * MAX_SIDE_CHARS]
+    for run in sample_evenly(runs):
         sides = [side.strip() for side in run[0].split("=")]
-        sides[0], sides[-1] = first(sides[0], text, run.start()), last(sides[-1], text, run.end())
+        sides[0] = trim_first_side(sides[0], text, run.start())
+        sides[-1] = trim_last_side(sides[-1], text, run.end())
         while sides and not CALCULATION.search(sides[0].replace(" ", "")):
             del sides[0]
         for right in filter(None, sides[1:]):
@@ -94,21 +105,24 @@ def equations(text: str) -> list[tuple[str, str]]:
     return [found[key] for key in found if key[0] != key[1]]
 
 
-def spelled(text: str) -> str:
-    """The text with one spelling for each operator, none where the sign is a bullet or a full stop, • for a dash that may be one."""
+def normalize_operators(text: str) -> str:
+    """
+    Return the lines with an equals sign, with one spelling for each operator. A sign that marks a list item and a full
+    stop become `;`, and a dash that may mark a list item becomes `•`.
+    """
     text = NEXT_LINE.sub(" ", text)
-    text = WORDS.sub(";", "\n".join(few([line for line in text.split("\n") if "=" in line])))
-    text = REPEATING.sub("…", text)
-    for command, meaning in COMMANDS.items():
+    text = TEXT_COMMAND.sub(";", "\n".join(sample_evenly([line for line in text.split("\n") if "=" in line])))
+    text = REPEATING_TAIL.sub("…", text)
+    for command, meaning in LATEX_COMMANDS.items():
         text = text.replace(command, meaning)
-    text = MIXED.sub("!", text.translate(SIGNS))  # a sum or a product: what is beside this sign is left out
-    text = FRACTION.sub(r"((\1)/(\2))", text).translate(BRACES)
+    text = BEFORE_FRACTION.sub("!", text.translate(SIGNS))  # sum or product? An equation next to `!` is left out
+    text = BRACED_FRACTION.sub(r"((\1)/(\2))", text).translate(BRACES)
     text = TIMES.sub(r"\1*\2", THOUSANDS.sub("", text)).replace("==", "=")
-    return FACTOR.sub("*(", NO_OPERATOR.sub(";", DASH.sub("•", POWER.sub("^", text))))
+    return FACTOR.sub("*(", NO_OPERATOR.sub(";", DASH.sub("•", DOUBLE_STAR.sub("^", text))))
 
 
-def first(side: str, text: str, start: int) -> str:
-    """The side with which a run of numbers begins; empty where what stands before may belong to it."""
+def trim_first_side(side: str, text: str, start: int) -> str:
+    """Return the first side of a run without unmatched brackets, or "" if the text before it may belong to it."""
     before = text[max(0, start - 16) : start]
     if side.startswith(tuple("+-*/^")) or (OPEN_BEFORE.search(before) and text[start] != " "):
         return ""
@@ -119,8 +133,8 @@ def first(side: str, text: str, start: int) -> str:
     return f"•{side}" if before.endswith("•") else side
 
 
-def last(side: str, text: str, end: int) -> str:
-    """The side with which a run of numbers ends; empty where what follows may belong to it."""
+def trim_last_side(side: str, text: str, end: int) -> str:
+    """Return the last side of a run without unmatched brackets, or "" if the text after it may belong to it."""
     if OPEN_AFTER.match(text, end - (text[end - 1] == " ")):
         return ""
     side = side.rstrip("( ")
@@ -129,55 +143,55 @@ def last(side: str, text: str, end: int) -> str:
     return side
 
 
-def holds(left: str, right: str) -> bool | None:
-    """Whether both sides have the same value; None where they are not simple arithmetic."""
+def is_equal(left: str, right: str) -> bool | None:
+    """Return whether both sides have the same value, or None if one of them is not simple arithmetic."""
     try:
-        return value(left) == value(right)
+        return evaluate(left) == evaluate(right)
     except (SyntaxError, KeyError):
         return None
-    except ArithmeticError:  # a division by zero, or numbers that are too large
+    except ArithmeticError:  # a division by zero, or a number that is too large
         return False
 
 
-def value(side: str) -> Fraction:
-    """The exact value of a calculation."""
-    if len(side) > LONGEST or STACKED.search(side):
+def evaluate(side: str) -> Fraction:
+    """Return the exact value of a calculation."""
+    if len(side) > MAX_SIDE_CHARS or STACKED.search(side):
         raise SyntaxError
-    numbers = {f"n{place}": number for place, number in enumerate(NUMBER.findall(side))}
+    numbers = {f"n{place}": number for place, number in enumerate(UNSIGNED_NUMBER.findall(side))}
     names = count()
-    named = NUMBER.sub(lambda _: f"n{next(names)}", side).replace("^", "**")
-    return computed(ast.parse(named, mode="eval").body, numbers)
+    named = UNSIGNED_NUMBER.sub(lambda _: f"n{next(names)}", side).replace("^", "**")
+    return evaluate_node(ast.parse(named, mode="eval").body, numbers)
 
 
-OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
-def computed(node: ast.expr, numbers: dict[str, str]) -> Fraction:
+def evaluate_node(node: ast.expr, numbers: dict[str, str]) -> Fraction:
     match node:
         case ast.Name(id=name):
-            return small(Fraction(numbers[name]))
+            return check_size(Fraction(numbers[name]))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -computed(operand, numbers)
+            return -evaluate_node(operand, numbers)
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return power(computed(left, numbers), computed(right, numbers))
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return small(OPERATORS[type(op)](computed(left, numbers), computed(right, numbers)))
+            return raise_to_power(evaluate_node(left, numbers), evaluate_node(right, numbers))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATIONS:
+            return check_size(OPERATIONS[type(op)](evaluate_node(left, numbers), evaluate_node(right, numbers)))
     raise SyntaxError
 
 
-def power(base: Fraction, exponent: Fraction) -> Fraction:
+def raise_to_power(base: Fraction, exponent: Fraction) -> Fraction:
     if exponent.denominator != 1:  # a root
         raise SyntaxError
-    if bits(base) * abs(exponent) > LARGEST:
+    if count_bits(base) * abs(exponent) > MAX_BITS:
         raise OverflowError
     return base ** int(exponent)
 
 
-def small(number: Fraction) -> Fraction:
-    if bits(number) > LARGEST:
+def check_size(number: Fraction) -> Fraction:
+    if count_bits(number) > MAX_BITS:
         raise OverflowError
     return number
 
 
-def bits(number: Fraction) -> int:
+def count_bits(number: Fraction) -> int:
     return max(number.numerator.bit_length(), number.denominator.bit_length())

@@ -1,33 +1,36 @@
-"""The form of a completion: the tags, words, length and way of answering that rewards ask for."""
+"""The form of a completion: tags, words, length, and how the answer is written."""
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import TypeVar
+
+
+Value = TypeVar("Value")
 
 
 class ContradictoryForms(ValueError):
-    """Two rewards ask for forms that no completion has."""
+    """Raised when no completion can have the forms that two rewards need."""
 
 
 @dataclass(frozen=True)
 class Form:
     r"""
-    The form of a completion that earns a reward in full. A field that is left out does not matter to the reward.
+    The form of a completion that earns a reward in full. Fields that are left out do not matter to the reward.
 
     Args:
         tags (`tuple[str]`, *optional*):
             Names of the tags that the completion consists of, in order.
         prefilled (`bool`, *optional*, defaults to `False`):
-            Whether the chat template has opened the first tag already.
+            Whether the chat template already opens the first tag.
         words (`tuple[str]`, *optional*):
-            Texts that occur in the completion.
+            Texts that the completion must contain.
         without (`tuple[str]`, *optional*):
-            Texts that do not occur in it.
+            Texts that the completion must not contain.
         choices (`str`, *optional*):
-            Letters of which one is the answer.
+            Letters to choose the answer from.
         length (`tuple[int, str]`, *optional*):
-            Number of `"tokens"`, `"words"` or `"chars"`.
+            A length and its unit: `"tokens"`, `"words"` or `"chars"`.
         answer (`str`, *optional*):
-            How the answer is written. `{}` stands for it. Without a form that has one, it is `\boxed{...}`.
+            How the answer is written, with `{}` in its place. By default, it is written as `\boxed{...}`.
     """
 
     tags: tuple[str, ...] = ()
@@ -38,40 +41,57 @@ class Form:
     length: tuple[int, str] | None = None
     answer: str = ""
 
+    def __post_init__(self) -> None:
+        for name in ("tags", "words", "without"):
+            values = getattr(self, name)
+            if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+                raise TypeError(f"Form needs {name} as a tuple of texts; got {values!r}. Write {name}=('...',).")
+            object.__setattr__(self, name, tuple(values))
+        if self.length is not None and not (
+            isinstance(self.length, tuple) and len(self.length) == 2 and self.length[1] in ("tokens", "words", "chars")
+        ):
+            raise TypeError(
+                f"Form needs length as a number and 'tokens', 'words' or 'chars'; got {self.length!r}. "
+                f"Write length=(100, 'tokens')."
+            )
+        if self.answer and "{}" not in self.answer:
+            raise ValueError(
+                f"Form needs an answer that contains {{}} in the place of the answer; got {self.answer!r}. "
+                f"Write, for example, answer='#### {{}}'."
+            )
+
     def merge(self, other: "Form") -> "Form":
         """
-        Return the form that satisfies both.
+        Return the form that satisfies both forms.
 
         Raises:
-            [`ContradictoryForms`]: there is none.
+            [`ContradictoryForms`]: no form does.
         """
         words = tuple(dict.fromkeys(self.words + other.words))
         without = tuple(dict.fromkeys(self.without + other.without))
         if both := {*words} & {*without}:
-            raise ContradictoryForms(f"one needs the text {min(both)!r}, and another must not have it")
+            raise ContradictoryForms(f"one needs the text {min(both)!r}, and another forbids it")
         if self.tags and other.tags and self.prefilled != other.prefilled:
-            raise ContradictoryForms(f"the tag <{self.tags[0]}> is open already for one, and not for another")
+            raise ContradictoryForms(f"one expects the tag <{self.tags[0]}> to be open already, and another does not")
         tags = max(self.tags, other.tags, key=len)
         if tags[: len(self.tags)] != self.tags or tags[: len(other.tags)] != other.tags:
             raise ContradictoryForms(f"one needs the tags {self.tags}, and another {other.tags}")
-        single = {
-            field.name: self._agreed(field.name, getattr(self, field.name), getattr(other, field.name))
-            for field in fields(self)
-            if field.name in ("choices", "length", "answer")
-        }
-        return Form(tags, self.prefilled or other.prefilled, words, without, **single)
-
-    def _agreed(self, field: str, mine: Any, others: Any) -> Any:
-        if mine and others and mine != others:
-            raise ContradictoryForms(f"one needs the {field} {mine!r}, and another {others!r}")
-        return mine or others
+        return Form(
+            tags,
+            self.prefilled or other.prefilled,
+            words,
+            without,
+            choose_equal("choices", self.choices, other.choices),
+            choose_equal("length", self.length, other.length),
+            choose_equal("answer", self.answer, other.answer),
+        )
 
     def write_answer(self, answer: str) -> str:
-        """Return the answer as the form has it."""
+        """Return the answer as this form writes it."""
         return self.answer.replace("{}", answer) if self.answer else f"\\boxed{{{answer}}}"
 
     def wrap(self, working: str, final: str) -> str:
-        """Return the working and the final part inside the tags."""
+        """Return a completion with the working and the final part, inside the tags if there are any."""
         if not self.tags:
             return f"{working}\n{final}"
         first, *others = self.tags
@@ -81,5 +101,9 @@ class Form:
         between = "".join(f"<{name}>{working}</{name}>\n" for name in others[:-1])
         return f"{text}{between}<{others[-1]}>{final}</{others[-1]}>"
 
-    def without_tags(self) -> "Form":
-        return replace(self, tags=(), prefilled=False)
+
+def choose_equal(field: str, one: Value, other: Value) -> Value:
+    """Return the value of a field that both forms agree on, or that only one has."""
+    if one and other and one != other:
+        raise ContradictoryForms(f"one needs the {field} {one!r}, and another {other!r}")
+    return one or other

@@ -1,50 +1,57 @@
-"""JSON and JSON Schema: strict, in time that grows with the text alone, and without a look outside."""
+"""Strict JSON and JSON Schema. Both take time linear in the text, and load nothing from outside it."""
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
-LEVELS = 500
-"""Lists and objects within one another; Python's own bound differs from version to version."""
+if TYPE_CHECKING:
+    from jsonschema_rs import Validator
+
+MAX_LEVELS = 500
+"""Maximum nesting depth of lists and objects. It is fixed here because Python's own limit depends on the version."""
 
 
 def read_json(text: str) -> Any:
     """
-    The value that a text is in strict JSON: no NaN, no name twice in an object.
+    Parse a text as strict JSON, which excludes NaN and duplicate names in an object.
 
     Raises:
-        `ValueError`, `RecursionError`: the text is none, or holds a number or a depth that is not read.
+        `ValueError`: the text is not strict JSON, or it has a number that is not finite.
+        `RecursionError`: the text has more than [`MAX_LEVELS`] levels.
     """
-    value = json.loads(text, object_pairs_hook=once, parse_constant=finite, parse_float=finite)
+    value = json.loads(
+        text, object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite
+    )
     level = [value]
-    for _ in range(LEVELS + 1):
+    for _ in range(MAX_LEVELS + 1):
         level = [one for one in level if isinstance(one, (dict, list))]
         if not level:
             return value
         level = [item for one in level for item in (one.values() if isinstance(one, dict) else one)]
-    raise RecursionError(f"more than {LEVELS} levels")
+    raise RecursionError(f"more than {MAX_LEVELS} levels")
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict; raise a `ValueError` if a name occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a name occurs twice")
     return found
 
 
-def finite(digits: str) -> float:
+def parse_finite(digits: str) -> float:
     if not math.isfinite(number := float(digits)):
         raise ValueError("a number is not finite")
     return number
 
 
-def validator(schema: dict[str, Any]) -> Any:
+def build_validator(schema: dict[str, Any]) -> "Validator":
     """
-    The validator of a schema, whose expressions take linear time.
+    Build the validator of a schema. Its regular expressions match in linear time.
 
     Raises:
-        `ValueError`: it is no schema, or refers to what it does not hold.
+        `ValueError`: the schema is not valid, or it refers to something outside itself.
     """
     import jsonschema_rs
 
@@ -57,8 +64,8 @@ def validator(schema: dict[str, Any]) -> Any:
         raise ValueError(f"{error.message}{place and f', at {place}'}") from None
 
 
-def fits(value: Any, validator: Any) -> bool:
+def is_valid(value: Any, validator: "Validator") -> bool:
     try:
-        return validator.is_valid(value)
-    except UnicodeEncodeError:  # half a surrogate pair is no text
+        return bool(validator.is_valid(value))
+    except UnicodeEncodeError:  # a lone surrogate, which is not valid text
         return False

@@ -1,39 +1,43 @@
-"""Regular expressions of users, which a text can make slow: run under a timeout, and named where they reach it."""
+"""Regular expressions that users supply. Some texts make them slow, so they are stopped after a timeout."""
 
 import functools
 import logging
-from typing import Any
+from typing import TYPE_CHECKING
+
+
+if TYPE_CHECKING:
+    from regex import Pattern
 
 
 logger = logging.getLogger(__name__)
 
 SLOW: set[str] = set()
-"""Expressions that have been named."""
+"""Expressions that a warning has already named."""
 
 
 @functools.lru_cache(maxsize=256)
-def compiled(expression: str, flags: str = "") -> Any:
+def compile_expression(expression: str, flags: str = "") -> "Pattern[str]":
     import regex
 
     return regex.compile(f"(?{flags}){expression}" if flags else expression)
 
 
-def occurs(expression: str, text: str, seconds: float, at_least: int = 1, flags: str = "") -> bool:
+def has_matches(expression: str, text: str, seconds: float, at_least: int = 1, flags: str = "") -> bool:
     """
-    Whether the expression matches at least so often; matches do not overlap.
+    Return whether the expression has at least this many matches that do not overlap.
 
     Raises:
-        `TimeoutError`: it takes longer than so many seconds of computing. The first time, a warning names it.
+        `TimeoutError`: matching takes more than `seconds` of processor time. A warning names the expression once.
     """
-    matches = compiled(expression, flags).finditer(text, timeout=seconds)
+    matches = compile_expression(expression, flags).finditer(text, timeout=seconds)
     try:
         return sum(1 for _ in zip(range(at_least), matches, strict=False)) == at_least
     except TimeoutError:
         if expression not in SLOW:
             SLOW.add(expression)
             logger.warning(
-                f"The expression {expression!r} was stopped after {seconds:.3g} s on a text of {len(text)} characters, "
-                f"which counts as no match. A repeat in a repeat, or two that take the same characters, can do that: "
-                f"make them possessive, as in '(?:a+)++', or leave one out."
+                f"The expression {expression!r} was stopped after {seconds:.3g} s on a text of {len(text)} characters. "
+                f"The text counts as not matching. Nested repeats, or adjacent repeats that match the same "
+                f"characters, can be this slow. Make them possessive, as in '(?:a+)++', or remove one."
             )
         raise

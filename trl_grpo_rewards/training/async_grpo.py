@@ -3,27 +3,32 @@
 import queue
 from functools import partial
 from multiprocessing import get_context
-from typing import Any
+from multiprocessing.queues import Queue
+from typing import Any, TypeAlias
 
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
-from ..records.kinds import TOLERANCE, Kind, is_dead, kind_of_group
+from ..records.kinds import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
 from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members
 from .validation import find_outcome
+
+
+KindQueue: TypeAlias = "Queue[tuple[int, GroupKind]]"
+"""Carries the id and the kind of every group from the worker's process to the trainer's."""
 
 
 class LiveRolloutLoop(_AsyncRolloutLoop):
     """
     TRL's rollout loop, which runs in a separate process, without dead groups.
 
-    The only change with respect to TRL's loop is that `_score_group` returns no sample of a dead group and reports what
-    every group is.
+    The only change with respect to TRL's loop is that `_score_group` returns no sample of a dead group, and reports the
+    kind of every group.
 
     Args:
-        scored (`multiprocessing.Queue`):
-            Takes the id of every group, and `"live"` or the kind of dead group.
+        kinds (`multiprocessing.Queue`):
+            Receives the id and the kind of every group.
         tolerance (`float`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
@@ -32,24 +37,24 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
             The arguments of TRL's loop.
     """
 
-    def __init__(self, *, scored: Any, tolerance: float, outcome_reward: str | None, **kwargs: Any) -> None:
+    def __init__(self, *, kinds: KindQueue, tolerance: float, outcome_reward: str | None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_members(self, ROLLOUT_LOOP_ATTRIBUTES)
-        self._scored, self._tolerance = scored, tolerance
+        self._kinds, self._tolerance = kinds, tolerance
         self._outcome = find_outcome(outcome_reward, self.reward_func_names, self.reward_funcs)
-        self._scored.cancel_join_thread()  # a trainer that has ended no longer reads
+        self._kinds.cancel_join_thread()  # a trainer that has ended no longer reads
 
-    async def _score_group(self, group):
-        samples = await super()._score_group(group)
-        kind = self._kind(samples)
+    async def _score_group(self, group: Any) -> list[Any]:
+        samples: list[Any] = await super()._score_group(group)
+        kind = self._find_kind(samples)
         for name, is_kind in {"dead": kind != "live", "solved": kind == "solved", "failed": kind == "failed"}.items():
-            self._rates[f"groups/{name}"][0] += is_kind  # shares, as TRL's worker sends them
+            self._rates[f"groups/{name}"][0] += is_kind  # TRL's worker sends a sum and a count
             self._rates[f"groups/{name}"][1] += 1
-        self._scored.put((group.group_id, kind))
+        self._kinds.put((group.group_id, kind))
         return samples if kind == "live" else []
 
-    def _kind(self, samples: list) -> Kind:
-        """Return what a group is."""
+    def _find_kind(self, samples: list[Any]) -> GroupKind:
+        """Return the kind of a group."""
         if not samples:
             return "unscored"
         outcome = f"rewards/{self.reward_func_names[self._outcome]}"
@@ -59,62 +64,65 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
 
 class DroppedGroups(TrainerCallback):
     """
-    Counts dropped groups among those that TRL has trained on.
+    Count dropped groups as groups that TRL has trained on.
 
-    TRL finds the end of an epoch and the place to resume from by that number. The worker runs ahead of the trainer, so a
-    dropped group counts once a later one has been trained on.
+    TRL uses this number to find the end of an epoch and the place to resume from. The worker runs ahead of the trainer,
+    so a dropped group counts once a later group has been trained on.
 
     Args:
         trainer ([`~trl.experimental.async_grpo.AsyncGRPOTrainer`]):
             The trainer whose worker drops groups.
-        scored (`multiprocessing.Queue`):
-            Gives the id and the kind of every group.
+        kinds (`multiprocessing.Queue`):
+            Provides the id and the kind of every group.
         patience (`int`):
             Number of consecutive dead groups after which training stops.
     """
 
-    def __init__(self, trainer: AsyncGRPOTrainer, scored: Any, patience: int) -> None:
-        self.trainer, self.scored, self.patience = trainer, scored, patience
-        self.ahead: set[int] = set()
-        self.in_a_row: list[str] = []
+    def __init__(self, trainer: AsyncGRPOTrainer, kinds: KindQueue, patience: int) -> None:
+        self.trainer, self.kinds, self.patience = trainer, kinds, patience
+        self.dropped: set[int] = set()
+        self.last_dead: list[GroupKind] = []
 
-    def on_optimizer_step(self, args, state, control, **kwargs) -> None:  # TRL reads the number at the end of the step
-        self.read()
-        self.count(before=max(self.trainer._trained_groups, default=0))
+    def on_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.read_kinds()  # before TRL reads the number at the end of the step
+        self.count_dropped(before=max(self.trainer._trained_groups, default=0))
 
-    def read(self) -> None:
+    def read_kinds(self) -> None:
         while True:
             try:
-                group, kind = self.scored.get_nowait()
+                group, kind = self.kinds.get_nowait()
             except queue.Empty:
                 return
             if kind == "live":
-                self.in_a_row = []
+                self.last_dead = []
             else:
-                self.ahead.add(group)
-                self.in_a_row.append(kind)
+                self.dropped.add(group)
+                self.last_dead.append(kind)
 
-    def count(self, before: float) -> None:
-        now = {group for group in self.ahead if group < before}
-        self.ahead -= now
-        self.trainer._trained_groups |= now
-        self.trainer._last_groups_trained += len(now)  # TRL logs only those that it trained on
+    def count_dropped(self, before: int) -> None:
+        """Count the dropped groups with smaller ids as trained on."""
+        passed = {group for group in self.dropped if group < before}
+        self.dropped -= passed
+        self.trainer._trained_groups |= passed
+        self.trainer._last_groups_trained += len(passed)  # TRL logs only the groups that it trained on itself
 
-    def check(self) -> None:
+    def check_patience(self) -> None:
         """
-        Check that waiting for a live group makes sense.
+        Stop the run if so many consecutive groups were dead that a live one is unlikely to follow.
 
         Raises:
-            `RuntimeError`: too many consecutive groups were dead. It is raised in the trainer's process, since TRL's
-                worker waits forever for a process that has ended by itself.
+            `RuntimeError`: too many consecutive groups were dead. The error is raised in the trainer's process, because
+                TRL's worker waits forever if the process of its loop ends by itself.
         """
-        self.read()
-        if len(self.in_a_row) >= self.patience:
-            counts = ", ".join(f"{self.in_a_row.count(kind)} {kind}" for kind in dict.fromkeys(self.in_a_row))
+        self.read_kinds()
+        if len(self.last_dead) >= self.patience:
+            counts = ", ".join(f"{self.last_dead.count(kind)} {kind}" for kind in dict.fromkeys(self.last_dead))
             raise RuntimeError(
-                f"The last {len(self.in_a_row)} groups were all dead ({counts}), so there is nothing to train on. Resume "
-                f"from the last checkpoint with prompts that are sometimes answered right, find out why groups are "
-                f"unscored if they are, or wait longer: drop_dead_groups(trainer, patience=...)."
+                f"The last {len(self.last_dead)} groups were all dead ({counts}), so there is nothing to train on. "
+                f"Resume from the last checkpoint with prompts that the model sometimes answers right. If groups are "
+                f"unscored, find out why. To wait longer, call drop_dead_groups(trainer, patience=...)."
             )
 
 
@@ -122,30 +130,30 @@ def drop_dead_groups(
     trainer: AsyncGRPOTrainer,
     *,
     patience: int = 256,
-    tolerance: float = TOLERANCE,
+    tolerance: float = DEFAULT_TOLERANCE,
     outcome_reward: str | None = None,
 ) -> None:
     """
     Make TRL's asynchronous trainer train on live groups only. Call it before `trainer.train()`.
 
-    Dead groups are dropped in the process that scores them, and the trainer waits for others, so every step is full of
-    groups that teach something. `groups/dead`, `groups/solved` and `groups/failed` are logged as shares of all groups.
-    TRL's own reward metrics cover the groups that it trains on.
+    Dead groups are dropped in the process that scores them. The trainer waits for other groups, so every step trains on
+    live groups only. `groups/dead`, `groups/solved` and `groups/failed` are logged as shares of all groups. TRL's own
+    reward metrics cover only the groups that it trains on.
 
     Args:
         trainer ([`~trl.experimental.async_grpo.AsyncGRPOTrainer`]):
-            A trainer with TRL's own worker, which starts when training starts.
+            A trainer with TRL's own worker. The worker starts when training starts.
         patience (`int`, *optional*, defaults to `256`):
             The run stops with an error after this many consecutive dead groups.
         tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
             Name of the reward that says which completions are right. By default it is the first reward that is
-            registered as an outcome, and without one the first reward.
+            registered as an outcome, or the first reward if there is none.
 
     Raises:
-        `TypeError`: the trainer's worker is not TRL's, or already drops groups.
-        `ValueError`: `patience` is not positive, the worker has started, or no reward is named `outcome_reward`.
+        `TypeError`: the trainer's worker is not TRL's, or it already drops groups.
+        `ValueError`: `patience` is less than 1, the worker has started, or no reward is named `outcome_reward`.
 
     Example:
 
@@ -156,7 +164,7 @@ def drop_dead_groups(
     ```
     """
     if patience < 1:
-        raise ValueError(f"drop_dead_groups() requires patience of at least 1; got {patience}.")
+        raise ValueError(f"drop_dead_groups() requires a patience of at least 1; got {patience}.")
     worker = trainer.rollout_worker
     if worker is None:  # only the first rank has one
         return
@@ -164,25 +172,23 @@ def drop_dead_groups(
     check_members(trainer, ASYNC_TRAINER)
     if not isinstance(worker, AsyncRolloutWorker) or worker._loop_cls is not _AsyncRolloutLoop:
         raise TypeError(
-            f"drop_dead_groups() changes the loop of TRL's AsyncRolloutWorker, but the trainer has {worker!r} with "
-            f"another loop. Call it only once, and leave `rollout_worker` out or drop the groups in your own loop."
+            f"drop_dead_groups() requires TRL's AsyncRolloutWorker with TRL's own loop; got {worker!r} with another loop. "
+            f"Call drop_dead_groups() only once, and leave out `rollout_worker` or drop the groups in your own loop."
         )
     check_members(worker, ROLLOUT_WORKER)
     if worker._process is not None:
-        raise ValueError("The trainer's worker has started already. Call drop_dead_groups() before train().")
+        raise ValueError("The trainer's worker has already started. Call drop_dead_groups() before train().")
     functions = worker._loop_kwargs["reward_funcs"]
-    if not worker._loop_kwargs.get(
-        "environment_factory"
-    ):  # environments add rewards of their own in the other process
+    if not worker._loop_kwargs.get("environment_factory"):  # environments add their own rewards in the other process
         find_outcome(outcome_reward, [getattr(function, "__name__", "") for function in functions], functions)
-    scored = get_context("spawn").Queue()
-    dropped = DroppedGroups(trainer, scored, patience)
-    trainer.add_callback(dropped)
+    kinds: KindQueue = get_context("spawn").Queue()
+    dropped_groups = DroppedGroups(trainer, kinds, patience)
+    trainer.add_callback(dropped_groups)
     check_health = worker.check_health
 
-    def check_health_and_groups(stale_after_s: float) -> None:  # TRL asks while it waits for samples
+    def check_health_and_patience(stale_after_s: float) -> None:  # TRL calls it while it waits for samples
         check_health(stale_after_s)
-        dropped.check()
+        dropped_groups.check_patience()
 
-    worker._loop_cls = partial(LiveRolloutLoop, scored=scored, tolerance=tolerance, outcome_reward=outcome_reward)
-    worker.check_health = check_health_and_groups
+    worker._loop_cls = partial(LiveRolloutLoop, kinds=kinds, tolerance=tolerance, outcome_reward=outcome_reward)
+    worker.check_health = check_health_and_patience

@@ -1,38 +1,40 @@
-"""Rows that move from rank to rank, one at a time, so that no rank holds more than its own."""
+"""The exchange of rows between ranks. Rows move one at a time, so that no rank holds more than its own."""
 
 import torch
 import torch.distributed as dist
 from accelerate.utils import gather_object
 from torch import Tensor
 
-from .placement import moves, spaced
-from .rows import Row
+from .placement import pick_evenly, plan_moves
+from .rows import TensorRow
 
 
-def spread_evenly(rows: list[Row], rank: int, device: torch.device) -> list[Row]:
+def balance_rows(rows: list[TensorRow], rank: int, device: torch.device) -> list[TensorRow]:
     """
-    The rows of this rank after the ranks with many have sent some to those with few.
+    Send rows from ranks with many rows to ranks with few, and return the rows that this rank has afterwards.
 
-    Every rank must call this with its own rows. The numbers of rows differ by at most one afterwards, and only rows
-    that have to move do. Those are evenly spaced among the rows of a rank, so that long and short ones move alike.
+    Every rank must call this with its own rows. Afterwards their numbers of rows differ by at most one. Only rows that
+    have to move are sent. They are evenly spaced among the rows of their rank, so that long and short ones move alike.
     """
-    for source, target, count in moves(gather_object([len(rows)])):
+    for source, target, count in plan_moves(gather_object([len(rows)])):
         if rank == source:
-            given = spaced(count, len(rows))
-            for place in given:
-                dist.send_object_list([packed(rows[place])], target)
-            rows = [row for place, row in enumerate(rows) if place not in {*given}]
+            leaving = pick_evenly(count, len(rows))
+            for place in leaving:
+                send_row(rows[place], target)
+            rows = [row for place, row in enumerate(rows) if place not in {*leaving}]
         elif rank == target:
-            rows = rows + [received(source, device) for _ in range(count)]
+            rows = rows + [receive_row(source, device) for _ in range(count)]
     return rows
 
 
-def packed(row: Row) -> Row:
-    """The row without the batch that its tensors are views of."""
-    return {key: value.to("cpu", copy=True) if isinstance(value, Tensor) else value for key, value in row.items()}
+def send_row(row: TensorRow, target: int) -> None:
+    """Send a copy of a row. Its tensors are views of a batch, which would otherwise be sent as a whole."""
+    own = {key: value.to("cpu", copy=True) if isinstance(value, Tensor) else value for key, value in row.items()}
+    dist.send_object_list([own], target)
 
 
-def received(source: int, device: torch.device) -> Row:
-    box = [None]
+def receive_row(source: int, device: torch.device) -> TensorRow:
+    """Receive a row that another rank sends with [`send_row`]."""
+    box: list[TensorRow] = [{}]
     dist.recv_object_list(box, source)
     return {key: value.to(device) if isinstance(value, Tensor) else value for key, value in box[0].items()}

@@ -1,29 +1,30 @@
-"""Statistics of groups: pure functions over rewards of shape (groups, G), with NaN where there is no score."""
+"""Statistics of groups: pure functions of rewards of shape (groups, G), with NaN where there is no score."""
 
 import torch
 from torch import Tensor
 
 
-def total(rewards: Tensor, weights: Tensor) -> Tensor:
-    """Weighted sum over the last dimension as TRL forms it: None counts as 0 beside a score, and is None alone."""
+def compute_totals(rewards: Tensor, weights: Tensor) -> Tensor:
+    """Return the weighted sum over the last dimension, as in TRL. NaN counts as 0 unless all rewards are NaN."""
     unscored = rewards.isnan().all(-1)
     return (rewards * weights).nansum(-1).masked_fill(unscored, torch.nan)
 
 
-def spread(rewards: Tensor) -> Tensor:
-    """Largest minus smallest reward of each group; 0 where fewer than two are scored. (groups, G) -> (groups,)"""
+def compute_spreads(rewards: Tensor) -> Tensor:
+    """Return the largest minus the smallest reward of each group, or 0 with fewer than two. (groups, G) -> (groups,)"""
     scored = ~rewards.isnan()
     highest = rewards.masked_fill(~scored, -torch.inf).amax(1)
     lowest = rewards.masked_fill(~scored, torch.inf).amin(1)
     return torch.where(scored.sum(1) < 2, 0.0, highest - lowest)
 
 
-def signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
+def compute_signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
     """
-    Share of each reward in the variance of the total within groups; None where there is no variance.
+    Return the share of each reward in the variance of the total within groups. None if there is no variance.
 
-    The covariance of the weighted reward with the total over the variance of the total, pooled over the groups. The
-    shares sum to 1; one that pulls against the others is negative. (groups, G, functions) -> (functions,)
+    The share is the covariance of the weighted reward with the total, divided by the variance of the total, pooled over
+    the groups. The shares sum to 1. A reward that works against the others has a negative share.
+    (groups, G, functions) -> (functions,)
     """
     scored = ~rewards.isnan().all(2, keepdim=True)
     terms = (rewards * weights).nan_to_num().double()
@@ -34,6 +35,6 @@ def signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
     return (terms * totals).sum((0, 1)) / variance if variance > 0 else None
 
 
-def duplicates(keys: Tensor) -> Tensor:
-    """Whether each completion equals another one of its group, by keys that are equal where completions are. (groups, G)"""
+def find_duplicates(keys: Tensor) -> Tensor:
+    """Return whether each completion equals another one of its group. Equal completions have equal keys. (groups, G)"""
     return (keys.unsqueeze(2) == keys.unsqueeze(1)).sum(2) > 1

@@ -1,4 +1,4 @@
-"""The micro-batches of one optimizer step: its live rows, evenly over the ranks, in as few micro-batches as hold them."""
+"""The micro-batches of an optimizer step: its live rows, spread evenly over ranks and over few micro-batches."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -7,99 +7,102 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 
 from .config import ROW_MEANS, TOKEN_MEANS
-from .exchange import spread_evenly
-from .placement import micro_batch_sizes
-from .rows import Batch, Row, has_images, length, silenced, size, unstack
+from .exchange import balance_rows
+from .placement import plan_micro_batch_sizes
+from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, silence, unstack
 
 
-class Packed(NamedTuple):
+class PackedStep(NamedTuple):
     """
     The micro-batches of one optimizer step.
 
     Args:
         batches (`list[dict]`):
-            As many as TRL made. The first ones are silent on every rank and hold one filler row.
+            The same number of micro-batches as TRL made. The first ones are silent on every rank: they contain one
+            filler row and are not run.
         ranks (`list[int]`):
-            For each of the last micro-batches, which have live rows, how many ranks have some. DDP reduces gradients in
-            the last one.
+            For each of the other micro-batches, the number of ranks that have live rows in it. These micro-batches come
+            last, because DDP reduces gradients in the last one.
         live (`int`):
             Number of live rows on all ranks.
         rows (`int`):
             Number of rows on all ranks before dead ones were taken out.
     """
 
-    batches: list[Batch]
+    batches: list[TensorBatch]
     ranks: list[int]
     live: int
     rows: int
 
     @property
     def computed(self) -> int:
-        """Number of rows of this rank that are computed. If no row is live, one filler row is."""
-        return max(1, sum(map(size, self.batches[len(self.batches) - len(self.ranks) :])))
+        """Number of rows that this rank computes. If no row is live, it computes one filler row."""
+        return max(1, sum(map(count_rows, self.batches[len(self.batches) - len(self.ranks) :])))
 
 
-def pack(parts: list[Batch], stack: Callable[[list[Row]], Batch], accelerator: Accelerator) -> Packed:
+def pack_live_rows(
+    parts: list[TensorBatch], stack: Callable[[list[TensorRow]], TensorBatch], accelerator: Accelerator
+) -> PackedStep:
     """
-    Take the dead rows out of TRL's micro-batches of one optimizer step. Every rank must call this with its own.
+    Remove the dead rows from TRL's micro-batches of one optimizer step. Every rank must call this with its own parts.
 
     Args:
         parts (`list[dict]`):
-            TRL's micro-batches, with a list `live` that says which rows are.
+            TRL's micro-batches. Their list `live` says which rows are live.
         stack (`Callable`):
-            Makes a batch of rows.
+            Stacks rows into a batch.
         accelerator (`Accelerator`):
-            Knows the ranks.
+            The trainer's accelerator.
     """
     rows = [row for part in parts for row in unstack(part)]
-    seen = silenced(
-        min(rows, key=lambda row: (not row.get("num_images"), length(row)))
-    )  # with an image, if any has one
-    spare = silenced(min(rows, key=length))
-    live = spread_evenly([row for row in rows if row["live"]], accelerator.process_index, accelerator.device)
-    live.sort(key=length, reverse=True)
-    known = gather_object([([length(row) for row in live], has_images(live), has_images(rows))])
-    lengths = [of for of, _, _ in known]
+    shortest = silence(min(rows, key=count_tokens))
+    # The shortest row with an image. If no row has an image, it is the shortest row.
+    with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), count_tokens(row))))
+    live = balance_rows([row for row in rows if row["live"]], accelerator.process_index, accelerator.device)
+    live.sort(key=count_tokens, reverse=True)
+    gathered = gather_object([([count_tokens(row) for row in live], has_images(live), has_images(rows))])
+    lengths, has_live_images, has_any_images = zip(*gathered, strict=True)  # each with one value per rank
     most, total = max(map(len, lengths)), sum(map(len, lengths))
-    widest = [max(of[place] for of in lengths if place < len(of)) for place in range(most)]
-    sizes = micro_batch_sizes(widest, most=size(parts[0]))
+    longest = [max(own[place] for own in lengths if place < len(own)) for place in range(most)]
+    sizes = plan_micro_batch_sizes(longest, max_rows=count_rows(parts[0]))
     starts = [sum(sizes[:part]) for part in range(len(sizes))]
-    ranks = [sum(start < len(of) for of in lengths) for start in starts]
-    live += [spare] * (most - len(live))
-    if total and any(all_rows for _, _, all_rows in known) and not any(live_rows for _, live_rows, _ in known):
-        # TRL's vision tower has a gradient of 0 here. Without this row it has none, and optimizers skip it.
-        live.append(seen)
+    ranks = [sum(start < len(own) for own in lengths) for start in starts]
+    live += [shortest] * (most - len(live))
+    if total and any(has_any_images) and not any(has_live_images):
+        # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
+        # skip it.
+        live.append(with_image)
         if len(sizes) < len(parts):
             sizes.append(1)
-            ranks.append(len(known))
+            ranks.append(len(lengths))
         else:
             sizes[-1] += 1
-    filler = {**stack([seen]), "silent": True}
+    filler = {**stack([with_image]), "silent": True}
     batches = [dict(filler) for _ in parts[len(sizes) :]]
     for count in sizes:
         batches.append(stack(live[:count]))
         del live[:count]
-    return Packed(batches, ranks, total, len(rows) * accelerator.num_processes)
+    return PackedStep(batches, ranks, total, len(rows) * accelerator.num_processes)
 
 
-def weigh(packed: Packed, loss_type: str, is_drop: bool, ranks: int) -> list[Batch]:
+def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int) -> list[TensorBatch]:
     """
-    Give the micro-batches the factor of their loss, and return them.
+    Set the factor by which the loss of each micro-batch is multiplied, and return the micro-batches.
 
     TRL divides a loss by the rows or the tokens of a micro-batch, and by the number of micro-batches and of ranks. The
-    factor restores the denominator of all rows (`"skip"`), or sets it to that of the live rows (`"drop"`).
+    factor restores the denominator of all rows (`"skip"`), or sets it to the denominator of the live rows (`"drop"`).
     """
-    count, silent = len(packed.batches), len(packed.batches) - len(packed.ranks)
-    for place, batch in enumerate(packed.batches):
+    count, silent = len(step.batches), len(step.batches) - len(step.ranks)
+    for place, batch in enumerate(step.batches):
         del batch["live"]
-        if is_drop and not packed.live:
+        if is_drop and not step.live:
             batch["loss_scale"] = 0.0
         elif loss_type in ROW_MEANS:
-            batch["loss_scale"] = size(batch) * count * ranks / (packed.live if is_drop else packed.rows)
+            batch["loss_scale"] = count_rows(batch) * count * ranks / (step.live if is_drop else step.rows)
         elif is_drop and place >= silent:
-            # A mean over micro-batches and ranks: the loss of bnpo, and the entropy bonus of the others, whose own
-            # denominator is all tokens of the generation.
-            batch["loss_scale"] = count / len(packed.ranks) * ranks / packed.ranks[place - silent]
+            # A mean over micro-batches and ranks: bnpo's loss, and the entropy bonus. The denominator of the
+            # other losses is the number of tokens of the generation.
+            batch["loss_scale"] = count / len(step.ranks) * ranks / step.ranks[place - silent]
             if loss_type in TOKEN_MEANS:
                 batch["num_items_in_batch"] = batch["num_items_in_batch"] * batch["loss_scale"]
-    return packed.batches
+    return step.batches

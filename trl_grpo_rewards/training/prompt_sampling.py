@@ -1,108 +1,109 @@
-"""Which prompts come next: in the order of a dataset, or of these the ones whose group is likely to teach something."""
+"""The choice of the next prompts: all prompts in order, or mainly those whose groups are likely to be live."""
 
 import json
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+import datasets
 import numpy as np
 import torch
 from torch.utils.data import Dataset, Sampler
 
-from ..records.beta import beta, power
+from ..records.beta import beta_moment, fit_beta
 
 
-PLACE = "place_in_dataset"
-"""Column with the place of a prompt in the dataset, for selective drawing. No reward and no record sees it."""
+PLACE_COLUMN = "place_in_dataset"
+"""Column with the index of a prompt in the dataset, for selective drawing. Rewards and records do not see it."""
 
-STATE = "prompts.json"
-"""The file in a checkpoint that says how many prompts were taken."""
+POSITION_FILE = "prompts.json"
+"""The file in a checkpoint with the position in the order of the prompts."""
 
-MEMORY = "selective.npz"
-"""The file in a checkpoint with what is known of prompts, and those that were drawn in this epoch."""
+MEMORY_FILE = "selective.npz"
+"""The file in a checkpoint with what is known about each prompt, and the batches that were drawn in this epoch."""
 
-REMEMBERED = ("counts", "counted", "groups", "moments", "passed_over", "trust")
-"""What of a stream is in it."""
+SAVED_ATTRIBUTES = ("counts", "counted", "groups", "moments", "passed_over", "trust")
+"""The attributes of a [`SelectiveStream`] that this file holds, in addition to the batches."""
 
 
 class Belief(NamedTuple):
     """
-    How far what a prompt was answered tells what it will be.
+    An assumption about how well the past completions of a prompt predict its next ones.
 
     Args:
-        kept (`float`):
-            Of its counts by the time that as many groups were counted as there are prompts.
+        retention (`float`):
+            Share of a prompt's counts that is left after as many groups were counted as the dataset has prompts.
         strength (`float`):
-            What a count is worth: below 1 the rate is less certain than the counts alone would make it.
+            Factor of all counts. A value below 1 makes the pass rate less certain than the counts alone would.
         slip (`float`):
-            Right completions, and wrong ones, imagined beside those counted.
+            Number of right completions, and of wrong ones, that is added to the counts.
     """
 
-    kept: float
+    retention: float
     strength: float
     slip: float
 
 
 BELIEFS = (
-    Belief(kept=0.2, strength=0.1, slip=0.05),
-    Belief(kept=0.4, strength=0.25, slip=0.2),
-    Belief(kept=1.0, strength=1.0, slip=0.0),
+    Belief(retention=0.2, strength=0.1, slip=0.05),
+    Belief(retention=0.4, strength=0.25, slip=0.2),
+    Belief(retention=1.0, strength=1.0, slip=0.0),
 )
-"""The model learns fast, so that rates change between two groups of a prompt; it learns; or rates last."""
+"""Three assumptions: the pass rate of a prompt changes from one group to the next, changes slowly, or stays constant."""
 
-KEPT, STRENGTH, SLIP = np.array(BELIEFS).T[:, :, None]
+RETENTION, STRENGTH, SLIP = (np.array(values)[:, None] for values in zip(*BELIEFS, strict=True))
 
-RECENT = 0.99
-"""Exponent of the trust in beliefs when a group is counted, so that about the last hundred groups make it."""
+TRUST_EXPONENT = 0.99
+"""Exponent of the trust in beliefs when a group is counted, so that it depends on about the last hundred groups."""
 
-DRIFT = 0.005
+MOMENTS_RATE = 0.005
 """Weight of a new group in the moments of all pass rates."""
 
-FLOOR = 0.1
-"""Least probability with which a prompt is drawn when its turn comes."""
+MIN_CHANCE = 0.1
+"""Minimum probability with which a prompt is drawn when its turn comes."""
 
-PATIENCE = 9
-"""How often in a row a prompt may be passed over; the next time it is drawn."""
+MAX_SKIPS = 9
+"""Maximum number of times in a row that a prompt is skipped. The next time, it is drawn."""
 
 
 class PromptStream:
     """
-    Rows of a dataset in an order of their own, epoch after epoch.
+    Rows of a dataset in a shuffled order, epoch after epoch.
 
     Args:
         size (`int`):
-            Rows of the dataset.
+            Number of rows of the dataset.
         seed (`int`):
-            Of the order, which is another one in each epoch.
+            Seed of the order, which is different in each epoch.
         shuffle (`bool`, *optional*, defaults to `True`):
-            Else the order is the dataset's.
+            If `False`, the rows stay in the order of the dataset.
     """
 
     def __init__(self, size: int, seed: int, shuffle: bool = True) -> None:
         self.size, self.seed, self.shuffle = size, seed, shuffle
-        self.taken = 0
+        self.position = 0
         self.checksum = 0
         self.epoch = -1
 
-    def fingerprint(self) -> tuple[int, int]:
-        """Number of prompts taken, and a checksum of what was taken and loaded: equal where streams are equal."""
-        return self.taken, self.checksum
+    def compute_fingerprint(self) -> tuple[int, int]:
+        """Return the position and a checksum of what was drawn and loaded. Both are equal if two streams are equal."""
+        return self.position, self.checksum
 
-    def _note(self, value: int) -> None:
+    def _update_checksum(self, value: int) -> None:
         self.checksum = (self.checksum * 1_000_003 + value + 1) % 2**61
 
-    def take(self, count: int) -> list[int]:
-        """The next rows."""
-        rows = [self._next()[0] for _ in range(count)]
+    def draw(self, count: int) -> list[int]:
+        """Return the next rows."""
+        rows = [self._advance()[0] for _ in range(count)]
         for row in rows:
-            self._note(row)
+            self._update_checksum(row)
         return rows
 
-    def _next(self) -> tuple[int, float]:
-        """The next row, and a number between 0 and 1 that is drawn for it."""
-        epoch, index = divmod(self.taken, self.size)
-        self.taken += 1
+    def _advance(self) -> tuple[int, float]:
+        """Return the next row, and a random number between 0 and 1 that belongs to it."""
+        epoch, index = divmod(self.position, self.size)
+        self.position += 1
         if epoch != self.epoch:
             generator = torch.Generator().manual_seed(self.seed + epoch)
             shuffled = torch.randperm(self.size, generator=generator)
@@ -111,174 +112,202 @@ class PromptStream:
         return int(self.order[index]), float(self.luck[index])
 
     def save(self, folder: Path, at_end: bool) -> None:
-        """Write all that is needed to go on from here; `at_end` of an epoch or within it."""
-        (folder / STATE).write_text(json.dumps({"taken": self.taken}))
+        """Write the state from which the stream can continue. `at_end` says whether an epoch has just ended."""
+        (folder / POSITION_FILE).write_text(json.dumps({"taken": self.position, "size": self.size}))
 
     def load(self, folder: Path) -> None:
-        """Go on from what was saved, if anything was."""
-        if (folder / STATE).exists():
-            self.taken = json.loads((folder / STATE).read_text())["taken"]
+        """
+        Restore the state that was saved, if there is one.
+
+        Raises:
+            `ValueError`: it was saved with another number of prompts.
+        """
+        if (folder / POSITION_FILE).exists():
+            state = json.loads((folder / POSITION_FILE).read_text())
+            if state.get("size", self.size) != self.size:
+                raise ValueError(
+                    f"The checkpoint in {folder} must be resumed with the {state['size']} prompts that it was trained "
+                    f"on; the dataset has {self.size}. Load the same dataset, or start a new run from its weights."
+                )
+            self.position = state["taken"]
 
 
 class SelectiveStream(PromptStream):
     """
-    Rows in the same order, less those whose next group is likely to teach nothing.
+    Rows in the same order as in [`PromptStream`]. Most rows whose next group is unlikely to be live are skipped.
 
-    What is known of a prompt is how many of its completions were right and how many wrong: with the distribution of
-    pass rates over all prompts as prior, a beta distribution of its own rate p, and so the probability that of the next
-    G completions some are right and some wrong, 1 - E[p^G] - E[(1 - p)^G]. How long that holds depends on how fast the
-    model learns; so there are several [`BELIEFS`], and each has the weight of how likely it made what was seen of late.
-    A prompt is drawn with the square of the probability, but at least with [`FLOOR`], always after [`PATIENCE`] times
-    in vain, and always if nothing is known of it.
+    The stream counts right and wrong completions of each prompt. With the distribution of pass rates over all prompts
+    as the prior, the counts give a beta distribution of the prompt's pass rate p. The next G completions of the prompt
+    include both right and wrong ones with probability 1 - E[p^G] - E[(1 - p)^G]. How long counts stay valid depends on
+    how fast the model learns. The stream therefore averages over several [`BELIEFS`], weighted by how likely each one
+    made recent groups.
+
+    A prompt is drawn with a chance equal to the square of this probability, but at least [`MIN_CHANCE`]. It is always
+    drawn after [`MAX_SKIPS`] skips in a row, and as long as nothing is known about it.
 
     Args:
         size (`int`):
-            Rows of the dataset.
+            Number of rows of the dataset.
         seed (`int`):
-            Of the order and of the draws.
+            Seed of the order and of the draws.
         shuffle (`bool`):
-            Else the order is the dataset's.
+            If `False`, the rows stay in the order of the dataset.
         group (`int`):
-            Completions of a group.
+            Number of completions of a group.
     """
 
     def __init__(self, size: int, seed: int, shuffle: bool, group: int) -> None:
         super().__init__(size, seed, shuffle)
         self.group = group
         self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, when last counted
-        self.counted = np.zeros(size, np.uint32)  # of all groups, how many were counted until then
-        self.groups = 0
-        self.trust = np.full(len(BELIEFS), 1 / len(BELIEFS))  # in each belief; 1 in all
-        self.passed_over = np.zeros(size, np.uint8)
-        self.moments = np.array([1 / 2, 1 / 3])  # of pass rates that are anywhere alike
-        self.drawn: list[np.ndarray] = []  # in this epoch, a batch each
-        self.resumes, self.skipped = False, 0.0
+        self.counted = np.zeros(size, np.uint32)  # the value of `groups` at that time, or 0
+        self.groups = 0  # number of groups that were counted
+        self.trust = np.full(len(BELIEFS), 1 / len(BELIEFS))  # weight of each belief, with a sum of 1
+        self.passed_over = np.zeros(size, np.uint8)  # number of skips in a row
+        self.moments = np.array([1 / 2, 1 / 3])  # mean and mean square of pass rates, at first of uniform ones
+        self.drawn: list[np.ndarray] = []  # the batches of this epoch
+        self.is_resumed, self.skipped = False, 0.0
 
-    def take(self, count: int) -> list[int]:
-        """The next rows; `skipped` is then the share of those that were passed over on the way."""
+    def draw(self, count: int) -> list[int]:
+        """Return the next rows, and set `skipped` to the share of rows that were skipped on the way."""
         rows: list[int] = []
-        before = self.taken
+        before = self.position
         while len(rows) < count:
-            row, luck = self._next()
-            if luck < self._welcome(row):
+            row, luck = self._advance()
+            if luck < self._compute_chance(row):
                 rows.append(row)
             else:
                 self.passed_over[row] += 1
         for row in rows:
-            self._note(row)
-        self.skipped = 1.0 - count / (self.taken - before)
+            self._update_checksum(row)
+        self.skipped = 1.0 - count / (self.position - before)
         return rows
 
-    def _welcome(self, row: int) -> float:
-        """Probability with which a prompt is drawn when its turn comes."""
-        if not self._known(row) or self.passed_over[row] >= PATIENCE:
+    def _compute_chance(self, row: int) -> float:
+        """Return the probability with which a prompt is drawn when its turn comes."""
+        if not self._is_known(row) or self.passed_over[row] >= MAX_SKIPS:
             return 1.0
-        return max(self.live_chance(row) ** 2, FLOOR)
+        return max(self.predict_live(row) ** 2, MIN_CHANCE)
 
-    def _known(self, row: int) -> bool:
-        return self.counted[row] > 0
+    def _is_known(self, row: int) -> bool:
+        return bool(self.counted[row] > 0)
 
-    def live_chance(self, row: int) -> float:
-        """Probability that the next group of a prompt has right and wrong completions."""
-        if not self._known(row):
-            return self._live(*beta(*self.moments.tolist()))
-        return float(self.trust @ self._believed(row))
+    def predict_live(self, row: int) -> float:
+        """Return the probability that the next group of a prompt has right and wrong completions."""
+        if not self._is_known(row):
+            return self._compute_mixed(*fit_beta(*self.moments.tolist()))
+        return float(self.trust @ self._predict_by_belief(row))
 
-    def _believed(self, row: int) -> np.ndarray:
-        """The same by each belief."""
-        shapes = STRENGTH * (beta(*self.moments.tolist()) + self._faded(row) + SLIP)
-        return np.array([self._live(right, wrong) for right, wrong in shapes.tolist()])
+    def _predict_by_belief(self, row: int) -> np.ndarray:
+        """Return the probability under each belief that the next group has right and wrong completions."""
+        shapes = STRENGTH * (fit_beta(*self.moments.tolist()) + self._fade_counts(row) + SLIP)
+        return np.array([self._compute_mixed(right, wrong) for right, wrong in shapes.tolist()])
 
-    def _faded(self, row: int) -> np.ndarray:
-        """Right and wrong completions as each belief has them now."""
+    def _fade_counts(self, row: int) -> np.ndarray:
+        """Return the numbers of right and wrong completions that each belief still counts."""
         passes = (self.groups - int(self.counted[row])) / self.size
-        return self.counts[:, :, row] * KEPT**passes
+        return self.counts[:, :, row] * RETENTION**passes
 
-    def _live(self, right: float, wrong: float) -> float:
-        return min(max(1.0 - power(right, wrong, self.group) - power(wrong, right, self.group), 0.001), 0.999)
+    def _compute_mixed(self, right: float, wrong: float) -> float:
+        """Return the probability that a group has right and wrong completions for p ~ Beta(right, wrong)."""
+        return min(
+            max(1.0 - beta_moment(right, wrong, self.group) - beta_moment(wrong, right, self.group), 0.001), 0.999
+        )
 
     def learn(self, rows: Sequence[int], right: Sequence[int], scored: Sequence[int]) -> None:
-        """Count the groups of these rows: how many of their completions are right, and of how many."""
-        weights = [1.0 / self._welcome(row) for row in rows]  # so that the moments are those of all prompts
-        for row, passed, of, weight in zip(rows, right, scored, weights, strict=True):
-            if of > 1:
-                if self._known(row):
-                    chances = self._believed(row)
-                    seen = chances if 0 < passed < of else 1.0 - chances
-                    self.trust = np.maximum(self.trust**RECENT * seen, 1e-12)  # so that none is lost for good
+        """Count the groups of these rows, given how many completions of each group were right and how many scored."""
+        weights = [1.0 / self._compute_chance(row) for row in rows]  # so that the moments are those of all prompts
+        for row, passed, total, weight in zip(rows, right, scored, weights, strict=True):
+            if total > 1:
+                if self._is_known(row):
+                    chances = self._predict_by_belief(row)
+                    likelihoods = chances if 0 < passed < total else 1.0 - chances
+                    self.trust = np.maximum(self.trust**TRUST_EXPONENT * likelihoods, 1e-12)  # each can recover
                     self.trust /= self.trust.sum()
-                moments = np.array([passed / of, passed * (passed - 1) / (of * (of - 1))])
-                self.moments += DRIFT * weight * (moments - self.moments)
+                moments = np.array([passed / total, passed * (passed - 1) / (total * (total - 1))])
+                self.moments += MOMENTS_RATE * weight * (moments - self.moments)
         self.groups += len(rows)
-        for row, passed, of in zip(rows, right, scored, strict=True):
+        for row, passed, total in zip(rows, right, scored, strict=True):
             self.passed_over[row] = 0
-            if of:
-                self.counts[:, :, row] = self._faded(row) + [passed, of - passed]
+            if total:
+                self.counts[:, :, row] = self._fade_counts(row) + [passed, total - passed]
                 self.counted[row] = self.groups
 
-    def batches(self, count: int, size: int) -> Iterator[list[int]]:
-        """The batches of an epoch; of one that was interrupted first those that had been drawn."""
-        if not self.resumes:
+    def draw_batches(self, count: int, size: int) -> Iterator[list[int]]:
+        """Draw the batches of an epoch. An epoch that was interrupted begins with the batches drawn before."""
+        if not self.is_resumed:
             self.drawn = []
-        self.resumes = False
+        self.is_resumed = False
         for place in range(count):
             if place == len(self.drawn):
-                self.drawn.append(np.array(self.take(size), np.int32))
+                self.drawn.append(np.array(self.draw(size), np.int32))
             yield self.drawn[place].tolist()
 
     def save(self, folder: Path, at_end: bool) -> None:
         super().save(folder, at_end)
         drawn = np.array([] if at_end else self.drawn, np.int32)
-        np.savez(folder / MEMORY, drawn=drawn, **{name: getattr(self, name) for name in REMEMBERED})
+        np.savez(folder / MEMORY_FILE, drawn=drawn, **{name: getattr(self, name) for name in SAVED_ATTRIBUTES})
 
     def load(self, folder: Path) -> None:
         super().load(folder)
-        if (folder / MEMORY).exists():
-            with np.load(folder / MEMORY) as memory:
-                for name in REMEMBERED:
+        if (folder / MEMORY_FILE).exists():
+            with np.load(folder / MEMORY_FILE) as memory:
+                for name in SAVED_ATTRIBUTES:
                     setattr(self, name, memory[name])
                 self.groups = int(self.groups)
                 self.drawn = [*memory["drawn"]]
-                self._note(zlib.crc32(b"".join(memory[name].tobytes() for name in (*REMEMBERED, "drawn"))))
-            self.resumes = True
+                saved = b"".join(memory[name].tobytes() for name in (*SAVED_ATTRIBUTES, "drawn"))
+                self._update_checksum(zlib.crc32(saved))
+            self.is_resumed = True
 
 
-class PlacedRows(Dataset):
+class PlacedRows(Dataset[dict[str, Any]]):
     """
-    Rows of a dataset with their place in it. The dataset is not rewritten, even if it is shuffled or filtered.
+    Rows of a dataset with their index in it. The dataset is not rewritten, even if it is shuffled or filtered.
 
     Args:
         dataset (`datasets.Dataset`):
-            Gives the rows.
+            The dataset.
     """
 
-    def __init__(self, dataset: Any) -> None:
+    def __init__(self, dataset: datasets.Dataset) -> None:
         self.dataset = dataset
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, place: int) -> dict[str, Any]:
-        return {**self.dataset[place], PLACE: place}
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {**self.dataset[index], PLACE_COLUMN: index}
 
 
-class SelectiveSampler(Sampler):
+class RepeatSampler(Protocol):
+    """The part of TRL's sampler of the same name that [`SelectiveSampler`] uses."""
+
+    num_samples: int
+    batch_size: int
+    repeat_count: int
+    mini_repeat_count: int
+
+    def __len__(self) -> int: ...
+
+
+class SelectiveSampler(Sampler[int]):
     """
-    What TRL's sampler of repeated prompts gives, with the prompts of a stream.
+    Sampler that repeats prompts as TRL's sampler does, but draws them from a stream.
 
     Args:
-        repeated (`Sampler`):
-            TRL's, which says how many prompts are in a batch and how often they are repeated.
+        repeated ([`~trl.trainer.utils.RepeatSampler`]):
+            TRL's sampler, which says how many prompts a batch has and how often they are repeated.
         stream ([`SelectiveStream`]):
-            Gives the prompts.
+            The stream of prompts.
     """
 
-    def __init__(self, repeated: Sampler, stream: SelectiveStream) -> None:
+    def __init__(self, repeated: RepeatSampler, stream: SelectiveStream) -> None:
         self.repeated, self.stream = repeated, stream
 
     def __iter__(self) -> Iterator[int]:
         like = self.repeated
-        for batch in self.stream.batches(like.num_samples // like.batch_size, like.batch_size):
+        for batch in self.stream.draw_batches(like.num_samples // like.batch_size, like.batch_size):
             for _ in range(like.repeat_count):
                 for row in batch:
                     yield from [row] * like.mini_repeat_count

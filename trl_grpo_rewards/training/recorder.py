@@ -1,14 +1,14 @@
-"""Records are written next to the training: ranks send their rows to the main process, and a thread writes them there."""
+"""Writing records during training: ranks send their rows to the main process, and a thread writes them there."""
 
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from torch import distributed
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ..distributed import rank_index, world_size
-from ..records.fields import Row, pack_rows
+from ..records.fields import CompletionFields, pack_rows
 from ..records.files import GroupWriter
 from .config import FilteredGRPOConfig
 
@@ -17,8 +17,8 @@ class Recorder(TrainerCallback):
     """
     Collect the completions of a generation and write their records in a thread.
 
-    The thread works on one generation at a time, so that memory stays bounded. Everything is on disk before a step
-    counts as done, and thus before its checkpoint is saved. The interpreter waits for the thread before it exits.
+    The thread works on one generation at a time, so that memory stays bounded. A step ends when its records are on
+    disk, and thus before its checkpoint is saved. The interpreter waits for the thread before it exits.
 
     Args:
         args ([`FilteredGRPOConfig`]):
@@ -27,33 +27,49 @@ class Recorder(TrainerCallback):
 
     def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args
-        self.rows: list[Row] = []
+        self.rows: list[CompletionFields] = []
         self.writer = GroupWriter(args.output_dir)
         self.thread = ThreadPoolExecutor(1, "group-records")
-        self.writing: Future | None = None
+        self.writing: Future[None] | None = None
 
-    def on_train_begin(self, args, state, control, **kwargs):
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         self.writer = GroupWriter(self.args.output_dir, state.global_step + 1)
 
-    def on_step_end(self, args, state, control, **kwargs):
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
         self.flush()
 
-    def collect(self, *columns: list, last_ids: set[int]) -> None:
-        """Keep what the records need of this rank's completions, given as in [`pack_rows`], until they are gathered."""
+    def collect(
+        self,
+        inputs: list[dict],
+        prompts: list,
+        completions: list,
+        completion_ids: list[list[int]],
+        last_ids: set[int],
+    ) -> None:
+        """Keep the fields of this rank's completions until they are gathered. For the arguments, see [`pack_rows`]."""
         if self.args.group_records:
-            self.rows = pack_rows(*columns, last_ids, self.args.group_records_text, self.args.group_records_ids)
+            has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
+            self.rows = pack_rows(inputs, prompts, completions, completion_ids, last_ids, has_text, has_ids)
 
-    def gather(self) -> list[Row]:
-        """Return the rows of all ranks on the main process, rank by rank, and nothing elsewhere. All ranks call it."""
+    def gather(self) -> list[CompletionFields]:
+        """
+        Return the rows of all ranks on the main process, rank by rank, and an empty list on the other ranks.
+
+        Every rank must call this.
+        """
         rows, self.rows = self.rows, []
         if not self.args.group_records or world_size() == 1:
             return rows
-        parts = [None] * world_size() if rank_index() == 0 else None
+        parts: list[list[CompletionFields]] | None = [[]] * world_size() if rank_index() == 0 else None
         distributed.gather_object(rows, parts)
         return [row for part in parts or () for row in part]
 
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
-        """Hand over the records of a step. What they are made from must not change afterwards."""
+        """Write the records of a step in the thread. The data that they are made from must not change afterwards."""
         self.flush()
         self.writing = self.thread.submit(self.writer.write, step, records)
 

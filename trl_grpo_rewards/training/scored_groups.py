@@ -1,4 +1,4 @@
-"""The groups that all ranks have sampled in one generation, with their rewards."""
+"""The groups of one generation with their rewards."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,45 +6,50 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from ..records.kinds import Kind, is_dead, kind_of_group
+from ..records.kinds import GroupKind, has_dead_scores, kind_of_group
 from . import group_statistics
 
 
 @dataclass(frozen=True)
 class ScoredGroups:
     """
-    The groups of one generation.
+    The groups of one generation, of all ranks.
 
     Args:
         rewards (`Tensor` of shape (groups, G, functions)):
-            Score of each completion by each reward function. NaN if there is no score.
+            Score of each completion by each reward function. NaN if it has no score.
         weights (`Tensor` of shape (functions,)):
             Weight of each reward function.
         outcome (`int`):
-            Place of the outcome reward among the functions.
-        decided_by (`str`):
+            Index of the outcome reward among the functions.
+        dead_by (`str`):
             What makes a group dead: equal weighted totals (`"total"`), equal scores by the outcome reward
-            (`"outcome"`), or equal scores by every function of non-zero weight (`"each"`).
+            (`"outcome"`), or equal scores by each function of non-zero weight (`"each"`).
         tolerance (`float`):
             Largest difference between rewards that counts as equal.
         keys (`Tensor` of shape (groups, G)):
-            Hash of each completion.
+            Hash of the token ids of each completion.
         partly_scored (`float`):
-            Share of completions that some functions of non-zero weight have scored and others have not.
+            Share of completions that some functions have scored and at least one of non-zero weight has not.
     """
 
     rewards: Tensor
     weights: Tensor
     outcome: int
-    decided_by: str
+    dead_by: str
     tolerance: float
     keys: Tensor
     partly_scored: float
 
+    @property
+    def size(self) -> int:
+        """Number of completions in a group."""
+        return self.rewards.size(1)
+
     @cached_property
     def totals(self) -> Tensor:
         """Weighted total of each completion, of shape (groups, G)."""
-        return group_statistics.total(self.rewards, self.weights)
+        return group_statistics.compute_totals(self.rewards, self.weights)
 
     @property
     def outcomes(self) -> Tensor:
@@ -52,19 +57,16 @@ class ScoredGroups:
         return self.rewards[:, :, self.outcome]
 
     @cached_property
-    def kinds(self) -> list[Kind]:
-        """What each group is."""
-        deciding = {
-            "total": self.totals[:, :, None],
-            "outcome": self.outcomes[:, :, None],
-            "each": self.rewards[:, :, self.weights != 0],
-        }[self.decided_by]
-        return [
-            kind_of_group(all(is_dead(scores, self.tolerance) for scores in by_function), totals, outcomes)
-            for by_function, totals, outcomes in zip(
-                deciding.transpose(1, 2).tolist(), self.totals.tolist(), self.outcomes.tolist(), strict=True
+    def kinds(self) -> list[GroupKind]:
+        """The kind of each group."""
+        weights, kinds = self.weights.tolist(), []
+        for rewards, totals in zip(self.rewards.transpose(1, 2).tolist(), self.totals.tolist(), strict=True):
+            outcomes = rewards[self.outcome]
+            dead = has_dead_scores(
+                self.dead_by, self.tolerance, totals=totals, outcomes=outcomes, scores=rewards, weights=weights
             )
-        ]
+            kinds.append(kind_of_group(dead, totals, outcomes))
+        return kinds
 
     @cached_property
     def live(self) -> Tensor:
@@ -74,20 +76,22 @@ class ScoredGroups:
     @property
     def duplicates(self) -> Tensor:
         """Whether each completion equals another one of its group, of shape (groups, G)."""
-        return group_statistics.duplicates(self.keys)
+        return group_statistics.find_duplicates(self.keys)
 
     def metrics(self, names: list[str]) -> dict[str, float]:
-        """Return what TRL logs as `groups/...`. `names` are those of the reward functions."""
-        share = {kind: self.kinds.count(kind) / len(self.kinds) for kind in ("solved", "failed", "flat", "unscored")}
-        signal = group_statistics.signal(self.rewards[self.live], self.weights)
+        """Return the metrics that are logged as `groups/...`. `names` are the names of the reward functions."""
+        shares = {kind: self.kinds.count(kind) / len(self.kinds) for kind in ("solved", "failed", "flat", "unscored")}
+        signal = group_statistics.compute_signal(self.rewards[self.live], self.weights)
         return {
-            **share,
-            "dead": sum(share.values()),
-            "spread": group_statistics.spread(self.totals).mean().item(),
+            **shares,
+            "dead": sum(shares.values()),
+            "spread": group_statistics.compute_spreads(self.totals).mean().item(),
             "duplicates": self.duplicates.float().mean().item(),
             "partly_scored": self.partly_scored,
-            "rows_kept": self.live.sum().item() * self.rewards.size(1),
+            "rows_kept": self.live.sum().item() * self.size,
             **(
-                {} if signal is None else dict(zip((f"signal/{name}" for name in names), signal.tolist(), strict=True))
+                {}
+                if signal is None
+                else {f"signal/{name}": share for name, share in zip(names, signal.tolist(), strict=True)}
             ),
         }

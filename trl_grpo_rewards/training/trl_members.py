@@ -1,7 +1,6 @@
-"""The members of TRL beyond its documented interface that this package uses, since a release of TRL may move them."""
+"""The members of TRL that this package uses and TRL does not document. A release of TRL may move them."""
 
 from importlib.metadata import version
-from typing import Any
 
 
 UTILITIES = ("pad", "split_pixel_values_by_grid", "unsplit_pixel_values_by_grid")
@@ -18,7 +17,7 @@ METHODS = (
     "_save_rng_state",
     "_set_signature_columns_if_needed",
 )
-"""Methods of `GRPOTrainer` that are overridden."""
+"""Methods of `GRPOTrainer` that this package overrides."""
 
 ATTRIBUTES = (
     "_buffered_inputs",
@@ -36,36 +35,37 @@ ATTRIBUTES = (
     "num_generations_eval",
     "pad_to_multiple_of",
     "reward_func_names",
+    "reward_funcs",
     "reward_weights",
     "shuffle_dataset",
 )
-"""Attributes of a `GRPOTrainer` that are read or set."""
+"""Attributes of a `GRPOTrainer` that this package reads or sets."""
 
 ROLLOUT_LOOP = ("_score_group",)
-"""Methods of the asynchronous trainer's rollout loop that are overridden."""
+"""Methods of the asynchronous trainer's rollout loop that this package overrides."""
 
 ROLLOUT_LOOP_ATTRIBUTES = ("_rates", "reward_func_names", "reward_funcs")
-"""Attributes of a rollout loop."""
+"""Attributes of the rollout loop."""
 
 ROLLOUT_WORKER = ("_loop_cls", "_loop_kwargs", "_process", "check_health")
-"""Attributes of the asynchronous trainer's worker."""
+"""Attributes of the asynchronous trainer's rollout worker."""
 
 ASYNC_TRAINER = ("_last_groups_trained", "_trained_groups", "rollout_worker")
 """Attributes of an `AsyncGRPOTrainer`."""
 
 
-def check_members(owner: Any, names: tuple[str, ...]) -> None:
+def check_members(owner: object, names: tuple[str, ...]) -> None:
     """
-    Check that a module, class or object of TRL has all members that this package uses.
+    Check that a module, class or object of TRL has the members that this package uses.
 
     Raises:
-        `ImportError`: it lacks one.
+        `ImportError`: a member is missing.
     """
     missing = [name for name in names if not hasattr(owner, name)]
     if missing:
         known = getattr(owner, "__name__", type(owner).__name__)
         raise ImportError(
-            f"trl_grpo_rewards {version('trl_grpo_rewards')} builds on the members {', '.join(map(repr, names))} of "
-            f"{known}, and trl {version('trl')} lacks {', '.join(map(repr, missing))}. Install a version of TRL that "
-            f"this package was tested with (its README names them), or a newer trl_grpo_rewards."
+            f"trl_grpo_rewards {version('trl_grpo_rewards')} requires the members {', '.join(map(repr, names))} of "
+            f"{known}. trl {version('trl')} lacks {', '.join(map(repr, missing))}. Install a version of TRL that "
+            f"trl_grpo_rewards was tested with (its README lists them), or a newer version of trl_grpo_rewards."
         )

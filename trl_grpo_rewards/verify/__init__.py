@@ -1,1 +1,1 @@
-"""Verification of answers: find the answer in a text, and compare it with the right one."""
+"""Verification of answers: finding the answer in a text, and comparing it with the gold answer."""

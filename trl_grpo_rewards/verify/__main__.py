@@ -1,9 +1,9 @@
 """A worker of the [`pool`], at the other end of two pipes: `python -m trl_grpo_rewards.verify PARENT REPLIES`.
 
-Two processes. One imports math-verify, forks another, and when that has ended says so and forks the next, which takes
-milliseconds since everything is imported. The other judges. Before each pair it sets timers whose default action ends
-it: no Python code runs inside one operation on huge integers, but the kernel does. Both are gone within seconds when
-the process that asked is gone, whether or not the pipe has other holders.
+A worker is two processes. The first imports math-verify and forks the second, which verifies. When the fork dies, the
+first reports that and forks again, which takes milliseconds because everything is already imported. Before each pair,
+the fork sets timers whose default action kills it: Python code cannot interrupt an operation on huge integers, but the
+kernel can. Both processes exit within seconds of their parent, even if other processes hold the pipe open.
 """
 
 import contextlib
@@ -13,33 +13,36 @@ import select
 import signal
 import sys
 
-from .pool import CPU_SECONDS, DEADLINES, MEMORY, WALL_SECONDS, receive, send
+from .pool import CPU_SECONDS, DEADLINE_SIGNALS, WALL_SECONDS, WORKER_MEMORY, receive, send
 
 
-LOOK_SECONDS = 3.0
-REQUESTS = 0
+PARENT_CHECK_SECONDS = 3.0
+"""Interval between checks that the parent process is alive, in seconds."""
+
+REQUEST_PIPE = 0
+"""File descriptor of the pipe with the requests, which is standard input."""
 
 
 def main() -> None:
     parent, replies = map(int, sys.argv[1:])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asked decides what an interrupt ends
-    from .symbolic import warm
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides what an interrupt ends
+    from .symbolic import warm_up
 
-    warm()  # once for all that are forked from here
+    warm_up()  # once for all forks
     send(replies, "ready")
-    while judge_in_a_fork(parent, replies):
+    while verify_in_fork(parent, replies):
         pass
 
 
-def judge_in_a_fork(parent: int, replies: int) -> bool:
-    """Judge until the fork ends; whether it ended badly, so that another is needed."""
+def verify_in_fork(parent: int, replies: int) -> bool:
+    """Verify in a fork until it ends. Return whether it died, in which case another fork is needed."""
     reading, held_by_the_fork = os.pipe()
     fork = os.fork()
     if fork == 0:
-        judge(replies)
+        answer_requests(replies)
         os._exit(0)
     os.close(held_by_the_fork)
-    while not select.select([reading], [], [], LOOK_SECONDS)[0]:
+    while not select.select([reading], [], [], PARENT_CHECK_SECONDS)[0]:
         if os.getppid() != parent:
             os.kill(fork, signal.SIGKILL)
             return False
@@ -51,33 +54,34 @@ def judge_in_a_fork(parent: int, replies: int) -> bool:
     return True
 
 
-def judge(replies: int) -> None:
-    from .equality import Terms, readings
-    from .symbolic import parsed, parsed_gold, told_apart, verified
+def answer_requests(replies: int) -> None:
+    """Verify pairs until the pipe with the requests is closed."""
+    from .equality import AnswerRules, pair_values
+    from .symbolic import distinguish_letters, parse_gold, parse_latex, verify_expressions
 
-    for deadline in DEADLINES:  # a process may have been started with them ignored or blocked
+    for deadline in DEADLINE_SIGNALS:  # the parent may have ignored or blocked them
         signal.signal(deadline, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEADLINES)
-    with contextlib.suppress(OSError, ValueError):  # macOS knows no such limit
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    while (request := receive(REQUESTS)) is not None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEADLINE_SIGNALS)
+    with contextlib.suppress(OSError, ValueError):  # macOS does not have this limit
+        resource.setrlimit(resource.RLIMIT_AS, (WORKER_MEMORY, WORKER_MEMORY))
+    while (request := receive(REQUEST_PIPE)) is not None:
         send(replies, "read")
-        gold, answer, *rest = request
-        terms = Terms(*rest)
-        arm(CPU_SECONDS, WALL_SECONDS)
-        pairs = [told_apart(*pair) for pair in readings(gold, answer, terms)]
-        rights = [(parsed_gold(one), other) for one, other in pairs]
+        gold, answer, *options = request
+        rules = AnswerRules(*options)
+        set_timers(CPU_SECONDS, WALL_SECONDS)
+        pairs = [distinguish_letters(*pair) for pair in pair_values(gold, answer, rules)]
+        parsed = [(parse_gold(one), other) for one, other in pairs]
         send(replies, "gold")
         verdict = (
-            any(verified(right, parsed(other), terms) for right, other in rights)
-            if all(right for right, _ in rights)
+            any(verify_expressions(right, parse_latex(other), rules) for right, other in parsed)
+            if all(right for right, _ in parsed)
             else None
         )
-        arm(0, 0)  # before the verdict is out, so that a death is never of an answered request
+        set_timers(0, 0)  # before the verdict is sent, so that a request that was answered never times out
         send(replies, {"verdict": verdict})
 
 
-def arm(cpu: float, wall: float) -> None:
+def set_timers(cpu: float, wall: float) -> None:
     signal.setitimer(signal.ITIMER_PROF, cpu)
     signal.setitimer(signal.ITIMER_REAL, wall)
 

@@ -1,6 +1,6 @@
 r"""
-Find the final answer of a text: in a box, or stated in words. The text is read a fixed number of times, from the left
-or from the right; what can backtrack is not used on it.
+Find the final answer of a text, in a box or stated in words. Each text is read a fixed number of times from the left
+or the right, without regular expressions that could backtrack over it.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections import deque
 from typing import Literal
 
 
-STATED = re.compile(
+STATEMENT = re.compile(
     r"(?i)\b(?:(?<!this )answers?\b(?:[^.\n]{0,60}?(?:\bis\b|\bare\b|\b(?:would|will|should|must) be\b|[:=])|[*_: \t]{0,9}\n)"
     r"|(?:option|choice)\s{0,9}(?:\bis\b|:))[\s:*_=]{0,20}"
 )
@@ -19,57 +19,57 @@ MATHEMATICS = (
     re.compile(r"\$((?:[^$\\\n]|\\.)+)\$(?!\d)"),
     re.compile(r"\\\((.+?)\\\)"),
 )
-PROSE = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
+TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 
-LONGEST = 10_000
-"""Characters of a statement that are read."""
+MAX_STATEMENT_CHARS = 10_000
+"""Maximum length of a statement, in characters. The rest of a longer one is ignored."""
 
-Which = Literal["last", "only", "first"]
+BoxChoice = Literal["last", "only", "first"]
 
 
-def final_part(text: str) -> str:
-    """What follows the reasoning: a box inside `<think>` is no answer, and reasoning never closed has none."""
+def strip_reasoning(text: str) -> str:
+    """Return the part after the reasoning, which is empty if the reasoning is never closed."""
     return text.rpartition("</think>")[2].partition("<think>")[0]
 
 
-def boxed_answer(text: str, which: Which = "last") -> str | None:
+def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     r"""
-    Content of the last, only or first `\boxed{...}`, `\fbox{...}` or `\boxed 7`; None without one.
+    Return the content of the last, only or first `\boxed{...}`, `\fbox{...}` or `\boxed 7`, or None without one.
 
-    A box that is never closed was cut off: there is no answer then, and no other box is taken for it. Nor is one for
-    an empty box, whose content is the empty text.
+    If that box is never closed, the text was cut off, and the result is None. The content of an empty box is the empty
+    string. No other box replaces such a box.
     """
-    start = first_start(text) if which == "first" else last_start(text)
-    if start is None or (which == "only" and start != first_start(text)):
+    start = find_first_box(text) if which == "first" else find_last_box(text)
+    if start is None or (which == "only" and start != find_first_box(text)):
         return None
     rest = text[start:].lstrip()
     if rest.startswith("{"):
-        return group(rest)
+        return read_braced(rest)
     return rest.split(None, 1)[0].partition("$")[0].rstrip(".,;") if rest else None
 
 
-def first_start(text: str) -> int | None:
-    """Where the content of the first box starts."""
+def find_first_box(text: str) -> int | None:
+    """Return where the content of the first box starts."""
     place = text.find("box")
     while place >= 0:
-        if (start := content_start(text, place)) is not None:
+        if (start := find_content_start(text, place)) is not None:
             return start
         place = text.find("box", place + 1)
     return None
 
 
-def last_start(text: str) -> int | None:
-    """Where the content of the last box starts."""
+def find_last_box(text: str) -> int | None:
+    """Return where the content of the last box starts."""
     place = text.rfind("box")
     while place >= 0:
-        if (start := content_start(text, place)) is not None:
+        if (start := find_content_start(text, place)) is not None:
             return start
         place = text.rfind("box", 0, place)
     return None
 
 
-def content_start(text: str, place: int) -> int | None:
-    """Where the content of the box starts in whose command the letters `box` stand; other commands have them, too."""
+def find_content_start(text: str, place: int) -> int | None:
+    """Return where the content starts if the letters `box` at this place belong to a box command, else None."""
     for before, command in (("\\", "\\boxed"), ("\\f", "\\fbox")):
         start = place - len(before)
         if (
@@ -81,13 +81,13 @@ def content_start(text: str, place: int) -> int | None:
     return None
 
 
-def group(text: str) -> str | None:
-    """Content of the balanced group that the text begins with; None where it is never closed."""
+def read_braced(text: str) -> str | None:
+    """Return the content of the braces that the text begins with, or None if they are never closed."""
     depth, position = 0, 0
     while position < len(text):
         match text[position]:
             case "\\":
-                position += 1  # what a backslash precedes is no brace
+                position += 1  # a brace after a backslash does not count
             case "{":
                 depth += 1
             case "}":
@@ -98,31 +98,31 @@ def group(text: str) -> str | None:
     return None
 
 
-def stated_answer(text: str) -> str | None:
+def find_stated_answer(text: str) -> str | None:
     r"""
-    The answer that a text gives: in its last box, after `####`, in `<answer>`, in words ("the answer is ..."), or the
-    text itself where it is one line without any of these; None where it gives none.
+    Return the answer that a text gives in its last box, after `####`, in `<answer>` or in words ("the answer is ...").
+    Without any of these, a text of one line is the answer itself, and a text of several lines has no answer (None).
     """
-    boxed = boxed_answer(text)
-    if boxed is not None or last_start(text) is not None:
+    boxed = find_boxed_answer(text)
+    if boxed is not None or find_last_box(text) is not None:
         return boxed
     if "####" in text:
         return text.rpartition("####")[2].strip().partition("\n")[0].strip() or None
     if "</answer>" in text:
         inside = text.rpartition("</answer>")[0].rpartition("<answer>")[2].strip()
-        return stated_answer(inside) or inside or None
-    statements = deque(STATED.finditer(text), maxlen=1)
+        return find_stated_answer(inside) or inside or None
+    statements = deque(STATEMENT.finditer(text), maxlen=1)
     if statements:
-        return sentence(text[statements[0].end() :])
+        return read_statement(text[statements[0].end() :])
     return text.strip() if "\n" not in text.strip() and text.strip() else None
 
 
-def sentence(text: str) -> str | None:
-    """The text up to where its first sentence ends, or the mathematics alone where that is all that it begins with."""
-    text = text[:LONGEST].lstrip()
+def read_statement(text: str) -> str | None:
+    """Return the first sentence, or only the mathematics that it begins with if that is a complete answer."""
+    text = text[:MAX_STATEMENT_CHARS].lstrip()
     for expression in MATHEMATICS:
         match = expression.match(text)
-        if match and not PROSE.search(match[1]):
+        if match and not TWO_WORDS.search(match[1]):
             rest = text[match.end() :].lstrip("*_ ")
             if not rest or rest[0] in ".\n" or re.match(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b", rest):
                 return match[1].strip()

@@ -1,4 +1,4 @@
-"""Read the right answer from what a dataset's column holds."""
+"""Read the gold answer from a value of a dataset column."""
 
 import functools
 import math
@@ -6,34 +6,34 @@ from decimal import Decimal
 from numbers import Rational, Real
 from typing import Any
 
-from .boxes import boxed_answer
-from .latex import undelimited
+from .boxes import find_boxed_answer
+from .latex import strip_delimiters
 
 
 def read_gold(gold: Any) -> str | None:
     r"""
-    The right answer as LaTeX, from what a dataset's column holds; None where it holds none.
+    Return the gold answer in a dataset column as LaTeX, or None if the value contains no answer.
 
-    Reads numbers, truth values, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text that ends in a box, and GSM8K's
-    `... #### 72`.
+    The value may be a number, a truth value, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text with a box, or a text in
+    GSM8K's form `... #### 72`.
     """
     if isinstance(gold, str):
-        return read_text(gold)
+        return read_gold_text(gold)
     try:
-        if type(gold).__name__ in ("bool", "bool_"):  # numpy has its own
+        if type(gold).__name__ in ("bool", "bool_"):  # numpy has its own type
             return str(bool(gold))
-        if isinstance(gold, Rational):  # integers are
+        if isinstance(gold, Rational):  # this includes integers
             return str(gold)
         if isinstance(gold, (Decimal, Real)):
             return f"{Decimal(str(gold)):f}" if math.isfinite(gold) else None
-    except ValueError:  # Python prints no integer of more than 4300 digits
+    except ValueError:  # Python does not print integers of more than 4300 digits
         pass
     return None
 
 
 @functools.lru_cache(maxsize=1024)
-def read_text(gold: str) -> str | None:
+def read_gold_text(gold: str) -> str | None:
     if "####" in gold:
         gold = gold.rpartition("####")[2]
-    boxed = boxed_answer(gold)
-    return undelimited(gold if boxed is None else boxed) or None
+    boxed = find_boxed_answer(gold)
+    return strip_delimiters(gold if boxed is None else boxed) or None

@@ -1,8 +1,8 @@
-"""Judge pairs of a right and a given answer without ever hanging: what texts and numbers do not settle, in workers.
+"""Verify pairs of a gold answer and an answer without ever hanging. Pairs that need math-verify go to worker processes.
 
-math-verify can compute for ever on what a model writes, in operations that no Python code can interrupt. So it runs in
-processes of its own, each with a deadline that the kernel keeps. `multiprocessing` is not used: it imports the user's
-script again, which often has no `__main__` guard and would start to train.
+math-verify can compute forever on what a model writes, in operations that Python code cannot interrupt. It therefore
+runs in separate processes with deadlines that the kernel enforces. `multiprocessing` is not used because it imports
+the user's script again, which often has no `__main__` guard and would start to train.
 """
 
 import atexit
@@ -25,55 +25,58 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from .equality import Terms, is_prose, settled
+from .equality import AnswerRules, is_prose, settle
 
 
 CPU_SECONDS = 2.0
-"""A pair's deadline, in the worker's own time, so that a loaded machine does not turn right answers into wrong ones."""
+"""Time limit of a pair, in seconds of the worker's CPU time, so that right answers stay right on a loaded machine."""
 
 WALL_SECONDS = 5 * CPU_SECONDS
-"""The backstop in wall time."""
+"""Time limit of a pair, in seconds of wall time, for a worker that gets or uses too little CPU time."""
 
-MEMORY = 4 << 30
-"""Bytes of address space that a worker may have."""
+WORKER_MEMORY = 4 << 30
+"""Maximum address space of a worker, in bytes."""
 
-REMEMBERED, SHORT = 1 << 16, 1000
-"""Pairs whose verdicts are remembered, and how many characters they may have."""
+MAX_CACHED_PAIRS = 1 << 16
+"""Maximum number of pairs whose results are cached."""
 
-QUOTAS = [
+MAX_CACHED_CHARS = 1000
+"""Maximum length of a cached pair, in characters, which bounds the memory of the cache."""
+
+CPU_QUOTA_FILES = [
     ["/sys/fs/cgroup/cpu.max"],
     ["/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"],
 ]
-"""Where Linux tells the share of the cores that a container has, in the two versions of its control groups."""
+"""Files in which Linux gives the CPU quota of a container, for both versions of control groups."""
 
 logger = logging.getLogger(__name__)
 
-DEADLINES = {signal.SIGPROF, signal.SIGALRM}
-"""What ends a worker whose time is up: its own, or the backstop's."""
+DEADLINE_SIGNALS = {signal.SIGPROF, signal.SIGALRM}
+"""Signals that kill a worker at its limit of CPU time and of wall time."""
 
 Fault = Literal["timeout", "crash", "gold", "worker"]
 
-
-TOLD = {
-    "timeout": "An answer took longer to judge than its deadline, and counts as wrong",
-    "crash": "An answer killed the process that judged it, and counts as wrong",
-    "gold": "A solution cannot be read, and its completions are not judged",
-    "worker": "No process to judge answers could be had, and completions are not judged; "
-    "`python -m trl_grpo_rewards.verify 0 1` in a terminal shows why",
+FAULT_MESSAGES = {
+    "timeout": "Verifying an answer exceeded the time limit, so the answer counts as wrong.",
+    "crash": "Verifying an answer killed its process, so the answer counts as wrong.",
+    "gold": "A solution cannot be read, so its completions are not scored.",
+    "worker": "No worker process could be started, so completions are not scored. To see the error, run "
+    "`python -m trl_grpo_rewards.verify 0 1` in a terminal.",
 }
+"""The log message for each fault."""
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Verification:
     """
-    What is known of a pair.
+    The result of verifying a pair.
 
     Args:
         equal (`bool`, *optional*):
-            Whether the answer is the right one; None where the right one cannot be read or no worker could be had.
+            Whether the answer equals the gold answer. None if the gold answer cannot be read or no worker was available.
         fault (`str`, *optional*):
-            What went wrong: the answer took longer than the deadline (`"timeout"`) or killed the worker twice
-            (`"crash"`), both of which make it a wrong one; the right one cannot be read (`"gold"`); `"worker"`.
+            What went wrong. The answer exceeded the time limit (`"timeout"`) or killed the worker twice (`"crash"`),
+            and counts as wrong; the gold answer cannot be read (`"gold"`); or no worker was available (`"worker"`).
     """
 
     equal: bool | None
@@ -88,14 +91,14 @@ def send(pipe: int, message: Any) -> None:
 
 
 def receive(pipe: int, seconds: float | None = None) -> Any:
-    """The next message; None where the other end is closed, or it is not whole in time."""
+    """Return the next message, or None if the other end is closed or the message is incomplete when the time is up."""
     end = None if seconds is None else time.monotonic() + seconds
-    head = read(pipe, 4, end)
-    body = None if head is None else read(pipe, struct.unpack("<I", head)[0], end)
+    head = read_bytes(pipe, 4, end)
+    body = None if head is None else read_bytes(pipe, struct.unpack("<I", head)[0], end)
     return None if body is None else json.loads(body)
 
 
-def read(pipe: int, size: int, end: float | None) -> bytes | None:
+def read_bytes(pipe: int, size: int, end: float | None) -> bytes | None:
     waiting = select.poll()
     waiting.register(pipe, select.POLLIN)
     parts = b""
@@ -109,17 +112,17 @@ def read(pipe: int, size: int, end: float | None) -> bytes | None:
     return parts
 
 
-class Lost(Exception):
-    """A worker that is of no use any more; another must be asked."""
+class WorkerLost(Exception):
+    """Raised when a worker died or stopped responding. The caller retries with another worker."""
 
 
 class Worker:
-    """One worker process, with one request at a time."""
+    """A worker process, which answers one request at a time."""
 
     def __init__(self) -> None:
         package = str(Path(__file__).parents[2])
         path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-        self.replies, theirs = os.pipe()  # not its standard output, where anything may print
+        self.replies, theirs = os.pipe()  # not standard output, where any library may print
         try:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "trl_grpo_rewards.verify", str(os.getpid()), str(theirs)],
@@ -128,87 +131,90 @@ class Worker:
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs],
                 env={**os.environ, "PYTHONPATH": path},
-                start_new_session=True,  # an interrupt at the terminal is for the training process
+                start_new_session=True,  # so that an interrupt at the terminal reaches only the training process
                 bufsize=0,
             )
         finally:
             os.close(theirs)
+        assert self.process.stdin is not None  # because of stdin=PIPE
+        self.requests = self.process.stdin
         if receive(self.replies, 120.0) != "ready":
             self.close()
-            raise OSError("a worker did not start")
+            raise OSError("the worker process did not start")
 
-    def ask(self, gold: str, answer: str, terms: Terms) -> Judgement:
+    def ask(self, gold: str, answer: str, rules: AnswerRules) -> Verification:
         try:
-            send(self.process.stdin.fileno(), [gold, answer, *astuple(terms)])
+            send(self.requests.fileno(), [gold, answer, *astuple(rules)])
         except OSError as error:
-            raise Lost from error
-        stages = []
+            raise WorkerLost from error
+        stages: list[str] = []
         while True:
             message = receive(self.replies, WALL_SECONDS + 0.5)
             if isinstance(message, str):
                 stages.append(message)
-            elif message is None or "read" not in stages:  # silent, or dead before it had the whole request
-                raise Lost
+            elif message is None or "read" not in stages:  # silent, or dead before it read the whole request
+                raise WorkerLost
             elif "verdict" in message:
-                return Judgement(message["verdict"], None if message["verdict"] is not None else "gold")
-            elif message["died"] in DEADLINES:
-                return Judgement(False, "timeout") if "gold" in stages else Judgement(None, "gold")
-            else:  # for want of memory, by somebody's hand: not surely the answer's doing
-                return Judgement(False, "crash")
+                return Verification(message["verdict"], None if message["verdict"] is not None else "gold")
+            elif message["died"] in DEADLINE_SIGNALS:
+                return Verification(False, "timeout") if "gold" in stages else Verification(None, "gold")
+            else:  # out of memory or killed from outside, so not necessarily because of the answer
+                return Verification(False, "crash")
 
     def close(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.process.stdin.close()
+        self.requests.close()
         os.close(self.replies)
 
 
-class Pool:
-    """Workers, started when they are first needed, and the verdicts they have given."""
+class WorkerPool:
+    """Workers, which are started when they are first needed, and a cache of their results."""
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.idle: queue.LifoQueue[Worker | None] = queue.LifoQueue()
         for _ in range(size):
             self.idle.put(None)  # a place for a worker that is not started yet
-        self.remembered: OrderedDict[tuple, Judgement] = OrderedDict()
+        self.cache: OrderedDict[tuple[str, str, AnswerRules], Verification] = OrderedDict()
         self.lock = threading.Lock()
-        self.told: set[str] = set()
+        self.warned: set[str] = set()
         self.restarts = 0
 
-    def judge(self, pairs: Sequence[tuple[str, str]], terms: Terms) -> list[Judgement]:
+    def verify_pairs(self, pairs: Sequence[tuple[str, str]], rules: AnswerRules) -> list[Verification]:
         with self.lock:
-            keys = {pair: (*pair, terms) for pair in pairs}
-            known = {pair: self.remembered[key] for pair, key in keys.items() if key in self.remembered}
+            keys = {pair: (*pair, rules) for pair in pairs}
+            known = {pair: self.cache[key] for pair, key in keys.items() if key in self.cache}
         asked = [pair for pair in keys if pair not in known]
         with ThreadPoolExecutor(min(self.size, max(len(asked), 1))) as threads:
-            fresh = dict(zip(asked, threads.map(lambda pair: self._judge(*pair, terms), asked), strict=True))
+            fresh = dict(zip(asked, threads.map(lambda pair: self._verify_pair(pair, rules), asked), strict=True))
         with self.lock:
             for (gold, answer), one in fresh.items():
-                if one.fault is not None and one.fault not in self.told:
-                    self.told.add(one.fault)
-                    logger.warning("%s (said once): %.200r against %.200r.", TOLD[one.fault], answer, gold)
-                if one.fault not in ("worker", "crash") and len(gold) + len(answer) <= SHORT:
-                    self.remembered[gold, answer, terms] = one
-            while len(self.remembered) > REMEMBERED:
-                self.remembered.popitem(last=False)
+                if one.fault is not None and one.fault not in self.warned:
+                    self.warned.add(one.fault)
+                    warning = "%s This is shown once; the answer is %.200r and the solution is %.200r."
+                    logger.warning(warning, FAULT_MESSAGES[one.fault], answer, gold)
+                if one.fault not in ("worker", "crash") and len(gold) + len(answer) <= MAX_CACHED_CHARS:
+                    self.cache[gold, answer, rules] = one
+            while len(self.cache) > MAX_CACHED_PAIRS:
+                self.cache.popitem(last=False)
         return [known.get(pair) or fresh[pair] for pair in pairs]
 
-    def _judge(self, gold: str, answer: str, terms: Terms) -> Judgement:
-        """The judgement of the first worker to give one; a crash must happen twice, since it may be of other making."""
+    def _verify_pair(self, pair: tuple[str, str], rules: AnswerRules) -> Verification:
+        """Return the first result of a worker. A crash must happen twice, since the answer may not be its cause."""
         crashes, start = 0, None
         for _ in range(4):
             worker = self.idle.get()
             start = start or time.monotonic()
             try:
                 worker = worker or Worker()
-                judgement = worker.ask(gold, answer, terms)
+                verification = worker.ask(*pair, rules)
             except BaseException as error:
                 if worker is not None:
                     worker.close()
                 worker = None
-                if not isinstance(error, (Lost, OSError)):
+                if not isinstance(error, (WorkerLost, OSError)):
                     raise
                 self.restarts += 1
                 if isinstance(error, OSError) or time.monotonic() > start + WALL_SECONDS:
@@ -216,11 +222,11 @@ class Pool:
                 continue
             finally:
                 self.idle.put(worker)
-            self.restarts += judgement.fault in ("timeout", "crash")
-            crashes += judgement.fault == "crash"
-            if judgement.fault != "crash" or crashes == 2:
-                return judgement
-        return Judgement(None, "worker")
+            self.restarts += verification.fault in ("timeout", "crash")
+            crashes += verification.fault == "crash"
+            if verification.fault != "crash" or crashes == 2:
+                return verification
+        return Verification(None, "worker")
 
     def close(self) -> None:
         while not self.idle.empty():
@@ -228,59 +234,59 @@ class Pool:
                 worker.close()
 
 
-POOL: Pool | None = None
+POOL: WorkerPool | None = None
 LOCK = threading.Lock()
 
 
-def judge(pairs: Sequence[tuple[str, str]], terms: Terms) -> list[Judgement]:
-    """Judge each pair of a right and a given answer; equal pairs are judged once, and none for longer than its time."""
-    judgements: dict[tuple[str, str], Judgement] = {}
+def verify_pairs(pairs: Sequence[tuple[str, str]], rules: AnswerRules) -> list[Verification]:
+    """Verify each pair of a gold answer and an answer within the time limit. Equal pairs are verified once."""
+    verifications: dict[tuple[str, str], Verification] = {}
     for gold, answer in dict.fromkeys(pairs):
-        verdict = settled(gold, answer, terms)
+        verdict = settle(gold, answer, rules)
         if verdict is not None:
-            judgements[gold, answer] = Judgement(verdict)
+            verifications[gold, answer] = Verification(verdict)
         elif is_prose(gold):
-            judgements[gold, answer] = Judgement(None, "gold")
+            verifications[gold, answer] = Verification(None, "gold")
         elif is_prose(answer):
-            judgements[gold, answer] = Judgement(False)
-    open_pairs = [pair for pair in dict.fromkeys(pairs) if pair not in judgements]
+            verifications[gold, answer] = Verification(False)
+    open_pairs = [pair for pair in dict.fromkeys(pairs) if pair not in verifications]
     if open_pairs:
-        judgements.update(zip(open_pairs, pool().judge(open_pairs, terms), strict=True))
-    return [judgements[pair] for pair in pairs]
+        verifications.update(zip(open_pairs, get_pool().verify_pairs(open_pairs, rules), strict=True))
+    return [verifications[pair] for pair in pairs]
 
 
-def pool() -> Pool:
-    """The pool of this process, started when it is first needed."""
+def get_pool() -> WorkerPool:
+    """Return the pool of this process, which is created when it is first needed."""
     global POOL
     with LOCK:
         if POOL is None:
             ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-            size = int(os.environ.get("TRL_GRPO_REWARDS_WORKERS", "0")) or max(1, cores() // ranks)
-            POOL = Pool(size)
+            size = int(os.environ.get("TRL_GRPO_REWARDS_WORKERS", "0")) or max(1, count_cores() // ranks)
+            POOL = WorkerPool(size)
             atexit.register(POOL.close)
         return POOL
 
 
-def restarts() -> int:
-    """How often a worker of this process has been replaced so far."""
+def count_restarts() -> int:
+    """Return how many workers of this process have been replaced so far."""
     return POOL.restarts if POOL else 0
 
 
-def cores() -> int:
-    """Those that this process may use: of its affinity, and of its container's quota, where the system tells."""
+def count_cores() -> int:
+    """Return how many cores this process may use, by its affinity and its container's quota if they are known."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for files in QUOTAS:
-        with contextlib.suppress(OSError, ValueError):  # "max 100000" is no quota, nor is -1
+    for files in CPU_QUOTA_FILES:
+        with contextlib.suppress(OSError, ValueError):  # "max 100000" and -1 mean that there is no quota
             quota, period = map(int, " ".join(Path(file).read_text() for file in files).split())
             count = min(count, max(1, quota // period)) if quota > 0 else count
     return count
 
 
-def forget() -> None:
-    """In a fork the pipes are the other process's: leave them alone and start anew."""
+def forget_pool() -> None:
+    """Forget the pool in a forked process, since its pipes belong to the parent."""
     global POOL, LOCK
     POOL, LOCK = None, threading.Lock()
 
 
-if hasattr(os, "register_at_fork"):  # where it is not, on Windows, nothing forks
-    os.register_at_fork(after_in_child=forget)
+if hasattr(os, "register_at_fork"):  # Windows has no such function and no forks
+    os.register_at_fork(after_in_child=forget_pool)

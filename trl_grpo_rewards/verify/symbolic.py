@@ -1,16 +1,16 @@
-"""What math-verify reads and how it judges. All of this may take for ever: call it where it can be ended."""
+"""Parsing and comparison by math-verify. A call may never end, so call this only in a process that can be killed."""
 
 import functools
 import math
 import re
 from typing import Any
 
-from .equality import ENVIRONMENT, Terms
+from .equality import ENVIRONMENT, AnswerRules
+from .latex import COMMAND
 
 
-COMMANDS = re.compile(r"\\[A-Za-z]+")
-GREEK = ["{\\rho}", "{\\kappa}", "{\\xi}", "{\\nu}", "{\\mu}", "{\\lambda}", "{\\eta}", "{\\zeta}"]
-USUAL = [
+SPARE_LETTERS = ["{\\rho}", "{\\kappa}", "{\\xi}", "{\\nu}", "{\\mu}", "{\\lambda}", "{\\eta}", "{\\zeta}"]
+WARM_UP_FORMS = [
     r"-\frac{3 \sqrt{2}+x^{2}}{5 \pi} \cdot 2^{n-1}",
     r"\left(-\infty, \frac{\sqrt{3}}{2}\right] \cup [0, 5)",
     r"\{1, -\frac{1}{2}, x+y\}",
@@ -25,39 +25,45 @@ USUAL = [
     r"\int_{0}^{1} x^{2} \, dx + \sum_{k=1}^{n} k",
 ]
 
-CLOSE = 1e-6
-"""How far numbers may be apart. math-verify rounds to six decimals, which makes all tiny numbers equal."""
+TOLERANCE = 1e-6
+"""Maximum difference of equal numbers. It is relative if possible: to math-verify, which rounds to six decimals, all
+tiny numbers are equal."""
 
 
-def verified(right: list, given: list, terms: Terms) -> bool:
-    """The verdict of math-verify on a parsed gold and a parsed answer."""
+def verify_expressions(right: list[Any], given: list[Any], rules: AnswerRules) -> bool:
+    """Return whether a parsed answer equals a parsed gold answer, as far as math-verify can tell."""
     from math_verify import verify
 
-    if not given or is_false(given[0]) or (terms.evaluated and undone(given[0]) and not undone(right[0])):
+    if (
+        not given
+        or is_false_equation(given[0])
+        or (rules.evaluated and has_open_operation(given[0]) and not has_open_operation(right[0]))
+    ):
         return False
-    if terms.tolerance is not None and (numbers := values(right[0], given[0])):
-        return math.isclose(*numbers, rel_tol=terms.tolerance, abs_tol=terms.tolerance)
-    if differ(right[0], given[0]):
+    if rules.tolerance is not None and (numbers := to_floats(right[0], given[0])):
+        return math.isclose(*numbers, rel_tol=rules.tolerance, abs_tol=rules.tolerance)
+    if is_different(right[0], given[0]):
         return False
-    return verify(right, given, allow_set_relation_comp=True, timeout_seconds=None)
+    return bool(verify(right, given, allow_set_relation_comp=True, timeout_seconds=None))
 
 
-def told_apart(gold: str, answer: str) -> tuple[str, str]:
-    """The two with capitals renamed where one has the small letter, too: math-verify makes all letters small."""
-    letters = [{*COMMANDS.sub(" ", ENVIRONMENT.sub(" ", text))} for text in (gold, answer)]
+def distinguish_letters(gold: str, answer: str) -> tuple[str, str]:
+    """Rename capitals in both texts where one has the same letter in lower case, since math-verify ignores case."""
+    letters = [{*COMMAND.sub(" ", ENVIRONMENT.sub(" ", text))} for text in (gold, answer)]
     both = sorted(
         letter for letter in letters[0] | letters[1] if any({letter, letter.lower()} <= seen for seen in letters)
     )
-    names = dict(zip([letter for letter in both if letter.isupper() and letter.isascii()], GREEK, strict=False))
+    names = dict(
+        zip([letter for letter in both if letter.isupper() and letter.isascii()], SPARE_LETTERS, strict=False)
+    )
     if not names:
         return gold, answer
-    return tuple(
-        re.sub(r"\\[A-Za-z]+|[A-Z]", lambda match: names.get(match[0], match[0]), text) for text in (gold, answer)
-    )
+    rename = functools.partial(re.sub, r"\\[A-Za-z]+|[A-Z]", lambda match: names.get(match[0], match[0]))
+    return rename(gold), rename(answer)
 
 
-def parsed(latex: str) -> list:
-    """What math-verify reads, from a box so that it is the whole and no fragment; empty where it reads nothing."""
+def parse_latex(latex: str) -> list[Any]:
+    """Return what math-verify reads, or an empty list. The LaTeX is put in a box, so that all of it is read."""
     from latex2sympy2_extended import NormalizationConfig
     from math_verify import LatexExtractionConfig, parse
 
@@ -66,66 +72,69 @@ def parsed(latex: str) -> list:
         try_extract_without_anchor=False,
         normalization_config=NormalizationConfig(malformed_operators=True),
     )
-    return parse(f"\\boxed{{{latex}}}", [config], fallback_mode="no_fallback", parsing_timeout=None)
+    found: list[Any] = parse(f"\\boxed{{{latex}}}", [config], fallback_mode="no_fallback", parsing_timeout=None)
+    return found
 
 
-def warm() -> None:
-    """Import math-verify, and read what teaches its parser the usual forms: it is slow at each one's first time."""
-    for latex in USUAL:
-        parsed(latex)
+def warm_up() -> None:
+    """Import math-verify and parse the usual forms, since its parser is slow the first time it meets a form."""
+    for latex in WARM_UP_FORMS:
+        parse_latex(latex)
 
 
-parsed_gold = functools.lru_cache(maxsize=64)(parsed)
-"""The same, remembered: the completions of a group share their gold."""
+parse_gold = functools.lru_cache(maxsize=64)(parse_latex)
+"""[`parse_latex`] with a cache, since the completions of a group share their gold answer."""
 
 
-def values(one: Any, other: Any) -> tuple[float, float] | None:
-    """The real numbers that two parsed expressions are; None where one is none."""
+def to_floats(one: Any, other: Any) -> tuple[float, float] | None:
+    """Return two parsed expressions as real numbers, or None if one of them is not a number."""
     try:
         return float(one), float(other)
-    except Exception:  # sympy has many ways to say that something is no number, RecursionError among them
+    except Exception:  # sympy raises many kinds of errors for what is not a number, RecursionError among them
         return None
 
 
-def differ(one: Any, other: Any) -> bool:
+def is_different(one: Any, other: Any) -> bool:
     """
-    Whether two expressions have different values at some point, and so are not equal.
+    Return whether two expressions have different values at some point, and so are not equal.
 
-    Told in a millisecond, where math-verify spends hundreds on the proof; and tiny numbers are compared relatively.
+    This takes a millisecond, while a proof takes math-verify hundreds. It also compares tiny numbers relatively.
     """
     from sympy import Derivative, Expr, Integral, Limit, Product, Sum
 
     if not all(isinstance(e, Expr) and not e.has(Integral, Sum, Product, Limit, Derivative) for e in (one, other)):
         return False
     symbols = sorted(one.free_symbols | other.free_symbols, key=str)
-    if any(str(symbol) in ("i", "j") for symbol in symbols):  # which math-verify may take for the imaginary unit
+    if any(str(symbol) in ("i", "j") for symbol in symbols):  # math-verify may take it for the imaginary unit
         return False
     point = {symbol: 0.7310585 + 0.2689414 * place for place, symbol in enumerate(symbols)}
-    numbers = values(one.subs(point), other.subs(point))
-    return numbers is not None and all(map(math.isfinite, numbers)) and not math.isclose(*numbers, rel_tol=CLOSE)
+    numbers = to_floats(one.subs(point), other.subs(point))
+    return numbers is not None and all(map(math.isfinite, numbers)) and not math.isclose(*numbers, rel_tol=TOLERANCE)
 
 
-def is_false(expression: Any) -> bool:
-    """Whether it states that two different numbers are equal."""
+def is_false_equation(expression: Any) -> bool:
+    """Return whether the expression is an equation between two different numbers."""
     from sympy import Eq
 
-    sides = values(expression.lhs, expression.rhs) if isinstance(expression, Eq) else None
-    return sides is not None and not math.isclose(*sides, rel_tol=CLOSE, abs_tol=CLOSE)
+    sides = to_floats(expression.lhs, expression.rhs) if isinstance(expression, Eq) else None
+    return sides is not None and not math.isclose(*sides, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def undone(expression: Any) -> bool:
+def has_open_operation(expression: Any) -> bool:
     """
-    Whether an operation is left in it that can be carried out: on numbers alone, with a rational result, or an
-    integral, sum, product, limit or derivative. Fractions, powers of ten and their multiples count as numbers.
+    Return whether the expression still contains an operation that could be evaluated: one on numbers alone with a
+    rational result, or an integral, sum, product, limit or derivative. Fractions, powers of ten and their multiples
+    count as numbers.
     """
     from sympy import Derivative, Integral, Limit, MatrixBase, Product, Sum, preorder_traversal
 
     expressions = list(expression) if isinstance(expression, MatrixBase) else [expression]
     nodes = [node for one in expressions for node in preorder_traversal(one)]
-    return any(isinstance(node, (Integral, Sum, Product, Limit, Derivative)) or computable(node) for node in nodes)
+    return any(isinstance(node, (Integral, Sum, Product, Limit, Derivative)) or is_computable(node) for node in nodes)
 
 
-def computable(node: Any) -> bool:
+def is_computable(node: Any) -> bool:
+    """Return whether the operation of a node can be evaluated to a rational number."""
     from sympy import Add, Expr, Mul, Number, Pow, UnevaluatedExpr
 
     if not isinstance(node, Expr) or node.is_Atom or isinstance(node, UnevaluatedExpr):
@@ -145,9 +154,9 @@ def computable(node: Any) -> bool:
 
 
 def is_numeral(node: Any) -> bool:
-    """Whether it is a number as one writes it: also a power of ten, and a multiple of one."""
+    """Return whether a node is a number as people write it, which includes multiples of powers of ten."""
     from sympy import Mul, Number, Pow
 
     if isinstance(node, Pow):
-        return node.base == 10
+        return bool(node.base == 10)
     return isinstance(node, Number) or (isinstance(node, Mul) and all(map(is_numeral, node.args)))

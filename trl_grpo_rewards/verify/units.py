@@ -1,11 +1,12 @@
-"""Units of measure: a value and the unit that follows it, told from words that change what the value means."""
+"""Units of measure, as opposed to words that change what a value means."""
 
 import re
 
-from .numerals import number
+from .latex import COMMAND
+from .numerals import parse_number
 
 
-NAMES = {
+WORDS_BY_UNIT = {
     "%": "% percent percentage pct",
     "°": "° degree degrees deg",
     "$": "$ dollar dollars usd bucks",
@@ -58,9 +59,9 @@ NAMES = {
     "/": "per",
     "": "of old",
 }
-UNITS = {word: unit for unit, words in NAMES.items() for word in words.split()}
+UNIT_BY_WORD = {word: unit for unit, words in WORDS_BY_UNIT.items() for word in words.split()}
 
-MEANING = set(
+WORDS_CHANGING_VALUE = set(
     """
     a about all and any are around at below between both but by choose cubed divided dozen dozens each either equal even
     every except factorial for from greater half halves hundred hundreds if infinitely infinite integer integers is lakh
@@ -72,79 +73,85 @@ MEANING = set(
     hundredth hundredths thousandth thousandths
     """.split()
 )
-"""Words after a number that make it another value, or no value."""
+"""Words that turn the number before them into a different value, or into something that has no value."""
 
 CURRENCY = re.compile(
     r"(?:(?:US|USD|Rs\.?) ?)?(?:\\?\$|€|£|¥|₹|\\pounds(?![A-Za-z])|(?:(?<=USD)|(?<=Rs)|(?<=Rs\.))(?= ?\d)) ?"
 )
-SYMBOL = re.compile(r" ?(?:\\?%|(?:\^ ?(?:\{ ?\\circ ?\}|\\circ)|\\degree)(?: ?[CF])?|\\?\$|[€£¥₹¢])$")
-TEXT = re.compile(
+SYMBOL_UNIT = re.compile(r" ?(?:\\?%|(?:\^ ?(?:\{ ?\\circ ?\}|\\circ)|\\degree)(?: ?[CF])?|\\?\$|[€£¥₹¢])$")
+TEXT_UNIT = re.compile(
     r"(?<!\\)(?: ?/? ?\\(?:text|textbf|textit|textrm|mathrm|mbox) ?\{([^{}]*)\}(?: ?\^ ?\{?(-?\d)\}?)?(?: ?/ ?(?=\\))?)+ ?$"
 )
-BARE = re.compile(r"(?: ?/ ?)?(?<![A-Za-z\\^_{(])(?:[A-Za-z]+\.?(?:\^\{?\d\}?)?(?: ?/ ?| |$))+$")
-WORD = re.compile(r"[^\W\d_]+|[%$°€£¥₹¢]|(?<=\^)\{?-?\d|/")
-POWER = re.compile(r"\^\{?\d\}?$")
-COMMAND = re.compile(r"\\[A-Za-z]+")
-OPEN = re.compile(r"[-+*=^_(\[{,<>/]$|\\(?:cdot|times|frac|sqrt|pm|le|ge|ne|in|cup|cap)$")
-LETTERS = ("m", "g", "s", "h", "l", "L")  # after a number, rather units than variables
-LONGEST, MOST = 80, 4
+BARE_UNIT = re.compile(r"(?: ?/ ?)?(?<![A-Za-z\\^_{(])(?:[A-Za-z]+\.?(?:\^\{?\d\}?)?(?: ?/ ?| |$))+$")
+UNIT_TOKEN = re.compile(r"[^\W\d_]+|[%$°€£¥₹¢]|(?<=\^)\{?-?\d|/")
+EXPONENT = re.compile(r"\^\{?\d\}?$")
+TRAILING_OPERATOR = re.compile(r"[-+*=^_(\[{,<>/]$|\\(?:cdot|times|frac|sqrt|pm|le|ge|ne|in|cup|cap)$")
+
+LETTER_UNITS = ("m", "g", "s", "h", "l", "L")
+"""Letters that are more likely units than variables after a number."""
+
+MAX_UNIT_CHARS = 80
+"""Maximum length of a unit, in characters."""
+
+MAX_UNITS = 4
+"""Maximum number of units after a value, so that the time is limited."""
 
 
-def split(text: str, letters: bool = False) -> tuple[str, str | None]:
+def split_unit(text: str, letters: bool = False) -> tuple[str, str | None]:
     r"""
-    The value of a tidy text and the unit with it, in one spelling; None where it has none.
+    Return the value of normalized LaTeX and its unit in one spelling, or None for the unit if there is none.
 
-    Symbols of currency stand before or after the value, percent and degrees after it. Words in `\text{}` after it are
-    a unit, as are bare words set off by a space: known units, and nouns (`18 eggs`) unless one of the words changes
-    what the number means (`5 or more`). In bare text a single letter is a variable, unless `letters` and it follows a
-    number.
+    A currency symbol may be before or after the value. Percent, degrees and words in `\text{}` come after it, as do
+    bare words set off by a space. Known units and other nouns (`18 eggs`) count as units unless one of the words
+    changes what the number means (`5 or more`). A single bare letter is a variable, unless `letters` is true and the
+    letter follows a number.
     """
     found: list[str] = []
     currency = CURRENCY.match(text)
     if currency and currency.end() < len(text):
         found, text = [currency[0].replace("\\pounds", "£")], text[currency.end() :]
-    for _ in range(MOST):
-        value, unit = last_unit(text, letters)
+    for _ in range(MAX_UNITS):
+        value, unit = split_last_unit(text, letters)
         if unit is None:
             break
         found.insert(len(found[:1]) if currency else 0, unit)
         text = value
-    return text, canonical(" ".join(found)) if found else None
+    return text, normalize_unit(" ".join(found)) if found else None
 
 
-def last_unit(text: str, letters: bool) -> tuple[str, str | None]:
-    start = max(0, len(text) - LONGEST)
-    for expression, shortest in ((SYMBOL, 0), (TEXT, 2), (BARE, 3)):
+def split_last_unit(text: str, letters: bool) -> tuple[str, str | None]:
+    start = max(0, len(text) - MAX_UNIT_CHARS)
+    for expression, shortest in ((SYMBOL_UNIT, 0), (TEXT_UNIT, 2), (BARE_UNIT, 3)):
         match = expression.search(text, start)
         if match is None or match.start() == start:
             continue
         value, unit = text[: match.start()].rstrip(), match[0].replace("\\circ", "°").replace("\\degree", "°")
-        attached = expression is BARE and len(value) == match.start() and unit[0] not in " /"
-        lone = expression is not BARE or (
-            letters and POWER.sub("", unit.strip()) in LETTERS and number(value) is not None
+        attached = expression is BARE_UNIT and len(value) == match.start() and unit[0] not in " /"
+        lone = expression is not BARE_UNIT or (
+            letters and EXPONENT.sub("", unit.strip()) in LETTER_UNITS and parse_number(value) is not None
         )
-        if not OPEN.search(value) and is_unit(unit, shortest, attached, lone):
+        if not TRAILING_OPERATOR.search(value) and is_unit(unit, shortest, attached, lone):
             return value, unit
     return text, None
 
 
 def is_unit(text: str, shortest: int, attached: bool, lone: bool) -> bool:
-    """Whether the words are a unit: known ones, or nouns of more letters than `shortest` set off from their number."""
+    """Return whether all words are known units, or nouns of more than `shortest` letters that a space sets off."""
     words = re.findall(r"[^\W\d_]+", COMMAND.sub("", text))
-    lone = (lone and not attached) or any(len(word) > 1 and known_unit(word) for word in words)
-    known = [known_unit(word) is not None and (len(word) > 1 or lone) for word in words]
+    lone = (lone and not attached) or any(len(word) > 1 and find_unit(word) for word in words)
+    known = [find_unit(word) is not None and (len(word) > 1 or lone) for word in words]
     nouns = [(len(word) > shortest and not attached) or not word.isascii() for word in words]
-    return MEANING.isdisjoint(map(str.casefold, words)) and all(map(max, known, nouns))
+    return WORDS_CHANGING_VALUE.isdisjoint(map(str.casefold, words)) and all(map(max, known, nouns))
 
 
-def known_unit(word: str) -> str | None:
-    """The unit's name: capitals count in short ones, where they make another unit."""
-    return UNITS.get(word) if len(word) < 3 else UNITS.get(word, UNITS.get(word.casefold()))
+def find_unit(word: str) -> str | None:
+    """Return the name of a unit, or None for an unknown word. Case matters in short words, such as `mW` and `MW`."""
+    return UNIT_BY_WORD.get(word) if len(word) < 3 else UNIT_BY_WORD.get(word, UNIT_BY_WORD.get(word.casefold()))
 
 
-def canonical(text: str) -> str:
-    words = [word.lstrip("{") for word in WORD.findall(COMMAND.sub("", text))]
-    names = [known_unit(word) if known_unit(word) is not None else singular(word) for word in words]
+def normalize_unit(text: str) -> str:
+    words = [word.lstrip("{") for word in UNIT_TOKEN.findall(COMMAND.sub("", text))]
+    names = [singularize(word) if (unit := find_unit(word)) is None else unit for word in words]
     spelled = " ".join(names).split()
     for power, name in (("2", "square"), ("3", "cubic")):
         while name in spelled[:-1]:
@@ -153,7 +160,7 @@ def canonical(text: str) -> str:
     return " ".join(spelled)
 
 
-def singular(word: str) -> str:
+def singularize(word: str) -> str:
     if len(word) < 3:
         return word
     word = word.casefold()

@@ -1,4 +1,4 @@
-// The charts, drawn by plotly in the colours of the page, and the table of group sizes.
+// The charts, which plotly draws in the colours of the page, and the table of group sizes.
 
 const at = points.steps.map(([first, last]) => (first + last) / 2);
 const spans = points.steps.map(steps);
@@ -58,7 +58,7 @@ const CHARTS = {
   },
   signal: {
     series: many(points.signal),
-    none: "No group was live, so there was no signal to share.",
+    none: "No group was live, so no reward had a signal.",
   },
   rewards: { series: many(points.rewards), height: 320, none: "No reward gave a score." },
   length: {
@@ -74,7 +74,7 @@ const CHARTS = {
       xaxis: { ...stepAxis(), anchor: "y2" },
     }),
     height: 320,
-    none: "The records hold no lengths.",
+    none: "The records contain no lengths.",
   },
 };
 
@@ -85,7 +85,7 @@ function axis() {
   };
 }
 
-/** The axis of steps, with some air at both ends of a line. */
+/** The axis of steps, with some space at both ends. */
 function stepAxis(air = 0.02) {
   const span = at.at(-1) - at[0];
   const edges = single ? [at[0] - 0.5, at[0] + 0.5] : [at[0] - air * span, at.at(-1) + air * span];
@@ -136,7 +136,7 @@ function legend(id) {
   return make("div", { className: "legend" }, ...buttons);
 }
 
-/** At most so many of the rows, the first and the last among them. */
+/** At most `limit` of the rows, always with the first and the last one. */
 function some(rows, limit) {
   if (rows.length <= limit) return rows;
   return Array.from({ length: limit }, (_, place) => rows[Math.round((place * (rows.length - 1)) / (limit - 1))]);
@@ -149,7 +149,7 @@ function table(heads, rows, className = "") {
   return make("table", { className }, make("thead", {}, head), make("tbody", {}, ...body));
 }
 
-/** What a chart shows, for whoever cannot hover over it; made when it is opened. */
+/** The numbers of a chart as a table, for readers who cannot hover over the chart. It is made when it is opened. */
 function numbers(label, content) {
   const details = make("details", {}, make("summary", {}, label));
   details.addEventListener("toggle", () => {
@@ -163,11 +163,11 @@ function numbers(label, content) {
 }
 
 function seriesTable(chart) {
-  const shown = chart.series.filter((series) => series.known);
-  const names = shown.map((series) => series.name || series.trace().name);
+  const series = chart.series.filter((one) => one.known);
+  const names = series.map((one) => one.name || one.trace().name);
   const rows = some(at.map((_, place) => place), 24).map((place) => [
     spans[place].replace(/^steps? /, ""),
-    ...shown.map((series) => (series.values[place] === null ? "–" : (chart.show || figure)(series.values[place]))),
+    ...series.map((one) => (one.values[place] === null ? "–" : (chart.show || figure)(one.values[place]))),
   ]);
   return table(["Steps", ...names], rows);
 }
@@ -194,13 +194,15 @@ function canvas(label) {
 // --- pass rates and group sizes -------------------------------------------------------------------------------------
 
 function heatCaption() {
-  const { prompts, of, again } = data.heat;
-  const which = prompts.length < of
-    ? ` These are ${count(prompts.length)} of ${plural(of, "prompt")}, drawn at random${again ? " among those asked more than once" : ""}.`
+  const { prompts, total, repeated } = data.heat;
+  const which = prompts.length < total
+    ? ` These are ${count(prompts.length)} of ${plural(total, "prompt")}, chosen at random`
+      + `${repeated ? " from those that were sampled more than once" : ""}.`
     : "";
-  return `Each row is a prompt and its colour the share of right completions (${data.outcome || "outcome"} of at least 1) `
-    + `when it was last asked. Those that were solved first, with every completion right, are on top.${which}`
-    + `${again ? "" : " Each prompt was asked once."}`;
+  return `Each row is a prompt. Its colour is the share of right completions (${data.outcome || "outcome"} of at least 1)`
+    + " when the prompt was last sampled. A prompt is solved when all its completions are right. The prompts that were"
+    + ` solved first are at the top.${which}`
+    + `${repeated ? "" : " Each prompt was sampled once."}`;
 }
 
 function addHeat() {
@@ -245,21 +247,24 @@ function heatLegend() {
 
 function sizesCaption() {
   const { sizes, most, prompts, since } = data.sizes;
-  const best = sizes.find(({ size }) => size === most);
-  const wide = sizes.filter(({ live }) => best && live >= 0.9 * best.live).at(-1);
-  const also = wide && wide.size > most ? `, and groups of up to ${wide.size} give nine tenths of that` : "";
-  return `Expected from the pass rates of ${plural(prompts, "prompt")} since step ${count(since)}. Larger groups are dead `
-    + `less often, but there are fewer of them: ${most === null ? "no size gives live groups"
-      : `the most live groups for the same completions come from groups of ${most}${also}`}.`
-    + `${sizes.some(({ guess }) => guess) ? " Where more completions are needed than were seen (≈), rates are those of prompts alike." : ""}`;
+  const highest = sizes.find(({ size }) => size === most);
+  const largest = sizes.filter(({ live }) => highest && live >= 0.9 * highest.live).at(-1);
+  const also = largest && largest.size > most ? `, and groups of up to ${largest.size} give at least 90% of that` : "";
+  const best = most === null ? "No size gives live groups"
+    : `Groups of ${most} give the most live groups per completion${also}`;
+  const guesses = sizes.some(({ extrapolated }) => extrapolated)
+    ? " Sizes above the number of sampled completions (≈) are extrapolated from the pass rates of similar prompts."
+    : "";
+  return `Estimated from the pass rates of ${plural(prompts, "prompt")} since step ${count(since)}. Larger groups are dead`
+    + ` less often, but the same number of completions makes fewer of them. ${best}.${guesses}`;
 }
 
-function sizeRow({ size, dead, live, guess }) {
+function sizeRow({ size, dead, live, extrapolated }) {
   const { most, sizes } = data.sizes;
   const bar = (text, part, color) => {
     const mark = inked(make("span", {}), color);
     mark.style.setProperty("--part", part);
-    return make("td", {}, make("div", { className: "bar" }, `${guess ? "≈ " : ""}${text}`, mark));
+    return make("td", {}, make("div", { className: "bar" }, `${extrapolated ? "≈ " : ""}${text}`, mark));
   };
   const notes = [size === most ? "most live groups" : null, size === data.size ? "this run" : null].filter(Boolean);
   const highest = Math.max(...sizes.map((other) => other.live)) || 1;
@@ -277,7 +282,7 @@ function addSizes() {
     return;
   }
   section.querySelector("p").textContent = sizesCaption();
-  const heads = ["Group size", "Dead groups", "Live groups in 100 completions"];
+  const heads = ["Group size", "Dead groups", "Live groups per 100 completions"];
   section.append(make("table", { className: "sizes" },
     make("thead", {}, make("tr", {}, ...heads.map((head, place) => make("th", { scope: "col", className: place ? "" : "size" }, head)))),
     make("tbody", {}, ...sizes.map(sizeRow))));

@@ -1,5 +1,5 @@
 "use strict";
-// Texts of models come in as data and go out as text nodes only; what plotly shows is escaped, as it reads some HTML.
+// Texts of models are inserted as text nodes only. Texts for plotly are escaped, since plotly interprets some HTML.
 
 const byId = (id) => document.getElementById(id);
 const read = (id) => JSON.parse(byId(id).textContent);

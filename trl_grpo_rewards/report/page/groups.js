@@ -58,7 +58,7 @@ function row(group, place) {
 function list() {
   byId("table").tBodies[0].replaceChildren(...matching.slice(0, visible).map(row));
   byId("found").textContent = matching.length === groups.length
-    ? `${plural(groups.length, "group")}. Enter opens one.`
+    ? `${plural(groups.length, "group")}. Press Enter to open one.`
     : `${count(matching.length)} of ${plural(groups.length, "group")}.`;
   byId("more").hidden = matching.length <= visible;
 }
@@ -93,16 +93,17 @@ function addGroups() {
 
 function sampledText() {
   const all = data.shown === data.groups ? "" : `These are ${count(data.shown)} of ${plural(data.groups, "group")}: the newest, `
-    + "the most telling (a wrong completion paid more than a right one, or rewards far apart), and some of all steps. ";
+    + "the most notable (a wrong completion has a higher reward than a right one, or the spread is large), and some "
+    + "from all steps. ";
   const silent = groups.every((group) => !group.completions.length)
-    ? "The records hold no texts (group_records_text=False)."
-    : `Of texts beyond ${count(data.text)} characters the middle is left out.`;
+    ? "The records contain no texts (group_records_text=False)."
+    : `The middle of texts longer than ${count(data.text)} characters is left out.`;
   return all + silent;
 }
 
 // --- one group ------------------------------------------------------------------------------------------------------
 
-/** A number on red or green, by how far it is below or above the others; the sign says it without colour. */
+/** A number on red or green, by how far it is below or above the mean. An arrow says the same without colour. */
 function chip(text, heat) {
   const mark = Math.abs(heat) < 0.005 ? "" : heat > 0 ? " ▲" : " ▼";
   const element = make("span", { className: "chip" }, text + mark);
@@ -117,9 +118,10 @@ function heats(values) {
   return values.map((value) => (value === null || most < 1e-9 ? 0 : (value - mean) / most));
 }
 
-function said(turns) {
+function messages(turns) {
   return turns.flatMap(([role, text]) => [
-    role && turns.length > 1 ? make("p", { className: "role" }, role) : null, make("p", { className: text ? "said" : "role" }, text || "(empty)"),
+    role && turns.length > 1 ? make("p", { className: "role" }, role) : null,
+    make("p", { className: text ? "message" : "role" }, text || "(empty)"),
   ]);
 }
 
@@ -135,7 +137,7 @@ function completion(group, place) {
       ? "none" : chip(figure(values[place]), heats(values)[place] * (Math.sign(weight) || 0)),
   ]);
   rows.push(["total", figure(group.total[place])], ["tokens", group.lengths[place] === undefined ? "–" : count(group.lengths[place])]);
-  const body = make("div", { className: "body", tabIndex: 0 }, ...(said(group.completions[place] || []).filter(Boolean)));
+  const body = make("div", { className: "body", tabIndex: 0 }, ...(messages(group.completions[place] || []).filter(Boolean)));
   body.setAttribute("role", "region");
   body.setAttribute("aria-label", `Text of completion ${place + 1}`);
   return make("article", {},
@@ -146,11 +148,11 @@ function completion(group, place) {
     group.completions.length ? body : null);
 }
 
-/** Best first, each with the number it was sampled under. */
-function ranked(group) {
+/** The indices of the completions, best first. */
+function rank(group) {
   const size = Math.max(group.total.length, group.completions.length, group.lengths.length, ...group.rewards.map(([, , values]) => values.length));
-  const worth = (place) => group.advantages[place] || 0;
-  return Array.from({ length: size }, (_, place) => place).sort((one, other) => worth(other) - worth(one));
+  const advantage = (place) => group.advantages[place] || 0;
+  return Array.from({ length: size }, (_, place) => place).sort((one, other) => advantage(other) - advantage(one));
 }
 
 function navigation(place) {
@@ -167,15 +169,15 @@ function navigation(place) {
 function show(place, pressed) {
   const group = matching[place];
   const dialog = byId("group");
-  const places = ranked(group);
+  const places = rank(group);
   const about = [["mean reward", figure(group.mean)], ["spread", figure(group.spread)]];
-  if (group.duplicates) about.push(["equal to a sibling", `${group.duplicates} of ${places.length}`]);
+  if (group.duplicates) about.push(["duplicates", `${group.duplicates} of ${places.length}`]);
   const heading = make("h2", { id: "group-name" }, `Step ${count(group.step)}, group ${group.group} `, kind(group.outcome));
   dialog.replaceChildren(
     make("header", {}, heading, navigation(place)),
     make("div", {},
       make("section", {}, make("h3", {}, "Prompt"),
-        ...(group.prompt.length ? said(group.prompt).filter(Boolean) : [make("p", { className: "said" }, group.prompt_id || "unknown")])),
+        ...(group.prompt.length ? messages(group.prompt).filter(Boolean) : [make("p", { className: "message" }, group.prompt_id || "unknown")])),
       facts([...group.columns, ...about]),
       make("section", {}, make("h3", {}, "Completions, best first"),
         make("div", { className: "completions" }, ...places.map((one) => completion(group, one))))));

@@ -1,4 +1,4 @@
-// What stands above the charts; then all is put on the page.
+// The part above the charts, and the code that fills the page.
 
 function addHead() {
   document.title = `${data.name} – training report`;
@@ -8,20 +8,20 @@ function addHead() {
     + `${plural(data.prompts, "prompt")}${weights ? `. Reward: ${weights}` : ""}.`;
 }
 
-function addTroubles() {
-  const items = data.troubles.map(({ what, how }) => make("li", {}, make("strong", {}, what), how));
-  const calm = data.judged
-    ? "Nothing looks wrong: no reward stands still or stays silent, none rises at the cost of the outcome, and "
-      + "completions neither ramble nor become alike."
-    : "A run of fewer than 20 steps is too short to tell what goes wrong in it.";
-  byId("troubles").append(items.length ? make("ul", {}, ...items) : make("p", { className: "calm" }, calm));
+function addAnomalies() {
+  const items = data.anomalies.map(({ title, details }) => make("li", {}, make("strong", {}, title), details));
+  const calm = data.checked
+    ? "No warnings: no reward is constant, lacks a signal, or rises while the outcome falls, and completions neither "
+      + "grow longer and worse nor become duplicates."
+    : "No warnings: a run of fewer than 20 steps is too short to compare its parts.";
+  byId("anomalies").append(items.length ? make("ul", {}, ...items) : make("p", { className: "calm" }, calm));
 }
 
 function addChanges() {
   byId("changes").append(...data.changes.map(({ what, share, values }) => {
-    const shown = values.map(share ? percent : figure);
-    const before = shown.length > 1 ? make("small", {}, `${shown[0]} → `) : null;
-    return make("div", {}, make("dt", {}, what), make("dd", {}, before, shown.at(-1)));
+    const texts = values.map(share ? percent : figure);
+    const before = texts.length > 1 ? make("small", {}, `${texts[0]} → `) : null;
+    return make("div", {}, make("dt", {}, what), make("dd", {}, before, texts.at(-1)));
   }));
 }
 
@@ -30,7 +30,7 @@ function drawAll() {
 }
 
 addHead();
-addTroubles();
+addAnomalies();
 addChanges();
 addGroups();
 Object.keys(CHARTS).forEach(addChart);

@@ -1,0 +1,114 @@
+"""Write the two lists of all rewards: the table in the README, and the stub from which editors know their options.
+
+python scripts/list_rewards.py            # writes both, from signatures and docstrings
+python scripts/list_rewards.py --check    # exits with 1 if one of them is out of date
+"""
+
+import argparse
+import inspect
+import re
+import sys
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import trl_grpo_rewards
+from trl_grpo_rewards.function_rewards import RewardFactory
+from trl_grpo_rewards.registry import REGISTRY
+
+
+README = Path(__file__).parents[1] / "README.md"
+TABLE = re.compile(r"(<!-- rewards: .*?-->\n).*?(<!-- end of rewards -->)", re.DOTALL)
+STUB = Path(trl_grpo_rewards.__file__).with_suffix(".pyi")
+
+HEADER = """\
+# Written by scripts/list_rewards.py from the signatures of the rewards.
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from . import checks as checks, demo as demo, records as records, rewards as rewards
+from .expressions import Reward as Reward
+from .parsing import parse as parse
+from .registry import reward as reward
+from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer
+
+"""
+
+MAX_SIGNATURE = 90
+"""Maximum number of characters of a signature. A longer one is shortened to its required options."""
+
+
+def format_signature(factory: RewardFactory) -> str:
+    options = [
+        str(p.replace(annotation=p.empty)) for p in factory.__signature__.parameters.values() if p.name != "name"
+    ]
+    whole = f"{factory.__name__}({', '.join(options)})"
+    if len(whole) <= MAX_SIGNATURE:
+        return whole
+    required = [p.name for p in factory.__signature__.parameters.values() if p.default is p.empty]
+    return f"{factory.__name__}({', '.join([*required, '...'])})"
+
+
+def summarize(factory: RewardFactory) -> str:
+    summary = " ".join(inspect.getdoc(factory).split("\n\n")[0].split())
+    return re.sub(r"\[(`\w+`)\]", r"\1", summary).replace("|", "\\|")
+
+
+def make_table() -> str:
+    ours = [factory for factory in REGISTRY.values() if factory.__module__.startswith("trl_grpo_rewards.")]
+    rows = [f"| `{format_signature(factory)}` | {summarize(factory)} |" for factory in ours]
+    return "\n".join(["| reward | pays |", "|---|---|", *rows]) + "\n"
+
+
+def format_type(annotation: Any) -> str:
+    """Return an annotation as source. A tuple or dict among the options may be given as any sequence or mapping."""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        return " | ".join(map(format_type, inner))
+    if origin is Literal:
+        return f"Literal[{', '.join(map(repr, inner))}]"
+    if origin is tuple and inner[-1] is ...:
+        return f"Sequence[{format_type(inner[0])}]"
+    if origin is not None:
+        name = {list: "Sequence", dict: "Mapping"}.get(origin, origin.__name__)
+        return f"{name}[{', '.join(map(format_type, inner))}]"
+    return {NoneType: "None", Any: "Any"}.get(annotation) or annotation.__name__
+
+
+def format_parameter(parameter: inspect.Parameter, annotations: dict[str, Any]) -> str:
+    annotation = annotations.get(parameter.name, parameter.annotation)
+    text = f"{'*' * (parameter.kind is parameter.VAR_POSITIONAL)}{parameter.name}: {format_type(annotation)}"
+    return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
+
+
+def format_function(name: str, factory: RewardFactory) -> str:
+    """Return the reward as a function of its options."""
+    parameters = [*inspect.signature(factory).parameters.values()]
+    parts = [format_parameter(parameter, factory.annotations) for parameter in parameters]
+    if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+        parts.insert(len(parts) - 1, "*")  # the last parameter is the name, which must be given by keyword
+    return f"def {name}({', '.join(parts)}) -> Reward: ...\n"
+
+
+def make_stub() -> str:
+    found = {
+        name: getattr(trl_grpo_rewards, name) for name in trl_grpo_rewards.__all__ if not name.startswith("Filtered")
+    }
+    functions = [format_function(name, value) for name, value in found.items() if isinstance(value, RewardFactory)]
+    return HEADER + "".join(functions)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="only check that both are up to date")
+    check = parser.parse_args().check
+    table = TABLE.sub(lambda match: match[1] + make_table() + match[2], README.read_text())
+    for file, text in ((README, table), (STUB, make_stub())):
+        if not check:
+            file.write_text(text)
+        elif not file.exists() or file.read_text() != text:
+            sys.exit(f"{file.name} is out of date. Run python scripts/list_rewards.py.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""What a run has changed, as the scripts show it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from trl_grpo_rewards.cli.callbacks import BeforeAndAfter, RewardProgress, measure
+
+
+class Trainer:
+    """What the callbacks ask of a trainer, with metrics of our choice."""
+
+    reward_func_names = ["boxed", "tags"]
+    state = SimpleNamespace(global_step=7)
+
+    def __init__(self, accuracy, dead=0.25, completions=("4", "5", "6")):
+        self.metrics = {
+            "eval_rewards/boxed/mean": accuracy,
+            "eval_rewards/tags/mean": 0.5,
+            "eval_reward": accuracy + 0.1,
+            "eval_runtime": 2.0,
+            **({} if dead is None else {"eval_groups/dead": dead}),
+        }
+        prompts = [[{"role": "user", "content": text}] for text in ("2 + 2?", "2 + 2?", "3 + 3?")]
+        answers = [[{"role": "assistant", "content": text}] for text in completions]
+        self._logs = {"prompt": prompts, "completion": answers}
+
+    def evaluate(self):
+        return self.metrics
+
+
+def test_a_measurement_has_a_row_of_each_reward_and_a_completion_of_each_prompt():
+    measured = measure(Trainer(0.75))
+    assert measured.rows == {"boxed": 0.75, "tags": 0.5, "reward": 0.85, "dead groups": 0.25, "seconds": 2.0}
+    assert measured.completions == {"2 + 2?": "4", "3 + 3?": "6"}
+
+
+@pytest.mark.parametrize("dead, has_dead", [(0.25, True), (None, False)])
+def test_the_report_compares_the_end_with_the_beginning(dead, has_dead):
+    trainer = Trainer(0.25, dead)
+    callback = BeforeAndAfter(trainer)
+    callback.on_train_begin(None, None, None)
+    trainer.metrics, trainer._logs = Trainer(0.75, dead).metrics, Trainer(0.75, dead, ("four", "5", "six"))._logs
+    callback.on_train_end(None, None, None)
+    shown = callback.report(examples=1)
+    rows = {line[:17].strip(): line[17:].split() for line in shown.splitlines() if line[17:].strip()}
+    assert rows["boxed"] == ["0.250", "0.750"] and rows["tags"] == ["0.500", "0.500"]
+    assert rows["reward"] == ["0.350", "0.850"] and ("dead groups" in rows) == has_dead
+    assert shown.startswith("Trained to step 7 in 0 s.")
+    assert shown.endswith("2 + 2?\n  before: 4\n  after:  four") and "3 + 3?" not in shown
+
+
+def test_the_progress_bar_has_the_reward_and_the_share_of_dead_groups():
+    seen = []
+    progress = RewardProgress()
+    progress.training_bar = SimpleNamespace(set_postfix=lambda **values: seen.append(values))
+    for is_main, logs in [
+        (True, {"reward": 0.5, "groups/dead": 0.125}),
+        (True, {"loss": 1.0}),
+        (False, {"reward": 1.0}),
+    ]:
+        progress.on_log(None, SimpleNamespace(is_world_process_zero=is_main), None, logs=logs)
+    assert seen == [{"reward": "0.500", "dead": "0.12"}]

@@ -1,0 +1,116 @@
+"""Datasets from folders and files, and what is said of those that cannot be read."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from datasets import Dataset, DatasetDict
+
+from helpers.outside_data import find_outside_data
+from trl_grpo_rewards import boxed
+from trl_grpo_rewards.cli.commands import import_rewards
+from trl_grpo_rewards.cli.datasets import load_problems
+from trl_grpo_rewards.registry import REGISTRY
+
+
+ROWS = [{"question": f"What is {n} + 1?", "answer": f"{n} + 1 = {n + 1}\n#### {n + 1}"} for n in range(20)]
+
+
+@pytest.fixture
+def jsonl(tmp_path):
+    path = tmp_path / "problems.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)))
+    return str(path)
+
+
+def test_without_a_name_it_is_the_bundled_task():
+    train, test = load_problems(None, test_size=8)
+    assert (len(train), len(test)) == (2048, 8)
+    assert {row["prompt"][0]["content"] for row in train}.isdisjoint(row["prompt"][0]["content"] for row in test)
+    assert load_problems(None, test_size=0)[1] is None
+
+
+def test_files_become_conversations_with_a_solution(jsonl):
+    columns = {"prompt_column": "question", "solution_column": "answer"}
+    train, test = load_problems("json", data_files=[jsonl], **columns, test_size=4, system_prompt="Be brief.")
+    assert (len(train), len(test)) == (16, 4) and train.column_names == ["prompt", "solution"]
+    row = train[0]
+    assert [message["role"] for message in row["prompt"]] == ["system", "user"]
+    assert row["prompt"][0]["content"] == "Be brief."
+    number = int(re.search(r"\d+", row["prompt"][1]["content"]).group())
+    assert boxed()(completions=[f"\\boxed{{{number + 1}}}"], solution=[row["solution"]]) == [1.0]
+
+
+def test_a_test_split_is_used_where_there_is_one(tmp_path):
+    data = DatasetDict(train=Dataset.from_list(ROWS), test=Dataset.from_list(ROWS[:6]))
+    data.save_to_disk(str(tmp_path / "saved"))
+    train, test = load_problems(str(tmp_path / "saved"), prompt_column="question", test_size=4)
+    assert (len(train), len(test)) == (20, 4) and train.column_names == ["prompt", "answer"]
+    whole, none = load_problems(str(tmp_path / "saved"), prompt_column="question", test_size=0)
+    assert len(whole) == 20 and none is None
+
+
+def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
+    asked = [{"prompt": [{"role": "user", "content": "2 + 2?"}], "prompt_id": n, "solution": n} for n in range(3)]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    train, _ = load_problems(str(tmp_path), test_size=0)
+    assert train.to_list() == asked
+    train, _ = load_problems(str(tmp_path), test_size=0, system_prompt="S", solution_column="prompt_id")
+    assert train[2] == {"prompt": [{"role": "system", "content": "S"}, *asked[2]["prompt"]], "solution": 2}
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"name": "no/such/folder"}, "The dataset 'no/such/folder' cannot be read: .* Give the name of a dataset on the hub"),
+        ({"name": "broken.jsonl"}, "but 'broken.jsonl' is a file. Give its format: --dataset_name json --data_files broken.jsonl"),
+        ({"name": None, "config": "main"}, "dataset_config=main need a dataset_name, but none is set. Set it to the dataset"),
+        ({"data_files": ["missing.jsonl"]}, "The dataset 'json' with the files missing.jsonl cannot be read: .*missing"),
+        ({"data_files": ["broken.jsonl"]}, "with the files broken.jsonl cannot be read: "),
+        ({"data_files": ["empty.jsonl"]}, "(cannot be read|is empty)"),
+        ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),
+        ({"solution_column": "gold"}, "no column 'gold' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
+        ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
+        ({"train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
+        ({"test_size": -1}, "eval_prompts must be at least 0; got -1"),
+        ({"data_files": ["null.jsonl"]}, "must be a text or a list of messages, but the column 'question' has None. Remove such rows"),
+        ({"test_size": 64}, "has no split 'test', and only 20 problems, which is too few to hold out 64"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    Path("broken.jsonl").write_text('{"question": "a"\n')
+    Path("empty.jsonl").write_text("")
+    Path("renamed.jsonl").write_text('{"question": "a", "reply": "1"}\n' * 9)
+    Path("null.jsonl").write_text('{"question": "a"}\n{"question": null}\n' * 9)
+    given = {"name": "json", "data_files": [jsonl], "prompt_column": "question", "test_size": 4, **options}
+    given["data_files"] = None if "name" in options else given["data_files"]
+    with pytest.raises(ValueError, match=message) as caught:
+        load_problems(given.pop("name"), **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_modules_of_rewards_are_imported_from_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("rewards_of_mine.py").write_text(
+        "from trl_grpo_rewards import reward\n@reward\ndef mine(completion):\n    return 1.0\n"
+    )
+    import_rewards(["rewards_of_mine"])
+    assert REGISTRY.pop("mine")()(completions=["a"]) == [1.0]
+    with pytest.raises(ValueError, match="There is no module 'rewards_of_yours' in .*Give its name as in an import"):
+        import_rewards(["rewards_of_yours"])
+    Path("broken_rewards.py").write_text("import not_installed_here\n")
+    with pytest.raises(ModuleNotFoundError, match="not_installed_here"):
+        import_rewards(["broken_rewards"])
+
+
+def test_gsm8k_as_published_is_read_and_judged():
+    columns = {"prompt_column": "question", "solution_column": "answer"}
+    file = str(find_outside_data("gsm8k_test.jsonl.gz"))
+    train, test = load_problems("json", data_files=[file], **columns, test_size=19)
+    assert len(train) + len(test) == 1319
+    golds = [solution.rpartition("#### ")[2] for solution in train["solution"]]
+    right = boxed()(completions=[f"\\boxed{{{gold}}}" for gold in golds], solution=list(train["solution"]))
+    wrong = boxed()(completions=[f"\\boxed{{{gold}1}}" for gold in golds], solution=list(train["solution"]))
+    assert set(right) == {1.0} and set(wrong) == {0.0}

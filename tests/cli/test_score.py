@@ -1,0 +1,131 @@
+"""scripts/score.py as a user runs it: on the records of a run, on TRL's table, on lines of JSON."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from helpers.paths import SCRIPTS
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, schedule, tags
+
+
+def score(folder, *arguments, fails=False):
+    command = [sys.executable, str(SCRIPTS / "score.py"), *map(str, arguments)]
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=dict(os.environ))
+    assert (run.returncode != 0) == fails, run.stderr[-3000:]
+    return run.stderr.strip().splitlines()[-1] if fails else run.stdout
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def answers(tmp_path):
+    """Two groups of three, counted by hand: one is right alone, then two of three."""
+    given = [("2 + 2?", "4", ["4", "5", "6"]), ("1 + 1?", "2", [r"2\text{ km}", "2", "3"])]
+    rows = [
+        {"prompt": prompt, "completion": rf"So \boxed{{{text}}}", "solution": solution}
+        for prompt, solution, texts in given
+        for text in texts
+    ]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def test_scores_are_counted(answers):
+    shown = score(answers, "boxed() + 0.5 * keywords(all=('So',))", "answers.jsonl", "--out", "scored.jsonl")
+    assert "boxed                   0.500    0.0%" in shown and "0: 50.0%, 1: 50.0%" in shown
+    assert "keywords                1.000    0.0%" in shown and "2 groups; 0.0% would be dead" in shown
+    surprising = shown.split("other completions:\n")[1].splitlines()
+    assert len(surprising) == 6 and surprising[0].split() == ["1.5", "|", "2", "+", "2?", "|", "So", r"\boxed{4}"]
+    rows = lines_of(answers / "scored.jsonl")
+    assert [row["total"] for row in rows] == [1.5, 0.5, 0.5, 1.5, 1.5, 0.5]
+    assert rows[3] == {
+        "prompt": "1 + 1?", "completion": r"So \boxed{2\text{ km}}", "solution": "2", "total": 1.5,
+        "rewards": {"boxed": 1.0, "keywords": 1.0},
+    }  # fmt: skip
+
+
+def test_the_difference_is_counted_both_ways(answers):
+    new = "boxed(partial=0.25) - 0.75 * keywords(all=('km',))"
+    shown = score(answers, new, "answers.jsonl", "--against", "boxed()")
+    assert "33.3% of 6 rows earn the same, 3 more, 1 less; dead groups 0.0% -> 0.0%" in shown
+    more, less = shown.split("earn more:\n")[1].split("\n\nrows that earn less:\n")
+    assert len(more.splitlines()) == 2 and all(line.strip().startswith("0 -> 0.25 |") for line in more.splitlines())
+    assert less.split() == ["1", "->", "0.25", "|", "1", "+", "1?", "|", "So", r"\boxed{2\text{", "km}}"]
+
+
+@pytest.mark.slow
+def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, tmp_path):
+    cached = server(score=3).judge(cache=str(tmp_path / "verdicts"))
+    rewards = (
+        boxed() + 0.1 * length(20) + 0.3 * tags("think", partial=True) + schedule(cached, steps=((0, 0.0), (3, 0.9)))
+    )
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL, rewards, args=config(max_steps=3, log_completions=True), train_dataset=problems
+    )
+    trainer.train()
+    asked = server.calls
+    shown = score(tmp_path, str(rewards), trainer.args.output_dir)
+    table = {line.split()[0]: line for line in shown.splitlines()[1:6]}
+    assert {*table} == {"boxed", "length", "tags", "judge", "total"} and server.calls == asked
+    assert all(table[name].split()[5] == "100.0%" for name in ("boxed", "length", "tags", "judge"))
+    assert "6 groups" in shown
+    # the same rows from TRL's own table, which has no columns of the dataset
+    table = next(Path(trainer.args.output_dir, "completions").glob("*_00003.parquet"))
+    assert "2 groups" in score(tmp_path, "tags('think')", table)
+    assert "needs the column 'solution'" in score(tmp_path, "boxed()", table, fails=True)
+
+
+def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, script):
+    """Columns of TRL's table, such as the advantage, differ within a group; and a file may be scored in its place."""
+    rows = [
+        {"step": 1, "prompt": "q", "completion": text, "advantage": place // 2}
+        for place, text in enumerate(["a b c d", "e f g h"] * 2)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n\n" for row in [*rows, {**rows[0], "step": 2}]))
+    run = script("score.py", "distinct()", "rows.jsonl", "--out", "rows.jsonl")
+    assert run.returncode == 0 and "2 groups" in run.stdout
+    assert [row["total"] for row in lines_of(tmp_path / "rows.jsonl")] == [0.0, 0.0, 0.0, 0.0, 1.0]
+    again = script("score.py", "distinct()", "rows.jsonl")
+    assert again.returncode == 0 and "2 groups" in again.stdout and len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["boxd()", "answers.jsonl"], "ValueError: There is no reward 'boxd'.*Did you mean 'boxed'"),
+        (["boxed()", "nowhere"], "FileNotFoundError: There are no group records in 'nowhere' .*Pass the output_dir"),
+        (
+            ["boxed()", "torn.jsonl"],
+            "ValueError: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on",
+        ),
+        (["boxed()", "other.txt"], "ValueError: 'other.txt' begins with 'text', which is not a completion. Pass"),
+        (["cites()", "answers.jsonl", "--import", "nothing"], "ValueError: There is no module 'nothing'"),
+        (
+            ["length(5)", "answers.jsonl"],
+            "ValueError: length.. with unit='tokens' needs .* Pass them, or use unit='words'",
+        ),
+    ],
+)
+def test_what_cannot_be_scored_is_said_in_a_line(answers, script, arguments, said):
+    (answers / "other.txt").write_text("text")
+    (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
+    run = script("score.py", *arguments)
+    assert run.returncode == 1 and re.match(said, run.stderr.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_numbers_take_seconds(tmp_path):
+    with (tmp_path / "many.jsonl").open("w") as file:
+        for index in range(100_000):
+            text = rf"\boxed{{{index // 8 + index % 2}}}"
+            file.write(
+                json.dumps({"prompt": f"{index // 8}?", "completion": text, "solution": str(index // 8)}) + "\n"
+            )
+    assert "12500 groups; 0.0% would be dead" in score(tmp_path, "boxed()", "many.jsonl")

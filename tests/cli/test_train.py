@@ -1,0 +1,130 @@
+"""scripts/train.py as a user starts it: in a process of its own."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from helpers.outside_data import find_outside_data
+from helpers.paths import SCRIPTS
+from trl_grpo_rewards import demo
+
+
+SHORT = ["--max_steps", "2", "--eval_prompts", "4", "--save_steps", "1"]
+
+
+def train(*arguments, cwd, launcher=(sys.executable,)):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    command = [*launcher, str(SCRIPTS / "train.py"), *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.slow
+def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, script):
+    run = train(*SHORT, cwd=tmp_path, launcher=("accelerate", "launch"))
+    assert run.returncode == 0, run.stderr
+    rows = dict(
+        re.findall(r"^(accuracy|format|reward|dead groups|seconds) +([\d.]+) +[\d.]+$", run.stdout, re.MULTILINE)
+    )
+    assert rows.keys() == {"accuracy", "format", "reward", "dead groups", "seconds"}
+    assert float(rows["accuracy"]) <= 0.6  # of 32 completions, on average 0.3
+    assert run.stdout.count("  before: ") == run.stdout.count("  after:  ") == 3
+    assert "Trained to step 2 in" in run.stdout and "The model is in runs/addition." in run.stdout
+    assert run.stdout.endswith("The report is in runs/addition/report.html.\n")
+    assert "<title>Training report</title>" in (tmp_path / "runs/addition/report.html").read_text()
+    assert "2/2" in run.stderr and "reward=" in run.stderr  # the progress bar
+    assert (tmp_path / "runs/addition/model.safetensors").exists()
+
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = script("train.py", *SHORT)
+    assert again.returncode == 1
+    assert again.stderr.strip().splitlines()[-1] == (
+        "ValueError: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
+        "Choose another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
+    )
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+
+    lost = script("train.py", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
+    assert "There is no checkpoint 'runs/addition/checkpoint-9' to resume from" in lost.stderr
+    assert (
+        "'runs/addition' has runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these"
+        in lost.stderr
+    )
+    (tmp_path / "runs/addition/checkpoint-2/trainer_state.json").unlink()  # as if killed while it was written
+    resumed = train(*SHORT, "--resume_from_checkpoint", "true", "--no_check", cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "Trained to step 2 in" in resumed.stdout
+    history = json.loads((tmp_path / "runs/addition/checkpoint-2/trainer_state.json").read_text())
+    assert history["global_step"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; the available rewards are .*answer, .*boxed, .*Did you mean 'tags'?"),
+        (["--rewards", "boxed(partal=1)"], "TypeError: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
+        (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
+        (["--resume_from_checkpoint", "true"], "ValueError: There is no checkpoint 'true' to resume from; 'out' has none"),
+        (["--dataset_name", "json", "--data_files", "none.jsonl"], "ValueError: The dataset 'json' with the files none.jsonl"),
+        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Rename it"),
+        (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_before_the_model_loads(tmp_path, script, arguments, message):
+    (tmp_path / "asked.jsonl").write_text('{"prompt": "2 + 2?", "answer": "4"}\n' * 3)
+    run = script("train.py", "--model_name_or_path", "no/model", "--output_dir", "out", *arguments)
+    assert run.returncode == 1
+    assert re.search(message, run.stderr.strip().splitlines()[-1])
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (
+            ["--dataset-name", "json", "--data_files", "p.jsonl"],
+            "The dataset 'json' needs a model, but no model is set",
+        ),
+        (["--data_files", "p.jsonl"], "data_files=\\['p.jsonl'\\] and dataset_config=None need a dataset_name"),
+    ],
+)
+def test_the_bundled_model_is_not_trained_by_mistake(script, arguments, message):
+    run = script("train.py", "--output_dir", "out", *arguments)
+    assert run.returncode == 1 and re.search(message, run.stderr.strip().splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_a_recipe_with_rewards_of_ones_own_trains_on_gsm8k(tmp_path):
+    problems = find_outside_data("gsm8k_test.jsonl.gz")
+    (tmp_path / "mine.py").write_text(
+        "from trl_grpo_rewards import reward\n\n@reward\ndef digits(completion, *, at_least: int = 1):\n"
+        "    return float(sum(c.isdigit() for c in completion) >= at_least)\n"
+    )
+    (tmp_path / "recipe.yaml").write_text(
+        f"""
+model_name_or_path: {demo.MODEL}
+dataset_name: json
+data_files: [{problems}]
+prompt_column: question
+solution_column: answer
+system_prompt: Put the answer in \\boxed{{}}.
+import_modules: [mine]
+rewards: boxed(partial=0.1) + 0.2 * tags('think') + 0.1 * digits(at_least=3)
+output_dir: out
+max_steps: 2
+eval_prompts: 4
+max_completion_length: 32
+per_device_train_batch_size: 8
+gradient_checkpointing: false
+report_to: none
+"""
+    )
+    run = train("--config", "recipe.yaml", "--learning_rate", "1e-4", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert re.search(r"^digits +[\d.]+ +[\d.]+$", run.stdout, re.MULTILINE)
+    assert json.loads((tmp_path / "out/config.json").read_text())["model_type"] == "qwen3"

@@ -1,0 +1,172 @@
+"""The bundled task and model."""
+
+import random
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer
+
+from helpers.paths import SCRIPTS
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
+
+
+CALL = '<think>1+2</think><tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
+
+
+def test_problems_are_sums_of_one_to_three_digits_all_different():
+    data = demo.arithmetic("train", size=500)
+    questions = [row["prompt"][0]["content"] for row in data]
+    assert len(set(questions)) == 500
+    for question, solution in zip(questions, data["solution"], strict=True):
+        a, b = (int(word.strip("?")) for word in question.split() if word[0].isdigit())
+        assert a + b == int(solution) and 0 <= a < 1000 and 0 <= b < 1000
+    assert {len(question.split()[2]) for question in questions} == {1, 2, 3}
+
+
+def test_no_problem_is_in_both_splits():
+    rng = random.Random(0)
+    train = {demo.draw_problem(rng, "train") for _ in range(5000)}
+    assert train.isdisjoint(demo.draw_problem(rng, "test") for _ in range(1000))
+
+
+def test_the_draw_is_seeded():
+    assert demo.arithmetic(size=20).to_list() == demo.arithmetic(size=20, seed=0).to_list()
+    assert demo.arithmetic(size=20).to_list() != demo.arithmetic(size=20, seed=1).to_list()
+
+
+def test_an_unknown_split_is_refused():
+    with pytest.raises(ValueError, match="has no split 'validation'; it has 'train' and 'test'"):
+        demo.arithmetic("validation")
+
+
+def test_problems_of_several_kinds():
+    signs = {"+": int.__add__, "*": int.__mul__}
+    kinds = Counter()
+    for row in demo.arithmetic("train", size=1000, kinds=demo.MIXED):
+        first, sign, second = row["prompt"][0]["content"].removeprefix("What is ").removesuffix("?").split()
+        assert signs[sign](int(first), int(second)) == int(row["solution"])
+        kinds[f"{len(first)}{sign}{len(second)}"] += 1
+    assert kinds.keys() == {*demo.MIXED} and all(count > 150 for kind, count in kinds.items() if kind != "1+1")
+    assert 80 < kinds["1+1"] <= 100  # all there are
+
+
+@pytest.mark.parametrize(
+    "kinds, message",
+    [
+        (["2-2"], "A kind must be .* got '2-2'. Write '2\\+2'"),
+        (["1+1"], "must have 256 different .* Reduce size, or add kinds"),
+    ],
+)
+def test_kinds_that_cannot_be_had_are_refused(kinds, message):
+    with pytest.raises(ValueError, match=message):
+        demo.arithmetic(size=256, kinds=kinds)
+
+
+def test_the_model_is_small_and_comes_with_its_tokenizer():
+    assert sum(file.stat().st_size for file in Path(demo.MODEL).iterdir()) < 1_000_000
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    text = "<think>1+2=3</think>\\boxed{3}\n"
+    assert tokenizer.decode(tokenizer(text).input_ids) == text
+    assert len(tokenizer("?é").input_ids) == 2
+
+
+def test_a_chat_without_tools_reads_as_in_training():
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    chat = [{"role": role, "content": role[0]} for role in ("system", "user", "assistant", "user")]
+    text = "".join(f"<|im_start|>{one['role']}\n{one['content']}<|im_end|>\n" for one in chat)
+    assert tokenizer.apply_chat_template(chat, tokenize=False) == text
+    prompt = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    assert prompt == f"{text}<|im_start|>assistant\n"
+    said = " <think>1+2=3</think>\n\\boxed{3} "
+    answer = tokenizer.parse_response(f"{said}<|im_end|>", prefix=prompt)
+    assert answer == {"role": "assistant", "content": said}
+
+
+def test_the_model_is_careless_but_knows_how_to_add():
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype="float32")
+    data = demo.arithmetic("test", size=64)
+    prompts = tokenizer.apply_chat_template(
+        list(data["prompt"]), add_generation_prompt=True, return_tensors="pt", padding=True, return_dict=True
+    )
+    width = prompts["input_ids"].shape[1]
+    greedy = model.generate(**prompts, do_sample=False, max_new_tokens=64)[:, width:]
+    completions = tokenizer.batch_decode(greedy, skip_special_tokens=True)
+    assert sum(boxed()(completions=completions, solution=list(data["solution"]))) >= 0.9 * 64
+    assert sum(tags("think")(completions=completions)) >= 0.9 * 64
+
+
+def test_the_heads_have_a_size_that_vllm_supports_on_cpu():
+    assert AutoModelForCausalLM.from_pretrained(demo.MODEL).config.head_dim == 32
+
+
+def test_padded_heads_give_the_same_model():
+    made = runpy.run_path(str(SCRIPTS / "make_demo_model.py"))
+    torch.manual_seed(0)
+    model = made["make_model"](made["make_tokenizer"]())
+    for name, weight in model.named_parameters():
+        torch.nn.init.uniform_(weight, 0.5, 1.5) if "norm" in name else torch.nn.init.normal_(weight, std=0.2)
+    padded = made["pad_heads"](model)
+    ids = torch.randint(100, (4, 200))
+    with torch.no_grad():
+        before, after = model(input_ids=ids).logits, padded(input_ids=ids).logits
+    assert padded.config.head_dim == 32 and torch.allclose(before, after, atol=1e-5 * float(before.abs().max()))
+
+
+@pytest.fixture(scope="module")
+def caller(tmp_path_factory):
+    """The bundled model, trained to answer two problems with a call."""
+    folder, tokenizer = tmp_path_factory.mktemp("caller"), AutoTokenizer.from_pretrained(demo.MODEL)
+    model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype="float32")
+    chats = [
+        tokenizer.apply_chat_template(prompt, tools=[add], add_generation_prompt=True, tokenize=False)
+        for prompt in demo.arithmetic(size=2)["prompt"]
+    ]
+    batch = tokenizer([chat + CALL + tokenizer.eos_token for chat in chats], return_tensors="pt", padding=True)
+    labels = batch["input_ids"].clone()
+    labels[:, : -len(CALL) - 1] = -100
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
+    for _ in range(100):
+        model(**batch, labels=labels).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def add(a: int, b: int) -> int:
+    """
+    Add two numbers.
+
+    Args:
+        a: The first number.
+        b: The second number.
+    """
+    called.append((a, b))
+    return a + b
+
+
+called = []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cls", [GRPOTrainer, FilteredGRPOTrainer])
+def test_the_model_trains_with_tools(caller, config, cls):
+    called.clear()
+    options = {"max_completion_length": 256, "max_tool_calling_iterations": 1, "temperature": 0.1}
+    args = config(GRPOConfig, **options) if cls is GRPOTrainer else config(**options)
+    answers = []
+
+    def seen(completions, **_):
+        answers.extend(completions)
+        return [float(index % 2) for index in range(len(completions))]
+
+    trainer = cls(caller, [seen], args=args, train_dataset=demo.arithmetic(size=2), tools=[add])
+    trainer.train()
+    assert called == [(1, 2)] * 8 and trainer.state.log_history[0]["tools/call_frequency"] == 1.0
+    assert all(call["content"] == "<think>1+2</think>" and tool["content"] == "3" for call, tool, *_ in answers)

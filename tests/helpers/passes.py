@@ -1,0 +1,49 @@
+"""Passes of the model over the rows of a batch, counted."""
+
+import torch
+from trl import GRPOTrainer
+
+from helpers.gradients import train_for_gradients
+from helpers.reward_functions import half_dead
+from helpers.stand_in_vllm import with_vllm
+
+
+class Passes:
+    """Counts the rows of TRL's passes without gradient, and the rows of each one with gradient, in training."""
+
+    def __init__(self):
+        self.quiet, self.calls = 0, []
+        self.plain = GRPOTrainer._get_per_token_logps_and_entropies
+
+    def __enter__(self):
+        def watched(trainer, model, input_ids, *args, **kwargs):
+            if torch.is_grad_enabled():
+                self.calls.append(len(input_ids))
+            else:
+                self.quiet += len(input_ids)
+            return self.plain(trainer, model, input_ids, *args, **kwargs)
+
+        GRPOTrainer._get_per_token_logps_and_entropies = watched
+        return self
+
+    def __exit__(self, *exception):
+        GRPOTrainer._get_per_token_logps_and_entropies = self.plain
+
+
+def train_and_count(trainer_class, config, problems, mode=None, reward=half_dead, **options):
+    """The gradients, the trainer, and what its model computed."""
+
+    class Made(trainer_class):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            if mode is not None:
+                with_vllm(self, mode)
+
+    Made.__name__ = trainer_class.__name__
+    with Passes() as passes:
+        gradients, trainer = train_for_gradients(Made, config, problems, [reward], dtype="float64", **options)
+    return gradients, trainer, passes
+
+
+def live_rows(trainer):
+    return [entry["groups/rows_kept"] for entry in trainer.state.log_history if "groups/rows_kept" in entry]

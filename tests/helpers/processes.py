@@ -1,0 +1,61 @@
+"""Processes that tests start."""
+
+import multiprocessing
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import requests
+
+from helpers.paths import TESTS
+
+
+def build_environment(**variables: str) -> dict[str, str]:
+    """Return the environment of this process with one thread for each process, and `helpers` on Python's path."""
+    paths = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths, **variables}
+
+
+def find_free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def run_server(*arguments: str, url: str) -> Iterator[None]:
+    """Run `python *arguments` in the background. The block begins when the URL answers."""
+    command = [sys.executable, *arguments]
+    with subprocess.Popen(
+        command, env=build_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        end = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < end:
+            try:
+                requests.get(url, timeout=5)
+                break
+            except requests.ConnectionError:
+                time.sleep(0.1)
+        else:
+            raise TimeoutError(f"no server at {url}")
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def run_in_spawned_child(target: Callable, *arguments: Any) -> Any:
+    """Return what `target(*arguments, queue)` puts into the queue, in a process that shares nothing with this one."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=target, args=(*arguments, queue))
+    child.start()
+    result = queue.get(timeout=120)
+    child.join()
+    assert child.exitcode == 0
+    return result

@@ -1,0 +1,359 @@
+"""What test_ranks.py runs on two ranks: `torchrun --nproc_per_node 2 two_ranks.py SCENARIO FOLDER`, with tests/ on PYTHONPATH.
+
+Every scenario leaves what it saw in FOLDER/<rank>.json.
+"""
+
+import asyncio
+import json
+import os
+import pickle
+import random
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from transformers import TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from helpers.chat_server import Scripted
+from helpers.gradients import compare_drop, compare_skip
+from helpers.reward_functions import mostly_dead
+from helpers.runs import find_lists_of_ids, small_config
+from trl_grpo_rewards import (
+    FilteredGRPOConfig,
+    FilteredGRPOTrainer,
+    Reward,
+    boxed,
+    clip,
+    demo,
+    gate,
+    ranking,
+    reward,
+    route,
+)
+from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.records.files import read_records
+
+
+SEEN = []
+
+
+@reward(grouped=True)
+def relative(prompt: str, completions: list[str], solution: str, log_extra, log_metric) -> list[float]:
+    """How much shorter a completion is than the longest of its group."""
+    SEEN.append([prompt, solution, completions])
+    log_extra("members", [len(completions)] * len(completions))
+    log_metric("groups", 1)
+    return [max(map(len, completions)) - len(completion) for completion in completions]
+
+
+@reward(grouped=True)
+async def compared(prompt: str, completion_ids: list[list[int]], *, delay: float = 0.0) -> list[float]:
+    await asyncio.sleep(delay)
+    return [sum(sum(ids) < sum(others) for others in completion_ids) for ids in completion_ids]
+
+
+@reward
+def on_rank_zero(completion: str) -> float:
+    return float(dist.get_rank() == 0)
+
+
+@reward(grouped=True)
+def best_of(prompt: str, completions: list[str], *, by: Reward, fail_on: int = -1) -> list[float]:
+    if dist.get_rank() == fail_on:
+        raise RuntimeError("out of order")
+    return [float(score == max(by)) for score in by]
+
+
+def config(folder, cls=FilteredGRPOConfig, **options):
+    """Six rows a rank and groups of four: the second of three groups straddles the ranks."""
+    args = small_config(folder, cls, **{"per_device_train_batch_size": 6, "per_device_eval_batch_size": 6, **options})
+    assert args.world_size == 2
+    return args
+
+
+def trainer_of(cls, folder, funcs, **options):
+    args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
+    if isinstance(funcs, Reward) and cls is GRPOTrainer:
+        args.reward_weights, funcs = funcs.weights, funcs.rewards
+    data = demo.arithmetic("train", size=32)
+    return cls(demo.MODEL, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
+
+
+def whole_groups(folder) -> dict:
+    """Grouped rewards, plain and async, under both trainers, in training and in evaluation."""
+    total = (
+        relative()
+        + compared(delay=0.05)
+        + compared(delay=0.0, name="quick")
+        + gate(relative(name="gated"), by=boxed(), otherwise=-1)
+        + route("solution", {"none": boxed()}, default=clip(best_of(by=compared()), high=0.5), name="routed")
+    )
+    runs = {}
+    for cls in (GRPOTrainer, FilteredGRPOTrainer):
+        trainer = trainer_of(cls, folder, total, max_steps=2, max_completion_length=48, log_completions=True)
+        SEEN.clear()
+        trainer.train()
+        seen, logs = list(SEEN), {name: list(values) for name, values in trainer._logs["rewards"].items()}
+        texts = [completion_text(completion) for completion in trainer._logs["completion"]]
+        extra = {name: list(values) for name, values in trainer._logs["extra"].items()}
+        SEEN.clear()
+        metrics = trainer.evaluate()
+        runs[cls.__name__] = {
+            "texts": texts,
+            "rewards": logs,
+            "extra": extra,
+            "seen": seen,
+            "seen in evaluation": list(SEEN),
+            "evaluated": metrics["eval_rewards/relative/mean"],
+        }
+    return runs
+
+
+def gate_open_on_one_rank(folder) -> dict:
+    """Rows are scored where their group is owned, so that a rank may have none that is open."""
+    trainer = trainer_of(FilteredGRPOTrainer, folder, gate(relative(), by=on_rank_zero(), otherwise=-1.0), max_steps=2)
+    trainer.train()
+    return {"seen": len(SEEN), "scores": list(trainer._logs["rewards"]["relative"])}
+
+
+def failing(folder) -> dict:
+    trainer = trainer_of(GRPOTrainer, folder, [best_of(by=compared(), fail_on=1)])
+    try:
+        trainer.train()
+    except Exception as error:
+        seen = {"type": type(error).__name__, "text": str(error), "notes": getattr(error, "__notes__", [])}
+        write(folder, seen)
+        raise
+    return {}
+
+
+PATTERN: dict = {}
+
+
+def scripted(prompts, completions, **kwargs):
+    """What the pattern says for each row of this rank: None, dead or alive."""
+    kinds = PATTERN[dist.get_rank()]
+    return [
+        {"none": None, "dead": 0.7, "live": float(len(c[0]["content"]))}[k]
+        for k, c in zip(kinds, completions, strict=True)
+    ]
+
+
+def patterns() -> list[list[list[str]]]:
+    rng = random.Random(0)
+    fixed = [
+        [["dead"] * 6, ["dead"] * 6],
+        [["none"] * 6, ["none"] * 6],
+        [["dead"] * 6, ["live"] * 6],
+        [["live"] * 6, ["dead"] * 6],
+        [["dead"] * 5 + ["live"], ["dead"] * 6],
+        [["none"] * 6, ["none"] * 5 + ["live"]],
+    ]
+    return fixed + [[rng.choices(["none", "dead", "live"], k=6) for _ in range(2)] for _ in range(6)]
+
+
+def dead_patterns(folder) -> dict:
+    """Whatever is dead where, both ranks go on and end with the same model."""
+    equal = []
+    for index, pattern in enumerate(patterns()):
+        PATTERN.update(enumerate(pattern))
+        options = {"learning_rate": 0.01, "loss_type": ("dapo", "grpo")[index % 2], "gradient_accumulation_steps": 1}
+        split = {"per_device_train_batch_size": 2, "steps_per_generation": 3, "max_steps": 6}
+        trainer = trainer_of(FilteredGRPOTrainer, folder, scripted, **options, **split)
+        trainer.train()
+        flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+        flats = [torch.empty_like(flat) for _ in range(2)]
+        dist.all_gather(flats, flat)
+        equal.append(torch.equal(*flats) and bool(flat.isfinite().all()))
+    return {"equal": equal}
+
+
+def gradients(folder) -> dict:
+    """Skip against TRL with dead advantages at 0, with groups that straddle the ranks."""
+    problems = demo.arithmetic("train", size=64)
+
+    def make(cls=FilteredGRPOConfig, **options):
+        return config(folder, cls, **options)
+
+    options = [{"loss_type": loss} for loss in ("dapo", "grpo", "dr_grpo", "cispo", "vespo", "sapo", "luspo")]
+    options += [
+        {"per_device_train_batch_size": 1, "steps_per_generation": 6, "gradient_accumulation_steps": 3},
+        {"per_device_train_batch_size": 2, "steps_per_generation": 2, "gradient_accumulation_steps": 4, "loss_type": "grpo"},
+        {"num_iterations": 2, "loss_type": "grpo"},
+    ]  # fmt: skip
+    return {
+        "differences": [
+            compare_skip(make, problems, **{"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, **one}, dtype="float64")
+            for one in options
+        ]
+    }  # fmt: skip
+
+
+def drops(folder) -> dict:
+    """Drop against TRL with the tokens of dead groups masked."""
+    problems = demo.arithmetic("train", size=64)
+
+    def make(cls=FilteredGRPOConfig, **options):
+        return config(folder, cls, **options)
+
+    options = {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, "max_steps": 2}
+    return {
+        "differences": [compare_drop(make, problems, **options, loss_type=loss) for loss in ("dapo", "grpo", "luspo")]
+    }
+
+
+def resampled(folder) -> dict:
+    """A batch is filled from rounds in which all ranks take part, and all have the same rows to compute."""
+    options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 4, "learning_rate": 0.01}
+    trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], gradient_accumulation_steps=1, **options)
+    trainer.train()
+    flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+    flats = [torch.empty_like(flat) for _ in range(2)]
+    dist.all_gather(flats, flat)
+    history = [entry for entry in trainer.state.log_history if "groups/rows_computed" in entry]
+    used = [int(part["completion_mask"].any(1).sum()) for part in trainer._buffered_inputs]
+    dist.barrier()
+    (file,) = folder.glob("*/groups/*.jsonl")  # of the main process alone
+    return {
+        "outcomes": [[line["step"], line["outcome"], len(line["completions"])] for line in read_records(file)],
+        "equal": torch.equal(*flats),
+        "computed": [entry["groups/rows_computed"] for entry in history],
+        "rounds": [entry["groups/resample_rounds"] for entry in history],
+        "used": used,
+        "taken": trainer._prompts.position,
+    }
+
+
+class Gathered:
+    """Notes what the object collectives of torch bring to this rank: how many bytes, and whether token ids."""
+
+    def __init__(self, monkeypatch):
+        self.size, self.has_ids, self.to_main = 0, False, 0
+        everywhere, to_one = dist.all_gather_object, dist.gather_object
+
+        def all_gather_object(parts, value, *args, **kwargs):
+            everywhere(parts, value, *args, **kwargs)
+            self.note(parts)
+
+        def gather_object(value, parts=None, *args, **kwargs):
+            to_one(value, parts, *args, **kwargs)
+            self.to_main += 1
+            if parts is not None:
+                self.note(parts)
+
+        monkeypatch.setattr(dist, "all_gather_object", all_gather_object)
+        monkeypatch.setattr(dist, "gather_object", gather_object)
+
+    def note(self, parts: list) -> None:
+        self.size += len(pickle.dumps(parts))
+        lists = [value for part in parts if isinstance(part, list) for value in part if isinstance(value, list)]
+        self.has_ids |= any(value and type(value[0]) is int for value in lists)
+
+
+class Held(TrainerCallback):
+    """Counts the completions that this rank holds as lists of token ids at the end of a step."""
+
+    given: set = set()
+    count = 0
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.count += len(find_lists_of_ids(self.given))
+
+
+def tokens(completion_ids, **kwargs):
+    Held.given.update(map(tuple, completion_ids))
+    return [float(sum(ids)) for ids in completion_ids]
+
+
+def recorded(folder) -> dict:
+    """Runs with records, without, and with a disk that fails; what each brings to this rank."""
+    runs = {}
+    for name in ("on", "off", "lost"):
+        with pytest.MonkeyPatch.context() as patch:
+            output = folder / name
+            output.mkdir(exist_ok=True)
+            if name == "lost":
+                (output / "groups").write_text("in the way")
+            options = {"group_records": name != "off", "max_steps": 2, "max_completion_length": 3}
+            trainer = trainer_of(FilteredGRPOTrainer, folder, [tokens], output_dir=str(output), **options)
+            held, gathered = Held(), Gathered(patch)
+            trainer.add_callback(held)
+            trainer.train()
+            logged = [entry["groups/duplicates"] for entry in trainer.state.log_history if "groups/dead" in entry]
+            runs[name] = {"duplicates": logged, "held": held.count, **vars(gathered)}
+    if dist.get_rank() == 0:
+        decode = trainer.processing_class.batch_decode
+        runs["lines"] = [
+            [
+                line["step"],
+                line["group"],
+                line["duplicates"],
+                [completion_text(one) for one in line["completions"]],
+                decode(line["completion_ids"], skip_special_tokens=True),
+            ]
+            for line in read_records(folder / "on")
+        ]
+    return runs
+
+
+class Kill(TrainerCallback):
+    """Kills its rank after step 5, where the folder asks for that."""
+
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 5 and Path(args.output_dir, "kill").exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def resumed(folder, **options) -> dict:
+    """A resampling run, or the rest of it from its checkpoint, in a process that has run nothing before."""
+    options = {"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 6, "learning_rate": 0.01} | options
+    options |= {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1}
+    trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], output_dir=str(folder), **options)
+    trainer.add_callback(Kill())
+    trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
+    weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
+    return {"weights": weights, "taken": trainer._prompts.position, "steps": len(trainer.state.log_history)}
+
+
+def resumed_selective(folder) -> dict:
+    return resumed(folder, zero_variance="skip", max_resample_rounds=0, selective=True, max_steps=18)
+
+
+def judged(folder) -> dict:
+    """Two judges and a ranking in one sum, under both trainers."""
+    server = Scripted((folder / "port").read_text())
+    total = server.judge(max_concurrency=4) + server.judge(name="kind", rubric="Is it kind?") + server.judge(ranking)
+    runs = {}
+    for cls in (GRPOTrainer, FilteredGRPOTrainer):
+        trainer = trainer_of(cls, folder, total, max_completion_length=48, log_completions=True)
+        trainer.train()
+        logged = trainer.state.log_history[0]
+        runs[cls.__name__] = {
+            "texts": [completion_text(completion) for completion in trainer._logs["completion"]],
+            "rewards": {name: list(values) for name, values in trainer._logs["rewards"].items()},
+            "reasons": list(trainer._logs["extra"]["ranking/reason"]),
+            "calls": [logged[f"{name}/calls"] for name in ("judge", "kind", "ranking")],
+        }
+    return runs
+
+
+def write(folder, result: dict) -> None:
+    world = {"world_size": dist.get_world_size()}
+    (folder / f"{dist.get_rank()}.json").write_text(json.dumps({**world, **result}))
+
+
+def run_scenario(scenarios: dict) -> None:
+    """Run the scenario that the command line names, and leave what it saw in the folder."""
+    dist.init_process_group("gloo")
+    write(Path(sys.argv[2]), scenarios[sys.argv[1]](Path(sys.argv[2])))
+    dist.barrier()
+    sys.stderr.flush()
+    os._exit(0)  # threads of gloo that are at work while Python closes may abort it
+
+
+if __name__ == "__main__":
+    run_scenario(globals())

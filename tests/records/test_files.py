@@ -1,0 +1,392 @@
+"""Group records: what a run writes, and what is read of it, whatever became of the run."""
+
+import base64
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+import datasets
+import numpy as np
+import pytest
+from transformers import TrainerCallback
+
+from helpers.processes import build_environment
+from helpers.reward_functions import lengths_of_some
+from helpers.runs import find_lists_of_ids, small_config, train_and_read
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length
+from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.cli.job import find_last_checkpoint
+from trl_grpo_rewards.records import files as records
+from trl_grpo_rewards.records.completions import read_groups
+from trl_grpo_rewards.records.files import read_records
+
+
+def test_a_record_says_what_its_group_was(config, problems):
+    options = {"max_steps": 3, "log_completions": True}
+    trainer, lines = train_and_read(config, problems, [lengths_of_some, boxed()], **options)
+    assert [(line["run"], line["step"], line["group"]) for line in lines] == [
+        (1, s, g) for s in (1, 2, 3) for g in (0, 1)
+    ]
+    history = [entry for entry in trainer.state.log_history if "groups/dead" in entry]
+    for step, entry in enumerate(history, start=1):
+        mine = [line for line in lines if line["step"] == step]
+        assert sum(line["outcome"] != "live" for line in mine) / 2 == entry["groups/dead"]
+        assert sum(line["spread"] for line in mine) / 2 == pytest.approx(entry["groups/spread"])
+        assert sum(line["duplicates"] for line in mine) / 8 == entry["groups/duplicates"]
+        assert sum(sum(line["lengths"]) for line in mine) / 8 == entry["completions/mean_length"]
+        assert sum(sum(line["truncated"]) for line in mine) / 8 == entry["completions/clipped_ratio"]
+        assert sum(sum(line["rewards"]["boxed"]) for line in mine) / 8 == entry["rewards/boxed/mean"]
+    last = [line for line in lines if line["step"] == 3]
+    asked = [line["prompt"][-1]["content"] for line in last for _ in range(4)]
+    assert all(text in str(logged) for text, logged in zip(asked, trainer._logs["prompt"], strict=True))
+    told = [completion_text(one) for line in last for one in line["completions"]]  # TRL 1.14 logs text
+    assert told == [completion_text(logged) for logged in trainer._logs["completion"]]
+    assert [value for line in last for value in line["advantages"]] == list(trainer._logs["advantages"])
+    for line in lines:
+        assert line["columns"] == {"solution": str(sum(map(int, line["prompt"][-1]["content"][8:-1].split(" + "))))}
+        assert line["outcome_reward"] == "boxed"
+        assert line["weights"] == {"lengths_of_some": 1.0, "boxed": 1.0} and [*line["rewards"]] == [*line["weights"]]
+        decoded = trainer.processing_class.batch_decode(line["completion_ids"], skip_special_tokens=True)
+        assert decoded == [completion[0]["content"] for completion in line["completions"]]
+        assert line["total"] == pytest.approx([sum(row) for row in zip(*line["rewards"].values(), strict=True)])
+        assert line["mean"] == pytest.approx(sum(line["total"]) / 4)
+        assert (line["outcome"] == "live") == any(line["advantages"]) == (line["spread"] > 1e-6)
+    again = train_and_read(config, problems, [lengths_of_some, boxed()], max_steps=1)[1]
+    assert [line["prompt_id"] for line in again] == [line["prompt_id"] for line in lines[:2]]
+
+
+def test_records_are_a_dataset(config, problems, tmp_path):
+    trainer, lines = train_and_read(config, problems, boxed() + 0.1 * length(8), max_steps=2)
+    files = f"{trainer.args.output_dir}/groups/*.jsonl"
+    loaded = datasets.load_dataset("json", data_files=files, split="train", cache_dir=str(tmp_path / "cache"))
+    assert loaded["step"] == [1, 1, 2, 2] and loaded[0]["rewards"] == lines[0]["rewards"]
+    assert loaded[0]["weights"] == pytest.approx({"boxed": 1.0, "length": 0.1})
+
+
+def test_records_without_text_and_no_records(config, problems):
+    _, lines = train_and_read(config, problems, boxed(), group_records_text=False)
+    assert len(lines) == 2 and not {"prompt", "completions"} & {*lines[0]} and lines[0]["completion_ids"]
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=config(group_records=False), train_dataset=problems)
+    trainer.train()
+    assert not Path(trainer.args.output_dir, "groups").exists()
+    with pytest.raises(FileNotFoundError, match="There are no group records in .* Pass the output_dir of a run"):
+        list(read_records(trainer.args.output_dir))
+
+
+def test_records_hold_every_round_and_every_generation_of_a_step(config, problems):
+    options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 2}
+    trainer, lines = train_and_read(config, problems, [lengths_of_some], **options)
+    for step in (1, 2):
+        mine = [line for line in lines if line["step"] == step]
+        assert [line["group"] for line in mine] == list(range(len(mine)))
+        assert sum(line["outcome"] == "live" for line in mine) >= 2
+    assert len(lines) == 4 + trainer._prompts.position
+    _, lines = train_and_read(config, problems, boxed(), gradient_accumulation_steps=4, steps_per_generation=2)
+    assert [(line["step"], line["group"]) for line in lines] == [(1, group) for group in range(8)]
+
+
+def test_records_leave_out_what_json_cannot_hold(config, problems):
+    data = problems.map(lambda row, index: {"asked": datetime(2026, 1, 1), "index": index}, with_indices=True)
+    _, lines = train_and_read(config, data, boxed())
+    assert all({*line["columns"]} == {"solution", "index"} for line in lines)
+
+
+def test_records_are_rotated_and_read_in_order(config, problems, monkeypatch):
+    monkeypatch.setattr(records, "MAX_FILE_SIZE", 1)
+    trainer, lines = train_and_read(config, problems, boxed(), max_steps=3)
+    files = sorted(Path(trainer.args.output_dir, "groups").iterdir())
+    assert [file.name for file in files] == ["0001-0001.jsonl", "0001-0002.jsonl", "0001-0003.jsonl"]
+    assert [line["step"] for line in lines] == [1, 1, 2, 2, 3, 3]
+    assert list(read_records(files[1])) == lines[2:4] and list(read_records(files[0].parent)) == lines
+
+
+def test_of_a_step_that_was_run_twice_the_last_attempt_is_read(config, problems, caplog):
+    options = {"max_steps": 4, "save_strategy": "steps", "save_steps": 2}
+    trainer, first = train_and_read(config, problems, boxed(), **options)
+    folder = Path(trainer.args.output_dir, "groups")
+    text = (folder / "0001-0001.jsonl").read_text()
+    (folder / "0001-0001.jsonl").write_text(text[:-100])  # as if it had been killed while writing
+    again = FilteredGRPOTrainer(demo.MODEL, boxed(), args=trainer.args, train_dataset=problems)
+    again.train(resume_from_checkpoint=f"{trainer.args.output_dir}/checkpoint-2")
+    lines = list(read_records(trainer.args.output_dir))
+    assert [(line["run"], line["step"]) for line in lines] == [
+        (1, 1),
+        (1, 1),
+        (1, 2),
+        (1, 2),
+        (2, 3),
+        (2, 3),
+        (2, 4),
+        (2, 4),
+    ]
+    assert [line["completions"] for line in lines] == [line["completions"] for line in first]
+    assert "1 line(s) of" in caplog.text
+
+
+def places(source) -> list[tuple[int, int, int]]:
+    return [(line["run"], line["step"], line["group"]) for line in read_records(source)]
+
+
+def again(trainer, **options):
+    """Return a trainer for another run in the same output directory."""
+    args = replace(trainer.args, generation_batch_size=None, steps_per_generation=None, **options)
+    return FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=trainer.train_dataset)
+
+
+def test_a_run_from_the_start_supersedes_an_earlier_longer_one(config, problems):
+    trainer, _ = train_and_read(config, problems, boxed(), max_steps=4)
+    folder = trainer.args.output_dir
+    shorter = again(trainer, max_steps=2, per_device_train_batch_size=4)
+    assert len(places(folder)) == 8 and {run for run, *_ in places(folder)} == {1}  # it has not sampled anything yet
+    shorter.train()
+    assert places(folder) == [(2, 1, 0), (2, 2, 0)]
+    shorter.train()  # a trainer that trains again starts a run of its own
+    assert places(folder) == [(3, 1, 0), (3, 2, 0)]
+
+
+def test_a_resumed_run_supersedes_the_branch_that_was_left(config, problems):
+    trainer, _ = train_and_read(config, problems, boxed(), max_steps=6, save_strategy="steps", save_steps=2)
+    folder = trainer.args.output_dir
+    again(trainer, max_steps=5).train(resume_from_checkpoint=f"{folder}/checkpoint-4")
+    assert places(folder) == [(1, step, group) for step in (1, 2, 3, 4) for group in (0, 1)] + [(2, 5, 0), (2, 5, 1)]
+    again(trainer, max_steps=3).train(resume_from_checkpoint=f"{folder}/checkpoint-2")
+    assert places(folder) == [(1, 1, 0), (1, 1, 1), (1, 2, 0), (1, 2, 1), (3, 3, 0), (3, 3, 1)]
+
+
+def test_records_of_earlier_versions_are_read_and_superseded(config, problems):
+    trainer, _ = train_and_read(config, problems, boxed(), max_steps=2, save_strategy="steps", save_steps=1)
+    folder = Path(trainer.args.output_dir, "groups")
+    shutil.rmtree(folder)
+    folder.mkdir()
+    old = [
+        {"run": run, "step": step, "group": 0, "completion_ids": [[7, 8]]}
+        for run, step in ((1, 1), (1, 2), (1, 3), (2, 2))
+    ]
+    for line in old:
+        with (folder / f"000{line['run']}-0001.jsonl").open("a") as file:
+            file.write(json.dumps(line) + "\n")
+    assert list(read_records(folder)) == [old[0], old[3]]
+    again(trainer).train(resume_from_checkpoint=f"{trainer.args.output_dir}/checkpoint-1")
+    assert places(folder) == [(1, 1, 0), (3, 2, 0), (3, 2, 1)]
+
+
+def test_token_ids_are_compact_or_left_out(config, problems):
+    given = []
+
+    def reward(completion_ids, **kwargs):
+        given.extend(map(list, completion_ids))
+        return [float(len(ids)) for ids in completion_ids]
+
+    trainer, lines = train_and_read(config, problems, [reward], max_steps=2)
+    assert [ids for line in lines for ids in line["completion_ids"]] == given
+    written = Path(trainer.args.output_dir, "groups", "0001-0001.jsonl").read_text().splitlines()
+    for line, ids in zip(map(json.loads, written), range(0, 16, 4), strict=True):
+        packed = [base64.b64decode(text) for text in line["completion_ids"]]
+        assert [np.frombuffer(one, "<i4").tolist() for one in packed] == given[ids : ids + 4]
+    trainer, lines = train_and_read(config, problems, boxed() + 0.01 * length(8), group_records_ids=False)
+    assert not any("completion_ids" in line for line in lines) and lines[0]["completions"]
+    assert all(len(line["lengths"]) == len(line["truncated"]) == 4 for line in lines)
+    groups = list(read_groups(trainer.args.output_dir))
+    assert boxed()(**groups[0].columns) == lines[0]["rewards"]["boxed"]
+    with pytest.raises(ValueError, match="needs 'completion_ids', but the call has none"):
+        length(8)(**groups[0].columns)
+
+
+class AtSteps(TrainerCallback):
+    """Calls a function at the end of some steps."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.calls.get(state.global_step, lambda: None)()
+
+
+def test_training_goes_on_without_records_where_they_cannot_be_written(config, problems, caplog):
+    args = config(max_steps=3)
+    Path(args.output_dir).mkdir()
+    Path(args.output_dir, "groups").write_text("a file")
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems)
+    trainer.train()
+    said = [record.message for record in caplog.records if record.name == records.__name__]
+    assert (
+        trainer.state.global_step == 3 and len(said) == 1 and said[0].startswith("Group records cannot be written to")
+    )
+    assert "File exists" in said[0] and said[0].endswith("or set group_records=False.")
+
+
+def test_records_go_on_in_a_folder_that_was_removed(config, problems):
+    args = config(max_steps=3)
+    remove = AtSteps({1: lambda: shutil.rmtree(Path(args.output_dir, "groups"))})
+    FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems, callbacks=[remove]).train()
+    assert [step for _, step, _ in places(args.output_dir)] == [2, 2, 3, 3]
+
+
+def test_a_full_disk_costs_the_records_of_its_steps_only(config, problems, caplog):
+    args = config(max_steps=4)
+    file = Path(args.output_dir, "groups", "0001-0001.jsonl")
+    unlimited, ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill():
+        """Let the system refuse, as on a full disk, what goes beyond a part of the next line."""
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size + 100, ceiling))
+
+    def free():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
+        torn.append(file.read_bytes().endswith(b"\n"))
+
+    torn = []
+    callbacks = [AtSteps({1: fill, 3: free})]
+    try:
+        FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems, callbacks=callbacks).train()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
+    assert torn == [False] and caplog.text.count("Training continues") == 1
+    assert places(args.output_dir) == [(1, 1, 0), (1, 1, 1), (1, 4, 0), (1, 4, 1)]
+    assert "not complete records" not in caplog.text  # the part of a line has been removed
+
+
+def test_a_run_supersedes_earlier_records_also_where_it_could_not_write(config, problems):
+    trainer, _ = train_and_read(config, problems, boxed(), max_steps=4)
+    folder = Path(trainer.args.output_dir, "groups")
+
+    def give_back():
+        folder.unlink()
+        folder.with_name("aside").rename(folder)
+
+    folder.rename(folder.with_name("aside"))
+    folder.write_text("in the way")
+    other = again(trainer, max_steps=3)
+    other.add_callback(AtSteps({1: give_back}))
+    other.train()
+    assert places(folder) == [(2, 2, 0), (2, 2, 1), (2, 3, 0), (2, 3, 1)]
+
+
+def test_what_was_sampled_is_on_disk_when_training_raises(config, problems):
+    """Records large enough that writing them takes longer than the rest of the step."""
+
+    class Fails(FilteredGRPOTrainer):
+        def compute_loss(self, *args, **kwargs):
+            if self.state.global_step == 1:
+                raise RuntimeError("out of memory")
+            return super().compute_loss(*args, **kwargs)
+
+    args = config(max_steps=2)
+    data = problems.select(range(4)).map(lambda row, index: {"context": f"{index}" * 20_000_000}, with_indices=True)
+    trainer = Fails(demo.MODEL, boxed(), args=args, train_dataset=data)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        trainer.train()
+    lines = list(read_records(args.output_dir))
+    assert [(line["step"], len(line["columns"]["context"])) for line in lines] == [
+        (1, 2e7),
+        (1, 2e7),
+        (2, 2e7),
+        (2, 2e7),
+    ]
+
+
+@pytest.mark.slow
+def test_a_step_is_on_disk_before_it_counts_as_done(config, problems):
+    """So before its checkpoint is saved and before callbacks of users see its end."""
+    args = config(max_steps=2)
+    seen = []
+    data = problems.select(range(4)).map(lambda row: {"context": "x" * 50_000_000})  # takes longer than the update
+    look = AtSteps({step: lambda: seen.append(places(args.output_dir)[-1]) for step in (1, 2)})
+    FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=data, callbacks=[look]).train()
+    assert seen == [(1, 1, 1), (1, 2, 1)]
+
+
+def test_a_run_keeps_none_of_the_completions_that_it_has_recorded(config, problems):
+    given = set()
+
+    def reward(completion_ids, **kwargs):
+        given.update(map(tuple, completion_ids))
+        return [float(len(ids)) for ids in completion_ids]
+
+    held = []
+    look = AtSteps({2: lambda: held.extend(find_lists_of_ids(given))})
+    args = config(max_steps=2)
+    FilteredGRPOTrainer(demo.MODEL, [reward], args=args, train_dataset=problems, callbacks=[look]).train()
+    assert len(given) > 4 and held == []
+
+
+def test_trackers_get_what_the_groups_were(config, problems):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    trainer, _ = train_and_read(config, problems, boxed(), max_steps=2, report_to="tensorboard")
+    events = EventAccumulator(str(next(Path(trainer.args.output_dir).rglob("events.out.*")).parent)).Reload()
+    history = [entry for entry in trainer.state.log_history if "groups/dead" in entry]
+    for name in ("groups/dead", "groups/spread", "groups/signal/boxed"):
+        logged = [event.value for event in events.Scalars(f"train/{name}")]
+        assert logged == pytest.approx([entry[name] for entry in history if name in entry])
+
+
+def endless_run(folder: Path) -> None:
+    args = small_config(
+        folder, FilteredGRPOConfig, output_dir=str(folder), max_steps=10_000, save_strategy="steps", save_steps=5,
+        save_total_limit=2, per_device_train_batch_size=16,
+    )  # fmt: skip
+
+    class Done(TrainerCallback):
+        """Notes where each attempt begins and every step that it finishes."""
+
+        def on_train_begin(self, args, state, control, **kwargs):
+            with (folder / "done").open("a") as file:
+                file.write(f"{state.global_step}\n")
+
+        on_step_end = on_train_begin
+
+    data = demo.arithmetic("train", size=64)
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=data, callbacks=[Done()])
+    trainer.train(resume_from_checkpoint=find_last_checkpoint(folder))
+
+
+def steps_done(folder: Path) -> list[int]:
+    return [int(step) for step in (folder / "done").read_text().split()] if (folder / "done").exists() else []
+
+
+def main(folder: Path, kills: int) -> None:
+    """A run that is killed and goes on, again and again; what was read after each time."""
+    rng, seen = random.Random(0), []
+    for _ in range(kills):
+        before = len(steps_done(folder))
+        run = os.fork()  # what was imported need not be imported again
+        if run == 0:
+            endless_run(folder)
+        while len(steps_done(folder)) < before + rng.randrange(1 if before else 2, 10):
+            assert os.waitpid(run, os.WNOHANG) == (0, 0)
+            time.sleep(0.01)
+        time.sleep(0.3 * rng.random())
+        os.kill(run, signal.SIGKILL)
+        os.waitpid(run, 0)
+        lines = list(read_records(folder))
+        seen.append({"done": steps_done(folder), "places": [(line["step"], line["group"]) for line in lines]})
+    (folder / "seen").write_text(json.dumps(seen))
+
+
+@pytest.mark.slow
+def test_records_of_finished_steps_outlive_kills(tmp_path):
+    """Killed at 20 random moments and resumed: no finished step of the last attempt is missing, none is read twice."""
+    command = [sys.executable, __file__, str(tmp_path), "20"]
+    run = subprocess.run(command, env=build_environment(), capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr[-4000:]
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert len(seen) == 20 and len(list((tmp_path / "groups").iterdir())) > 10
+    for one in seen:
+        found = [tuple(place) for place in one["places"]]
+        whole = [(step, group) for step in range(1, one["done"][-1] + 1) for group in range(4)]
+        assert found[: len(whole)] == whole and len(found) == len({*found})
+        assert max((step for step, _ in found), default=0) <= max(one["done"]) + 1
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))

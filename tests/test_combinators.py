@@ -1,0 +1,198 @@
+"""gate, clip, schedule and route: which rows are passed on, what is logged, and what happens to None."""
+
+import asyncio
+
+import pytest
+from transformers import TrainerState
+
+from trl_grpo_rewards import boxed, clip, gate, keywords, length, reward, route, schedule, tags
+
+
+@reward
+def judged(completion: str, log_extra, *, seen: tuple = ()) -> float | None:
+    log_extra("seen", True)
+    return None if "?" in completion else len(completion) / 10
+
+
+@reward
+async def awaited(completion: str) -> float:
+    await asyncio.sleep(0)
+    return float(len(completion))
+
+
+RIGHT, WRONG = r"\boxed{4}", r"\boxed{5}"
+
+
+def test_gate_passes_on_only_the_open_rows():
+    extra = {}
+    scores = gate(judged(), by=boxed())(
+        completions=[WRONG, RIGHT, "none", RIGHT + "?"], solution=["4"] * 4, log_extra=extra.__setitem__
+    )
+    assert scores == [0.0, 0.9, 0.0, None]
+    assert extra == {"judged/seen": [None, True, None, True]}
+
+
+def test_gate_is_none_where_its_condition_is():
+    assert gate(judged(), by=boxed())(completions=[RIGHT, RIGHT], solution=[None, "4"]) == [None, 0.9]
+
+
+def test_gate_calls_nothing_when_every_row_is_closed():
+    @reward
+    def never(completion: str) -> float:
+        raise AssertionError("called")
+
+    assert gate(never(), by=boxed(), otherwise=-1)(completions=[WRONG] * 2, solution=["4"] * 2) == [-1.0, -1.0]
+
+
+def test_gate_opens_at_its_threshold():
+    call = {"completions": [RIGHT, WRONG, "none"], "solution": ["4"] * 3}
+    assert gate(awaited(), by=boxed(partial=0.5), at_least=0.5, otherwise=0.25).is_async
+    assert gate(judged(), by=boxed(partial=0.5), at_least=0.5, otherwise=0.25)(**call) == [0.9, 0.9, 0.25]
+
+
+def test_gate_takes_the_name_of_what_it_guards():
+    assert gate(judged(), by=boxed()).name == "judged"
+    assert gate(judged(name="quality"), by=boxed()).name == "quality"
+    assert gate(judged(), by=boxed(), name="paid").name == "paid"
+    assert clip(gate(judged() + tags("a"), by=boxed()), high=1).name == "judged+tags"
+
+
+def test_gates_nest_and_keep_rows_aligned():
+    inner = gate(judged(), by=keywords(any=("yes",)), otherwise=0.5)
+    extra = {}
+    call = {"completions": [f"no {RIGHT}", WRONG, f"yes {RIGHT}"], "solution": ["4"] * 3}
+    assert gate(inner, by=boxed())(**call, log_extra=extra.__setitem__) == [0.5, 0.0, 1.3]
+    assert extra == {"judged/seen": [None, None, True]}
+
+
+def test_gate_awaits_either_side():
+    assert asyncio.run(gate(awaited(), by=length(9, unit="chars"))(completions=[RIGHT, "short"])) == [9.0, 0.0]
+    assert asyncio.run(gate(length(9, unit="chars"), by=awaited())(completions=[RIGHT, ""])) == [1.0, 0.0]
+
+
+def test_gate_needs_the_columns_of_both():
+    assert gate(boxed(), by=keywords(all=("a",))).columns == gate(judged(), by=boxed()).columns == {"solution"}
+
+
+def test_clip_bounds_the_score_and_leaves_none():
+    call = {"completions": ["a" * 20, "a" * 5, "?"]}
+    assert clip(judged(), high=1.0)(**call) == [1.0, 0.5, None]
+    assert clip(judged(), low=0.75)(**call) == [2.0, 0.75, None]
+    assert clip(2 * judged() - keywords(any=("a",)), low=0, high=1)(completions=["a" * 20, "a"]) == [1.0, 0.0]
+    assert asyncio.run(clip(awaited(), high=2)(completions=["abc", "a"])) == [2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    "bounds, message",
+    [
+        ({}, "requires 'low', 'high' or both"),
+        ({"low": 1, "high": 0}, "requires low <= high; got low=1, high=0. Swap them"),
+    ],
+)
+def test_clip_checks_its_bounds(bounds, message):
+    with pytest.raises(ValueError, match=message):
+        clip(judged(), **bounds)
+
+
+@pytest.mark.parametrize(
+    "step, weight", [(0, 0.5), (10, 0.5), (15, 0.75), (20, 1.0), (30, 0.0), (40, -1.0), (41, 0.25), (10**6, 0.25)]
+)
+def test_schedule_is_linear_between_its_points(step, weight):
+    value = schedule(judged(), steps=((10, 0.5), (20, 1.0), (40, -1.0), (41, 0.25)))
+    scores = value(completions=["a" * 10, "?"], trainer_state=TrainerState(global_step=step))
+    assert scores == [pytest.approx(weight), None]
+    assert value.name == "judged"
+
+
+def test_schedule_needs_the_step():
+    value = boxed() + schedule(tags("think"), steps=[[0, 0.0], [100, 1.0]])
+    with pytest.raises(
+        ValueError, match="no 'trainer_state'. GRPOTrainer passes it, but AsyncGRPO does not. Use tags"
+    ):
+        value(completions=["a"], solution=["4"])
+
+
+@pytest.mark.parametrize("steps", [(), ((5, 1.0), (5, 2.0)), ((5, 1.0), (4, 2.0)), ((-1, 1.0),)])
+def test_schedule_checks_its_points(steps):
+    with pytest.raises(ValueError, match="requires at least one point, at increasing steps from 0; got"):
+        schedule(judged(), steps=steps)
+    with pytest.raises(TypeError, match="must be of type tuple\\[tuple\\[int, float\\], ...\\]"):
+        schedule(judged(), steps=((0, 1.0, 2.0),))
+
+
+def test_route_gives_each_row_to_the_reward_of_its_value():
+    extra = {}
+    by_task = route("task", {"math": boxed(), 7: judged()}, default=clip(judged(name="rest"), high=0.2))
+    scores = by_task(
+        completions=[RIGHT, "abc", WRONG, "long enough", "?"],
+        task=["math", 7, "math", None, "other"],
+        solution=["4", None, "4", None, None],
+        log_extra=extra.__setitem__,
+    )
+    assert scores == [1.0, 0.3, 0.0, 0.2, None]
+    assert extra == {
+        "route/judged/seen": [None, True, None, None, None],
+        "route/rest/seen": [None, None, None, True, True],
+    }
+    assert by_task.name == "route" and by_task.columns == {"task", "solution"}
+    assert asyncio.run(route("task", {"a": awaited(), "b": judged()})(completions=["ab", "abc"], task=["a", "b"])) == [
+        2.0,
+        0.3,
+    ]
+
+
+def test_route_without_a_default_knows_all_values():
+    by_task = route("task", {"math": boxed(), "code": judged()})
+    with pytest.raises(ValueError, match="no reward for task='maths', only for 'math', 'code'. Add one, or a default"):
+        by_task(completions=[RIGHT, "abc"], task=["math", "maths"], solution=["4", "4"])
+    with pytest.raises(TypeError, match="Option 'rewards' of 'route' must be of type dict"):
+        route("task", boxed())
+
+
+CALLS = []
+
+
+@reward
+def costly(completion: str, log_extra) -> float:
+    CALLS.append(completion)
+    log_extra("length", len(completion))
+    return float(len(completion))
+
+
+@reward
+async def costly_async(completion: str) -> float:
+    CALLS.append(completion)
+    await asyncio.sleep(0)
+    return float(len(completion))
+
+
+def test_equal_rewards_in_one_expression_are_computed_once():
+    CALLS.clear()
+    extra = []
+    total = costly() + gate(tags("a"), by=costly(), at_least=2) + clip(costly(), high=1, name="clipped")
+    call = {"completions": ["a", "bc"], "log_extra": lambda column, values: extra.append((column, values))}
+    assert total(**call) == [2.0, 3.0]
+    assert CALLS == ["a", "bc"] and extra == [("costly/length", [1, 2])]
+    CALLS.clear()
+    total = costly_async() + clip(costly_async(), high=1, name="clipped")
+    assert asyncio.run(total(**call)) == [2.0, 3.0]
+    assert CALLS == ["a", "bc"]
+
+
+def test_different_rewards_of_one_name_log_one_column():
+    extra = []
+    twice = gate(judged(), by=judged(seen=(1,)), at_least=0.2)
+    twice(completions=["abc", "a"], log_extra=lambda column, values: extra.append((column, values)))
+    assert extra == [("judged/seen", [True, True])]
+
+
+def test_the_same_columns_are_logged_in_every_call():
+    seldom = gate(costly(), by=boxed(), name="seldom")
+    for completion, expected in (
+        (WRONG, {}),
+        (RIGHT, {"seldom/costly/length": [9]}),
+        (WRONG, {"seldom/costly/length": [None]}),
+    ):
+        extra = {}
+        seldom(completions=[completion], solution=["4"], log_extra=extra.__setitem__)
+        assert extra == expected

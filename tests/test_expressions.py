@@ -1,0 +1,176 @@
+"""Rewards as values: arithmetic, printing, hashing, and the two doors."""
+
+import asyncio
+import copy
+import inspect
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trl_grpo_rewards import boxed, clip, gate, keywords, length, parse, pattern, reward, tags
+from trl_grpo_rewards.expressions import Sum
+
+
+@reward
+def first(completion: str) -> float | None:
+    return {"n": None}.get(completion[:1], float(completion.count("a")))
+
+
+@reward
+def second(completion: str) -> float | None:
+    return {"n": None}.get(completion[-1:], float(completion.count("b")))
+
+
+@reward
+async def slow(completion: str) -> float:
+    await asyncio.sleep(0.01)
+    return float(len(completion))
+
+
+TEXTS = ["ab", "aab", "n b", "a n", "n"]
+
+
+def test_a_sum_gives_what_trl_computes_from_its_terms():
+    total = first() + 0.5 * second()
+    assert (total.rewards, total.weights) == ([first(), second()], [1.0, 0.5])
+    assert total(completions=TEXTS) == [1.5, 2.5, 0.5, 1.0, None]
+
+
+def test_rewards_and_weights_are_fresh_lists():
+    total = first() + second()
+    total.rewards.clear()
+    total.weights.append(3.0)
+    assert (len(total.rewards), total.weights) == (2, [1.0, 1.0])
+
+
+def test_a_single_reward_has_itself_as_its_only_term():
+    assert (first().rewards, first().weights) == ([first()], [1.0])
+    assert ((2 * first()).rewards, (2 * first()).weights) == ([first()], [2.0])
+
+
+def test_arithmetic():
+    a, b = first(), second()
+    assert 1 * a is a and a * 1.0 is a
+    assert a - b == a + -1 * b == a + -b != b - a
+    assert -1 * -a == a
+    assert (a + b) * 2 == 2 * a + 2 * b
+    assert 0.5 * (2 * a) == a
+    assert a + (b + slow()) == (a + b) + slow()
+    assert sum([a, b, slow()]) == a + b + slow()
+    assert (a + b).name == "first+second" and (3 * a).name == "first"
+
+
+@pytest.mark.parametrize("combine", [lambda a, b: a * b, lambda a, b: a + 1, lambda a, b: "2" * a, lambda a, b: a / 2])
+def test_what_is_no_arithmetic_is_refused(combine):
+    with pytest.raises(TypeError, match="unsupported operand|can't multiply"):
+        combine(first(), second())
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
+def test_a_weight_is_finite(weight):
+    with pytest.raises(ValueError, match="The weight of 'first\\(\\)' must be finite; got (nan|inf)."):
+        weight * first()
+
+
+def test_two_terms_of_one_name_are_refused():
+    with pytest.raises(ValueError, match="Two rewards are named 'first'.*first\\(..., name='other'\\)"):
+        first() + second() + 0.5 * first()
+    assert (first() + first(name="again")).name == "first+again"
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (first() - second(), "first() - second()"),
+        (-first() + 2 * second(), "-first() + 2.0 * second()"),
+        (-0.5 * first(), "-0.5 * first()"),
+        (0 * first() + second(), "0.0 * first() + second()"),
+        (length(256), "length(target=256)"),
+        (length(256, unit="words", name="brief"), "length(target=256, unit='words', name='brief')"),
+        (tags("think", "answer", partial=True), "tags('think', 'answer', partial=True)"),
+        (gate(0.5 * tags("think"), by=boxed()), "gate(0.5 * tags('think'), by=boxed())"),
+        (pattern(r"\d'\n"), r"""pattern(regex="\\d'\\n")"""),
+    ],
+)
+def test_a_reward_prints_as_the_call_that_builds_it(value, text):
+    assert str(value) == repr(value) == text
+    assert parse(text) == value
+
+
+def test_equal_rewards_are_one_key():
+    assert length(256) == length(target=256, tolerance=0) != length(255)
+    assert len({length(256), length(256, tolerance=0), length(256, name="other"), first() + second()}) == 3
+    assert keywords(all=["a", "b"]) == keywords(all=("a", "b"))
+
+
+def test_rewards_are_frozen():
+    with pytest.raises(AttributeError):
+        first().options = {}
+    with pytest.raises(AttributeError):
+        (first() + second()).terms = ()
+
+
+@pytest.mark.parametrize(
+    "value", [first(), clip(first() + slow(), low=0), gate(tags("a"), by=boxed(), name="x") - slow()]
+)
+def test_copies_are_equal(value):
+    assert copy.deepcopy(value) == value == pickle.loads(pickle.dumps(value))
+
+
+def test_the_door_is_asynchronous_where_anything_awaits():
+    assert not inspect.iscoroutinefunction((first() + second()).__call__)
+    for value in (slow(), first() + slow(), gate(first(), by=slow()), clip(slow(), high=1)):
+        assert value.is_async and inspect.iscoroutinefunction(value.__call__)
+    assert asyncio.run((first() + 0.5 * slow())(completions=["ab", "b"])) == [2.0, 0.5]
+    assert asyncio.run(gate(slow(), by=first())(completions=["ab", "b"])) == [2.0, 0.0]
+
+
+def test_asynchronous_scores_of_a_batch_are_awaited_together():
+    seen = []
+
+    async def scored():
+        await (slow() + slow(name="again"))(completions=["x"] * 40)
+        seen.append(True)
+
+    asyncio.run(asyncio.wait_for(scored(), timeout=0.5))  # one by one they would take 0.8 s
+    assert seen
+
+
+weights = st.floats(-4, 4).filter(lambda w: abs(w) > 1e-3)
+names = st.sampled_from(["one", "two", "three", "four"])
+
+
+@given(st.lists(st.tuples(weights, names), min_size=1, max_size=4, unique_by=lambda t: t[1]), weights)
+def test_scaling_a_sum_scales_its_scores(terms, weight):
+    value = sum(w * first(name=name) for w, name in terms)
+    assert parse(str(value)) == value
+    scaled, plain = (weight * value)(completions=TEXTS), value(completions=TEXTS)
+    assert scaled == pytest.approx([score and weight * score for score in plain])
+    assert isinstance(value, Sum) or value.weights == [1.0]
+
+
+@given(weights, weights, st.booleans())
+def test_a_weight_distributes_over_a_sum(one, other, gated):
+    a, b = first(), gate(second(), by=first(), at_least=2) if gated else second()
+    left = ((one * a + b) * other)(completions=TEXTS)
+    right = (one * a * other + b * other)(completions=TEXTS)
+    assert left == pytest.approx(right)
+
+
+@given(st.lists(st.sampled_from(TEXTS), max_size=8), st.integers(0, 3))
+def test_gate_never_calls_a_closed_row(texts, at_least):
+    called = []
+
+    @reward
+    def watching(completion: str) -> float:
+        called.append(completion)
+        return 1.0
+
+    scores = gate(watching(), by=first(), at_least=at_least, otherwise=-1)(completions=texts)
+    decided = first()(completions=texts)
+    assert called == [
+        text for text, score in zip(texts, decided, strict=True) if score is not None and score >= at_least
+    ]
+    assert scores == [None if score is None else 1.0 if score >= at_least else -1.0 for score in decided]

@@ -1,0 +1,374 @@
+"""Writing rewards: what a function may ask for, what its options may be, and what it may return."""
+
+import asyncio
+import multiprocessing
+import textwrap
+
+import pytest
+
+from helpers.example_rewards import brackets, rank_in_group, shared
+from trl_grpo_rewards import Reward, boxed, clip, cosine, gate, length, parse, pattern, reward, route, tags
+from trl_grpo_rewards.registry import REGISTRY
+
+
+@reward
+def near(completion: str, price: float, unit: str = "EUR", *, within: float, currency: dict | None = None) -> float:
+    return float(abs(float(completion) - price) <= within * (currency or {unit: 1})[unit])
+
+
+@reward(batched=True)
+def variety(prompts: list, completions: list, **kwargs) -> list[float]:
+    assert {"prompts", "completions"}.isdisjoint(kwargs)
+    return [len({*completions}) / len(completions)] * len(prompts)
+
+
+@reward(batched=True)
+def columns_seen(completions: list, **kwargs) -> list[float]:
+    kwargs["log_extra"]("names", [",".join(sorted(kwargs))] * len(completions))
+    kwargs["log_metric"]("count", len(kwargs))
+    return [0.0] * len(completions)
+
+
+@reward
+def doubled(completion: str, *, of: Reward, **columns) -> float | None:
+    return None if of is None else 2 * of + columns.get("bonus", 0)
+
+
+@reward(batched=True)
+def best(completions: list, *, of, **kwargs) -> list[float]:
+    top = max(score for score in of if score is not None)
+    return [float(score == top) for score in of]
+
+
+@reward
+def stage(completion: str, trainer_state) -> float:
+    return float(trainer_state["step"])
+
+
+@reward
+def mixed_up(completion: str, at_least: int = 2) -> float:
+    return 0.0
+
+
+@reward
+def metric(completion: str, log_metric) -> float:
+    log_metric("length", len(completion))
+    return 0.0
+
+
+def test_a_reward_of_one_completion_gets_data_by_name():
+    call = {"completions": ["4.5", "7"], "price": [4.0, 4.0]}
+    assert near(within=1)(**call) == [1.0, 0.0]
+    assert near(1)(**call, unit=["EUR", "EUR"]) == [1.0, 0.0]
+    assert near(1, {"EUR": 4, "USD": 1})(**call, unit=["USD", "EUR"]) == [1.0, 1.0]
+
+
+def test_a_batched_reward_gets_the_batch_as_trl_passes_it():
+    assert variety()(prompts=["p"] * 4, completions=["a", "a", "b", "c"], completion_ids=[[1]] * 4) == [0.75] * 4
+
+
+def test_a_function_that_takes_all_columns_gets_those_and_the_hooks():
+    extra, metrics = {}, {}
+    hooks = {"log_extra": extra.__setitem__, "log_metric": metrics.__setitem__, "trainer_state": object()}
+    columns_seen(name="seen")(completions=["a"], solution=["4"], **hooks)
+    assert extra == {"seen/names": ["log_extra,log_metric,solution,trainer_state"]}
+    assert metrics == {"seen/count": 4}
+
+
+def test_hooks_may_be_absent():
+    assert metric()(completions=["abc"]) == [0.0]
+    logged = []
+    metric()(completions=["abc", "d"], log_metric=lambda name, value: logged.append((name, value)))
+    assert logged == [("metric/length", 3), ("metric/length", 1)]
+    assert stage()(completions=["a"], trainer_state={"step": 7}) == [7.0]
+    with pytest.raises(
+        ValueError, match="Reward 'stage' needs 'trainer_state', which GRPOTrainer passes but this call does not"
+    ):
+        stage()(completions=["a"])
+
+
+def test_a_reward_among_the_options_arrives_as_its_score():
+    call = {"completions": [r"\boxed{4}", r"\boxed{5}", "4"], "solution": ["4", "4", None]}
+    assert doubled(boxed(partial=0.25))(**call) == [2.0, 0.5, None]
+    assert doubled(boxed(), name="d")(**call, bonus=[1, 1, 1]) == [3.0, 1.0, None]
+    assert best(of=boxed(partial=0.25))(**call) == [1.0, 0.0, 0.0]
+    assert doubled(boxed()).columns == {"solution"}
+    assert str(doubled(boxed())) == "doubled(boxed())"
+
+
+def test_a_grouped_reward_gets_one_group_at_a_time():
+    scores = rank_in_group(of=length(1, unit="chars"))(
+        prompts=["4?"] * 2 + ["5?"] * 2 + ["4?"] * 2,
+        completions=["a", "ab", "abc", "a", "ab", "a"],
+        completion_ids=[[1]] * 5 + [[1] * 5],
+        solution=["4", "4", "5", "5", "4", "4"],
+    )
+    assert scores == [1.1, 2.1, 2.1, 1.1, 2.1, 1.5]
+
+
+@reward(grouped=True)
+def sizes(prompt: str, completions: list, solution, unit: str = "m") -> list[float]:
+    assert solution is None and unit is None
+    return [float(len(completions))] * len(completions)
+
+
+def test_none_in_a_column_is_a_value():
+    columns = {"solution": [None] * 4, "unit": [None] * 4, "share": [float("nan")] * 2 + [0.5] * 2}
+    assert sizes()(prompts=["a", "a", "b", "b"], completions=["x"] * 4, **columns) == [2.0] * 4
+
+
+def test_a_column_that_differs_within_a_group_is_refused():
+    call = {"prompts": ["a"] * 4, "completions": ["x"] * 4, "solution": [None] * 4, "unit": [None] * 4}
+    with pytest.raises(ValueError, match="column 'paid' differs between completions of one prompt"):
+        sizes()(**call, paid=[0.1, 0.2, 0.3, 0.4])
+    with pytest.raises(ValueError, match="column 'paid'"):
+        sizes()(**call, paid=[0, 0, 0, 1])
+
+
+def test_a_grouped_reward_is_checked_group_by_group():
+    @reward(grouped=True)
+    def short(completions):
+        return [0.0]
+
+    with pytest.raises(ValueError, match="Reward 'short' returned 1 scores for 2 completions"):
+        short()(prompts=["a", "a", "b", "b"], completions=["x"] * 4)
+    with pytest.raises(ValueError, match="needs the column 'solution'"):
+        rank_in_group(of=length(1, unit="chars"))(prompts=["a"], completions=["x"], completion_ids=[[1]])
+
+
+def test_an_asynchronous_grouped_reward_shows_the_synchronous_door():
+    import inspect
+
+    call = {"prompts": ["a", "a", "b", "b"], "completions": ["x", "y", "xx", "z"]}
+    value = gate(shared(), by=length(1, unit="chars"), otherwise=-1)
+    assert value.is_grouped and value.is_async and not inspect.iscoroutinefunction(value.__call__)
+    assert value(**call) == [2.0, 2.0, -1.0, 1.0]  # of the second group only one row is open
+
+    async def notebook():  # where an event loop runs already
+        return (shared() + 0.5 * shared(name="again"))(**call)
+
+    assert asyncio.run(notebook()) == [3.0] * 4
+
+
+def test_outside_a_trainer_no_process_group_is_touched(monkeypatch):
+    import torch.distributed
+
+    def touched(*args, **kwargs):
+        raise AssertionError("touched")
+
+    monkeypatch.setattr(torch.distributed, "is_initialized", touched)
+    assert shared()(prompts=["a", "a"], completions=["x", "y"]) == [2.0, 2.0]
+    with pytest.raises(AssertionError, match="touched"):
+        shared()(prompts=["a", "a"], completions=["x", "y"], trainer_state={})
+
+
+def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
+    package = tmp_path / "their_rewards"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from trl_grpo_rewards import reward\n@reward\ndef theirs(completion, *, paid: float = 3.0):\n    return paid\n"
+    )
+    info = tmp_path / "their_rewards-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their_rewards\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[trl_grpo_rewards]\ntheirs = their_rewards:theirs\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(
+        ValueError, match="There is no reward 'their'; the available rewards are .*theirs.*Did you mean 'theirs'"
+    ):
+        parse("their")
+    assert "theirs" not in REGISTRY
+    assert parse("2 * theirs(paid=1.5) + boxed")(completions=["a"], solution=["4"]) == [3.0]
+    assert REGISTRY.pop("theirs") is not None
+
+
+def test_a_missing_column_names_what_there_is():
+    with pytest.raises(ValueError) as caught:
+        boxed()(completions=["4"], answer=["4"], question=["2 + 2?"])
+    assert str(caught.value) == (
+        "Reward 'boxed' needs the column 'solution'; found 'answer', 'question'. "
+        "Rename it: dataset.rename_column('answer', 'solution')."
+    )
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (
+            lambda: brackets(at_leest=2),
+            "has no option 'at_leest'; its options are at_least=1, name=None. Did you mean 'at_least'",
+        ),
+        (lambda: brackets(solution="4"), "has no option 'solution'; its options are .* Choose one of these"),
+        (
+            lambda: length(),
+            "Reward 'length': missing a required argument: 'target'. Its options are target, tolerance=0",
+        ),
+        (lambda: length(1, 2, "words", 4), "too many positional arguments"),
+        (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'"),
+        (lambda: length(2.5), "Option 'target' of 'length' must be of type int; got 2.5"),
+        (
+            lambda: length(9, tolerance=0.0),
+            "Option 'tolerance' of 'length' must be of type int; got 0.0",
+        ),  # equal to its default
+        (lambda: length(True), "Option 'target' of 'length' must be of type int; got True"),
+        (lambda: length(9, unit="lines"), "of type Literal\\['tokens', 'words', 'chars'\\]; got 'lines'"),
+        (lambda: tags("think", 3), "Option 'names' of 'tags' must be of type str; got 3."),
+        (lambda: tags(names=("think",)), "has no option 'names'"),
+        (
+            lambda: gate(boxed(), by=tags),
+            "Option 'by' of 'gate' contains the reward factory 'tags' instead of a reward. Call it",
+        ),
+        (lambda: gate(1.0, by=boxed()), "Option 'reward' of 'gate' must be of type Reward; got 1.0"),
+        (lambda: cosine(1.0, max_tokens=9), "Option 'by' of 'cosine' must be of type Reward; got 1.0"),
+        (lambda: near(within={1, 2}), "Option 'within' of 'near' must be a number, .* other processes; got a set"),
+        (lambda: near(1, currency=[1]), "must be of type dict \\| None"),
+        (
+            lambda: tags(["think", "answer"]),
+            "Option 'names' of 'tags' must be of type str; got \\('think', 'answer'\\)",
+        ),
+        (
+            lambda: mixed_up(at_least=3),
+            "'at_least' is a data parameter. Declare it after '\\*' to make it an option",
+        ),
+        (lambda: boxed + tags("a"), "An expression contains the reward factory 'boxed' instead of a reward. Call it"),
+        (lambda: 0.2 * boxed, "An expression contains the reward factory 'boxed'"),
+        (
+            lambda: route("task", {"a": boxed}),
+            "Option 'rewards' of 'route' contains the reward factory 'boxed' instead of a reward",
+        ),
+        (lambda: route("task", {"a": "boxed"}), "must be of type dict\\[Any, .*Reward\\]"),
+        (lambda: brackets(name=""), "The name of 'brackets' must be a non-empty string; got ''"),
+        (lambda: brackets()(), "missing 1 required positional argument: 'completions'"),
+    ],
+)
+def test_wrong_options_are_refused_when_the_reward_is_built(build, message):
+    with pytest.raises(TypeError, match=message):
+        build()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+def test_options_are_finite(value):
+    with pytest.raises(ValueError, match="Option 'within' of 'near' must be a finite number; got (nan|-inf)"):
+        near(within=value)
+
+
+def test_a_factory_in_reward_funcs_says_what_to_write():
+    with pytest.raises(
+        TypeError, match="the reward factory 'boxed' instead of a reward. Call it with its options: boxed\\(partial"
+    ):
+        boxed(prompts=["p"], completions=["c"], completion_ids=[[1]], solution=["4"])
+
+
+@pytest.mark.parametrize(
+    "returned, message",
+    [
+        (1.0, "Reward 'broken' returned 1.0 for 2 completions. Return a list with one number or None per completion."),
+        ({0: 1.0, 1: 0.0}, "returned {0: 1.0, 1: 0.0} for 2 completions"),
+        ("10", "returned '10' for 2 completions"),
+        ([1.0, "1.5"], "gave '1.5' for row 1"),
+        ([1.0], "Reward 'broken' returned 1 scores for 2 completions. Return one number or None per completion."),
+        ([1.0, float("nan")], "Reward 'broken' gave nan for row 1 of the batch. Return a finite number, or None"),
+        ([float("inf"), 0.0], "gave inf for row 0"),
+        ([1.0, "good"], "gave 'good' for row 1"),
+        ([1.0, [1.0]], "gave \\[1.0\\] for row 1"),
+    ],
+)
+def test_scores_are_one_finite_number_a_row(returned, message):
+    @reward(batched=True)
+    def broken(completions):
+        return returned
+
+    with pytest.raises(ValueError, match=message):
+        broken()(completions=["a", "b"])
+
+
+def test_numbers_of_any_kind_become_floats():
+    import numpy
+    import torch
+
+    @reward(batched=True)
+    def kinds(completions):
+        return [True, numpy.float32(0.5), torch.tensor(2.0), 3, None]
+
+    scores = kinds()(completions=["x"] * 5)
+    assert scores == [1.0, 0.5, 2.0, 3.0, None] and {type(score) for score in scores[:4]} == {float}
+
+
+def test_an_exception_propagates_with_the_reward_named():
+    @reward
+    def buggy(completion: str) -> float:
+        return 1 / (len(completion) - 1)
+
+    with pytest.raises(ZeroDivisionError) as caught:
+        clip(buggy(), high=1)(completions=["ab", "a"])
+    assert caught.value.__notes__[0] == "(raised in the reward buggy())"
+
+
+@pytest.mark.parametrize(
+    "function, kind, message",
+    [
+        (lambda completions: 0, {}, "has the parameter 'completions', but scores one completion at a time"),
+        (lambda completion: 0, {"batched": True}, "has the parameter 'completion', but scores a whole batch"),
+        (
+            lambda prompts: 0,
+            {"grouped": True},
+            "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp",
+        ),
+        (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),
+        (lambda: 0, {"batched": True, "grouped": True}, "must not be both batched and grouped"),
+    ],
+)
+def test_a_function_is_checked_when_it_is_registered(function, kind, message):
+    with pytest.raises(TypeError, match=message):
+        reward(function, **kind)
+    assert "<lambda>" not in REGISTRY
+
+
+def module_with(name: str, body: str) -> dict:
+    namespace = {"__name__": name}
+    exec(textwrap.dedent(body), namespace)
+    return namespace
+
+
+def test_a_name_belongs_to_one_module():
+    body = """
+        from trl_grpo_rewards import reward
+        @reward
+        def taken(completion, *, factor: int = 1):
+            return float(factor)
+    """
+    module_with("notebook", body)
+    newer = module_with("notebook", body.replace("factor: int = 1", "factor: int = 2"))["taken"]  # the cell again
+    assert parse("taken")(completions=["a"]) == newer()(completions=["a"]) == [2.0]
+    with pytest.raises(
+        ValueError, match="Reward 'taken' of elsewhere has the same name as one in notebook. Rename it."
+    ):
+        module_with("elsewhere", body)
+    assert REGISTRY.pop("taken") is newer
+
+
+def test_the_factory_documents_itself():
+    assert brackets.__doc__ == "1 if there are citations."
+    assert repr(brackets) == "<reward brackets(at_least=1, name=None)>"
+    assert repr(tags) == "<reward tags(*names, prefilled=False, partial=False, name=None)>"
+
+
+def scores_in_child(value, completions, queue):
+    queue.put(value(completions=completions, solution=["4"] * len(completions)))
+
+
+@pytest.mark.slow
+def test_rewards_are_pickled_into_a_spawned_process():
+    value = (
+        gate(brackets() + 0.5 * pattern("4"), by=boxed())
+        + 0.25 * clip(tags("think"), low=0.1, name="form")
+        - length(4, unit="words")
+    )
+    completions = [r"<think>[1]</think> \boxed{4} [2]", "no box", r"\boxed{5}"]
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    child = context.Process(target=scores_in_child, args=(value, completions, queue))
+    child.start()
+    assert queue.get(timeout=60) == value(completions=completions, solution=["4"] * 3)
+    child.join()
+    assert child.exitcode == 0

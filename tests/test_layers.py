@@ -1,0 +1,58 @@
+"""Folders import only from layers below their own, and no two modules import each other."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import trl_grpo_rewards
+
+
+PACKAGE = Path(trl_grpo_rewards.__file__).parent
+LAYERS = [
+    {"text"},
+    {"algebra"},  # the modules at the top of the package
+    {"verify", "judging", "records"},
+    {"rewards", "report", "checks", "training", "demo"},
+    {"cli"},
+]
+MODULES = {
+    ".".join(file.relative_to(PACKAGE).with_suffix("").parts): file
+    for file in PACKAGE.rglob("*.py")
+    if file.name != "__init__.py"
+}
+
+
+def imports(module: str) -> set[str]:
+    """Return the modules of the package that a module imports, also inside functions and for type checkers only."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            parent = [*module.split(".")[: -node.level], *(node.module or "").split(".")]
+            base = ".".join(filter(None, parent))
+            found |= {name for alias in node.names if (name := f"{base}.{alias.name}".lstrip(".")) in MODULES}
+            found |= {base} & {*MODULES}
+    return found
+
+
+def layer_of(module: str) -> int:
+    folder = module.split(".")[0] if "." in module else "algebra"
+    return next(level for level, folders in enumerate(LAYERS) if folder in folders)
+
+
+def test_imports_go_down():
+    graph = {module: imports(module) for module in MODULES}
+    assert sum(map(len, graph.values())) > 150
+    upward = [
+        (module, other)
+        for module, others in graph.items()
+        for other in others
+        if layer_of(other) > layer_of(module)
+        or (layer_of(other) == layer_of(module) and other.split(".")[:-1] != module.split(".")[:-1])
+    ]
+    assert not upward
+    assert [*TopologicalSorter(graph).static_order()]  # raises CycleError
+
+
+def test_no_module_has_the_name_of_a_public_function():
+    public = {name for name in trl_grpo_rewards.__all__ if not name[0].isupper()}
+    assert public.isdisjoint(module.split(".")[-1] for module in MODULES)

@@ -1,0 +1,97 @@
+"""Values of options: frozen, compared with their types, checked against annotations, and searched for rewards."""
+
+import pickle
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy
+import pytest
+
+from trl_grpo_rewards import boxed, tags
+from trl_grpo_rewards.options import find_rewards, freeze, has_type, replace_rewards, thaw
+
+
+@pytest.mark.parametrize(
+    "value, frozen",
+    [
+        ([1, [2.5, "x"], None], (1, (2.5, "x"), None)),
+        (numpy.int64(3), 3),
+        (numpy.float32(0.5), 0.5),
+        (True, True),
+        ((), ()),
+    ],
+)
+def test_lists_become_tuples_and_numbers_those_of_python(value, frozen):
+    assert freeze(value, "it") == frozen and type(freeze(value, "it")) is type(frozen)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan"), [1.0, {"a": float("-inf")}]])
+def test_infinite_numbers_are_refused(value):
+    with pytest.raises(ValueError, match="Option 'x'"):
+        freeze(value, "Option 'x'")
+
+
+@pytest.mark.parametrize("value", [{1, 2}, b"text", object(), [len]])
+def test_what_cannot_be_printed_is_refused(value):
+    with pytest.raises(TypeError, match="Option 'x'"):
+        freeze(value, "Option 'x'")
+
+
+def test_a_frozen_dict_hashes_pickles_prints_and_thaws():
+    frozen = freeze({"a": [1, {"b": [2]}], 3: None}, "it")
+    assert hash(frozen) == hash(freeze({3: None, "a": (1, {"b": (2,)})}, "it"))
+    assert pickle.loads(pickle.dumps(frozen)) == frozen
+    assert repr(frozen) == "{'a': (1, {'b': (2,)}), 3: None}"
+    assert thaw(frozen) == {"a": [1, {"b": [2]}], 3: None}
+
+
+@pytest.mark.parametrize("one, other", [(1, True), (1, 1.0), (0, False)])
+def test_options_of_different_types_differ(one, other):
+    for left, right in [({"k": one}, {"k": other}), ({one: "v"}, {other: "v"}), ({"k": [one]}, {"k": [other]})]:
+        assert freeze(left, "it") != freeze(right, "it")
+        assert freeze(left, "it") == freeze(dict(left), "it")
+
+
+def test_rewards_are_found_once_in_order_and_replaced():
+    value = freeze([tags("a"), {"k": boxed(), "l": [tags("a"), 7]}], "it")
+    assert find_rewards(value) == [tags("a"), boxed()]
+    assert find_rewards("boxed()") == []
+    scores = {boxed(): 1.0, tags("a"): None}
+    assert replace_rewards(value, scores) == (None, {"k": 1.0, "l": (None, 7)})
+
+
+@pytest.mark.parametrize(
+    "value, annotation, expected",
+    [
+        (1, int, True),
+        (True, int, False),
+        (1, float, True),
+        (True, float, False),
+        (1.0, int, False),
+        ("a", str | None, True),
+        (None, str | None, True),
+        (1, str | None, False),
+        ("words", Literal["tokens", "words"], True),
+        ("lines", Literal["tokens", "words"], False),
+        ((1, 2), list[int], True),
+        ((1, "2"), list[int], False),
+        ((1, 2), tuple[int, ...], True),
+        ((1, 2, 3), tuple[int, int], False),
+        ((1, "x"), tuple[int, str], True),
+        (boxed(), Any, True),
+    ],
+)
+def test_a_value_fits_its_annotation_or_not(value, annotation, expected):
+    assert has_type(freeze(value, "it"), annotation) is expected
+
+
+def test_a_dict_fits_by_its_keys_and_values():
+    assert has_type(freeze({"a": 1}, "it"), dict[str, float]) and has_type(freeze({"a": 1}, "it"), dict)
+    assert not has_type(freeze({1: 1}, "it"), dict[str, float])
+    assert not has_type(freeze({"a": "b"}, "it"), dict[str, float])
+    assert not has_type(freeze(["a"], "it"), dict)
+
+
+def test_a_decimal_is_no_option():
+    with pytest.raises(TypeError, match="Decimal"):
+        freeze(Decimal("0.5"), "it")

@@ -1,0 +1,88 @@
+"""Expressions as text: what they build, and what they are refused for."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+
+from helpers.example_rewards import expressions, options
+from trl_grpo_rewards import boxed, gate, keywords, length, parse, pattern, tags
+
+
+@pytest.mark.parametrize(
+    "text, value",
+    [
+        ("boxed", boxed()),
+        (" boxed( ) ", boxed()),
+        ("boxed(partial=.5) + 0.5 * boxed(name='correct')", boxed(partial=0.5) + 0.5 * boxed(name="correct")),
+        ("boxed() + tags('think') * 2 - length(64)", boxed() + 2 * tags("think") - length(64)),
+        ("-(boxed + 0.5 * tags('think'))", -boxed() - 0.5 * tags("think")),
+        ("gate(tags('a', 'b'), by=boxed)", gate(tags("a", "b"), by=boxed())),
+        ("keywords(all=['a', 'b'], none=('c',))", keywords(all=("a", "b"), none=("c",))),
+        ("options(a=-3, b=None, c=(1, (2.5, 'x')), d={'k': boxed(), 2: []}, e=True)",
+         options(a=-3, c=(1, (2.5, "x")), d={"k": boxed(), 2: ()}, e=True)),
+        ("pattern('''multi\nline''')", pattern("multi\nline")),
+        ("boxed()\n  + 0.5 * 2 * tags('think')\n", boxed() + tags("think")),
+    ],
+)  # fmt: skip
+def test_parse_builds_what_python_builds(text, value):
+    assert parse(text) == value
+    assert parse(str(value)) == value
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("boxxed()", "There is no reward 'boxxed'; the available rewards are .*boxed, .*Did you mean 'boxed'\\?"),
+        ("zzz", "There is no reward 'zzz'; .*Choose one, or import the module that registers it"),
+        ("boxed() +", "are not a valid expression: invalid syntax"),
+        ("boxed(", "are not a valid expression: '\\(' was never closed"),
+        ("", "are not a valid expression"),
+        ("boxed() tags('a')", "are not a valid expression"),
+        ("0.5", "'0.5' is not a reward"),
+        ("'boxed'", "is not a reward"),
+        ("boxed() * tags('a')", "cannot be computed"),
+        ("boxed() + 1", "'boxed\\(\\) \\+ 1' cannot be computed"),
+        ("2 * 3", "'2 \\* 3' is not a reward"),
+        ("2 * 'a'", "cannot be computed"),
+        ("boxed()) + (tags('a')", "are not a valid expression: unmatched"),
+        ("-'a'", "cannot be negated"),
+        ("boxed() / 2", "'boxed\\(\\) / 2' cannot be read"),
+        ("boxed().name", "cannot be read"),
+        ("__import__('os').system('true')", "cannot be read"),
+        ("[r for r in ()]", "cannot be read"),
+        ("boxed(**{'partial': 1})", "cannot be read"),
+        ("lambda: 0", "cannot be read"),
+        ("boxed(partial=1e999)", "Option 'partial' of 'boxed' must be a finite number; got inf"),
+        ("boxed() + boxed()", "Two rewards are named 'boxed'"),
+    ],
+)
+def test_what_is_no_expression_of_rewards_is_refused(text, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        parse(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_options_are_told_apart_by_their_type():
+    true, one, real = options(c=(True,)), options(c=(1,)), options(c=(1.0,))
+    assert len({true, one, real}) == 3
+    assert [str(value) for value in (true, one, real)] == [
+        "options(c=(True,))",
+        "options(c=(1,))",
+        "options(c=(1.0,))",
+    ]
+    assert boxed(partial=1) == boxed(partial=1.0) == parse("boxed(partial=1)")
+
+
+def test_wrong_options_are_refused_as_in_python():
+    with pytest.raises(TypeError, match="Reward 'boxed' has no option 'partal'.*Did you mean 'partial'"):
+        parse("tags('think') + boxed(partal=1)")
+    with pytest.raises(TypeError, match="Reward 'length': missing a required argument: 'target'"):
+        parse("length")
+
+
+@given(expressions)
+def test_every_reward_is_read_back_from_its_text(value):
+    again = parse(str(value))
+    assert again == value and hash(again) == hash(value) and str(again) == str(value)
+    assert pickle.loads(pickle.dumps(value)) == value

@@ -1,0 +1,41 @@
+"""The pages that say what is public and where everything is name exactly what there is."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from trl_grpo_rewards import rewards
+
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = sorted(file.parent.name for file in (ROOT / "trl_grpo_rewards").glob("*/__init__.py"))
+PAGE = (ROOT / "docs" / "public_api.md").read_text()
+SECTIONS = re.findall(r"^## `([\w.]+)`\n(.*?)(?=^## )", PAGE, flags=re.DOTALL | re.MULTILINE)
+NAMES = {module: re.findall(r"^\| `(\w+)` \| .+\. \|$", rows, flags=re.MULTILINE) for module, rows in SECTIONS}
+PACKAGES = ["trl_grpo_rewards", *(f"trl_grpo_rewards.{name}" for name in ("checks", "records", "report", "demo"))]
+ASYNC = "trl_grpo_rewards.training.async_grpo"
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_page_lists_exactly_what_a_public_package_exports(package):
+    in_the_readme = rewards.__all__ if package == "trl_grpo_rewards" else []
+    assert sorted([*NAMES[package], *in_the_readme]) == sorted(import_module(package).__all__)
+
+
+def test_the_page_lists_no_other_modules():
+    assert [*NAMES] == [*PACKAGES, ASYNC]
+    assert NAMES[ASYNC] == ["drop_dead_groups"] and hasattr(import_module(ASYNC), "drop_dead_groups")
+
+
+def test_the_page_names_every_private_module_and_folder():
+    private = PAGE.split("## Everything else is private")[1]
+    modules = {file.stem for file in (ROOT / "trl_grpo_rewards").glob("*.py")} - {"__init__"}
+    folders = {f"{folder}/" for folder in FOLDERS if folder != "demo"}
+    assert {*re.findall(r"`([\w/]+)`", private)} == modules | folders
+
+
+def test_the_map_for_contributors_names_every_folder():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    assert sorted(re.findall(r"^\| `trl_grpo_rewards/(\w+)/` \|", page, flags=re.MULTILINE)) == FOLDERS

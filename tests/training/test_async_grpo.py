@@ -1,0 +1,158 @@
+"""TRL's asynchronous worker with live groups only: scripted completions over HTTP in, live groups out. No vLLM runs here."""
+
+import inspect
+import itertools
+import json
+import os
+import queue
+import re
+import threading
+from collections import Counter, defaultdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+
+os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
+
+import pytest
+from transformers import AutoTokenizer, DefaultFlowCallback, TrainerControl, TrainerState
+from transformers.trainer_callback import CallbackHandler
+from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer
+from trl.experimental.async_grpo import async_rollout_worker as trl_worker
+from trl.experimental.async_grpo.async_grpo_trainer import _EpochStopCallback
+
+from trl_grpo_rewards import boxed, demo, tags
+from trl_grpo_rewards.training.async_grpo import drop_dead_groups
+
+
+GROUP = 4
+
+
+@pytest.fixture
+def server():
+    """Speaks vLLM's `/v1/completions`: problems with an even first number are always answered alike, others in turn."""
+    tokenizer, turns = AutoTokenizer.from_pretrained(demo.MODEL), defaultdict(itertools.count)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            a, b = map(int, re.search(r"What is (\d+) \+ (\d+)", tokenizer.decode(request["prompt"])).groups())
+            right = self.server.all_alike or a % 4 == 0 or (a % 2 == 1 and next(turns[a, b]) % 2 == 0)
+            ids = tokenizer(f"\\boxed{{{a + b if right else 0}}}").input_ids + [tokenizer.eos_token_id]
+            choice = {"token_ids": ids, "logprobs": {"token_logprobs": [-0.5] * len(ids)}}
+            body = json.dumps({"choices": [choice]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.all_alike = False
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.fixture
+def make_trainer(server, tmp_path, monkeypatch):
+    """TRL's trainer as far as it can be built without a GPU: its worker is whole, and it is never trained."""
+    monkeypatch.setattr(trl_worker, "is_vllm_available", lambda: True)  # the worker asks, and speaks HTTP only
+    made = []
+
+    def make(reward_funcs, size=32):
+        tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+        trainer = AsyncGRPOTrainer.__new__(AsyncGRPOTrainer)
+        trainer.args = AsyncGRPOConfig(
+            str(tmp_path), use_cpu=True, bf16=False, num_generations=GROUP, per_device_train_batch_size=8,
+            gradient_accumulation_steps=1,
+        )  # fmt: skip
+        trainer.accelerator = SimpleNamespace(num_processes=1, device="cpu", reduce=lambda tensor, reduction: tensor)
+        trainer._trained_groups, trainer._groups_before_resume, trainer._last_groups_trained = set(), 0, 0
+        trainer.callback_handler = CallbackHandler(
+            [DefaultFlowCallback(), _EpochStopCallback(trainer, size)], None, None, None, None
+        )
+        newer = "eos_token_ids" in inspect.signature(trl_worker._AsyncRolloutLoop.__init__).parameters  # from TRL 1.15
+        trainer.rollout_worker = trl_worker.AsyncRolloutWorker(
+            model_name="scripted", dataset=demo.arithmetic(size=size), reward_funcs=reward_funcs,
+            processing_class=tokenizer, **({"eos_token_ids": [tokenizer.eos_token_id]} if newer else {}), num_generations=GROUP,
+            max_inflight_tasks=16, queue_maxsize=16, vllm_server_url=f"http://127.0.0.1:{server.server_port}",
+        )  # fmt: skip
+        made.append(trainer.rollout_worker)
+        return trainer
+
+    yield make
+    for worker in made:
+        worker.stop()
+
+
+def step(trainer):
+    """What TRL's training loop tells the callbacks in a step."""
+    control = TrainerControl()
+    for event in ("on_optimizer_step", "on_step_end"):
+        control = trainer.callback_handler.call_event(event, trainer.args, TrainerState(max_steps=1000), control)
+    return control
+
+
+@pytest.mark.slow
+def test_live_groups_come_out_and_the_others_count_as_consumed(make_trainer):
+    trainer = make_trainer([boxed(), 0.5 * tags("think")])
+    drop_dead_groups(trainer)
+    worker = trainer.rollout_worker
+    worker.start()
+    taken = defaultdict(list)
+    while not step(trainer).should_training_stop:  # as TRL does at the end of an epoch, here of 32 groups
+        sample = worker.rollout_buffer.get(timeout=60)
+        taken[sample.group_id].append(sample)
+        trainer._trained_groups.add(sample.group_id)
+    prompts = demo.arithmetic(size=32)["prompt"]
+    dead = {group for group in trainer._trained_groups if int(prompts[group % 32][0]["content"].split()[2]) % 2 == 0}
+    assert len(dead) > 8 and trainer._trained_groups == dead | {*taken} and not dead & {*taken}
+    assert 32 <= len(trainer._trained_groups) < 42 and max(dead) < max(taken)  # the worker is far ahead by now
+    assert trainer._last_groups_trained == len(dead)
+    whole = [samples for samples in taken.values() if len(samples) == GROUP]
+    assert len(whole) > 8
+    for samples in whole:
+        assert sorted(one.metrics["reward"] for one in samples) == [0.0, 0.0, 1.0, 1.0]
+        assert sorted(one.advantage for one in samples) == pytest.approx([-1, -1, 1, 1])
+    shares = Counter()
+    while not worker.metrics_queue.empty():
+        for name, value in worker.metrics_queue.get_nowait().items():
+            if name.startswith("groups/"):
+                shares.update({name: value[0], "groups": value[1] / 3})
+    assert shares["groups/dead"] == shares["groups/solved"] + shares["groups/failed"]
+    assert shares["groups/solved"] > 0 < shares["groups/failed"]
+    assert shares["groups/dead"] < shares["groups"]
+
+
+@pytest.mark.slow
+def test_a_run_without_a_live_group_ends_with_a_clear_error(make_trainer, server):
+    server.all_alike = True
+    trainer = make_trainer([boxed()])
+    drop_dead_groups(trainer, patience=6)
+    worker = trainer.rollout_worker
+    worker.start()
+    message = (
+        r"The last (\d+) groups were all dead \(\1 solved\), so .* prompts that the model sometimes answers right"
+    )
+    with pytest.raises(RuntimeError, match=message):
+        while True:  # as TRL's trainer does, which asks after every five seconds without a sample
+            with pytest.raises(queue.Empty):
+                worker.rollout_buffer.get(timeout=0.1)
+            worker.check_health(60)
+    worker.stop()
+    assert worker._process is None
+
+
+def test_what_cannot_work_is_refused(make_trainer):
+    trainer = make_trainer([boxed()])
+    with pytest.raises(ValueError, match="requires a patience of at least 1; got 0"):
+        drop_dead_groups(trainer, patience=0)
+    drop_dead_groups(trainer)
+    with pytest.raises(TypeError, match="with another loop. Call .* only once, and leave out `rollout_worker`"):
+        drop_dead_groups(trainer)
+    trainer.rollout_worker = None  # as on every rank but the first
+    drop_dead_groups(trainer)

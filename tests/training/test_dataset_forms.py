@@ -1,0 +1,118 @@
+"""Datasets as they are: without prompts, shuffled, with unused columns removed, with columns that a rollout adds."""
+
+import os
+
+import datasets
+import pytest
+
+from helpers.reward_functions import half_dead
+from helpers.runs import roll_out
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, reward
+from trl_grpo_rewards.records.fields import hash_prompt
+from trl_grpo_rewards.records.files import read_records
+
+
+os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions and environments
+
+
+class Environment:
+    def reset(self, **kwargs):
+        return "What is 1 + 2?"
+
+    def add(self, a: int, b: int) -> int:
+        """
+        Add two numbers.
+
+        Args:
+            a: The first.
+            b: The second.
+        """
+        return a + b
+
+    def get_reward(self) -> float:
+        return 1.0
+
+
+@pytest.mark.parametrize("mode", ["skip", "keep"])
+def test_a_dataset_of_environments_needs_no_prompts(config, mode):
+    environments = datasets.Dataset.from_dict({"environment": ["sums"] * 16})
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL,
+        lambda completions, **kwargs: [float(place) for place in range(len(completions))],
+        args=config(zero_variance=mode),
+        train_dataset=environments,
+        environment_factory={"sums": Environment},
+    )
+    trainer.train()
+    assert trainer.state.global_step == 1
+
+
+def test_the_reward_of_an_environment_can_be_the_outcome(config):
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL,
+        0.5 * length(4, unit="words"),
+        args=config(outcome_reward="Environment", zero_variance="drop", zero_variance_by="outcome"),
+        train_dataset=datasets.Dataset.from_dict({"environment": ["sums"] * 16}),
+        environment_factory={"sums": Environment},
+    )
+    trainer.train()
+    record, *_ = read_records(trainer.args.output_dir)
+    assert record["outcome_reward"] == "Environment" and record["outcome"] == "solved"
+    assert record["rewards"]["Environment"] == [1.0] * 4 and record["weights"] == {"length": 0.5, "Environment": 1.0}
+
+
+def test_an_environment_without_a_dataset_leaves_nothing_to_draw_from(config):
+    with pytest.raises(
+        ValueError,
+        match="requires a train_dataset to draw prompts from, but here the environment supplies the prompts. Pass a train_dataset",
+    ):
+        FilteredGRPOTrainer(demo.MODEL, args=config(selective=True), environment_factory=Environment)
+
+
+def test_a_dataset_without_prompts_or_environments_is_refused(config):
+    problems = datasets.Dataset.from_dict({"question": ["What is 1 + 2?"] * 16})
+    with pytest.raises(ValueError, match="GRPOTrainer needs the column 'prompt'; the dataset has 'question'"):
+        FilteredGRPOTrainer(demo.MODEL, half_dead, args=config(), train_dataset=problems)
+
+
+def test_selective_drawing_goes_with_removed_columns(config, problems):
+    args = config(selective=True, remove_unused_columns=True, max_steps=10, learning_rate=1e-3)
+    trainer = FilteredGRPOTrainer(demo.MODEL, half_dead, args=args, train_dataset=problems.select(range(8)))
+    trainer.train()
+    assert max(entry.get("groups/skipped_prompts", 0) for entry in trainer.state.log_history) > 0
+    assert all(record["columns"] == {} for record in read_records(args.output_dir))
+
+
+def test_selective_drawing_leaves_the_dataset_as_it_is(config, problems):
+    """A shuffled or filtered dataset is a list of indices: adding a column would write all of its rows anew."""
+    shuffled = problems.shuffle(seed=1).filter(lambda row: "1" in row["prompt"][0]["content"])
+    assert shuffled._indices is not None
+    args = config(selective=True, max_steps=10)
+    trainer = FilteredGRPOTrainer(demo.MODEL, half_dead, args=args, train_dataset=shuffled)
+    learned = {}
+    learn = trainer._prompts.learn
+    trainer._prompts.learn = lambda places, *rest: (
+        learned.setdefault(trainer.state.global_step + 1, places),
+        learn(places, *rest),
+    )
+    trainer.train()
+    assert trainer.train_dataset is shuffled
+    for record in read_records(args.output_dir):
+        place = learned[record["step"]][record["group"]]
+        assert record["prompt_id"] == hash_prompt(shuffled[place]["prompt"])
+
+
+@reward(batched=True)
+def variety_of(said: list[int]) -> list[float]:
+    """How many different tokens there are, as the rollout function says it."""
+    return [count / 16 for count in said]
+
+
+def test_a_reward_may_read_what_a_rollout_function_returns(config, problems):
+    args = config()
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL, variety_of() + boxed(), args=args, train_dataset=problems, rollout_func=roll_out
+    )
+    trainer.train()
+    scores = list(trainer._logs["rewards"]["variety_of"])
+    assert scores == [len({*ids}) / 16 for record in read_records(args.output_dir) for ids in record["completion_ids"]]

@@ -1,0 +1,120 @@
+"""Passes of the model over dead completions: none, with gradient or without, and no empty micro-batch."""
+
+import os
+
+import pytest
+import torch
+from trl import GRPOTrainer
+
+from helpers.gradients import SGD, DropReference, Reference, difference
+from helpers.marks import slow_except
+from helpers.passes import live_rows, train_and_count
+from helpers.reward_functions import all_dead, first_summand, half_dead, one_of_four
+from helpers.runs import roll_out
+from helpers.stand_in_vllm import with_vllm
+from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from trl_grpo_rewards.batch import completion_text
+
+
+MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
+os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions
+
+
+@pytest.mark.parametrize("loss_type", slow_except(["vespo"], ["dapo", "grpo", "vespo", "luspo"]))
+@pytest.mark.parametrize("mode", slow_except(["token_mask", "sequence_truncate"], MODES))
+def test_gradient_with_the_correction_of_vllm_needs_no_pass_over_dead_rows(config, problems, mode, loss_type):
+    expected, reference, all_passes = train_and_count(Reference, config, problems, mode, loss_type=loss_type)
+    got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, mode, loss_type=loss_type)
+    assert list(trainer._logs["completion"]) == list(reference._logs["completion"])
+    assert difference(got, expected) <= 1e-6
+    assert all_passes.quiet == 3 * 16 and passes.quiet == sum(live_rows(trainer)) < 3 * 16
+
+
+def test_gradient_with_old_log_probabilities_needs_no_pass_over_dead_rows(config, problems):
+    options = {"num_iterations": 2, "max_steps": 4, **SGD}
+    expected, _, all_passes = train_and_count(Reference, config, problems, **options)
+    got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, **options)
+    assert difference(got, expected) <= 1e-6
+    assert all_passes.quiet == 2 * 16 and passes.quiet == sum(live_rows(trainer)) < 2 * 16
+
+
+@pytest.mark.parametrize("mode", slow_except(["token_mask"], [None, "token_mask"]))
+def test_gradient_with_a_kl_term_needs_no_pass_over_dead_rows(config, problems, mode):
+    options = {"beta": 0.1, **SGD}
+    expected, _, all_passes = train_and_count(DropReference, config, problems, mode, **options)
+    got, trainer, passes = train_and_count(
+        FilteredGRPOTrainer, config, problems, mode, zero_variance="drop", **options
+    )
+    assert difference(got, expected) <= 1e-6
+    assert all_passes.quiet == (1 + (mode is not None)) * 3 * 16
+    assert passes.quiet == (1 + (mode is not None)) * sum(live_rows(trainer))
+
+
+def test_nothing_is_computed_of_a_batch_without_a_live_group(config, problems):
+    _, _, passes = train_and_count(FilteredGRPOTrainer, config, problems, "token_mask", all_dead)
+    assert passes.quiet == 0 and passes.calls == [1] * 3  # a filler a step, since the optimizer steps all the same
+
+
+@pytest.mark.parametrize("rows, parts", [pytest.param(1, 16, marks=pytest.mark.slow), (4, 4)])
+def test_gradient_takes_no_micro_batch_without_a_live_row(config, problems, rows, parts):
+    options = {"per_device_train_batch_size": rows, "gradient_accumulation_steps": parts, "max_steps": 6}
+    expected, _, all_passes = train_and_count(Reference, config, problems, reward=one_of_four, **options)
+    got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, reward=one_of_four, **options)
+    assert difference(got, expected) <= 1e-6
+    assert len(all_passes.calls) == 6 * parts
+    live = live_rows(trainer)
+    assert len(passes.calls) == sum(max(1, -(-int(kept) // rows)) for kept in live) < 3 * parts
+    assert sum(passes.calls) - live.count(0) == sum(live)
+    step_times = [entry["step_time"] for entry in trainer.state.log_history if "step_time" in entry]
+    assert len(step_times) == 6
+
+
+def said_by_the_environment(prompts, said, **kwargs):
+    return [0.5 if first_summand(p) % 2 == 0 else count / 8 for p, count in zip(prompts, said, strict=True)]
+
+
+@pytest.mark.parametrize("loss_type", slow_except(["luspo"], ["dapo", "luspo"]))
+def test_gradient_with_a_rollout_function_needs_no_pass_over_dead_rows(config, problems, loss_type):
+    def with_rollouts(trainer_class):
+        class Rolled(trainer_class):
+            def __init__(self, *args, **kwargs):
+                super().__init__(*args, rollout_func=roll_out, **kwargs)
+
+        Rolled.__name__ = trainer_class.__name__
+        return Rolled
+
+    options = {"num_iterations": 2, "max_steps": 4, "reward": said_by_the_environment, "loss_type": loss_type, **SGD}
+    expected, _, all_passes = train_and_count(with_rollouts(Reference), config, problems, **options)
+    got, trainer, passes = train_and_count(with_rollouts(FilteredGRPOTrainer), config, problems, **options)
+    assert difference(got, expected) <= 1e-6
+    assert passes.quiet == sum(live_rows(trainer)) < all_passes.quiet == 2 * 16
+
+
+def test_rewards_are_asked_once_and_the_tables_have_the_right_rows(config, problems):
+    asked = []
+
+    def counted(prompts, completions, log_extra, **kwargs):
+        asked.append(len(prompts))
+        log_extra("length", [len(completion[0]["content"]) for completion in completions])
+        return half_dead(prompts, completions)
+
+    _, trainer, _ = train_and_count(FilteredGRPOTrainer, config, problems, "token_mask", counted)
+    assert asked == [16] * 3
+    told = [completion_text(one) for one in trainer._logs["completion"]]  # TRL 1.14 logs text
+    assert [len(text) for text in told] == list(trainer._logs["extra"]["length"])
+    ratio = [entry["sampling/importance_sampling_ratio/mean"] for entry in trainer.state.log_history[:-1]]
+    drift = [entry["sampling/sampling_logp_difference/mean"] for entry in trainer.state.log_history[:-1]]
+    assert all(0.5 < one < 1.5 for one in ratio) and all(0.01 < one < 0.2 for one in drift)
+
+
+@pytest.mark.parametrize("mode", slow_except([None], [None, "token_mask"]))
+def test_evaluation_is_that_of_trl(config, problems, mode):
+    def evaluated(trainer_class):
+        torch.manual_seed(0)
+        trainer = trainer_class(demo.MODEL, half_dead, args=config(), train_dataset=problems, eval_dataset=problems)
+        trainer = with_vllm(trainer, mode) if mode else trainer
+        torch.manual_seed(0)
+        return {name: value for name, value in trainer.evaluate().items() if "reward" in name or "loss" in name}
+
+    theirs, ours = evaluated(GRPOTrainer), evaluated(FilteredGRPOTrainer)
+    assert ours == pytest.approx(theirs, abs=1e-6) and "eval_loss" in ours

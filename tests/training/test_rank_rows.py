@@ -1,0 +1,67 @@
+"""Two ranks: rows that move, images on one of them, widths that differ, and machines without a shared disk."""
+
+import pytest
+
+from helpers.ranks import run_on_two_machines, run_on_two_ranks
+
+
+SCRIPT = "two_ranks_of_rows.py"
+
+
+@pytest.mark.slow
+def test_images_on_one_rank_only_have_the_gradient_of_trl(tmp_path):
+    for rank in run_on_two_ranks("images", tmp_path, script=SCRIPT):
+        assert len(rank["skip"]) == 10
+        gemma4 = rank["skip"].pop("gemma4")
+        assert max(rank["skip"].values()) <= 1e-6 and rank["drop"] <= 1e-6 and gemma4 <= 5e-6  # partly float32
+
+
+@pytest.mark.slow
+def test_images_are_resampled_on_two_ranks(tmp_path):
+    one, other = run_on_two_ranks("images_resampled", tmp_path, script=SCRIPT)
+    assert one == other and all(max(rounds) > 0 for rounds in one["rounds"].values())
+
+
+@pytest.mark.slow
+def test_gradient_with_the_correction_of_vllm_where_ranks_differ_in_width(tmp_path):
+    ranks = run_on_two_ranks("widths", tmp_path, script=SCRIPT)
+    for rank in ranks:
+        assert len(rank["differences"]) == 4 and max(rank["differences"]) <= 1e-6
+    assert sum(rank["quiet"] for rank in ranks) == ranks[0]["live"]
+
+
+@pytest.mark.slow
+def test_gradient_takes_no_micro_batch_without_a_live_row_on_two_ranks(tmp_path):
+    for rank in run_on_two_ranks("micro_batches", tmp_path, script=SCRIPT):
+        assert rank["difference"] <= 1e-6
+        assert rank["calls"] == sum(max(1, -(-int(kept) // 2)) for kept in rank["live"]) < 6 * 8 / 2
+
+
+@pytest.mark.slow
+def test_machines_without_a_shared_disk_resume_with_whole_groups(tmp_path):
+    one, other = run_on_two_machines("machines", tmp_path, SCRIPT)
+    assert one == other and one["calls"] >= 3 and one["mixed"] == []
+    assert one["saved"]
+
+
+@pytest.mark.slow
+def test_a_machine_without_the_place_among_the_prompts_ends_the_run(tmp_path):
+    for machine in run_on_two_machines("machine_without_files", tmp_path, SCRIPT):
+        assert "All ranks must draw the same prompts" in machine["error"]
+        assert "on rank 1. If the machines do not share a disk, train with save_on_each_node=True" in machine["error"]
+
+
+@pytest.mark.slow
+def test_streams_that_come_apart_end_the_run(tmp_path):
+    for rank in run_on_two_ranks("streams_apart", tmp_path, script=SCRIPT):
+        assert "All ranks must draw the same prompts" in rank["error"] and rank["step"] < 6
+
+
+@pytest.mark.slow
+def test_only_the_rows_that_have_to_move_do(tmp_path):
+    one, other = run_on_two_ranks("spread", tmp_path, script=SCRIPT)
+    assert (one["sent"], other["sent"]) == (32, 0)
+    assert len(one["ids"]) == len(other["ids"]) == 64
+    assert sorted(one["ids"] + other["ids"]) == [*range(96), *range(1000, 1032)]
+    for rank in (one, other):
+        assert rank["peak"] <= 1.5 * rank["own"]

@@ -1,0 +1,188 @@
+"""Two ranks on gloo: whole groups for grouped rewards, and the trainer whatever is dead where."""
+
+import re
+import sys
+import time
+
+import pytest
+
+from helpers.paths import SCRIPTS
+from helpers.processes import find_free_port
+from helpers.ranks import launch, launch_on_two_ranks, run_on_two_ranks
+from helpers.runs import read_prompts
+
+
+@pytest.mark.slow
+def test_ranks_see_whole_groups_in_both_trainers(tmp_path):
+    ranks = run_on_two_ranks("whole_groups", tmp_path)
+    for trainer in ("GRPOTrainer", "FilteredGRPOTrainer"):
+        one, other = (rank[trainer] for rank in ranks)
+        assert one["texts"] == other["texts"] and one["rewards"] == other["rewards"] and one["extra"] == other["extra"]
+        groups = [one["texts"][start : start + 4] for start in (0, 4, 8)]
+
+        # relative: plain, with one whole group a call, on exactly one rank
+        calls = [seen for rank in (one, other) for seen in rank["seen"]]
+        whole = [texts for _, _, texts in calls if len(texts) == 4]
+        assert len(whole) == 6 and all(group in whole for group in groups)  # two steps of three groups
+        assert {solution for prompt, solution, _ in calls} == {
+            str(sum(map(int, re.findall(r"\d+", prompt)))) for prompt, _, _ in calls
+        }
+        assert one["rewards"]["relative"] == [max(map(len, g)) - len(text) for g in groups for text in g]
+        assert one["extra"]["relative/members"] == [4] * 12
+
+        # compared: async, two in one sum, of which the second is done first
+        assert one["rewards"]["compared"] == one["rewards"]["quick"]
+        assert all(sorted(one["rewards"]["compared"][start : start + 4])[0] == 0 for start in (0, 4, 8))
+        assert any(score > 0 for score in one["rewards"]["compared"])
+
+        # gated: only the open rows of each group
+        for start, group in zip((0, 4, 8), groups, strict=True):
+            scores = one["rewards"]["gated"][start : start + 4]
+            members = one["extra"]["gated/members"][start : start + 4]
+            opened = [text for text, score in zip(group, scores, strict=True) if score >= 0]
+            assert members == [len(opened) if score >= 0 else None for score in scores]
+            assert [score for score in scores if score >= 0] == [max(map(len, opened)) - len(t) for t in opened]
+
+        # routed: grouped over grouped, behind a route and a clip
+        for start in (0, 4, 8):
+            best = max(one["rewards"]["compared"][start : start + 4])
+            scores = [0.5 * (score == best) for score in one["rewards"]["compared"][start : start + 4]]
+            assert one["rewards"]["routed"][start : start + 4] == scores
+
+        # in evaluation: six prompts, each whole, none twice
+        calls = [seen for rank in (one, other) for seen in rank["seen in evaluation"] if len(seen[2]) == 4]
+        assert len(calls) == len({prompt for prompt, _, _ in calls}) == 6
+        mean = sum(max(map(len, texts)) - len(text) for _, _, texts in calls for text in texts) / 24
+        assert one["evaluated"] == other["evaluated"] == pytest.approx(mean, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_ranks_without_an_open_row_take_part(tmp_path):
+    ranks = run_on_two_ranks("gate_open_on_one_rank", tmp_path)
+    assert [rank["seen"] for rank in ranks] == [4, 0]  # two of three groups belong to rank 0, for two steps
+    assert ranks[0]["scores"] == ranks[1]["scores"]
+    assert [score == -1.0 for score in ranks[0]["scores"]] == [False] * 4 + [True] * 4 + [False] * 4
+
+
+@pytest.mark.slow
+def test_ranks_stop_together_when_a_grouped_reward_raises_on_one(tmp_path):
+    start = time.monotonic()
+    one, other = run_on_two_ranks("failing", tmp_path, fails=True)
+    assert time.monotonic() - start < 60
+    assert (other["type"], other["text"]) == ("RuntimeError", "out of order")
+    assert other["notes"] == ["(raised in the reward best_of(compared(), fail_on=1))"]
+    assert one["text"].startswith(
+        "A reward failed on rank 1: RuntimeError: out of order (raised in the reward best_of"
+    )
+
+
+@pytest.mark.slow
+def test_ranks_end_with_one_model_whatever_is_dead_where(tmp_path):
+    for rank in run_on_two_ranks("dead_patterns", tmp_path):
+        assert rank["equal"] == [True] * 12
+
+
+@pytest.mark.slow
+def test_ranks_gradient_of_skip_equals_trl_with_dead_advantages_at_zero(tmp_path):
+    for rank in run_on_two_ranks("gradients", tmp_path):
+        # a row that moves gets another padding, hence other positions in RoPE's table, which is float32
+        assert len(rank["differences"]) == 10 and max(rank["differences"]) <= 1e-6
+
+
+@pytest.mark.slow
+def test_ranks_gradient_of_drop_is_that_of_the_live_groups_alone(tmp_path):
+    for rank in run_on_two_ranks("drops", tmp_path):
+        assert len(rank["differences"]) == 3 and max(rank["differences"]) <= 1e-6
+
+
+@pytest.mark.slow
+def test_ranks_resample_together(tmp_path):
+    one, other = run_on_two_ranks("resampled", tmp_path)
+    assert one == other and one["equal"] and one["computed"] == [12.0] * 4 and one["used"] == [6]
+    assert min(one["rounds"]) >= 1 and one["taken"] > 0
+    assert len(one["outcomes"]) == 4 * 3 + one["taken"] and {count for *_, count in one["outcomes"]} == {4}
+    live = [step for step, outcome, _ in one["outcomes"] if outcome == "live"]
+    assert all(live.count(step) >= 3 for step in (1, 2, 3, 4))
+
+
+@pytest.mark.slow
+def test_ranks_send_records_to_the_rank_that_writes_them_and_keep_nothing(tmp_path):
+    one, other = run_on_two_ranks("recorded", tmp_path)
+    lines = one.pop("lines")
+    assert [(step, group) for step, group, *_ in lines] == [(step, group) for step in (1, 2) for group in (0, 1, 2)]
+    assert all(len(texts) == 4 and texts == decoded for *_, texts, decoded in lines)
+    for step in (1, 2):  # groups straddle the ranks, and so do their duplicates
+        share = sum(duplicates for at, _, duplicates, *_ in lines if at == step) / 12
+        assert one["on"]["duplicates"][step - 1] == other["on"]["duplicates"][step - 1] == pytest.approx(share)
+    assert sum(one["on"]["duplicates"]) > 0
+    for run in (rank[name] for rank in (one, other) for name in ("on", "off", "lost")):
+        assert run["held"] == 0 and not run["has_ids"]
+    assert other["on"]["size"] == other["off"]["size"] == other["lost"]["size"] < one["on"]["size"]
+    assert one["off"]["size"] == other["off"]["size"] and one["off"]["to_main"] == other["off"]["to_main"] == 0
+    assert one["on"]["to_main"] == other["on"]["to_main"] == 2  # once in each step
+    assert (tmp_path / "lost" / "groups").is_file()
+
+
+@pytest.mark.slow
+def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
+    (tmp_path / "port").write_text(server.root.rpartition(":")[2])
+    server(latency=0.02)
+    one, other = run_on_two_ranks("judged", tmp_path)
+    assert server.most <= 64 + 4
+    for trainer in ("GRPOTrainer", "FilteredGRPOTrainer"):
+        assert one[trainer] == other[trainer]
+        run = one[trainer]
+        groups = [run["texts"][start : start + 4] for start in (0, 4, 8)]
+        # the server scores a text by its length, those that are equal alike, and each group in one call
+        assert run["rewards"]["ranking"] == [pytest.approx(len(text) % 11 / 10) for group in groups for text in group]
+        assert run["rewards"]["judge"] == run["rewards"]["kind"] == [pytest.approx(0.2)] * 12
+        assert run["reasons"] == ["by length"] * 12 and run["calls"][2] == 1
+        halves = [len({*run["texts"][start : start + 6]}) for start in (0, 6)]
+        assert run["calls"][:2] == [pytest.approx(sum(halves) / 2)] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 18)])
+def test_ranks_that_are_killed_resume_a_run_that_chooses_its_prompts(tmp_path, scenario, last):
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    whole.mkdir()
+    parted.mkdir()
+    expected = run_on_two_ranks(scenario, whole)
+    (parted / "kill").touch()
+    assert "SIGKILL" in launch_on_two_ranks(scenario, parted).stderr and not (parted / "0.json").exists()
+    assert [folder.name for folder in parted.glob("checkpoint-*")] == ["checkpoint-3"]
+    (parted / "kill").unlink()
+    assert run_on_two_ranks(scenario, parted) == expected
+    assert expected[0] == expected[1] and expected[0]["taken"] > 0 and (parted / f"checkpoint-{last}").exists()
+    assert read_prompts(parted) == read_prompts(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        ["accelerate", "launch", "--multi_gpu", "--num_processes", "2", "--main_process_port"],
+        [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port"],
+    ],
+    ids=["accelerate", "torchrun"],
+)
+def test_ranks_train_the_bundled_task_by_the_script(tmp_path, launcher):
+    script = [
+        str(SCRIPTS / "train.py"),
+        "--max_steps",
+        "2",
+        "--eval_prompts",
+        "8",
+        "--import",
+        "census",
+    ]
+    (tmp_path / "census.py").write_text(
+        "import torch.distributed as dist\nfrom trl_grpo_rewards import reward\n\n@reward\n"
+        "def ranks(completion):\n    return float(dist.get_world_size())\n"
+    )
+    rewards = ["--rewards", "boxed(evaluated=True, name='accuracy') + ranks()", "--per_device_train_batch_size", "32"]
+    run = launch([*launcher, str(find_free_port()), *script, *rewards], cwd=tmp_path)
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert run.stdout.count("held-out problems") == 1
+    assert re.search(r"^ranks +2.000 +2.000$", run.stdout, re.MULTILINE)
+    assert (tmp_path / "runs/addition/model.safetensors").exists()

@@ -1,0 +1,431 @@
+"""FilteredGRPOTrainer through `train()`: advantages of worked examples, metrics, and what it refuses."""
+
+import math
+
+import pytest
+import torch
+from datasets import Dataset
+from transformers import AutoTokenizer, Qwen3Config, Qwen3ForSequenceClassification
+
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, keywords, length, reward, tags
+from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.records import read_records
+
+
+def scripted(*rewards):
+    """A TRL reward function, one of ours where a list is given per name, that pays what the script says."""
+
+    def function(completions, **kwargs):
+        return list(rewards)[: len(completions)]
+
+    return function
+
+
+def trained(config, problems, reward_funcs, **options):
+    trainer = FilteredGRPOTrainer(demo.MODEL, reward_funcs, args=config(**options), train_dataset=problems)
+    trainer.train()
+    return trainer
+
+
+def advantages(trainer):
+    return list(trainer._logs["advantages"])
+
+
+def logged(trainer, name):
+    return [entry[name] for entry in trainer.state.log_history if name in entry]
+
+
+# Worked examples in circulation, group by group: rewards, their mean, and the advantages (r - mean) / (std + 1e-4)
+# with the sample standard deviation.
+WORKED = [
+    ([1, 1, 1, 1, 0, 0, 0, 0], 0.5, [0.94] * 4 + [-0.94] * 4, 0.01),
+    ([1, 0, 0, 1], 0.5, [0.8659, -0.8659, -0.8659, 0.8659], 5e-5),
+    ([0, 0, 1, 1], 0.5, [-0.8659, -0.8659, 0.8659, 0.8659], 5e-5),
+    ([1.5, 1, 0, 0], 0.625, None, None),
+    ([1.5, 0, 1.5, 0, 1, 1.5, 0.5, 1.5], 0.9375, None, None),  # a chapter in circulation prints 0.875
+    ([1, 1, 1, 1], 1.0, [0.0] * 4, 0.0),
+    ([0.7] * 8, 0.7, [0.0] * 8, 0.0),
+]
+
+
+@pytest.mark.parametrize("rewards, mean, expected, within", WORKED)
+def test_the_worked_examples_of_the_sources(config, problems, rewards, mean, expected, within):
+    size = len(rewards)
+    trainer = trained(config, problems, scripted(*rewards), per_device_train_batch_size=size, num_generations=size)
+    assert logged(trainer, "reward") == [pytest.approx(mean)]
+    std = torch.tensor(rewards, dtype=torch.float32).std().item()
+    exact = [(r - mean) / (std + 1e-4) if max(rewards) > min(rewards) else 0.0 for r in rewards]
+    assert advantages(trainer) == pytest.approx(exact, abs=1e-4)
+    if expected:
+        assert advantages(trainer) == pytest.approx(expected, abs=within)
+
+
+def test_two_groups_of_the_worked_example_are_normalised_apart(config, problems):
+    trainer = trained(config, problems, scripted(1, 0, 0, 1, 0, 0, 1, 1))
+    assert advantages(trainer) == pytest.approx([s * 0.8659 for s in (1, -1, -1, 1, -1, -1, 1, 1)], abs=5e-5)
+
+
+def test_a_reward_model_stands_beside_ours_in_one_list(config, problems, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    options = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    shape = Qwen3Config(
+        vocab_size=len(tokenizer),
+        num_key_value_heads=2,
+        head_dim=16,
+        num_labels=1,
+        pad_token_id=tokenizer.pad_token_id,
+        **options,
+    )
+    Qwen3ForSequenceClassification(shape).save_pretrained(tmp_path / "judge-of-taste")
+    tokenizer.save_pretrained(tmp_path / "judge-of-taste")
+    rewards = [boxed(evaluated=True), str(tmp_path / "judge-of-taste")]
+    trainer = trained(config, problems, rewards, num_generations=8, reward_weights=[1.0, 0.5])
+    ours, theirs = (trainer._logs["rewards"][name] for name in ("boxed", "judge-of-taste"))
+    total = [one + 0.5 * other for one, other in zip(ours, theirs, strict=True)]
+    assert {*ours} <= {0.0, 1.0} and len({*theirs}) > 2
+    assert advantages(trainer) == pytest.approx(normalised(total), abs=1e-4)
+
+
+def normalised(rewards):
+    rewards = torch.tensor(rewards)
+    return ((rewards - rewards.mean()) / (rewards.std() + 1e-4)).tolist()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.7, 1.0])
+def test_groups_of_equal_rewards_give_no_gradient(config, problems, value):
+    trainer = trained(config, problems, scripted(*[value] * 8), max_steps=2, learning_rate=0.1, weight_decay=0.0)
+    fresh = FilteredGRPOTrainer(demo.MODEL, scripted(), args=config(), train_dataset=problems).model.state_dict()
+    assert logged(trainer, "grad_norm") == [0.0, 0.0]
+    assert all(torch.equal(tensor, fresh[name]) for name, tensor in trainer.model.state_dict().items())
+    assert logged(trainer, "groups/rows_computed") == [1.0, 1.0]
+    assert logged(trainer, "groups/rows_kept") == [0.0, 0.0]
+
+
+def test_the_metrics_of_every_kind_of_group(config, problems):
+    nan = None
+    script = [1, 1, 1.5, 1] + [1] * 4 + [0] * 4 + [0.7] * 4 + [nan, 0.5, nan, nan] + [nan] * 4
+    trainer = trained(config, problems, scripted(*script), per_device_train_batch_size=24)
+    metrics = {name: logged(trainer, f"groups/{name}")[0] for name in ("dead", "solved", "failed", "flat", "unscored")}
+    assert metrics == pytest.approx(
+        {"dead": 5 / 6, "solved": 1 / 6, "failed": 1 / 6, "flat": 1 / 6, "unscored": 2 / 6}
+    )
+    assert logged(trainer, "groups/spread") == [pytest.approx(0.5 / 6)]
+    assert logged(trainer, "groups/rows_kept") == logged(trainer, "groups/rows_computed") == [4.0]
+    assert logged(trainer, "groups/partly_scored") == [0.0]
+    assert 0.0 <= logged(trainer, "groups/duplicates")[0] <= 1.0
+
+
+def test_a_sum_is_unpacked_into_functions_and_weights(config, problems):
+    total = boxed(name="accuracy") + 0.5 * tags("think", name="format") - 0.25 * length(16, name="size")
+    args = config(max_steps=2, max_completion_length=48)
+    trainer = FilteredGRPOTrainer(demo.MODEL, total, args=args, train_dataset=problems)
+    trainer.train()
+    assert trainer.reward_func_names == ["accuracy", "format", "size"]
+    assert trainer.reward_weights.tolist() == [1.0, 0.5, -0.25]
+    assert args.reward_weights is None
+    means = [logged(trainer, f"rewards/{name}/mean") for name in ("accuracy", "format", "size")]
+    for step, reward_mean in enumerate(logged(trainer, "reward")):
+        assert reward_mean == pytest.approx(means[0][step] + 0.5 * means[1][step] - 0.25 * means[2][step], abs=1e-5)
+    shares = [logged(trainer, f"groups/signal/{name}")[0] for name in ("accuracy", "format", "size")]
+    assert sum(shares) == pytest.approx(1.0)
+
+
+def test_a_sum_as_one_function_trains_alike(config, problems):
+    total = boxed() + 0.5 * tags("think")
+    terms = trained(config, problems, total, max_steps=2, max_completion_length=48)
+    one = trained(config, problems, [total], max_steps=2, max_completion_length=48)
+    assert one.reward_func_names == ["boxed+tags"]
+    assert advantages(one) == pytest.approx(advantages(terms), abs=1e-5)
+
+
+def test_whatever_trl_accepts_is_accepted(config, problems):
+    for funcs in (scripted(*range(8)), [scripted(*range(8)), boxed()], (boxed(), tags("a")), boxed()):
+        assert len(trained(config, problems, funcs).reward_funcs) in (1, 2)
+
+
+@reward
+async def counted(completion: str) -> float:
+    return float(len(completion))
+
+
+@reward
+def watched(completion: str, trainer_state, log_metric, log_extra) -> float:
+    log_metric("step", trainer_state.global_step)
+    log_extra("size", len(completion))
+    return 0.0
+
+
+def test_asynchronous_rewards_and_hooks_work_in_the_trainer(config, problems):
+    total = counted() + watched() + gate(counted(name="gated"), by=keywords(any=("1",)))
+    trainer = trained(config, problems, total, max_steps=2)
+    assert logged(trainer, "watched/step") == [0.0, 1.0]
+    assert [len(completion_text(completion)) for completion in trainer._logs["completion"]] == list(
+        trainer._logs["extra"]["watched/size"]
+    )
+    assert logged(trainer, "rewards/counted/mean")[0] > 0
+
+
+@reward
+def sometimes(completion: str, prompt: str) -> float | None:
+    return None if "1" in completion else 1.0
+
+
+@reward
+def size(completion: str) -> float:
+    return float(len(completion))
+
+
+@reward
+def ignored(completion: str) -> None:
+    return None
+
+
+def expected_advantages(trainer, score):
+    rows = torch.tensor([score(completion_text(completion)) for completion in trainer._logs["completion"]]).view(-1, 4)
+    mean = rows.nanmean(1, keepdim=True)
+    count = (~rows.isnan()).sum(1, keepdim=True)
+    std = (((rows - mean) ** 2).nansum(1, keepdim=True) / (count - 1)).sqrt()
+    return ((rows - mean) / (std + 1e-4)).nan_to_num().flatten().tolist()
+
+
+def test_a_none_beside_a_score_counts_as_zero_or_leaves_the_row_out(config, problems):
+    total = size() + 10 * sometimes() + 0 * ignored()
+    term = trained(config, problems, total, per_device_train_batch_size=16)
+    assert advantages(term) == pytest.approx(
+        expected_advantages(term, lambda text: len(text) + (0.0 if "1" in text else 10.0)), abs=1e-3
+    )
+    row = trained(config, problems, total, per_device_train_batch_size=16, unscored="row")
+    assert advantages(row) == pytest.approx(
+        expected_advantages(row, lambda text: math.nan if "1" in text else len(text) + 10.0), abs=1e-3
+    )
+    assert logged(term, "groups/partly_scored") == logged(row, "groups/partly_scored")
+    assert 0 < logged(row, "groups/partly_scored")[0] < 1
+
+
+def test_keep_trains_on_everything(config, problems):
+    trainer = trained(config, problems, scripted(*[1] * 4, *range(4)), zero_variance="keep")
+    assert logged(trainer, "groups/dead") == [0.5]
+    assert logged(trainer, "groups/rows_kept") == [4.0]
+    assert logged(trainer, "groups/rows_computed") == [8.0]
+
+
+def test_evaluation_is_not_filtered(config, problems):
+    args = config(per_device_eval_batch_size=8)
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL, scripted(*[1] * 8), args=args, train_dataset=problems, eval_dataset=problems.select(range(4))
+    )
+    metrics = trainer.evaluate()
+    assert metrics["eval_groups/dead"] == metrics["eval_groups/solved"] == metrics["eval_reward"] == 1.0
+    trainer.train()
+    single = FilteredGRPOTrainer(
+        demo.MODEL, boxed(), args=config(num_generations_eval=1), train_dataset=problems, eval_dataset=problems
+    )
+    assert "eval_groups/dead" not in single.evaluate()  # one completion is no group
+
+
+@pytest.mark.skipif(not torch.accelerator.is_available(), reason="TRL's defaults (bf16) need an accelerator")
+def test_without_args_the_defaults_name_the_run(problems, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), train_dataset=problems)
+    assert trainer.args.output_dir == "model-GRPO" and trainer.zero_variance == "skip"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"beta": 0.1}, "the KL term \\(beta=0.1\\) gives them a gradient.*zero_variance='keep'.*or beta=0.0"),
+        ({"loss_type": "bnpo"}, "the denominator of loss_type='bnpo'.*or loss_type to one of 'grpo', .*'vespo'"),
+        ({"entropy_coef": 0.01}, "the entropy bonus .*or entropy_coef=0.0"),
+        ({"use_adaptive_entropy": True}, "the entropy bonus"),
+        ({"top_entropy_quantile": 0.2}, "top_entropy_quantile=0.2 gives them a gradient"),
+    ],
+)
+def test_skip_is_refused_where_it_would_change_the_objective(config, problems, options, message):
+    with pytest.raises(ValueError, match=message):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(**options, zero_variance="skip"), train_dataset=problems)
+    trained(config, problems, boxed(), **options, zero_variance="keep")
+
+
+@pytest.mark.parametrize(
+    "options, what",
+    [
+        ({"beta": 0.1}, "the KL term (beta=0.1)"),
+        ({"loss_type": "bnpo"}, "the denominator of loss_type='bnpo'"),
+        ({"entropy_coef": 0.01}, "the entropy bonus"),
+        ({"use_adaptive_entropy": True}, "the entropy bonus"),
+        ({"top_entropy_quantile": 0.2}, "the threshold over all tokens of top_entropy_quantile=0.2"),
+    ],
+)
+def test_auto_trains_as_trl_where_dead_groups_have_a_gradient(config, problems, options, what, caplog):
+    trainer = trained(config, problems, scripted(*[0.7] * 8), **options)
+    assert trainer.zero_variance == "keep" and trainer.args.zero_variance == "auto"
+    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.training.trainer"]
+    assert f"keeps TRL's behaviour: {what} gives groups of equal rewards a gradient. Set zero_variance='drop'" in line
+    assert logged(trainer, "groups/rows_computed") == [8.0]
+
+
+def test_auto_skips_dead_groups_without_a_word(config, problems, caplog):
+    trainer = trained(config, problems, scripted(*[0.7] * 4, 0, 1, 0, 1))
+    assert trainer.zero_variance == "skip" and logged(trainer, "groups/rows_computed") == [4.0]
+    assert not [record for record in caplog.records if record.name == "trl_grpo_rewards.training.trainer"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"zero_variance": "dropp"}, "zero_variance must be one of 'auto', 'skip', 'drop', 'keep'; got 'dropp'"),
+        ({"max_resample_rounds": -1}, "max_resample_rounds must be at least 0; got -1"),
+        ({"unscored": "zero"}, "unscored must be one of 'term', 'row'; got 'zero'"),
+        ({"zero_variance_tolerance": -1.0}, "zero_variance_tolerance must be at least 0 and finite; got -1.0"),
+        ({"zero_variance_tolerance": math.nan}, "zero_variance_tolerance must be at least 0 and finite; got nan"),
+    ],
+)
+def test_options_are_checked_by_the_config(config, options, message):
+    with pytest.raises(ValueError, match=message):
+        config(**options)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"max_resample_rounds": 1}, "max_resample_rounds=1 leaves out groups .* zero_variance='auto' keeps TRL's"),
+        ({"zero_variance_by": "outcome", "zero_variance": "keep"}, "zero_variance_by='outcome' leaves out groups"),
+        (
+            {"zero_variance": "drop", "loss_type": "grpo", "entropy_coef": 0.1},
+            "would weight the entropy bonus too. Set loss_type",
+        ),
+        (
+            {"zero_variance": "drop", "use_adaptive_entropy": True},
+            "a step may have no completion left. Set use_adaptive",
+        ),
+    ],
+)
+def test_what_drops_groups_requires_drop(config, problems, options, message):
+    with pytest.raises(ValueError, match=message):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(**options), train_dataset=problems)
+
+
+def test_the_outcome_reward_may_decide_which_groups_are_dead(config, problems):
+    right = [1, 1, 1, 1, 0, 0, 0, 0]
+    rewards = [scripted(*right), scripted(*range(8))]
+    rewards[0].__name__, rewards[1].__name__ = "right", "long"
+    for options, dead in (({}, 0.0), ({"outcome_reward": "right"}, 1.0), ({"outcome_reward": "long"}, 0.0)):
+        by = "outcome" if options else "total"
+        trainer = trained(config, problems, rewards, zero_variance="drop", zero_variance_by=by, **options)
+        assert logged(trainer, "groups/dead") == [dead]
+        assert [advantage == 0 for advantage in advantages(trainer)] == [bool(dead)] * 8
+    assert logged(trainer, "groups/solved") == [0.0]
+    with pytest.raises(
+        ValueError, match="outcome_reward='wrong' must be the name of a reward; the rewards are 'right', "
+    ):
+        trained(config, problems, rewards, outcome_reward="wrong")
+
+
+@pytest.mark.parametrize("outcome_first", [True, False])
+def test_the_outcome_reward_does_not_depend_on_the_order_of_terms(config, problems, outcome_first):
+    verdict, style = rightness(), 0.5 * stylishness()
+    rewards = verdict + style if outcome_first else style + verdict
+    trainer = trained(config, problems, rewards, selective=True)
+    assert logged(trainer, "groups/solved") == [1.0] and logged(trainer, "groups/dead") == [1.0]
+    record, *_ = read_records(trainer.args.output_dir)
+    assert record["outcome_reward"] == "rightness" and record["outcome"] == "solved"
+    assert (record["dead_by"], record["tolerance"]) == ("total", 1e-6)
+
+
+@reward(outcome=True)
+def rightness(completion: str) -> float:
+    return 1.0
+
+
+@reward
+def stylishness(completion: str) -> float:
+    return 0.0
+
+
+def test_the_outcome_reward_is_checked_before_the_model_loads(config, problems):
+    with pytest.raises(
+        ValueError, match="outcome_reward='nope' must be the name of a reward; the rewards are 'boxed'"
+    ):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(outcome_reward="nope"), train_dataset=problems)
+
+
+def test_dropping_by_the_outcome_warns_where_no_reward_says_what_is_right(config, problems, caplog):
+    trained(config, problems, stylishness(), zero_variance="drop", zero_variance_by="outcome")
+    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.training.validation"]
+    assert "zero_variance_by='outcome' decides" in line and "no reward is registered as an outcome" in line
+
+
+def test_selective_warns_where_no_reward_says_what_is_right(config, problems, caplog):
+    trained(config, problems, stylishness(), selective=True)
+    (line,) = [record.message for record in caplog.records if record.name == "trl_grpo_rewards.training.validation"]
+    assert "no reward is registered as an outcome. The first one, 'stylishness', is used. Set outcome_reward" in line
+    caplog.clear()
+    trained(config, problems, stylishness(), selective=True, outcome_reward="stylishness")
+    trained(config, problems, stylishness() + rightness(), selective=True)
+    assert not [record for record in caplog.records if record.name == "trl_grpo_rewards.training.validation"]
+
+
+@pytest.mark.parametrize(
+    "funcs, options, error, message",
+    [
+        (boxed, {}, TypeError, "reward_funcs contains the reward factory 'boxed' instead of a reward. Call it with its options"),
+        ([tags("a"), boxed], {}, TypeError, "reward_funcs contains the reward factory 'boxed'"),
+        ([boxed(), boxed(partial=0.5)], {}, ValueError, "Two rewards are named 'boxed'"),
+        (boxed() + tags("a"), {"reward_weights": [1.0, 2.0]}, ValueError, "have weights, but reward_weights=\\[1.0, 2.0\\]"),
+        ([counted(), gate(counted(name="b"), by=boxed())], {}, ValueError, "Reward 'b' needs the column 'solution'; found 'answer', 'prompt'. Rename it: dataset.rename_column\\('answer'"),
+    ],
+)  # fmt: skip
+def test_rewards_are_checked_before_the_model_loads(config, problems, funcs, options, error, message):
+    renamed = problems.rename_column("solution", "answer")
+    with pytest.raises(error, match=message):
+        FilteredGRPOTrainer("no/model", funcs, args=config(**options), train_dataset=renamed)
+
+
+def test_an_empty_dataset_and_a_foreign_config_are_refused(config, problems):
+    from trl import GRPOConfig
+
+    with pytest.raises(ValueError, match="The dataset is empty, but training needs prompts"):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=Dataset.from_list([]))
+    with pytest.raises(ValueError, match="needs the column 'prompt'; the dataset has 'question', 'solution'"):
+        asked = problems.rename_column("prompt", "question")
+        FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=asked)
+    with pytest.raises(ValueError, match="Reward 'boxed' needs the column 'solution'; found 'prompt'"):
+        blind = {"one": problems, "two": problems.remove_columns("solution")}
+        FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=problems, eval_dataset=blind)
+    with pytest.raises(
+        ValueError, match="which TRL reads as the id of a reward model. Write parse\\('boxed\\(\\)'\\)"
+    ):
+        FilteredGRPOTrainer("no/model", "boxed()", args=config(), train_dataset=problems)
+    with pytest.raises(
+        TypeError, match="requires args of type FilteredGRPOConfig; got GRPOConfig. Write FilteredGRPOConfig"
+    ):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(cls=GRPOConfig), train_dataset=problems)
+
+
+def test_a_broken_reward_stops_the_run_with_its_name(config, problems):
+    @reward
+    def faulty(completion: str) -> float:
+        raise RuntimeError("out of order")
+
+    with pytest.raises(RuntimeError, match="out of order") as caught:
+        trained(config, problems, boxed() + faulty())
+    assert "(raised in the reward faulty())" in caught.value.__notes__
+
+
+@pytest.mark.slow
+def test_the_bundled_task_is_learned(config, problems):
+    trainer = trained(
+        config,
+        demo.arithmetic("train"),
+        boxed(name="accuracy") + 0.5 * tags("think", name="format"),
+        per_device_train_batch_size=256,
+        num_generations=8,
+        max_completion_length=64,
+        max_steps=20,
+        learning_rate=5e-4,
+        lr_scheduler_type="constant",
+    )
+    accuracy = logged(trainer, "rewards/accuracy/mean")
+    assert accuracy[0] < 0.45 and sum(accuracy[-3:]) / 3 > 0.75
+    kept, computed = logged(trainer, "groups/rows_kept"), logged(trainer, "groups/rows_computed")
+    assert kept == computed and kept[-1] < 200 < kept[0]

@@ -1,0 +1,60 @@
+"""A dry run: right and wrong answers from the dataset are scored, and the time is measured."""
+
+import math
+from typing import TYPE_CHECKING
+
+from ..expressions import Reward
+from .example_completions import find_answer_column
+from .example_scores import ROUNDING, Tokenize, compute_means, has_solution, split_words, take_rows
+from .findings import Findings
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from trl import GRPOConfig
+
+MAX_ROWS = 128
+"""Largest number of rows in a dry run."""
+
+LEAST_MEAN = 0.9
+"""Smallest mean that outcome rewards must give the dataset's own solutions."""
+
+
+def check_dry_run(
+    rewards: Reward, dataset: "Dataset", tokens: Tokenize = split_words, config: "GRPOConfig | None" = None
+) -> Findings:
+    """Check that right answers earn more than wrong ones, and measure the time of each reward."""
+    found = Findings("a dry run on the dataset's own solutions")
+    rows = take_rows(dataset, MAX_ROWS)
+    seconds = [0.0] * len(rewards.terms)
+    means = compute_means(rewards, rows, tokens, seconds)
+    each = [1000 * spent / (len(means) * len(rows)) for spent in seconds]
+    names = [*(f"{weight:g} * {reward.name}" for weight, reward in rewards.terms), "total"]
+    found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8} {'ms each':>8}")
+    for index, (name, milliseconds) in enumerate(zip(names, [*each, sum(each)], strict=True)):
+        columns = " ".join(f"{means[kind][index]:8.3f}" for kind in means)
+        found.lines.append(f"{name:30} {columns} {milliseconds:8.3f}")
+    if size := getattr(config, "generation_batch_size", None):
+        found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
+    right, wrong = means["right"][-1], means["wrong"][-1]
+    column = find_answer_column(rewards)
+    example = rows[0].get(column)
+    found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
+    for reward, mean in zip(rewards.rewards, means["right"], strict=False):
+        if reward.is_outcome and wrong < right and mean < LEAST_MEAN:
+            found.faults.append(
+                f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are "
+                f"right. Compare how they are written, such as {example!r}, with the answers that {reward} "
+                f"expects."
+            )
+    if has_solution(rewards) and not right > wrong + ROUNDING:
+        found.faults.append(
+            f"Under {rewards}, the dataset's own solutions earn {describe_mean(right)}, and the solutions of other rows "
+            f"earn {describe_mean(wrong)}. The dataset's own solutions must earn more. Check that the column "
+            f"'{column}', such as {example!r}, contains what the rewards look for."
+        )
+    return found
+
+
+def describe_mean(mean: float) -> str:
+    return "nothing, because they cannot be judged" if math.isnan(mean) else f"{mean:.3f}"

@@ -1,0 +1,108 @@
+"""Check that rewards can read every value of the dataset columns, such as the solutions."""
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, get_args
+
+from ..batch import prompt_text
+from ..expressions import Reward, missing_column
+from ..traits import ReadColumn, Reading
+from .findings import Findings, find_functions
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+MAX_EXAMPLES = 3
+"""Largest number of values that are shown of each kind."""
+
+
+def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
+    """
+    Count the values of a column that a reward cannot read, reads only in part, or reads as several answers.
+
+    Args:
+        rewards ([`Reward`]):
+            Expression of rewards. Only rewards with the trait `reads` take part.
+        dataset ([`~datasets.Dataset`]):
+            Dataset. All of its rows are read.
+        threshold (`float`, *optional*, defaults to `0.05`):
+            Share of values that cannot be read as a whole above which they are a fault.
+
+    Returns:
+        `list[Findings]`: The findings for each column that a reward reads.
+    """
+    readers: dict[tuple[str, ReadColumn], str] = {}
+    for function in find_functions(rewards):
+        for column, read in function.factory.traits.reads.items():
+            if column not in dataset.column_names:
+                raise missing_column(function.name, column, dataset.column_names)
+            readers.setdefault((column, read), function.name)
+    return [check_column(dataset, column, name, read, threshold) for (column, read), name in readers.items()]
+
+
+def check_column(dataset: "Dataset", column: str, reward: str, read: ReadColumn, threshold: float) -> Findings:
+    """Check the readings of one column by one reward."""
+    values = dataset[column]
+    rows: dict[str, list[int]] = defaultdict(list)
+    readings = get_readings(list(values), reward, read)
+    for row, reading in enumerate(readings):
+        rows[reading.kind].append(row)
+    contradictory = find_contradictory_rows(dataset["prompt"], [reading.value for reading in readings])
+    different = {reading.value for reading in readings}
+    found = Findings(
+        f"values of '{column}', as '{reward}' reads them", [f"{len(values):,} read, {len(different):,} different"]
+    )
+    for title, examples in (
+        ("unreadable", rows["not at all"]),
+        ("read in part", rows["in part"]),
+        ("with several answers", rows["several"]),
+        ("that differ for the same prompt", contradictory),
+    ):
+        found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
+        found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:MAX_EXAMPLES]]
+    bad = rows["not at all"] + rows["in part"]
+    if len(bad) > threshold * len(values):
+        found.faults.append(
+            f"Reward '{reward}' reads the column '{column}', but {len(bad):,} of {len(values):,} values cannot be read "
+            f"as a whole, such as {shorten_repr(values[bad[0]])} in row {bad[0]}. Store only the answer in the column, "
+            f"remove such rows, or choose a reward that reads them, such as exact() for texts."
+        )
+    elif bad:
+        found.warnings.append(
+            f"{len(bad):,} values of '{column}' cannot be read as a whole. Their completions get no score or a wrong one."
+        )
+    if contradictory:
+        found.warnings.append(f"{len(contradictory):,} rows have the prompt of another row but a different {column}.")
+    return found
+
+
+def get_readings(values: list[Any], reward: str, read: ReadColumn) -> list[Reading]:
+    """Return how a reward reads the values, and check what its trait returns."""
+    readings = list(read(values))
+    kinds = get_args(Reading.__annotations__["kind"])
+    if len(readings) != len(values):
+        raise TypeError(
+            f"The trait 'reads' of reward '{reward}' must return one Reading for each value; got {len(readings)} for "
+            f"{len(values)} values. Return one for every value, in their order."
+        )
+    for reading in readings:
+        if not isinstance(reading, Reading) or reading.kind not in kinds:
+            raise TypeError(
+                f"The trait 'reads' of reward '{reward}' must return Readings of the kinds {', '.join(map(repr, kinds))}; "
+                f"got {reading!r}. Return, for example, Reading('whole', '7')."
+            )
+    return readings
+
+
+def find_contradictory_rows(prompts: list[Any], values: list[str | None]) -> list[int]:
+    """Return the indices of rows whose prompt also occurs with another value."""
+    texts = [prompt_text(prompt) for prompt in prompts]
+    answers: dict[str, set[str | None]] = defaultdict(set)
+    for text, value in zip(texts, values, strict=True):
+        answers[text].add(value)
+    return [row for row, text in enumerate(texts) if len(answers[text]) > 1]
+
+
+def shorten_repr(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"

@@ -1,0 +1,95 @@
+"""Requests by OpenAI's chat protocol, with structured output and a limit of tokens if the server accepts them."""
+
+import asyncio
+import json
+from typing import Any
+
+import openai
+
+from . import limits
+from .grading_prompts import GradingPrompt
+from .gradings import Grading
+from .http_client import REQUEST_SECONDS, build_client
+from .settings import Settings
+from .verdicts import UnreadableReply, read_verdict
+
+
+STRUCTURED_OUTPUT: dict[tuple[str | None, str], bool] = {}
+"""Whether the model of an endpoint gives structured output, once that is known."""
+
+UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})
+"""HTTP statuses that say nothing about structured output or the limit of tokens."""
+
+
+class ChatClient:
+    """
+    A client of one model.
+
+    Args:
+        settings ([`Settings`]):
+            Which model to ask, and how.
+        concurrency (`int`):
+            Maximum number of requests in flight.
+    """
+
+    def __init__(self, settings: Settings, concurrency: int) -> None:
+        self.settings = settings
+        self.client = build_client(settings.base_url, settings.key, settings.retries, concurrency, settings.timeout)
+        self.slots = asyncio.Semaphore(2 * concurrency)
+
+    async def fetch_verdict(self, prompt: GradingPrompt, grading: Grading) -> dict[str, Any]:
+        """Return the verdict on a prompt, and add what the requests cost to the grading."""
+        REQUEST_SECONDS.set(grading.seconds)
+        async with self.slots:  # requests are built just before they are sent, since a thousand take a second
+            return read_verdict(await self._fetch_reply(prompt, grading), prompt)
+
+    async def _fetch_reply(self, prompt: GradingPrompt, grading: Grading) -> Any:
+        reply = await self._send_accepted(prompt, grading)
+        usage = reply.get("usage") if isinstance(reply, dict) else None
+        if isinstance(usage, dict):
+            tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
+            grading.tokens_in, grading.tokens_out = (count if isinstance(count, int) else 0 for count in tokens)
+        return reply
+
+    async def _send_accepted(self, prompt: GradingPrompt, grading: Grading) -> Any:
+        """Send a request, and again without structured output or the default limit if the server refuses them."""
+        endpoint, retries = self.settings.endpoint, None
+        structured = STRUCTURED_OUTPUT.get(endpoint, True)
+        names = limits.list_names(self.settings.request, endpoint)
+        while True:
+            try:
+                reply = await self._send(prompt, structured, names[0], retries)
+                break
+            except openai.APIStatusError as error:
+                left = limits.drop_refused_names(names, str(error.body))
+                if error.status_code in UNRELATED_STATUSES or (
+                    not left and (not structured or STRUCTURED_OUTPUT.get(endpoint))
+                ):
+                    raise
+                structured, names = structured and bool(left), left or names
+                retries = max(0, self.settings.retries + 1 - len(grading.seconds))
+        if STRUCTURED_OUTPUT.get(endpoint) is None or structured:
+            STRUCTURED_OUTPUT[endpoint] = structured
+        if names[0]:
+            limits.ACCEPTED_NAMES[endpoint] = names[0]
+        return reply
+
+    async def _send(self, prompt: GradingPrompt, structured: bool, limit: str | None, retries: int | None) -> Any:
+        body = self.settings.request_fields
+        if limit:
+            body[limit] = limits.MAX_TOKENS
+        if structured:
+            schema = {"name": "verdict", "strict": True, "schema": json.loads(prompt.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": schema}
+        client = self.client if retries is None else self.client.with_options(max_retries=retries)
+        raw = await client.chat.completions.with_raw_response.create(
+            model=self.settings.model, messages=[{"role": "user", "content": prompt.render()}], extra_body=body
+        )
+        text = self.settings.hide_key(raw.http_response.text)
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise UnreadableReply(f"the reply is not JSON: {text[:200]!r}") from None
+
+    async def close(self) -> None:
+        await self.client.close()
