@@ -1,0 +1,30 @@
+"""The folder of verdicts: what was written is read, and what cannot be read is no verdict."""
+
+import pytest
+
+from trl_grpo_rewards.judging.verdict_cache import VerdictCache
+
+
+def test_a_verdict_is_read_by_the_key_that_it_was_written_with(tmp_path):
+    cache = VerdictCache(str(tmp_path / "new" / "folder"))
+    cache.write("abcdef", {"score": 7})
+    assert cache.read("abcdef") == {"score": 7} and cache.read("abcdee") is None
+    cache.write("abcdef", {"score": 8})
+    assert VerdictCache(str(cache.folder)).read("abcdef") == {"score": 8}
+    assert [file.name for file in cache.folder.rglob("*.*")] == ["cdef.json"]  # nothing unfinished is left
+
+
+@pytest.mark.parametrize("text", ["", '{"score": ', "[" * 100_000])
+def test_a_damaged_file_is_no_verdict(tmp_path, text):
+    cache = VerdictCache(str(tmp_path))
+    cache.write("abcdef", {"score": 7})
+    (tmp_path / "ab" / "cdef.json").write_text(text)
+    assert cache.read("abcdef") is None
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(
+        ValueError, match="The folder of a judge's cache cannot be created: .* Choose a path that you can"
+    ):
+        VerdictCache(str(tmp_path / "file"))
