@@ -1,4 +1,4 @@
-"""Runs on two ranks: those of one machine, or one rank on each of two machines."""
+"""Start runs on two ranks, either on one machine or on two machines with one rank each."""
 
 import json
 import subprocess
@@ -28,7 +28,7 @@ def run_on_two_ranks(scenario: str, folder: Path, fails: bool = False, script: s
 
 
 def run_on_two_machines(scenario: str, folder: Path, script: str) -> list[dict]:
-    """Run a scenario in two processes, each of which is the first of its machine, and return what each saw."""
+    """Run a scenario in two processes as if each ran on its own machine, and return what each process saw."""
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1"]
     launcher += ["--master_addr", "127.0.0.1", "--master_port", str(find_free_port())]
     machines = [

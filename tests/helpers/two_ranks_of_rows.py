@@ -1,4 +1,4 @@
-"""What test_rank_rows.py runs on two ranks, one of which may be a machine with a disk of its own.
+"""The scenarios that test_rank_rows.py runs on two ranks. Each rank can stand for a machine with its own disk.
 
 `torchrun --nproc_per_node 2 two_ranks_of_rows.py SCENARIO FOLDER`, with tests/ on PYTHONPATH. Every rank leaves what it saw in
 FOLDER/<rank>.json.
