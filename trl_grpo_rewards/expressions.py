@@ -228,6 +228,16 @@ def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
     return Sum(terms)
 
 
+def find_first_outcome(functions: Sequence[Any]) -> int:
+    """Return the index of the first function that is an outcome, or 0 if there is none."""
+    return next((index for index, function in enumerate(functions) if is_outcome(function)), 0)
+
+
+def is_outcome(function: Any) -> bool:
+    """Whether a reward function says which completions are right."""
+    return isinstance(function, Reward) and function.is_outcome
+
+
 def check_names(names: list[str]) -> None:
     """
     Check that all rewards have different names. TRL silently averages the metrics of rewards with the same name.

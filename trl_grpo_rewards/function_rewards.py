@@ -240,6 +240,19 @@ class FunctionReward(Reward):
                 )
         return texts
 
+    @property
+    def lengths(self) -> dict[str, int]:
+        """The lengths in tokens that this reward depends on, by the name of the option."""
+        build = self.factory.traits.lengths
+        with self._named_in_errors():
+            lengths = call_with_options(build, self.options) if build else {}
+            if not isinstance(lengths, dict) or not all(isinstance(tokens, int) for tokens in lengths.values()):
+                raise TypeError(
+                    f"The trait 'lengths' must return a dict from the name of an option to a number of tokens; got "
+                    f"{lengths!r}. Return, for example, {{'max_tokens': 100}}."
+                )
+        return lengths
+
     def list_inner(self, row: Mapping[str, Any] | None = None) -> list[Reward]:
         """Return the rewards among the options. With a dataset row, only those that score it."""
         choose = self.factory.traits.chooses

@@ -42,6 +42,9 @@ class Traits:
         worthless (`Callable`, *optional*):
             Returns completions that must earn less than an honest one, by the name of the attempt. Called with the
             options that it declares as parameters.
+        lengths (`Callable`, *optional*):
+            Returns the lengths in tokens that the reward depends on, by the name of the option. Called with the options
+            that it declares as parameters.
         chooses (`Callable`, *optional*):
             For a combinator that scores each row with some of its rewards only: returns those for a dataset row. Called
             with `row` and the options that it declares as parameters.
@@ -53,6 +56,7 @@ class Traits:
     asks: bool = False
     form: Callable[..., Form] | None = None
     worthless: Callable[..., dict[str, str]] | None = None
+    lengths: Callable[..., dict[str, int]] | None = None
     chooses: Callable[..., list[Any]] | None = None
     reads: Mapping[str, ReadColumn] = field(default_factory=dict)
 
@@ -62,7 +66,7 @@ class Traits:
                 f"The traits 'outcome' and 'asks' must be True or False; got outcome={self.outcome!r} and "
                 f"asks={self.asks!r}. Write, for example, @reward(outcome=True)."
             )
-        for name in ("form", "worthless", "chooses"):
+        for name in ("form", "worthless", "lengths", "chooses"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise TypeError(

@@ -201,7 +201,9 @@ def test_an_expression_in_the_question_is_no_answer():
     data = demo.arithmetic(size=64)
     (fault,) = faults(boxed() + 0.2 * tags("think"), data)
     assert "The attack 'question restated' earns at least as much under boxed() + 0.2 * tags('think')" in fault
-    assert fault.endswith("on 16 of 16 rows. Require an answer that is worked out: boxed(evaluated=True).")
+    assert fault.endswith(
+        "on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
+    )
     assert not faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
 
 
@@ -407,6 +409,21 @@ def test_an_option_that_happens_to_be_called_target_is_no_length(config):
     assert not faults(boxed(evaluated=True) + 0.1 * in_language(), demo.arithmetic(size=8), config=config())
 
 
+@reward(lengths=lambda budget: {"budget": budget}, form=lambda opened: Form(tags=("plan",), prefilled=opened))
+def planned(completion: str, *, budget: int = 8, max_tokens: int = 100_000, opened: bool = False) -> float:
+    return float("</plan>" in completion)
+
+
+def test_lengths_and_opened_tags_are_declared_by_the_users_reward(config):
+    args = config(max_completion_length=16)
+    assert not faults(boxed(evaluated=True) + 0.1 * planned(), demo.arithmetic(size=8), config=args)
+    (fault,) = faults(boxed(evaluated=True) + 0.1 * planned(budget=17), demo.arithmetic(size=8), config=args)
+    assert "Reward 'planned' has budget=17, but completions end at max_completion_length=16." in fault
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    found = check(boxed(evaluated=True) + planned(opened=True), demo.arithmetic(size=8), args, tokenizer)
+    assert any(fault.endswith("Write planned().") for one in found for fault in one.faults)
+
+
 def test_each_branch_of_a_route_has_its_own_form():
     data = problems("7", "8").add_column("kind", ["a", "b"])
     rewards = route("kind", {"a": boxed() + 0.1 * tags("think"), "b": boxed() + 0.1 * tags("answer")})
@@ -448,6 +465,8 @@ def misdeclared(completion: str, solution: str) -> float:
         ),
         ({"form": lambda: Form(answer="Answer:")}, "Form needs an answer that contains {} in the place of the answer"),
         ({"worthless": lambda: ["nothing"]}, "The trait 'worthless' must return a dict from what a completion tries"),
+        ({"lengths": lambda: 100}, "The trait 'lengths' must return a dict from the name of an option"),
+        ({"lengths": 100}, "The trait 'lengths' must be a function of the reward's options"),
         ({"outcome": "yes"}, "The traits 'outcome' and 'asks' must be True or False; got outcome='yes'"),
     ],
 )

@@ -66,7 +66,10 @@ def find_template_faults(reward: FunctionReward, rendered: str) -> list[str]:
 
 
 def suggest_reward(reward: FunctionReward, prefilled: bool) -> str:
-    """Return the expression of the reward for a template that opens its first tag, or for one that does not."""
-    if "prefilled" not in reward.options:
-        return f"{reward.factory.__name__}() so that its form has prefilled={prefilled}"
-    return str(replace(reward, options=FrozenDict({**reward.options, "prefilled": prefilled})))
+    """Return the reward with the one option changed that gives its form this `prefilled`, or else what to change."""
+    for option, value in reward.options.items():
+        if isinstance(value, bool):
+            changed = replace(reward, options=FrozenDict({**reward.options, option: not value}))
+            if changed.form.prefilled == prefilled:
+                return str(changed)
+    return f"{reward.factory.__name__}() so that its form has prefilled={prefilled}"

@@ -80,9 +80,8 @@ def try_freeze(value: Any) -> Any:
 def find_length_faults(reward: FunctionReward, config: "GRPOConfig | None") -> Iterator[str]:
     """Yield the faults of lengths in tokens that no completion can reach."""
     longest = getattr(config, "max_completion_length", None)
-    counts = {name: reward.options[name] for name in ("max_tokens", "target") if name in reward.options}
-    for name, tokens in counts.items() if reward.options.get("unit", "tokens") == "tokens" else ():
-        if isinstance(tokens, int) and longest is not None and tokens > longest:
+    for name, tokens in reward.lengths.items():
+        if longest is not None and tokens > longest:
             yield (
                 f"Reward '{reward.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
                 f"Set {name} to at most {longest}, or max_completion_length to {tokens}."

@@ -118,8 +118,8 @@ def check_attacks(rewards: Reward, dataset: "Dataset", tokens: Tokenize = split_
 def describe_attack(rewards: Reward, name: str, payment: Payments) -> str:
     """Return the message for an attack that pays."""
     remedies = {
-        "question restated": "Require an answer that is worked out: boxed(evaluated=True).",
-        "many boxes": "Require a single box: boxed(box='only').",
+        "question restated": "Require an answer that is worked out, for example with boxed(evaluated=True).",
+        "many boxes": "Require a single answer, for example with boxed(box='only').",
         "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
     }
     return (

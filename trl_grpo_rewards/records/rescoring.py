@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..batch import completion_text, prompt_text
-from ..expressions import Reward, score_known_groups
+from ..expressions import Reward, find_first_outcome, score_known_groups
 from ..scores import Score
 from .completions import Group
 from .kinds import has_dead_scores
@@ -63,8 +63,8 @@ class ScoredGroup:
             scores = [leave_out(mine, left_out) for mine in scores]
             totals = leave_out(totals, left_out)
         names = [*self.scores]
-        first = next((index for index, reward in enumerate(self.rewards.rewards) if reward.is_outcome), 0)
-        outcome = names.index(rule.outcome_reward) if rule.outcome_reward in names else first
+        is_named = rule.outcome_reward in names
+        outcome = names.index(rule.outcome_reward) if is_named else find_first_outcome(self.rewards.rewards)
         return has_dead_scores(
             rule.dead_by, rule.tolerance, totals=totals, outcomes=scores[outcome], scores=scores, weights=weights
         )

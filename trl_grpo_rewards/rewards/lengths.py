@@ -35,6 +35,10 @@ def split_units(completion: str, completion_ids: list[int] | None, unit: Unit, n
     return completion_ids
 
 
+def list_max_tokens(max_tokens: int) -> dict[str, int]:
+    return {"max_tokens": max_tokens}
+
+
 def check_length(target: int, tolerance: int) -> None:
     if not 0 <= tolerance < target:
         raise ValueError(
@@ -42,7 +46,11 @@ def check_length(target: int, tolerance: int) -> None:
         )
 
 
-@reward(check=check_length, form=lambda target, unit: Form(length=(target, unit)))
+@reward(
+    check=check_length,
+    form=lambda target, unit: Form(length=(target, unit)),
+    lengths=lambda target, unit: {"target": target} if unit == "tokens" else {},
+)
 def length(
     completion: str,
     completion_ids: list[int] | None = None,
@@ -89,7 +97,7 @@ def check_overlong(max_tokens: int, cache: int) -> None:
         )
 
 
-@reward(check=check_overlong)
+@reward(check=check_overlong, lengths=list_max_tokens)
 def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float:
     r"""
     0 up to `max_tokens - cache` tokens, falling linearly to -1 at `max_tokens`, and -1 beyond.
@@ -126,7 +134,7 @@ def check_cosine(max_tokens: int, right: tuple[float, float], wrong: tuple[float
         )
 
 
-@reward(check=check_cosine)
+@reward(check=check_cosine, lengths=list_max_tokens)
 def cosine(
     completion_ids: list[int],
     *,
@@ -218,7 +226,7 @@ def check_truncated(max_tokens: int, penalty: float) -> None:
         )
 
 
-@reward(check=check_truncated)
+@reward(check=check_truncated, lengths=list_max_tokens)
 def truncated(completion_ids: list[int], *, max_tokens: int, penalty: float = 1.0) -> float:
     """
     `-penalty` if the completion was cut off at `max_tokens`; else 0.

@@ -3,7 +3,7 @@
 import logging
 from typing import Any
 
-from ..expressions import Reward, check_names, missing_column
+from ..expressions import Reward, check_names, find_first_outcome, is_outcome, missing_column
 from ..function_rewards import RewardFactory, describe_uncalled
 from .config import FilteredGRPOConfig
 
@@ -70,18 +70,13 @@ def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any]) ->
         `ValueError`: no reward has this name.
     """
     if name is None:
-        return next((index for index, function in enumerate(reward_funcs) if is_outcome(function)), 0)
+        return find_first_outcome(reward_funcs)
     if name not in names:
         raise ValueError(
             f"outcome_reward={name!r} must be the name of a reward; the rewards are {', '.join(map(repr, names))}. "
             f"Set it to one of these names."
         )
     return names.index(name)
-
-
-def is_outcome(function: Any) -> bool:
-    """Whether a reward function says which completions are right."""
-    return isinstance(function, Reward) and function.is_outcome
 
 
 def check_outcome(name: str | None, reward_funcs: Any, environment_factory: Any = None) -> None:
