@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from trl import GRPOConfig, GRPOTrainer
@@ -61,6 +62,20 @@ def without_empty_images(model, args, inputs):
     return args, inputs
 
 
+def compute_in_float64(module):
+    """Make a module compute in float64 what Gemma4 computes in float32 in any precision."""
+    double = patch.object(torch.Tensor, "float", torch.Tensor.double)
+
+    def start(*given) -> None:
+        double.start()
+
+    def stop(*given) -> None:
+        double.stop()
+
+    module.register_forward_pre_hook(start)
+    module.register_forward_hook(stop, always_call=True)
+
+
 def train(trainer_class, config, layout, problems, reward=half_dead, **options):
     """The gradients of all steps, and the trainer, where `config` makes configurations in a folder."""
     gradients, ours = Gradients(), trainer_class is FilteredGRPOTrainer
@@ -70,6 +85,7 @@ def train(trainer_class, config, layout, problems, reward=half_dead, **options):
     )
     folder = Path(args.output_dir) / "model" if args.beta else None  # TRL loads the reference model from a folder
     model, processor = make(layout, "float64", folder)
+    compute_in_float64(model.model)
     # TRL 1.14 lets a model sample tokens that stand for images
     args.generation_kwargs = {"suppress_tokens": [model.config.image_token_id], **(args.generation_kwargs or {})}
     model.register_forward_pre_hook(check_inputs if ours else without_empty_images, with_kwargs=True)

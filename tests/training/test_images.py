@@ -15,10 +15,6 @@ from trl_grpo_rewards import FilteredGRPOTrainer
 SLOW_EXCEPT_ONE = slow_except(["qwen2.5-vl"], LAYOUTS)
 
 
-def tolerance(layout: str) -> float:
-    return 5e-6 if layout == "gemma4" else 1e-6  # some of Gemma4 is float32 in any model
-
-
 def third_dead(prompts, completions, **kwargs):
     pairs = zip(prompts, completions, strict=True)
     return [0.7 if number(prompt) % 3 == 2 else variety(completion) for prompt, completion in pairs]
@@ -35,34 +31,34 @@ def test_images_have_gradients_in_trl(config, layout):
 @pytest.mark.parametrize("rows", slow_except(["none or one"], ROWS))
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_skip_have_the_gradient_of_trl(config, layout, rows):
-    assert compare(Reference, config, layout, dataset(*ROWS[rows])) <= tolerance(layout)
+    assert compare(Reference, config, layout, dataset(*ROWS[rows])) <= 1e-6
 
 
 @pytest.mark.parametrize("rows", slow_except(["none or one"], ["one or two", "none or one"]))
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_skip_train_row_by_row(config, layout, rows):
     options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 16}
-    assert compare(Reference, config, layout, dataset(*ROWS[rows]), **options) <= tolerance(layout)
+    assert compare(Reference, config, layout, dataset(*ROWS[rows]), **options) <= 1e-6
 
 
 @pytest.mark.parametrize("rows", slow_except(["none or one"], ["one or two", "none or one"]))
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_skip_train_where_log_probabilities_are_old(config, layout, rows):
     options = {"num_iterations": 2, "max_steps": 4, **SGD}
-    assert compare(Reference, config, layout, dataset(*ROWS[rows]), **options) <= tolerance(layout)
+    assert compare(Reference, config, layout, dataset(*ROWS[rows]), **options) <= 1e-6
 
 
 @pytest.mark.parametrize("rows", slow_except(["none or one"], ["one or two", "none or one"]))
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_drop_train_as_if_the_dead_had_not_been(config, layout, rows):
-    assert compare(DropReference, config, layout, dataset(*ROWS[rows]), beta=0.1, **SGD) <= tolerance(layout)
+    assert compare(DropReference, config, layout, dataset(*ROWS[rows]), beta=0.1, **SGD) <= 1e-6
 
 
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_of_rows_that_fill_up_add_nothing_to_a_kl_term(config, layout):
     """Of 16 micro-batches of one row, 8 have none to compute."""
     options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 16, "beta": 0.1, **SGD}
-    assert compare(DropReference, config, layout, dataset(*ROWS["one or two"]), **options) <= tolerance(layout)
+    assert compare(DropReference, config, layout, dataset(*ROWS["one or two"]), **options) <= 1e-6
 
 
 @pytest.mark.parametrize("rows", slow_except(["none or one"], ["one or two", "none or one"]))
