@@ -1,6 +1,7 @@
-"""Folders import only from layers below their own, and no two modules import each other."""
+"""Folders import only from layers below their own, no two modules import each other, and each has a direct test."""
 
 import ast
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import trl_grpo_rewards
 
 
 PACKAGE = Path(trl_grpo_rewards.__file__).parent
+TESTS = Path(__file__).parent
 LAYERS = [
     {"text"},
     {"algebra"},  # the modules at the top of the package
@@ -51,6 +53,26 @@ def test_imports_go_down():
     ]
     assert not upward
     assert [*TopologicalSorter(graph).static_order()]  # raises CycleError
+
+
+def find_tested(folder: Path) -> set[str]:
+    """Return the modules that the test files of a folder import or are named after."""
+    tested = set()
+    for file in folder.glob("test_*.py"):
+        tested.add(".".join([*folder.relative_to(TESTS).parts, file.stem.removeprefix("test_")]))
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                tested |= {name.removeprefix(f"{PACKAGE.name}.") for name in names}
+    return tested
+
+
+def test_every_module_has_a_direct_test():
+    """A test file in the folder that mirrors the module's folder imports the module or is named after it."""
+    tested = cache(find_tested)
+    untested = {module for module in MODULES if module not in tested(TESTS.joinpath(*module.split(".")[:-1]))}
+    programs = {module for module in MODULES if module.endswith("__main__")}  # they are run, not imported
+    assert untested - programs <= {"verify.solutions"}  # tested through the check of readings
 
 
 def test_no_module_has_the_name_of_a_public_function():

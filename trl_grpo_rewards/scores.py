@@ -33,7 +33,7 @@ def read_scores(returned: Any, reward: str, size: int) -> list[Score]:
 def read_number(score: Any, reward: str, row: int) -> float:
     try:
         number = math.nan if isinstance(score, str) else float(score)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise ValueError(

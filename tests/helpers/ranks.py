@@ -1,9 +1,17 @@
-"""Start runs on two ranks, either on one machine or on two machines with one rank each."""
+"""Start runs on two ranks, on one machine or on two, and functions on ranks that are forked from the test."""
 
 import json
+import multiprocessing
+import os
 import subprocess
 import sys
+import time
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from accelerate import PartialState
 
 from helpers.paths import TESTS
 from helpers.processes import build_environment, find_free_port
@@ -55,3 +63,39 @@ def read_ranks(folder: Path) -> list[dict]:
     seen = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
     assert [one["world_size"] for one in seen] == [2, 2]
     return seen
+
+
+def run_on_forked_ranks(target: Callable[[int], Any], count: int = 2) -> list[Any]:
+    """
+    Return what `target(rank)` returns on each rank of a process group of forked processes.
+
+    A fork starts in milliseconds, since nothing is imported again. The target must not use autograd or a GPU.
+    """
+    context, port = multiprocessing.get_context("fork"), find_free_port()
+    pipes = [context.Pipe(duplex=False) for _ in range(count)]
+    ranks = [
+        context.Process(target=_run_rank, args=(target, rank, count, port, sending), daemon=True)
+        for rank, (_, sending) in enumerate(pipes)
+    ]
+    try:
+        for rank in ranks:
+            rank.start()
+        results = [receiving.recv() if receiving.poll(30) else (None, "no answer in 30 s") for receiving, _ in pipes]
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.join()
+    assert not any(error for _, error in results), results
+    return [result for result, _ in results]
+
+
+def _run_rank(target: Callable[[int], Any], rank: int, count: int, port: int, sending: Any) -> None:
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": count, "LOCAL_WORLD_SIZE": count, "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in place.items()}, MASTER_ADDR="127.0.0.1")
+    try:
+        PartialState._reset_state()  # it knows the parent, which is alone
+        PartialState(cpu=True)
+        sending.send((target(rank), None))
+    except BaseException:
+        sending.send((None, traceback.format_exc()))
+    time.sleep(30)  # until it is killed, so that no rank loses a partner that it still talks to

@@ -1,5 +1,8 @@
 """The folder of verdicts: what was written is read, and what cannot be read is no verdict."""
 
+import resource
+import shutil
+
 import pytest
 
 from trl_grpo_rewards.judging.verdict_cache import VerdictCache
@@ -28,3 +31,28 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path):
         ValueError, match="The folder of a judge's cache cannot be created: .* Choose a path that you can"
     ):
         VerdictCache(str(tmp_path / "file"))
+
+
+def test_a_folder_that_was_removed_is_made_again(tmp_path):
+    cache = VerdictCache(str(tmp_path / "kept"))
+    shutil.rmtree(cache.folder)
+    cache.write("abcdef", {"score": 7})
+    assert cache.read("abcdef") == {"score": 7}
+
+
+def test_a_full_disk_costs_the_verdict_and_is_said_once(tmp_path, caplog):
+    cache = VerdictCache(str(tmp_path))
+    cache.write("abcdef", {"score": 7})
+    unlimited, ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, ceiling))
+    try:
+        for key in ("abcdef", "ghijkl"):
+            cache.write(key, {"score": 8, "reason": "It is longer than the disk has room for."})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
+    assert cache.read("abcdef") == {"score": 7} and cache.read("ghijkl") is None
+    assert [file.name for file in tmp_path.rglob("*.*")] == ["cdef.json"]  # nothing unfinished is left
+    (record,) = caplog.records
+    assert "Verdicts cannot be written to the cache" in record.message and "File too large" in record.message
+    cache.write("ghijkl", {"score": 9})
+    assert cache.read("ghijkl") == {"score": 9}

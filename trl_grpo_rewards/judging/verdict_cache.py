@@ -2,9 +2,13 @@
 
 import contextlib
 import json
+import logging
 import os
 from pathlib import Path
 from typing import Any
+
+
+logger = logging.getLogger(__name__)
 
 
 class VerdictCache:
@@ -21,6 +25,7 @@ class VerdictCache:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder).expanduser()
+        self.has_warned = False
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -36,11 +41,25 @@ class VerdictCache:
         return None
 
     def write(self, key: str, verdict: dict[str, Any]) -> None:
+        """Keep a verdict. If it cannot be written, one warning is logged."""
         path = self._path(key)
-        path.parent.mkdir(exist_ok=True)
         unfinished = path.with_suffix(f".{os.getpid()}-{id(verdict)}")
-        unfinished.write_text(json.dumps(verdict))
-        unfinished.replace(path)  # in one step, so that no process reads half of it
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_text(json.dumps(verdict))
+            unfinished.replace(path)  # in one step, so that no process reads half of it
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+            self._warn_once(error)
+
+    def _warn_once(self, error: OSError) -> None:
+        if not self.has_warned:
+            logger.warning(
+                f"Verdicts cannot be written to the cache '{self.folder}': {error}. They count, but they are not kept, so "
+                f"the judge will be asked for them again. Free disk space, or make the folder writable."
+            )
+        self.has_warned = True
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key[2:]}.json"

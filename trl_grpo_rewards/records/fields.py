@@ -185,7 +185,8 @@ def merge_columns(columns: list[dict[str, Any]]) -> dict[str, Any]:
     those that a rollout function adds.
     """
     shared = {name: value for name, value in columns[0].items() if all(other.get(name) == value for other in columns)}
-    others = {name: [other.get(name) for other in columns] for name in columns[0] if name not in shared}
+    names = dict.fromkeys(name for row in columns for name in row)  # a row lacks what JSON cannot hold, such as NaN
+    others = {name: [other.get(name) for other in columns] for name in names if name not in shared}
     return {"columns": shared, **({"row_columns": others} if others else {})}
 
 
@@ -195,10 +196,10 @@ def hash_prompt(prompt: Any) -> str:
 
 
 def make_readable(value: Any) -> Any:
-    """Return the value with type names in place of everything that JSON cannot hold."""
+    """Return the value with type names in place of everything that JSON cannot hold, and NaN and infinity as text."""
     if is_json(value):
         return value
-    return json.loads(json.dumps(value, default=lambda other: f"<{type(other).__name__}>"))
+    return json.loads(json.dumps(value, default=lambda other: f"<{type(other).__name__}>"), parse_constant=str)
 
 
 def is_json(value: Any) -> bool:

@@ -1,0 +1,124 @@
+"""All checks of a job together."""
+
+import pytest
+from transformers import AutoTokenizer
+
+from helpers.checks import find_faults, get_section, make_problems
+from trl_grpo_rewards import FilteredGRPOConfig, boxed, choice, citations, demo, gate, judge, keywords, reward, tags
+from trl_grpo_rewards.checks import Form, Reading, as_text, assert_not_gameable, honest
+from trl_grpo_rewards.checks.all_checks import check
+
+
+def test_a_healthy_job_has_no_fault(config):
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    rewards = boxed(evaluated=True) + 0.5 * tags("think")
+    found = check(rewards, demo.arithmetic(size=64), config(FilteredGRPOConfig), tokenizer)
+    assert as_text(found).endswith("No fault found.") and len(found) == 5
+    header, boxes, form, total, batch, _ = found[-1].lines
+    assert header.split()[-2:] == ["ms", "each"] and batch.startswith("a batch of 8 takes ")
+    assert float(total.split()[-1]) == pytest.approx(float(boxes.split()[-1]) + float(form.split()[-1]), abs=0.0015)
+
+
+def test_form_alone_is_a_warning_and_judges_are_not_asked():
+    data = make_problems("1", "2")
+    found = get_section("attacks", tags("think"), data)
+    assert (
+        found.warnings == ["No reward reads a dataset column, so form alone earns the full reward."]
+        and not found.faults
+    )
+    asked = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
+    assert get_section("rewards that were not tried", asked, data).lines == [
+        "judge: checks never ask a server or a person"
+    ]
+    assert not find_faults(boxed() + 0.5 * asked, data)
+
+
+def test_what_cannot_be_judged_is_one_fault_and_no_attack():
+    golds = ["it is seven of them, I think", None, "7", "8"]
+    data = make_problems(*golds)
+    assert len(find_faults(boxed() + 0.2 * tags("think"), data)) == 1
+    assert not find_faults(boxed() + 0.2 * tags("think"), data, threshold=0.6)
+    (fault,) = find_faults(choice(), make_problems(1, 2))
+    assert "solutions earn nothing, because they cannot be judged," in fault and "such as 1, contains what" in fault
+
+
+def test_a_column_of_completions_and_sources_are_the_datasets_own():
+    data = make_problems("1", "2").add_column("completion", [None, [{"role": "assistant", "content": "1"}]])
+    assert not find_faults(boxed() + tags("think"), data)
+    cited = make_problems("1", "2").add_column("sources", [["one"], ["two"]])
+    assert not find_faults(boxed() + 0.1 * citations(sources="sources"), cited) and not find_faults(
+        citations(sources="sources"), cited
+    )
+
+
+CALLS = []
+
+
+@reward(batched=True)
+async def opinion(prompts: list, completions: list) -> list[float]:
+    """A judge of the user's own, whose every call costs money."""
+    CALLS.extend(completions)
+    return [0.5] * len(completions)
+
+
+@reward(asks=True)
+def asked_by_hand(completion: str) -> float:
+    CALLS.append(completion)
+    return 0.5
+
+
+def test_no_reward_that_asks_is_called_by_a_check(caplog):
+    data = demo.arithmetic(size=64)
+    for rewards in (
+        boxed(evaluated=True) + 0.3 * opinion(),
+        boxed(evaluated=True) + 0.3 * gate(asked_by_hand(), by=boxed()),
+        opinion() + asked_by_hand(),
+    ):
+        assert rewards.asks and not find_faults(rewards, data)
+        assert_not_gameable(rewards)
+    assert CALLS == []
+    lines = get_section("rewards that were not tried", boxed(evaluated=True) + 0.3 * opinion(), data).lines
+    assert lines == ["opinion: checks never ask a server or a person"]
+
+
+def test_forms_that_contradict_each_other_are_said_and_nothing_is_tried():
+    rewards = boxed(evaluated=True) + keywords(all=("so",)) + keywords(none=("so",), name="plain")
+    found = check(rewards, demo.arithmetic(size=8))
+    (warning,) = [warning for one in found for warning in one.warnings]
+    assert "one needs the text 'so', and another forbids it" in warning and not found[-1].faults
+    with pytest.raises(
+        ValueError, match="No completion can earn both 'keywords' and 'plain': .* Change or remove one"
+    ):
+        assert_not_gameable(rewards)
+
+
+def hash_form() -> Form:
+    return Form(answer="#### {}")
+
+
+def read_numbers(values: list) -> list[Reading]:
+    return [Reading("whole", value) if value.isdigit() else Reading("not at all") for value in values]
+
+
+@reward(outcome=True, form=hash_form, reads={"result": read_numbers}, worthless=lambda: {"every answer": "#### any"})
+def hashed(completion: str, result: str, solution: str) -> float:
+    """Paid for the answer after four hashes, or, which is a hole, for any."""
+    return float(completion.endswith(f"#### {result}") or completion.endswith("any"))
+
+
+def test_a_reward_of_the_user_takes_part_in_all_checks():
+    data = make_problems("7", "8", "9").add_column("result", ["7", "8", "nine"])
+    assert honest(hashed(), data[0]).endswith("#### 7")
+    found = check(hashed(), data)
+    assert any(
+        "1 of 3 values cannot be read as a whole, such as 'nine' in row 2." in one for f in found for one in f.faults
+    )
+    assert any("hashed: every answer" in fault for one in found for fault in one.faults)
+    healthy = make_problems("7", "8", "9").add_column("result", ["1", "2", "3"])
+    assert all("hashed: every answer" in fault for fault in find_faults(hashed(), healthy))
+    assert honest(hashed(), healthy[0]).endswith("#### 1")  # the column that the outcome reads, not the solution
+
+
+def test_nothing_is_scored_if_the_columns_do_not_fit():
+    (found,) = check(boxed(), make_problems("7").rename_column("solution", "answer"))
+    assert len(found.faults) == 1

@@ -1,0 +1,42 @@
+"""Who opens the first tag: the chat template or the model."""
+
+from transformers import AutoTokenizer
+
+from helpers.checks import find_faults, make_problems, open_think
+from trl_grpo_rewards import boxed, demo, gate, reward, tags
+from trl_grpo_rewards.checks import Form
+from trl_grpo_rewards.checks.chat_templates import check_template
+
+
+def test_a_tag_that_the_template_opens_is_not_the_models():
+    tokenizer, data = AutoTokenizer.from_pretrained(demo.MODEL), demo.arithmetic(size=32)
+    open_already, asked = boxed(evaluated=True) + tags("think", prefilled=True), boxed(evaluated=True) + tags("think")
+    (fault,) = check_template(open_already, data, tokenizer).faults
+    assert "expects the chat template to end the prompt with <think>, but it ends with" in fault
+    (fault,) = check_template(gate(asked, by=boxed(evaluated=True)), data, open_think(tokenizer)).faults
+    assert "The reward would stay at 0. Write tags('think', prefilled=True)." in fault
+    assert not find_faults(open_already, data, tokenizer=tokenizer)
+    tokenizer.chat_template = None
+    assert "has no chat template" in check_template(asked, data, tokenizer).faults[0]
+    texts = data.map(lambda row: {"prompt": row["prompt"][0]["content"]})
+    assert not check_template(asked, texts, tokenizer).faults
+
+
+@reward(form=lambda: Form(tags=("plan",)))
+def planned(completion: str) -> float:
+    return float("</plan>" in completion)
+
+
+def test_a_prompt_that_is_text_is_looked_at_unchanged():
+    found = check_template(boxed() + planned(), make_problems("7", prompts=["2 + 5?\n<plan>\n"]), tokenizer=None)
+    (fault,) = found.faults
+    assert "expects <plan> in the completion" in fault and "planned()" in fault and "prefilled=True" in fault
+    assert "no template is applied" in found.lines[0] and found.lines[1].endswith("'2 + 5?\\n<plan>\\n'")
+    assert not check_template(planned(), make_problems("7", prompts=["<plan> is a tag"]), tokenizer=None).faults
+
+
+def test_the_options_of_the_template_are_those_of_the_run():
+    tokenizer, data = AutoTokenizer.from_pretrained(demo.MODEL), demo.arithmetic(size=1)
+    tokenizer.chat_template += "{% if add_generation_prompt and thinking %}{{ '<think>' }}{% endif %}"
+    assert not check_template(tags("think"), data, tokenizer).faults
+    assert len(check_template(tags("think"), data, tokenizer, {"thinking": True}).faults) == 1

@@ -1,0 +1,80 @@
+"""What must fit together before anything is scored: columns and their types, lengths, and a copy by pickle."""
+
+from helpers.checks import make_problems
+from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, gate, length, reward, tags
+from trl_grpo_rewards.checks.contract import check_contract
+
+
+@reward
+def shouted(completion: str, solution: str) -> float:
+    return float(completion.endswith(solution.upper()))
+
+
+def test_columns_must_be_there_and_of_the_type_that_is_read():
+    data = make_problems("1", "2")
+    (fault,) = check_contract(boxed(), data.rename_column("solution", "answer")).faults
+    assert "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Rename it" in fault
+    (fault,) = check_contract(gate(length(3, unit="words"), by=shouted()), make_problems(1, 2)).faults
+    assert fault.startswith(
+        "Reward 'shouted' reads the column 'solution' as str, but the dataset contains int64, such as 1."
+    )
+    for solutions in ((1, 2), (0.5, 2.5)):
+        assert not check_contract(boxed(), make_problems(*solutions)).faults
+
+
+def test_lengths_must_be_in_reach(config):
+    data, args = make_problems("1", "2"), config(FilteredGRPOConfig, max_completion_length=16)
+    (fault,) = check_contract(boxed() + 0.1 * length(17), data, args).faults
+    assert "has target=17, but completions end at max_completion_length=16. Set target to at most 16" in fault
+    assert not check_contract(boxed() + 0.1 * length(17, unit="chars"), data, args).faults
+
+
+@reward
+def in_language(completion: str, *, target: str = "de") -> float:
+    return float("ist" in completion)
+
+
+def test_an_option_that_happens_to_be_called_target_is_no_length(config):
+    assert not check_contract(boxed(evaluated=True) + 0.1 * in_language(), demo.arithmetic(size=8), config()).faults
+
+
+def test_rewards_must_reach_another_process():
+    @reward
+    def local(completion: str, solution: str) -> float:
+        return float(solution in completion)
+
+    (fault,) = check_contract(boxed() + local(), make_problems("1", "2")).faults
+    assert "but they cannot be pickled:" in fault and "Define reward functions at the top level of a module." in fault
+
+
+def test_an_empty_dataset_is_a_fault():
+    (fault,) = check_contract(boxed(), make_problems("7").select([])).faults
+    assert "must have at least one row; it is empty" in fault
+
+
+def test_what_the_rewards_read_is_listed():
+    found = check_contract(tags("think") + gate(boxed(), by=shouted()), make_problems("1", "2"))
+    assert not found.faults
+    assert found.lines == [
+        "tags('think') + gate(boxed(), by=shouted())",
+        "2 prompts; columns that the rewards read: solution (string)",
+    ]
+    assert check_contract(tags("think"), make_problems("1")).lines[1].endswith(": none")
+
+
+@reward(batched=True)
+def rhyming(completions: list, solution: list[str], hint: list) -> list[float]:
+    return [0.0] * len(completions)
+
+
+def test_a_batched_reward_declares_the_type_of_one_value():
+    data = make_problems(None, 2).add_column("hint", [3, 4])
+    (fault,) = check_contract(rhyming(), data).faults  # any list will do for the hints
+    assert fault.startswith("Reward 'rhyming' reads the column 'solution' as str") and "such as 2." in fault
+    assert not check_contract(rhyming(), make_problems(None, "2").add_column("hint", [3, 4])).faults
+
+
+def test_a_column_that_two_rewards_miss_is_said_of_each():
+    missing = make_problems("1").remove_columns("solution")
+    faults = check_contract(boxed() + gate(tags("a"), by=shouted()), missing).faults
+    assert [fault.split("'")[1] for fault in faults] == ["boxed", "shouted"]

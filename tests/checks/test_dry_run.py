@@ -1,0 +1,76 @@
+"""Right and wrong answers of the dataset, as the rewards score them."""
+
+import math
+
+from helpers.checks import find_faults, make_problems
+from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, reward, tags
+from trl_grpo_rewards.checks import check
+from trl_grpo_rewards.checks.dry_run import check_dry_run, describe_mean
+
+
+@reward
+def worthless(completion: str, solution: str) -> float:
+    return 0.0
+
+
+def test_solutions_in_the_wrong_column_are_seen():
+    found = check_dry_run(worthless(), make_problems("yes", "no", "yes", "no"))
+    assert "the dataset's own solutions earn 0.000, and the solutions of other rows earn 0.000." in found.faults[0]
+
+
+def test_solutions_that_do_not_pass_for_right_are_seen():
+    twice = [f"So it is \\boxed{{{n}}}.\n#### {n}" if n % 2 else f"{n}" for n in range(20)]
+    (fault,) = check_dry_run(boxed(box="only"), make_problems(*twice)).faults
+    assert fault.startswith(
+        "Reward 'boxed' gives the dataset's own solutions 0.500 on average, although they are right."
+    )
+    lines = check_dry_run(boxed(), make_problems(*twice)).lines
+    assert lines[-1] == "a right answer earns 1.000 more than a wrong one"
+
+
+@reward(outcome=True)
+def right_target(completion: str, target: str) -> float:
+    return float(completion.endswith(f"\\boxed{{{target}}}"))
+
+
+def test_the_right_answer_may_be_in_another_column():
+    data = make_problems("7", "8", "9").rename_column("solution", "target")
+    found = check(right_target() + 0.2 * tags("think"), data)
+    lines = [line for one in found for line in one.lines]
+    assert "a right answer earns 1.000 more than a wrong one" in lines and not find_faults(right_target(), data)
+    wrong = data.map(lambda row: {"target": f"{row['target']} apples"})
+    assert not find_faults(right_target(), wrong)  # the honest completion has the apples too
+    assert (
+        "the column 'target', such as None" in find_faults(right_target(), data.map(lambda row: {"target": None}))[0]
+    )
+
+
+@reward(asks=False, batched=True)
+async def from_a_file(completions: list) -> list[float]:
+    return [float(len(text) > 100) for text in completions]
+
+
+def test_an_async_reward_that_asks_nobody_is_tried():
+    assert not from_a_file().asks
+    found = check_dry_run(boxed(evaluated=True) + from_a_file(), demo.arithmetic(size=8))
+    assert any("from_a_file" in line for line in found.lines)
+
+
+def test_the_table_has_a_line_for_each_term_and_the_total(config):
+    rewards = boxed(partial=0.5) + 0.2 * tags("think") - 0.1 * tags("think", name="again")
+    found = check_dry_run(rewards, make_problems("7", "8", "9"), config=config(FilteredGRPOConfig))
+    assert [line[:30].strip() for line in found.lines[1:5]] == [
+        "1 * boxed", "0.2 * tags", "-0.1 * again", "total",
+    ]  # fmt: skip
+    values = [[float(value) for value in line[30:].split()] for line in found.lines[1:5]]
+    assert [row[:3] for row in values] == [[1, 0.5, 0], [1, 1, 0], [1, 1, 0], [1.1, 0.6, 0]]
+    assert found.lines[5].startswith("a batch of 8 takes ") and not found.faults
+    assert found.lines[6] == "a right answer earns 0.500 more than a wrong one"
+
+
+def test_a_reward_that_reads_no_solution_need_not_tell_right_from_wrong():
+    assert not check_dry_run(tags("think"), make_problems("7", "8")).faults
+
+
+def test_a_mean_of_nothing_is_said_in_words():
+    assert describe_mean(math.nan) == "nothing, because they cannot be judged" and describe_mean(0.5) == "0.500"

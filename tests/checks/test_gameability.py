@@ -1,0 +1,131 @@
+"""Rewards that worthless completions can earn, and rewards that they cannot."""
+
+import pytest
+
+from helpers.checks import find_faults, make_problems
+from trl_grpo_rewards import boxed, choice, demo, keywords, parse, reward, tags
+from trl_grpo_rewards.checks import assert_not_gameable
+from trl_grpo_rewards.checks.gameability import EXAMPLES, check_attacks, count_payments, is_paid
+
+
+@reward
+def contains(completion: str, solution: str) -> float:
+    """Paid for the right answer anywhere: many boxes will do."""
+    return float(solution in completion)
+
+
+@reward
+def lengthy(completion: str) -> float:
+    """Paid for every character."""
+    return len(completion) / 1000
+
+
+OURS = [
+    "boxed()", "boxed(partial=0.5)", "boxed(box='only')", "answer()", "exact()", "tags('think')",
+    "tags('think', 'answer', partial=True)", "length(60)", "length(200, unit='chars')", "keywords(all=('because',))",
+    "boxed() + 0.2 * tags('think') + 0.1 * length(60)", "gate(tags('think'), by=boxed())", "clip(2 * boxed(), 0.0, 1.0)",
+    "shortest(boxed())", "xml_text()", "truncated(10)", "gate(distinct(), by=boxed())", "boxed() + 0.1 * overlong(500, cache=100)",
+    "cosine(boxed(), max_tokens=500)", "boxed() + 0.2 * repetition()", "boxed() + 0.1 * citations()",
+    "boxed() + schedule(0.5 * tags('think'), [(0, 1.0), (10, 0.0)])", "cosine(boxed(), max_tokens=60)",
+    "boxed() + 0.2 * shortest(boxed()) + 0.1 * overlong(60, cache=20) + 0.1 * truncated(60)", "overlap()",
+    "boxed() + 0.2 * equations() + 0.2 * citations() + 0.1 * gate(distinct(), by=boxed(), name='distinct')",
+    "boxed() + 0.2 * repetition(unit='words') + 0.1 * script('Latin')", "json_text()", "xml_text(root='svg')",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", OURS)
+def test_ours_cannot_be_gamed(expression):
+    assert_not_gameable(parse(expression))
+
+
+def test_choices_cannot_be_gamed():
+    rows = [{"prompt": f"Which? A) 1 B) 2 C) 3 ({place})", "solution": letter} for place, letter in enumerate("ABC")]
+    assert_not_gameable(choice("ABC") + 0.1 * tags("think"), rows)
+
+
+@pytest.mark.parametrize(
+    "expression, attack",
+    [
+        ("contains()", "many boxes on 3 of 3 rows"),
+        ("0.1 * boxed() + lengthy()", "unclosed tags on 3 of 3 rows"),
+        ("0.2 * boxed() - boxed(partial=0.5, name='other')", "nothing on 3 of 3 rows"),
+        ("exact() + 2 * keywords(all=('do', 'know'))", None),
+    ],
+)
+def test_what_pays_is_named(expression, attack):
+    if attack is None:
+        return assert_not_gameable(parse(expression))
+    with pytest.raises(
+        AssertionError, match=f"Under .* these attacks earn as much as an honest, correct completion: .*{attack}"
+    ):
+        assert_not_gameable(parse(expression))
+
+
+def test_the_name_of_a_module_says_nothing_about_a_reward(monkeypatch):
+    monkeypatch.setattr(contains, "__module__", "team.judges")
+    with pytest.raises(AssertionError, match="many boxes on 3 of 3 rows"):
+        assert_not_gameable(contains())
+
+
+def test_an_expression_in_the_question_is_no_answer():
+    data = demo.arithmetic(size=64)
+    (fault,) = find_faults(boxed() + 0.2 * tags("think"), data)
+    assert "The attack 'question restated' earns at least as much under boxed() + 0.2 * tags('think')" in fault
+    assert fault.endswith("on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True).")
+    assert not find_faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
+
+
+def test_rows_that_cannot_be_judged_are_asked_for():
+    with pytest.raises(
+        AssertionError,
+        match="must earn more .* got nan and .* Pass rows that the reward can judge, with a correct 'completion'",
+    ):
+        assert_not_gameable(choice())
+    row = {"prompt": "Hello", "completion": "please"}
+    assert_not_gameable(keywords(all=("please",)), [row])
+
+
+@pytest.mark.parametrize(
+    "score, right, helpless, paid",
+    [
+        (1.0, 1.0, 0.0, True),
+        (1.0 - 1e-12, 1.0, 0.0, True),
+        (0.9, 1.0, 0.0, False),
+        (1.0, 1.0, 1.0, False),  # the right completion itself earns nothing more than a helpless one
+        (1.1, 1.0, 1.0, True),
+        (1.0, 1.0, None, False),
+        (1.1, 1.0, None, True),
+        (-1.0, -1.0, -2.0, True),
+    ],
+)
+def test_an_attack_pays_if_it_earns_as_much_as_what_is_right(score, right, helpless, paid):
+    assert is_paid(score, right, helpless) is paid
+
+
+@reward
+def lucky(completion: str, solution: str) -> float:
+    """Paid for the right answer at the end, and once for nothing at all."""
+    return float(completion.endswith(f"\\boxed{{{solution}}}") or (solution == "201" and completion == ""))
+
+
+def test_an_attack_that_pays_by_chance_is_a_warning():
+    data = make_problems(*(str(200 + place) for place in range(16)))
+    found = check_attacks(lucky(), data)
+    (warning,) = found.warnings
+    assert "The attack 'nothing'" in warning and "on 1 of 16 rows" in warning and not found.faults
+    assert "   0.062 nothing, which pays on 1 of 16 rows" in found.lines
+    found = check_attacks(lucky(), data.select(range(8)))
+    assert "on 1 of 8 rows" in found.faults[0] and not found.warnings
+
+
+def test_a_row_that_cannot_be_judged_is_left_out_of_the_count():
+    rows = [*EXAMPLES, {"prompt": "Who?", "solution": None}]
+    payments = count_payments(boxed() + tags("think"), rows)
+    assert {payment.tried for payment in payments.values()} == {len(EXAMPLES)} and payments["nothing"].mean == 0.0
+    assert count_payments(boxed(), rows[-1:]) == {}
+
+
+def test_without_a_solution_only_worthless_completions_count():
+    tried = {*count_payments(tags("think"), EXAMPLES)}
+    assert "empty tags" in tried and "a wrong answer" not in tried
+    assert {"empty tags", "a wrong answer"} <= {*count_payments(boxed() + tags("think"), EXAMPLES)}

@@ -1,0 +1,90 @@
+"""How much of a column the rewards can read."""
+
+import pytest
+
+from helpers.checks import make_problems
+from trl_grpo_rewards import answer, boxed, exact, reward
+from trl_grpo_rewards.checks.readings import check_readings, find_contradictory_rows, shorten_repr
+from trl_grpo_rewards.traits import Reading
+
+
+def test_every_solution_is_read():
+    good = ["7", 0.5, "\\frac{1}{2}", "3\\sqrt{5}", "x = 5", "18 dollars", "50\\%", "5^\\circ", "2 + 3 = 5\n#### 5"]
+    (found,) = check_readings(boxed(), make_problems(*map(str, good)))
+    assert not found.warnings
+    odd = ["it is seven of them, I think", "", "3 and 5", "1, 2, 3"]
+    prompts = ["Which?"] * 2 + [f"Ann has {place} apples. How many?" for place in range(49)]
+    (found,) = check_readings(boxed(), make_problems(*map(str, good * 5), *odd, "6", "7", prompts=prompts))
+    text = "\n".join(found.lines)
+    assert (
+        " 3.92% unreadable" in text
+        and " 3.92% with several answers" in text
+        and "that differ for the same prompt" in text
+    )
+    assert "'it is seven of them, I think'" in text and not found.faults
+    assert found.warnings[0].startswith("2 values of 'solution' cannot be read") and found.warnings[1].startswith(
+        "2 rows have"
+    )
+
+
+def test_too_many_unreadable_solutions_are_a_fault():
+    data = make_problems("7", "it is seven of them, I think", "8")
+    (fault,) = check_readings(answer(), data)[0].faults
+    assert "1 of 3 values cannot be read as a whole, such as 'it is seven of them, I think' in row 1." in fault
+    assert not check_readings(answer(), data, threshold=0.5)[0].faults
+    assert check_readings(exact(), data) == []
+
+
+def test_equal_solutions_of_one_prompt_do_not_contradict_each_other():
+    (found,) = check_readings(boxed(), make_problems("0.5", "1/2", "\\frac{1}{2}", prompts=["Which?"] * 3))
+    assert not found.warnings
+
+
+def read_marked(values: list) -> list[Reading]:
+    """Each value says how it is read: its kind, and after a colon its value."""
+    return [Reading(*value.partition(":")[::2]) for value in values]
+
+
+@reward(reads={"solution": read_marked})
+def marked(completion: str, solution: str) -> float:
+    return 0.0
+
+
+@reward(reads={"solution": read_marked})
+def marked_again(completion: str, solution: str) -> float:
+    return 0.0
+
+
+def test_readings_are_counted_by_their_kind():
+    values = ["whole:1"] * 5 + ["several:2"] * 2 + ["in part:3", "not at all:4", "not at all:5"]
+    (found,) = check_readings(marked() + marked_again(), make_problems(*values), threshold=0.3)
+    assert found.title == "values of 'solution', as 'marked' reads them"
+    assert [line.strip() for line in found.lines] == [
+        "10 read, 5 different", "20.00% unreadable", "'not at all:4'", "'not at all:5'", "10.00% read in part",
+        "'in part:3'", "20.00% with several answers", "'several:2'", "'several:2'", "0.00% that differ for the same prompt",
+    ]  # fmt: skip
+    assert not found.faults and found.warnings[0].startswith("3 values of 'solution' cannot be read as a whole.")
+    (found,) = check_readings(marked(), make_problems(*values), threshold=0.29)
+    assert "3 of 10 values cannot be read as a whole, such as 'not at all:4' in row 8." in found.faults[0]
+    assert not found.warnings
+
+
+def test_only_a_few_examples_are_shown():
+    (found,) = check_readings(marked(), make_problems(*[f"not at all:{place}" for place in range(9)]))
+    assert sum("not at all:" in line for line in found.lines) == 3
+
+
+def test_a_column_that_is_read_must_be_there():
+    with pytest.raises(ValueError, match="Reward 'marked' needs the column 'solution'; found 'prompt'"):
+        check_readings(marked(), make_problems("whole:1").remove_columns("solution"))
+
+
+def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
+    chat = [{"role": "user", "content": "a"}]
+    assert find_contradictory_rows(["a", "b", chat, "b"], ["1", "2", "3", "2"]) == [0, 2]
+    assert find_contradictory_rows(["a", "a", "a"], ["1", None, "1"]) == [0, 1, 2]
+
+
+def test_long_values_are_shortened():
+    assert shorten_repr("a" * 98) == repr("a" * 98)
+    assert shorten_repr("a" * 98 + "b") == f"'{'a' * 59} ... {'a' * 33}b'"

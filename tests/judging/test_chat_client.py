@@ -1,0 +1,122 @@
+"""One call to a judge: what is sent, what is sent again after a refusal, and replies that are not what they should be."""
+
+import asyncio
+import json
+
+import openai
+import pytest
+
+from helpers.judging import build_settings
+from helpers.local_http import build_reply, run_local_server
+from trl_grpo_rewards.judging import chat_client, limits
+from trl_grpo_rewards.judging.chat_client import ChatClient
+from trl_grpo_rewards.judging.grading_prompts import Rubric, build_grading_prompt
+from trl_grpo_rewards.judging.gradings import Grading
+from trl_grpo_rewards.judging.verdicts import UnreadableReply
+
+
+PROMPT = build_grading_prompt(Rubric("Is it clear?", (0.0, 10.0)), "2 + 2?", "4")
+VERDICT = {"reason": "fine", "score": 7}
+
+
+@pytest.fixture(autouse=True)
+def unknown_servers(monkeypatch):
+    monkeypatch.setattr(chat_client, "STRUCTURED_OUTPUT", {})
+    monkeypatch.setattr(limits, "ACCEPTED_NAMES", {})
+
+
+def fetch(url: str, times: int = 1, **options) -> list[tuple[dict, Grading]]:
+    """Return the verdicts of calls one after another, each with its grading."""
+
+    async def run():
+        client = ChatClient(build_settings(url, **options), 2)
+        try:
+            gradings = [Grading() for _ in range(times)]
+            return [(await client.fetch_verdict(PROMPT, grading), grading) for grading in gradings]
+        finally:
+            await client.close()
+
+    return asyncio.run(run())
+
+
+def bodies(server) -> list[dict]:
+    return [json.loads(request.body) for request in server.requests]
+
+
+def answer_with(*replies):
+    """Answer one request after another; the last reply is given again and again."""
+
+    def answer(request):
+        content, status = replies[min(len(request.server.requests), len(replies)) - 1]
+        request.send(content, status, retry_after_ms="1")
+
+    return answer
+
+
+def test_a_request_has_the_prompt_the_schema_and_a_limit():
+    usage = {"prompt_tokens": 100, "completion_tokens": 20}
+    with run_local_server(answer_with((build_reply(VERDICT, usage=usage), 200))) as server:
+        ((verdict, grading),) = fetch(server.url, request={"stop": ["a"], "temperature": None})
+    (body,) = bodies(server)
+    assert verdict == VERDICT and (grading.tokens_in, grading.tokens_out) == (100, 20) and len(grading.seconds) == 1
+    assert body["response_format"]["json_schema"]["schema"] == json.loads(PROMPT.schema)
+    assert body["messages"][0]["content"].endswith(PROMPT.instructions)
+    assert (body["model"], body["max_tokens"], body["stop"]) == ("m", limits.MAX_TOKENS, ["a"])
+    assert "temperature" not in body
+
+
+@pytest.mark.parametrize("usage", [None, [], {}, {"prompt_tokens": None, "completion_tokens": "20"}])
+def test_tokens_that_are_not_counted_are_none(usage):
+    with run_local_server(answer_with((build_reply(VERDICT, usage=usage), 200))) as server:
+        ((verdict, grading),) = fetch(server.url)
+    assert verdict == VERDICT and (grading.tokens_in, grading.tokens_out) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("", "the reply is not JSON: ''"),
+        ("<html>It is down for KEY.</html>", "the reply is not JSON: '<html>It is down for ....</html>'"),
+        ('{"choices": [', "the reply is not JSON"),
+        ("[" * 100_000, "the reply is not JSON"),
+        ([1], "the reply is not a chat completion"),
+        ({"error": {"message": "overloaded"}}, "the reply is not a chat completion: .*overloaded"),
+        (build_reply("Fine."), "the reply contains no verdict: 'Fine.'"),
+    ],
+    ids=["nothing", "a page", "half", "deep", "a list", "an error with status 200", "no verdict"],
+)
+def test_content_that_is_no_verdict_is_refused_without_the_key(monkeypatch, content, message):
+    monkeypatch.setenv("JUDGE_KEY", "secret-key-1234")
+    content = content.replace("KEY", "secret-key-1234") if isinstance(content, str) else content
+    with run_local_server(answer_with((content, 200))) as server, pytest.raises(UnreadableReply, match=message):
+        fetch(server.url, api_key_env="JUDGE_KEY")
+    assert len(server.requests) == 1 and server.requests[0].headers["Authorization"] == "Bearer secret-key-1234"
+
+
+def refuse(field: str) -> tuple[dict, int]:
+    return {"error": {"message": f"Unsupported parameter: '{field}'"}}, 400
+
+
+def test_what_a_server_refuses_is_left_out_and_not_tried_again():
+    replies = refuse("max_tokens"), refuse("response_format"), (build_reply(VERDICT), 200)
+    with run_local_server(answer_with(*replies)) as server:
+        (_, first), (_, second) = fetch(server.url, times=2)
+    sent = [{*body} & {"max_tokens", "max_completion_tokens", "response_format"} for body in bodies(server)]
+    assert sent[0] == {"max_tokens", "response_format"} and sent[1] == {"max_completion_tokens", "response_format"}
+    assert sent[2:] == [{"max_completion_tokens"}] * 2 and (len(first.seconds), len(second.seconds)) == (3, 1)
+
+
+@pytest.mark.parametrize("status, calls", [(401, 1), (403, 1), (400, 2), (422, 2)])
+def test_only_a_refusal_of_the_request_itself_is_tried_another_way(status, calls):
+    with run_local_server(answer_with(({"error": {"message": "no"}}, status))) as server:
+        with pytest.raises(openai.APIStatusError) as caught:
+            fetch(server.url)
+    assert caught.value.status_code == status and len(server.requests) == calls
+
+
+def test_retries_are_those_of_the_whole_call():
+    busy = {"error": {"message": "busy"}}, 503
+    with run_local_server(answer_with(busy, refuse("response_format"), busy)) as server:
+        with pytest.raises(openai.InternalServerError):
+            fetch(server.url, retries=2)
+    assert ["response_format" in body for body in bodies(server)] == [True, True, False, False]

@@ -1,0 +1,158 @@
+"""The options of the trainer, and which of them contradict each other."""
+
+import math
+
+import pytest
+from trl import GRPOConfig
+
+from trl_grpo_rewards import FilteredGRPOConfig
+from trl_grpo_rewards.training.config import (
+    ROW_MEANS,
+    TOKEN_MEANS,
+    Obstacle,
+    check_config,
+    check_drop,
+    explain_keep,
+    find_obstacle,
+    resolve_zero_variance,
+)
+
+
+def test_by_default_dead_groups_are_skipped_and_all_else_is_as_in_trl(config):
+    args = config()
+    check_config(args)
+    assert find_obstacle(args) is None and resolve_zero_variance(args) == "skip"
+    ours = {*FilteredGRPOConfig.__annotations__}
+    changed = {
+        name
+        for name, field in GRPOConfig.__dataclass_fields__.items()
+        if field.default != FilteredGRPOConfig.__dataclass_fields__[name].default
+    }
+    assert not changed and not ours & {*GRPOConfig.__dataclass_fields__}
+    assert all(FilteredGRPOConfig.__dataclass_fields__[name].metadata["help"] for name in ours)
+
+
+OBSTACLES = [
+    ({"loss_type": "bnpo"}, False, "the denominator of loss_type='bnpo'", "loss_type to one of 'grpo', 'sapo',"),
+    ({"beta": 0.1}, False, "the KL term (beta=0.1)", "beta=0.0"),
+    ({"entropy_coef": 0.01}, False, "the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"),
+    ({"use_adaptive_entropy": True}, False, "the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"),
+    ({"top_entropy_quantile": 0.2}, False, "the threshold over all tokens of top_", "top_entropy_quantile=1.0"),
+    ({}, True, "the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0"),
+]
+
+
+@pytest.mark.parametrize("options, has_aux_loss, what, remedy", OBSTACLES)
+def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config, options, has_aux_loss, what, remedy):
+    obstacle = find_obstacle(config(**options), has_aux_loss)
+    assert obstacle.what.startswith(what) and obstacle.remedy.startswith(remedy)
+    assert resolve_zero_variance(config(**options), has_aux_loss) == "keep"
+    assert resolve_zero_variance(config(**options, zero_variance="keep"), has_aux_loss) == "keep"
+    with pytest.raises(ValueError) as caught:
+        resolve_zero_variance(config(**options, zero_variance="skip"), has_aux_loss)
+    assert str(caught.value) == (
+        f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
+        f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does, 'drop' to "
+        f"leave them out of the objective altogether, or {obstacle.remedy}."
+    )
+
+
+@pytest.mark.parametrize("loss_type", ROW_MEANS + TOKEN_MEANS)
+def test_losses_without_a_share_for_dead_groups_allow_skip(config, loss_type):
+    assert resolve_zero_variance(config(loss_type=loss_type, zero_variance="skip")) == "skip"
+
+
+def test_the_log_says_which_option_keeps_dead_groups():
+    assert explain_keep(Obstacle("the KL term (beta=0.1)", "beta=0.0")) == (
+        "zero_variance='auto' keeps TRL's behaviour: the KL term (beta=0.1) gives groups of equal rewards a gradient. "
+        "Set zero_variance='drop' to leave them out of the objective and save their forward and backward passes, or "
+        "beta=0.0 to save the passes and keep TRL's gradient."
+    )
+
+
+@pytest.mark.parametrize("option", [{"zero_variance_by": "outcome"}, {"max_resample_rounds": 2}])
+@pytest.mark.parametrize("mode", ["auto", "skip", "keep"])
+def test_options_that_leave_groups_out_require_drop(config, mode, option):
+    ((name, value),) = option.items()
+    with pytest.raises(ValueError) as caught:
+        check_config(config(zero_variance=mode, **option))
+    assert str(caught.value) == (
+        f"{name}={value!r} leaves out groups that TRL would train on, but zero_variance={mode!r} keeps TRL's objective. "
+        f"Set zero_variance='drop'."
+    )
+    check_config(config(zero_variance="drop", **option))
+
+
+def test_drop_needs_an_entropy_in_every_step(config):
+    with pytest.raises(ValueError) as caught:
+        check_config(config(zero_variance="drop", use_adaptive_entropy=True))
+    assert str(caught.value) == (
+        "use_adaptive_entropy=True needs the entropy of every step, but with zero_variance='drop' a step may have no "
+        "completion left. Set use_adaptive_entropy=False, or zero_variance='keep'."
+    )
+
+
+@pytest.mark.parametrize(
+    "options, has_aux_loss, part, remedy",
+    [
+        ({"entropy_coef": 0.1}, False, "entropy bonus", "entropy_coef=0.0"),
+        ({}, True, "load-balancing loss", "router_aux_loss_coef=0.0"),
+    ],
+)
+def test_drop_weights_no_part_of_the_loss_by_rows_that_is_none_of_them(config, options, has_aux_loss, part, remedy):
+    for loss_type in ROW_MEANS:
+        with pytest.raises(ValueError) as caught:
+            check_drop(config(**options, loss_type=loss_type), has_aux_loss)
+        assert str(caught.value) == (
+            f"With loss_type={loss_type!r}, zero_variance='drop' weights the loss of each micro-batch by its number of "
+            f"rows, and would weight the {part} too. Set loss_type to one of 'dapo', 'cispo', 'vespo', or {remedy}."
+        )
+        check_drop(config(loss_type=loss_type))
+    check_drop(config(**options, loss_type="dapo"), has_aux_loss)
+
+
+@pytest.mark.parametrize(
+    "options", [{"scale_rewards": "batch"}, {"multi_objective_aggregation": "normalize_then_sum"}]
+)
+def test_rounds_do_not_scale_rewards_by_the_whole_batch(config, options):
+    args = config(zero_variance="drop", max_resample_rounds=3, **options)
+    with pytest.raises(ValueError) as caught:
+        check_config(args)
+    assert str(caught.value) == (
+        f"max_resample_rounds=3 samples a batch in several rounds, but scale_rewards={args.scale_rewards!r} with "
+        f"multi_objective_aggregation={args.multi_objective_aggregation!r} scales rewards by the whole batch. Set "
+        f"scale_rewards to 'group' or 'none' and multi_objective_aggregation to 'sum_then_normalize', or "
+        f"max_resample_rounds=0."
+    )
+    check_config(config(zero_variance="drop", **options))
+    check_config(config(zero_variance="drop", max_resample_rounds=3, scale_rewards="none"))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"zero_variance": "dropp"}, "zero_variance must be one of 'auto', 'skip', 'drop', 'keep'; got 'dropp'."),
+        ({"unscored": "zero"}, "unscored must be one of 'term', 'row'; got 'zero'."),
+        (
+            {"zero_variance_by": "boxed"},
+            "zero_variance_by must be one of 'total', 'outcome'; got 'boxed'. To name a reward, use outcome_reward.",
+        ),
+        ({"max_resample_rounds": -1}, "max_resample_rounds must be at least 0; got -1."),
+        ({"zero_variance_tolerance": -1.0}, "zero_variance_tolerance must be at least 0 and finite; got -1.0."),
+        ({"zero_variance_tolerance": math.nan}, "zero_variance_tolerance must be at least 0 and finite; got nan."),
+        ({"zero_variance_tolerance": math.inf}, "zero_variance_tolerance must be at least 0 and finite; got inf."),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_refused(config, options, message):
+    with pytest.raises(ValueError) as caught:
+        config(**options)
+    assert str(caught.value) == message
+
+
+def test_a_config_of_trl_is_refused(config):
+    with pytest.raises(TypeError) as caught:
+        check_config(config(cls=GRPOConfig))
+    assert str(caught.value) == (
+        "FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got GRPOConfig. "
+        "Write FilteredGRPOConfig(...) with the same arguments."
+    )

@@ -1,0 +1,60 @@
+"""The exchange of rows between two ranks."""
+
+import torch
+
+from helpers.ranks import run_on_forked_ranks
+from trl_grpo_rewards.training.exchange import balance_rows
+from trl_grpo_rewards.training.rows import unstack
+
+
+def make_rows(rank: int, count: int) -> list[dict]:
+    """Return the rows of a batch, which are views of it, with their place in it."""
+    ids = torch.arange(count * 4).view(count, 4) + 1000 * rank
+    batch = {
+        "prompt_ids": ids,
+        "prompt_mask": torch.ones(count, 4, dtype=torch.long),
+        "completion_ids": ids + 1,
+        "completion_mask": torch.ones(count, 4, dtype=torch.long),
+        "advantages": torch.arange(count) / 8 + rank,
+        "num_items_in_batch": torch.tensor(7),
+    }
+    return [{**row, "num_images": place} for place, row in enumerate(unstack(batch))]
+
+
+def exchange(rank: int) -> list[tuple]:
+    rows = balance_rows(make_rows(rank, [7, 2][rank]), rank, torch.device("cpu"))
+    return [
+        (
+            row["advantages"].item(),
+            row["prompt_ids"].tolist(),
+            row["completion_ids"].tolist(),
+            row["num_images"],
+            row["prompt_ids"].untyped_storage().nbytes(),
+            {*row},
+        )
+        for row in rows
+    ]
+
+
+def test_a_rank_with_many_rows_gives_some_to_one_with_few():
+    one, other = run_on_forked_ranks(exchange)
+    assert (len(one), len(other)) == (5, 4)
+    everything = {row["advantages"].item(): row for rank, count in ((0, 7), (1, 2)) for row in make_rows(rank, count)}
+    assert sorted(row[0] for row in one + other) == sorted(everything)
+    for advantage, prompt, completion, images, _, names in one + other:
+        whole = everything[advantage]
+        assert (prompt, completion) == (whole["prompt_ids"].tolist(), whole["completion_ids"].tolist())
+        assert images == whole["num_images"] and names == {*whole}
+    moved = other[2:]
+    assert [row[0] for row in other[:2]] == [1.0, 1.125] and [row[0] for row in moved] == [0.0, 3 / 8]  # evenly spaced
+    assert {size for *_, size, _ in moved} == {4 * 8}  # only the row's own memory is sent, not that of its batch
+
+
+def keep(rank: int) -> bool:
+    rows = make_rows(rank, 3 - rank)
+    kept = balance_rows(rows, rank, torch.device("cpu"))
+    return len(kept) == len(rows) and all(one is same for one, same in zip(rows, kept, strict=True))
+
+
+def test_ranks_that_differ_by_one_row_keep_their_rows():
+    assert run_on_forked_ranks(keep) == [True, True]

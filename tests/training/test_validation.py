@@ -1,0 +1,191 @@
+"""What is checked of rewards and datasets before the model loads, and what is only warned about."""
+
+import pytest
+from datasets import Dataset, IterableDataset
+
+from trl_grpo_rewards import boxed, exact, judge, keywords, tags
+from trl_grpo_rewards.training.validation import (
+    check_dataset,
+    check_outcome,
+    check_prompts,
+    check_rewards,
+    find_outcome,
+    unpack_rewards,
+    warn_of_judges,
+    warn_without_outcome,
+)
+
+
+ASKED = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
+DATA = Dataset.from_dict({"prompt": ["2 + 2?"], "solution": ["4"]})
+
+
+class Environment:
+    """What TRL takes as an environment: it may supply the prompts."""
+
+
+def plain(completions, **kwargs):
+    return [0.0] * len(completions)
+
+
+# --- rewards ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sum_is_unpacked_and_all_else_is_left_as_trl_takes_it(config):
+    args, models = config(), ["org/model", plain]
+    assert unpack_rewards(boxed() - 0.5 * tags("a"), args) == ([boxed(), tags("a")], [1.0, -0.5])
+    assert unpack_rewards(boxed(), args) == ([boxed()], [1.0])
+    assert unpack_rewards(models, args) == (models, None) and unpack_rewards((plain,), args) == ([plain], None)
+    assert unpack_rewards("org/model", args) == ("org/model", None) and unpack_rewards(None, args) == (None, None)
+
+
+def test_weights_are_given_once(config):
+    args = config(reward_weights=[1.0, 2.0])
+    assert unpack_rewards([boxed(), plain], args)[1] is None
+    with pytest.raises(ValueError) as caught:
+        unpack_rewards(boxed() + tags("a"), args)
+    assert str(caught.value) == (
+        "The rewards boxed() + tags('a') have weights, but reward_weights=[1.0, 2.0] is given too. "
+        "Leave out reward_weights, or pass a list of rewards."
+    )
+
+
+def test_an_expression_as_text_is_no_model(config):
+    with pytest.raises(ValueError, match=r"TRL reads as the id of a reward model. Write parse\('boxed\(\)'\)\.$"):
+        unpack_rewards("boxed()", config())
+
+
+def test_rewards_are_built_and_have_names_of_their_own():
+    for sound in (boxed(), [boxed(), plain, "org/model", "org/model"], plain, None, []):
+        check_rewards(sound)
+    for factory in (boxed, [plain, boxed]):
+        with pytest.raises(
+            TypeError, match=r"^reward_funcs contains the reward factory 'boxed' .* Call it with its opt"
+        ):
+            check_rewards(factory)
+    with pytest.raises(
+        ValueError, match="Two rewards are named 'boxed'; the names are boxed, plain, boxed. Rename one"
+    ):
+        check_rewards([boxed(), plain, boxed(partial=0.5)])
+
+
+@pytest.mark.parametrize(
+    "rewards, unscored, is_warned",
+    [
+        ([boxed(), ASKED], "term", True),
+        ([boxed() + ASKED, plain], "term", True),
+        ([boxed(), ASKED], "row", False),
+        ([ASKED], "term", False),
+        (ASKED, "term", False),
+        ([boxed(), plain], "term", False),
+    ],
+)
+def test_a_judge_next_to_other_rewards_is_warned_about(caplog, rewards, unscored, is_warned):
+    warn_of_judges(rewards, unscored)
+    said = [record.message for record in caplog.records]
+    assert len(said) == is_warned and all(
+        text.endswith("Set unscored='row' to leave such completions out instead.") for text in said
+    )
+
+
+# --- the outcome ------------------------------------------------------------------------------------------------------
+
+
+def test_the_outcome_is_the_reward_that_is_named_or_registered_or_first():
+    rewards = [plain, tags("a"), exact(), boxed()]
+    names = ["plain", "tags", "exact", "boxed"]
+    assert [find_outcome(name, names, rewards) for name in (None, "boxed", "plain")] == [2, 3, 0]
+    assert find_outcome(None, names[:2], rewards[:2]) == 0
+    with pytest.raises(ValueError) as caught:
+        find_outcome("boxxed", names, rewards)
+    assert str(caught.value) == (
+        "outcome_reward='boxxed' must be the name of a reward; the rewards are 'plain', 'tags', 'exact', 'boxed'. "
+        "Set it to one of these names."
+    )
+
+
+def test_the_name_of_the_outcome_is_checked_once_all_names_are_known():
+    for rewards in ([boxed(), plain], boxed(name="plain")):
+        check_outcome("plain", rewards)
+        with pytest.raises(ValueError, match="outcome_reward='style' must be the name of a reward"):
+            check_outcome("style", rewards)
+    check_outcome("Environment", [boxed()], Environment)  # its reward has its name
+    check_outcome("model", [boxed(), "org/model"])  # TRL names it when it is loaded
+
+
+@pytest.mark.parametrize(
+    "options, rewards, said",
+    [
+        ({"selective": True}, [plain, tags("a")], "selective=True draws prompts by how many of their completions are"),
+        (
+            {"zero_variance": "drop", "zero_variance_by": "outcome"},
+            [plain],
+            "zero_variance_by='outcome' decides which",
+        ),
+        ({"selective": True}, [plain, boxed()], None),
+        ({}, [plain], None),
+    ],
+)
+def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog, options, rewards, said):
+    warn_without_outcome(config(**options), rewards, ["plain", "other"])
+    messages = [record.message for record in caplog.records]
+    assert len(messages) == (said is not None)
+    assert all(
+        text.startswith(said) and "The first one, 'plain', is used. Set outcome_reward to" in text for text in messages
+    )
+
+
+# --- datasets ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{"selective": True}, {"max_resample_rounds": 2, "zero_variance": "drop"}])
+def test_prompts_are_drawn_from_a_dataset_that_can_be_indexed(config, options):
+    args, name = config(**options), next(iter(options))
+    check_prompts(args, DATA)
+    for dataset, what in ((None, "missing"), (DATA.to_iterable_dataset(), "a stream")):
+        check_prompts(config(), dataset)
+        with pytest.raises(ValueError) as caught:
+            check_prompts(args, dataset)
+        assert str(caught.value) == (
+            f"{name}={options[name]} requires a dataset that can be indexed, but train_dataset is {what}. "
+            f"Load it without streaming, or set {name}={'False' if name == 'selective' else 0}."
+        )
+
+
+def test_prompts_of_an_environment_cannot_be_drawn_selectively(config):
+    check_prompts(config(max_resample_rounds=2, zero_variance="drop"), None, Environment)
+    check_prompts(config(selective=True), DATA, Environment)
+    with pytest.raises(
+        ValueError, match="the environment supplies the prompts. Pass a train_dataset, or set selective=F"
+    ):
+        check_prompts(config(selective=True), None, Environment)
+
+
+def test_a_dataset_has_rows_prompts_and_the_columns_of_all_rewards():
+    check_dataset(DATA, [boxed(), plain, "org/model"])
+    check_dataset(None, [boxed()])
+    with pytest.raises(
+        ValueError, match="The dataset is empty, but training needs prompts. Check how it was loaded or"
+    ):
+        check_dataset(DATA.select([]), [plain])
+    with pytest.raises(ValueError) as caught:
+        check_dataset(DATA.rename_column("prompt", "question"), [plain])
+    assert str(caught.value) == (
+        "GRPOTrainer needs the column 'prompt'; the dataset has 'question', 'solution'. "
+        "Rename the column that contains the prompts: dataset.rename_column(..., 'prompt')."
+    )
+    with pytest.raises(
+        ValueError, match="'boxed' needs the column 'solution'; found 'answer', 'prompt'. Rename it: data"
+    ):
+        check_dataset(DATA.rename_column("solution", "answer"), [plain, keywords(all=("so",)), boxed()])
+
+
+def test_columns_that_appear_only_in_the_first_step_are_not_missed():
+    asked = DATA.remove_columns("solution")
+    check_dataset(asked, [boxed()], rollout_func=plain)
+    check_dataset(DATA.remove_columns("prompt"), [boxed()], environment_factory=Environment)
+    with pytest.raises(ValueError, match="needs the column 'prompt'"):
+        check_dataset(DATA.remove_columns("prompt"), [boxed()], rollout_func=plain)
+    check_dataset(IterableDataset.from_generator(lambda: iter([{"prompt": "?"}])), [boxed()])
+    with pytest.raises(ValueError, match="'boxed' needs the column 'solution'"):
+        check_dataset(asked.to_iterable_dataset(), [boxed()])
