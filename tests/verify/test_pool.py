@@ -14,6 +14,7 @@ import pytest
 
 from helpers.outside_data import find_outside_data, read_outside_data
 from helpers.paths import TESTS
+from helpers.processes import find_workers, has_no_workers_within
 from trl_grpo_rewards import boxed, gate, reward
 from trl_grpo_rewards.verify.pool import WALL_SECONDS
 
@@ -99,18 +100,6 @@ print("done", flush=True)
 """.replace("\\\\\\\\", "\\\\")
 
 
-def workers_of(process: int) -> list[str]:
-    listed = subprocess.run(["ps", "-ww", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if f"trl_grpo_rewards.verify {process}" in line]
-
-
-def gone(process: int, seconds: float) -> bool:
-    end = time.monotonic() + seconds
-    while workers_of(process) and time.monotonic() < end:
-        time.sleep(0.2)
-    return not workers_of(process)
-
-
 def started(tmp_path, answer) -> subprocess.Popen:
     (tmp_path / "train.py").write_text(SCRIPT % answer)
     return subprocess.Popen([sys.executable, "train.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
@@ -121,19 +110,69 @@ def test_no_process_is_left_after_the_end(tmp_path):
     script = started(tmp_path, r"\sqrt{49}")
     output, _ = script.communicate(timeout=60)
     assert (script.returncode, output) == (0, "once\n[1.0]\ndone\n")
-    assert gone(script.pid, 3)
+    assert has_no_workers_within(script.pid, 3)
+
+
+EARLY = """
+import os, sys
+from trl_grpo_rewards import boxed
+from trl_grpo_rewards.verify.pool import start_workers
+
+start_workers()
+print("started", flush=True)
+if sys.stdin.readline():
+    print(boxed()(completions=[r"\\boxed{\\sqrt{49}}"], solution=["7"]), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def started_early(first: str = "") -> subprocess.Popen:
+    return subprocess.Popen(
+        [sys.executable, "-c", EARLY.replace("start_workers()", f"{first}\nstart_workers()")],
+        env={**os.environ, "TRL_GRPO_REWARDS_WORKERS": "2"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_workers_that_start_early_are_the_ones_that_answer():
+    script = started_early()
+    assert script.stdout.readline() == "started\n"
+    early = {*find_workers(script.pid)}
+    assert len(early) == 2  # each of them forks when it is ready
+    script.stdin.write("\n")
+    script.stdin.flush()
+    assert script.stdout.readline() == "[1.0]\n"
+    assert early <= {*find_workers(script.pid)} and len(find_workers(script.pid)) <= 4
+    script.communicate()
+    assert script.returncode == 0 and has_no_workers_within(script.pid, 3)
+
+
+def test_workers_that_start_early_end_with_a_script_that_never_asks():
+    script = started_early()
+    assert script.communicate() == ("started\n", None)
+    assert script.returncode == 0 and has_no_workers_within(script.pid, 3)
+
+
+@pytest.mark.parametrize(
+    "fault", ["sys.executable = '/nowhere'", "os.environ['TRL_GRPO_REWARDS_WORKERS'] = 'many'"], ids=["path", "number"]
+)
+def test_workers_that_cannot_start_early_raise_nothing(fault):
+    script = started_early(fault)
+    assert script.communicate() == ("started\n", None) and script.returncode == 0
 
 
 @pytest.mark.slow
 def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
     script = started(tmp_path, r"9^{9^{9^{9^9}}}")
     assert [script.stdout.readline() for _ in range(2)] == ["once\n", "[1.0]\n"]
-    assert workers_of(script.pid)
+    assert find_workers(script.pid)
     time.sleep(0.5)
     os.kill(script.pid, signal.SIGKILL)
     script.wait()
     script.stdout.close()
-    assert gone(script.pid, WALL_SECONDS + 5)
+    assert has_no_workers_within(script.pid, WALL_SECONDS + 5)
 
 
 @pytest.mark.slow
@@ -153,8 +192,8 @@ def test_a_fork_has_workers_of_its_own():
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced():
     assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
-    for line in workers_of(os.getpid()):
-        os.kill(int(line.split()[0]), signal.SIGKILL)
+    for worker in find_workers(os.getpid()):
+        os.kill(worker, signal.SIGKILL)
     assert score([r"\boxed{\frac{\sqrt{441}}{3}}", r"\boxed{\sqrt{48}}"]) == [1.0, 0.0]
 
 
@@ -179,7 +218,7 @@ def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
         assert max(result["seconds"]) < WALL_SECONDS + 1, context
         paid = [row["name"] for row, score in zip(rows, result["scores"], strict=False) if score == 1.0]
         assert paid and not {row["name"] for row in rows if row["expected"] is False} & {*paid}, context
-        assert gone(run.pid, 3)
+        assert has_no_workers_within(run.pid, 3)
 
 
 @pytest.mark.slow
@@ -207,7 +246,7 @@ def test_what_a_process_brings_does_no_harm(tmp_path, trap):
     assert [run.stdout.readline() for _ in range(4)][1:] == ["once\n", "[1.0]\n", "done\n"]
     run.wait(30)
     run.stdout.close()
-    assert time.monotonic() - start < 3 * WALL_SECONDS and gone(run.pid, 5)
+    assert time.monotonic() - start < 3 * WALL_SECONDS and has_no_workers_within(run.pid, 5)
 
 
 @pytest.mark.slow

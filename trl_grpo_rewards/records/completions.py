@@ -61,7 +61,7 @@ def read_groups(source: str | Path) -> Iterator[Group]:
 
 
 def read_first_line(source: Path) -> dict[str, Any]:
-    with source.open() as lines:
+    with source.open(encoding="utf-8") as lines:
         line = next(lines, "")
     try:
         found = json.loads(line)
@@ -76,7 +76,7 @@ def read_first_line(source: Path) -> dict[str, Any]:
 
 
 def read_json_lines(source: Path) -> Iterator[dict[str, Any]]:
-    with source.open() as lines:
+    with source.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 if line.strip():

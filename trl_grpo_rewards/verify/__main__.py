@@ -1,41 +1,57 @@
-"""A worker of the [`pool`], at the other end of two pipes: `python -m trl_grpo_rewards.verify PARENT REPLIES`.
+"""A worker of the [`pool`]: `python -m trl_grpo_rewards.verify PARENT`. It reads requests from standard input.
 
 A worker is two processes. The first imports math-verify and forks the second, which verifies. When the fork dies, the
 first reports that and forks again, which takes milliseconds because everything is already imported. Before each pair,
 the fork sets timers whose default action kills it: Python code cannot interrupt an operation on huge integers, but the
 kernel can. Both processes exit within seconds of their parent, even if other processes hold the pipe open.
+
+On systems without forks, such as Windows, the first process verifies. The parent kills it at the deadline.
 """
 
 import contextlib
+import faulthandler
+import json
 import os
-import resource
 import select
 import signal
 import sys
+import time
 
-from .pool import CPU_SECONDS, DEADLINE_SIGNALS, WALL_SECONDS, WORKER_MEMORY, receive, send
+from .pool import CPU_SECONDS, WALL_SECONDS, WORKER_MEMORY, send
 
 
 PARENT_CHECK_SECONDS = 3.0
 """Interval between checks that the parent process is alive, in seconds."""
 
-REQUEST_PIPE = 0
-"""File descriptor of the pipe with the requests, which is standard input."""
-
 
 def main() -> None:
-    parent, replies = map(int, sys.argv[1:])
+    parent = int(sys.argv[1])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides what an interrupt ends
+    replies = os.dup(1)
+    os.dup2(2, 1)  # any library may print to standard output
     from .symbolic import warm_up
 
     warm_up()  # once for all forks
+    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows and macOS do not have this limit
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (WORKER_MEMORY, WORKER_MEMORY))
+    os.write(replies, b"\n")  # ends a line that a library may have begun
     send(replies, "ready")
-    while verify_in_fork(parent, replies):
-        pass
+    if not hasattr(os, "fork"):
+        answer_requests(replies)
+        return
+    deadlines = {signal.SIGPROF, signal.SIGALRM}
+    for deadline in deadlines:  # the parent may have ignored or blocked them
+        signal.signal(deadline, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, deadlines)
+    while (status := verify_in_fork(parent, replies)) != 0:
+        died_late = os.WIFSIGNALED(status) and os.WTERMSIG(status) in deadlines
+        send(replies, {"fault": "timeout" if died_late else "crash"})
 
 
-def verify_in_fork(parent: int, replies: int) -> bool:
-    """Verify in a fork until it ends. Return whether it died, in which case another fork is needed."""
+def verify_in_fork(parent: int, replies: int) -> int:
+    """Verify in a fork until it ends, and return its exit status: 0 if there is nothing left to do."""
     reading, held_by_the_fork = os.pipe()
     fork = os.fork()
     if fork == 0:
@@ -45,13 +61,9 @@ def verify_in_fork(parent: int, replies: int) -> bool:
     while not select.select([reading], [], [], PARENT_CHECK_SECONDS)[0]:
         if os.getppid() != parent:
             os.kill(fork, signal.SIGKILL)
-            return False
+            return 0
     os.close(reading)
-    _, status = os.waitpid(fork, 0)
-    if status == 0:  # the pipe was closed
-        return False
-    send(replies, {"died": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0})
-    return True
+    return os.waitpid(fork, 0)[1]
 
 
 def answer_requests(replies: int) -> None:
@@ -59,31 +71,39 @@ def answer_requests(replies: int) -> None:
     from .equality import AnswerRules, pair_values
     from .symbolic import distinguish_letters, parse_gold, parse_latex, verify_expressions
 
-    for deadline in DEADLINE_SIGNALS:  # the parent may have ignored or blocked them
-        signal.signal(deadline, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEADLINE_SIGNALS)
-    with contextlib.suppress(OSError, ValueError):  # macOS does not have this limit
-        resource.setrlimit(resource.RLIMIT_AS, (WORKER_MEMORY, WORKER_MEMORY))
-    while (request := receive(REQUEST_PIPE)) is not None:
+    for line in sys.stdin.buffer:
         send(replies, "read")
-        gold, answer, *options = request
+        gold, answer, *options = json.loads(line)
         rules = AnswerRules(*options)
+        start = time.process_time()
         set_timers(CPU_SECONDS, WALL_SECONDS)
         pairs = [distinguish_letters(*pair) for pair in pair_values(gold, answer, rules)]
         parsed = [(parse_gold(one), other) for one, other in pairs]
-        send(replies, "gold")
+        if not is_late(start):
+            send(replies, "gold")
         verdict = (
             any(verify_expressions(right, parse_latex(other), rules) for right, other in parsed)
             if all(right for right, _ in parsed)
             else None
         )
         set_timers(0, 0)  # before the verdict is sent, so that a request that was answered never times out
-        send(replies, {"verdict": verdict})
+        send(replies, {"fault": "timeout"} if is_late(start) else {"verdict": verdict})
+
+
+def is_late(start: float) -> bool:
+    """Return whether the limit of CPU time is exceeded, which happens only if the kernel has no timer for it."""
+    return time.process_time() - start > CPU_SECONDS
 
 
 def set_timers(cpu: float, wall: float) -> None:
-    signal.setitimer(signal.ITIMER_PROF, cpu)
-    signal.setitimer(signal.ITIMER_REAL, wall)
+    """Set the time after which the kernel kills this process. 0 means never."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, cpu)
+        signal.setitimer(signal.ITIMER_REAL, wall)
+    elif wall:  # the parent kills this process at the deadline; this ends it if the parent is gone
+        faulthandler.dump_traceback_later(wall + 2, exit=True)
+    else:
+        faulthandler.cancel_dump_traceback_later()
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Verify pairs of a gold answer and an answer without ever hanging. Pairs that need math-verify go to worker processes.
 
 math-verify can compute forever on what a model writes, in operations that Python code cannot interrupt. It therefore
-runs in separate processes with deadlines that the kernel enforces. `multiprocessing` is not used because it imports
-the user's script again, which often has no `__main__` guard and would start to train.
+runs in separate processes with deadlines that the kernel enforces, or this process where the kernel cannot, as on
+Windows. `multiprocessing` is not used because it imports the user's script again, which often has no `__main__` guard
+and would start to train.
 """
 
 import atexit
@@ -11,9 +12,7 @@ import json
 import logging
 import os
 import queue
-import select
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -23,7 +22,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 from .equality import AnswerRules, is_prose, settle
 
@@ -34,8 +33,11 @@ CPU_SECONDS = 2.0
 WALL_SECONDS = 5 * CPU_SECONDS
 """Time limit of a pair, in seconds of wall time, for a worker that gets or uses too little CPU time."""
 
+START_SECONDS = 120.0
+"""Time limit for the start of a worker, in seconds of wall time."""
+
 WORKER_MEMORY = 4 << 30
-"""Maximum address space of a worker, in bytes."""
+"""Maximum address space of a worker, in bytes, on systems that can limit it."""
 
 MAX_CACHED_PAIRS = 1 << 16
 """Maximum number of pairs whose results are cached."""
@@ -51,8 +53,8 @@ CPU_QUOTA_FILES = [
 
 logger = logging.getLogger(__name__)
 
-DEADLINE_SIGNALS = {signal.SIGPROF, signal.SIGALRM}
-"""Signals that kill a worker at its limit of CPU time and of wall time."""
+READY = b'"ready"\n'
+"""The first message of a worker."""
 
 Fault = Literal["timeout", "crash", "gold", "worker"]
 
@@ -61,7 +63,7 @@ FAULT_MESSAGES = {
     "crash": "Verifying an answer killed its process, so the answer counts as wrong.",
     "gold": "A solution cannot be read, so its completions are not scored.",
     "worker": "No worker process could be started, so completions are not scored. To see the error, run "
-    "`python -m trl_grpo_rewards.verify 0 1` in a terminal.",
+    "`python -m trl_grpo_rewards.verify 0` in a terminal.",
 }
 """The log message for each fault."""
 
@@ -84,89 +86,103 @@ class Verification:
 
 
 def send(pipe: int, message: Any) -> None:
-    body = json.dumps(message).encode()
-    rest = memoryview(struct.pack("<I", len(body)) + body)
+    rest = memoryview(json.dumps(message).encode() + b"\n")
     while rest:
         rest = rest[os.write(pipe, rest) :]
 
 
-def receive(pipe: int, seconds: float | None = None) -> Any:
-    """Return the next message, or None if the other end is closed or the message is incomplete when the time is up."""
-    end = None if seconds is None else time.monotonic() + seconds
-    head = read_bytes(pipe, 4, end)
-    body = None if head is None else read_bytes(pipe, struct.unpack("<I", head)[0], end)
-    return None if body is None else json.loads(body)
-
-
-def read_bytes(pipe: int, size: int, end: float | None) -> bytes | None:
-    waiting = select.poll()
-    waiting.register(pipe, select.POLLIN)
-    parts = b""
-    while len(parts) < size:
-        if not waiting.poll(None if end is None else max(0.0, end - time.monotonic()) * 1000):
-            return None
-        part = os.read(pipe, size - len(parts))
-        if not part:
-            return None
-        parts += part
-    return parts
+def read_lines(pipe: IO[bytes], lines: "queue.SimpleQueue[bytes]") -> None:
+    """Put each line that a process writes into the queue, and at its end an empty text."""
+    rest = b""
+    with pipe:
+        while part := pipe.read(1 << 16):  # unbuffered, so it returns what there is
+            *complete, rest = (rest + part).split(b"\n")
+            for line in complete:
+                lines.put(line + b"\n")
+    lines.put(b"")
 
 
 class WorkerLost(Exception):
-    """Raised when a worker died or stopped responding. The caller retries with another worker."""
+    """Raised when a worker died or stopped responding. The caller retries with another process."""
 
 
 class Worker:
-    """A worker process, which answers one request at a time."""
+    """A worker process, which answers one request at a time. It is started for its first request, or again."""
 
     def __init__(self) -> None:
-        package = str(Path(__file__).parents[2])
-        path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-        self.replies, theirs = os.pipe()  # not standard output, where any library may print
-        try:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.is_ready = False
+        self.lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start the process unless it is running. It becomes ready some seconds later."""
+        if self.process is None:
+            package = str(Path(__file__).parents[2])
+            path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+            self.is_ready, self.lines = False, queue.SimpleQueue()
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "trl_grpo_rewards.verify", str(os.getpid()), str(theirs)],
+                [sys.executable, "-P", "-m", "trl_grpo_rewards.verify", str(os.getpid())],
                 stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                pass_fds=[theirs],
                 env={**os.environ, "PYTHONPATH": path},
                 start_new_session=True,  # so that an interrupt at the terminal reaches only the training process
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # the same on Windows
                 bufsize=0,
             )
-        finally:
-            os.close(theirs)
-        assert self.process.stdin is not None  # because of stdin=PIPE
-        self.requests = self.process.stdin
-        if receive(self.replies, 120.0) != "ready":
-            self.close()
-            raise OSError("the worker process did not start")
+            # A thread waits for the replies, because Windows has no time limit for reading a pipe.
+            threading.Thread(target=read_lines, args=(self.process.stdout, self.lines), daemon=True).start()
+        return self.process
+
+    def receive(self, end: float) -> bytes:
+        """Return the next line, or an empty text if the process has died or the time is up."""
+        with contextlib.suppress(queue.Empty):
+            return self.lines.get(timeout=max(0.0, end - time.monotonic()))
+        return b""
 
     def ask(self, gold: str, answer: str, rules: AnswerRules) -> Verification:
+        process, end = self.start(), time.monotonic() + START_SECONDS
+        while not self.is_ready:
+            line = self.receive(end)
+            if not line:
+                raise OSError("the worker process did not start")
+            self.is_ready = line == READY  # anything before it was printed by a library
+        start, fault, stages = time.monotonic(), None, []
         try:
-            send(self.requests.fileno(), [gold, answer, *astuple(rules)])
+            assert process.stdin is not None  # because of stdin=PIPE
+            send(process.stdin.fileno(), [gold, answer, *astuple(rules)])
         except OSError as error:
             raise WorkerLost from error
-        stages: list[str] = []
-        while True:
-            message = receive(self.replies, WALL_SECONDS + 0.5)
+        while line := self.receive(start + WALL_SECONDS + 0.5):
+            message = json.loads(line)
             if isinstance(message, str):
                 stages.append(message)
-            elif message is None or "read" not in stages:  # silent, or dead before it read the whole request
-                raise WorkerLost
             elif "verdict" in message:
                 return Verification(message["verdict"], None if message["verdict"] is not None else "gold")
-            elif message["died"] in DEADLINE_SIGNALS:
-                return Verification(False, "timeout") if "gold" in stages else Verification(None, "gold")
-            else:  # out of memory or killed from outside, so not necessarily because of the answer
-                return Verification(False, "crash")
+            else:
+                fault = message["fault"]
+                break
+        else:  # it has died, or it hangs on a system without deadlines by the kernel
+            fault = "timeout" if time.monotonic() > start + WALL_SECONDS else "crash"
+            self.close()
+        if "read" not in stages:
+            raise WorkerLost
+        if fault == "crash":  # out of memory or killed from outside, so not necessarily because of the answer
+            return Verification(False, "crash")
+        return Verification(False, "timeout") if "gold" in stages else Verification(None, "gold")
 
     def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.requests.close()
-        os.close(self.replies)
+        """Kill the process if it is running."""
+        if self.process is not None:
+            if hasattr(os, "killpg"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.process.pid, signal.SIGKILL)
+            else:
+                self.process.kill()
+            self.process.wait()
+            assert self.process.stdin is not None  # because of stdin=PIPE
+            self.process.stdin.close()
+            self.process = None
 
 
 class WorkerPool:
@@ -174,9 +190,9 @@ class WorkerPool:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.idle: queue.LifoQueue[Worker | None] = queue.LifoQueue()
+        self.idle: queue.LifoQueue[Worker] = queue.LifoQueue()
         for _ in range(size):
-            self.idle.put(None)  # a place for a worker that is not started yet
+            self.idle.put(Worker())
         self.cache: OrderedDict[tuple[str, str, AnswerRules], Verification] = OrderedDict()
         self.lock = threading.Lock()
         self.warned: set[str] = set()
@@ -208,12 +224,9 @@ class WorkerPool:
             worker = self.idle.get()
             start = start or time.monotonic()
             try:
-                worker = worker or Worker()
                 verification = worker.ask(*pair, rules)
             except BaseException as error:
-                if worker is not None:
-                    worker.close()
-                worker = None
+                worker.close()
                 if not isinstance(error, (WorkerLost, OSError)):
                     raise
                 self.restarts += 1
@@ -228,10 +241,26 @@ class WorkerPool:
                 return verification
         return Verification(None, "worker")
 
+    def start(self) -> None:
+        """Start all idle workers, without waiting until they are ready."""
+        workers = self._take_idle()
+        try:
+            for worker in workers:
+                worker.start()
+        finally:
+            for worker in workers:
+                self.idle.put(worker)
+
     def close(self) -> None:
-        while not self.idle.empty():
-            if worker := self.idle.get_nowait():
-                worker.close()
+        for worker in self._take_idle():
+            worker.close()
+
+    def _take_idle(self) -> list[Worker]:
+        workers = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                workers.append(self.idle.get_nowait())
+        return workers
 
 
 POOL: WorkerPool | None = None
@@ -253,6 +282,12 @@ def verify_pairs(pairs: Sequence[tuple[str, str]], rules: AnswerRules) -> list[V
     if open_pairs:
         verifications.update(zip(open_pairs, get_pool().verify_pairs(open_pairs, rules), strict=True))
     return [verifications[pair] for pair in pairs]
+
+
+def start_workers() -> None:
+    """Start the workers in the background, so that the first answers need not wait for them. This never raises."""
+    with contextlib.suppress(Exception):  # the first answer that needs a worker reports the error
+        get_pool().start()
 
 
 def get_pool() -> WorkerPool:

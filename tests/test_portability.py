@@ -1,0 +1,230 @@
+"""Rewards where forks, timers of the kernel and limits of memory are missing, as on Windows, and text is not UTF-8.
+
+Each script runs in a Python without these names, and so do its workers.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from helpers.paths import TESTS
+from helpers.processes import find_workers, has_no_workers_within
+from trl_grpo_rewards import parse
+from trl_grpo_rewards.registry import REGISTRY
+from trl_grpo_rewards.verify.pool import WALL_SECONDS
+
+
+BARE = str(TESTS / "helpers" / "bare_platform")
+HANGS = r"\boxed{9^{9^{9^9}}}"
+EXPRESSIONS = {
+    "answer": "answer(tolerance=0.01)",
+    "boxed": "boxed(partial=0.25)",
+    "choice": "choice()",
+    "citations": "citations()",
+    "clip": "clip(overlap(), high=0.5)",
+    "cosine": "cosine(boxed(), max_tokens=9)",
+    "distinct": "distinct()",
+    "equations": "equations()",
+    "exact": "exact()",
+    "gate": "gate(overlap(), by=boxed())",
+    "json_text": "json_text({'type': 'object'})",
+    "judge": None,  # needs a server
+    "keywords": "keywords(any=('so',))",
+    "length": "length(4)",
+    "overlap": "overlap()",
+    "overlong": "overlong(9, cache=3)",
+    "pattern": r"pattern('\\d')",
+    "ranking": None,
+    "repetition": "repetition()",
+    "route": "route('kind', {'math': shortest(boxed())}, default=overlap())",
+    "schedule": "schedule(boxed(), steps=((0, 0.5), (10, 1.0)))",
+    "script": "script('Latin')",
+    "shortest": "shortest(boxed())",
+    "tags": "tags('think')",
+    "truncated": "truncated(9)",
+    "xml_text": "xml_text()",
+}
+"""An expression for each reward of the package."""
+
+COLUMNS = {
+    "prompts": ["Wie groß ist 2 + 2?"] * 4,
+    "completions": [
+        r"<think>2 + 2 = 4</think>so \boxed{4} [1]",
+        r"{\"größer\": 4} \boxed{5}",
+        r"$\boxed{\sqrt{16}}$",  # only a worker can decide this one and the next
+        r"**Answer:** \boxed{\sqrt{17}} <a>é</a>",
+    ],
+    "completion_ids": [[1] * 5, [1] * 7, [1] * 12, []],
+    "solution": ["4"] * 4,
+    "kind": ["math"] * 4,
+}
+SCORE = """
+import json, sys
+from types import SimpleNamespace
+from trl_grpo_rewards import parse
+from trl_grpo_rewards.records.completions import read_groups
+
+(group,) = read_groups(sys.argv[1])
+state = SimpleNamespace(global_step=5)
+scores = {text: parse(text)(**group.columns, trainer_state=state) for text in json.loads(sys.argv[2])}
+print(json.dumps(scores))
+"""
+
+
+def start_bare(script: str, *arguments: str, workers: int = 1, limits: str = "true") -> subprocess.Popen[str]:
+    variables = {
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "TRL_GRPO_REWARDS_WORKERS": str(workers),
+    }
+    path = os.pathsep.join(filter(None, [BARE, os.environ.get("PYTHONPATH")]))
+    return subprocess.Popen(
+        ["bash", "-c", f'{limits}; exec "$0" "$@"', sys.executable, "-c", script, *arguments],
+        env={**os.environ, **variables, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run_bare(script: str, *arguments: str, **options) -> str:
+    """Return what a script prints. No worker may be left."""
+    with start_bare(script, *arguments, **options) as run:
+        try:
+            output, errors = run.communicate(timeout=120)
+        finally:
+            run.kill()
+    assert run.returncode == 0, errors
+    assert has_no_workers_within(run.pid, 3)
+    return output
+
+
+def test_every_reward_of_the_package_has_an_expression():
+    ours = {name for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
+    assert {*EXPRESSIONS} == ours
+
+
+def test_every_reward_gives_the_same_scores(tmp_path):
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
+    rows = [{"prompt": row.pop("prompts"), "completion": row.pop("completions"), **row} for row in rows]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
+    texts = [text for text in EXPRESSIONS.values() if text]
+    found = json.loads(run_bare(SCORE, str(tmp_path / "rows.jsonl"), json.dumps(texts)))
+    state = type("State", (), {"global_step": 5})
+    assert found == {text: parse(text)(**COLUMNS, trainer_state=state) for text in texts}
+    assert found["boxed(partial=0.25)"] == [1.0, 0.25, 1.0, 0.25]
+
+
+ASK = """
+import os, sys
+from trl_grpo_rewards import boxed
+
+def ask(answer, solution="7"):
+    counts = {}
+    scores = boxed(partial=0.25)(completions=[answer], solution=[solution], log_metric=counts.__setitem__)
+    print(scores, *counts.values(), flush=True)
+
+ask(r"\\boxed{\\sqrt{49}}")
+"""
+HANG = ASK + "ask(sys.argv[1])\n"
+
+
+@pytest.mark.slow
+def test_what_hangs_costs_one_deadline_and_the_worker_is_replaced():
+    start = time.monotonic()
+    asks = f"ask({HANGS!r})\nask({HANGS!r})\nask(r'\\boxed{{7}}', {HANGS[7:-1]!r})\nask(r'\\boxed{{\\sqrt{{48}}}}')\n"
+    assert run_bare(ASK + asks).splitlines() == [
+        "[1.0] 0 0 0",
+        "[0.25] 1 0 1",
+        "[0.25] 1 0 0",  # from the cache
+        "[0.25] 1 0 1",  # the solution is read, and comparing hangs
+        "[0.25] 0 0 0",
+    ]
+    assert 2 * WALL_SECONDS < time.monotonic() - start < 6 * WALL_SECONDS
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_late_but_ends_is_wrong_as_elsewhere():
+    size = 75
+    rows = (" & ".join("2" if row == column else "1" for column in range(size)) for row in range(size))
+    determinant = r"\boxed{\begin{vmatrix}" + r"\\".join(rows) + r"\end{vmatrix}}"
+    output = run_bare(ASK + f"ask({determinant!r}, '{size + 1}')\n")
+    assert output.splitlines()[1] == "[0.25] 1 0 1"
+
+
+@pytest.mark.slow
+def test_an_answer_that_takes_all_memory_is_wrong():
+    asks = "ask(r'\\boxed{(x+1)^{10000000}}', 'x+1')\nask(r'\\boxed{\\sqrt{48}}')\n"
+    output = run_bare(ASK + asks, limits="ulimit -v 400000")
+    assert [line.split()[0] for line in output.splitlines()] == ["[1.0]", "[0.25]", "[0.25]"]
+
+
+def find_busy_worker(process: int, known: set[int]) -> int:
+    """Wait for a new worker that verifies: it has a thread that prints, and now one that waits for the deadline."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for worker in {*find_workers(process)} - known:
+            threads = subprocess.run(["ps", "-o", "nlwp=", "-p", str(worker)], capture_output=True, text=True).stdout
+            if int(threads or 0) == 3:
+                return worker
+        time.sleep(0.1)
+    raise TimeoutError("no worker verifies")
+
+
+@pytest.mark.slow
+def test_an_answer_during_which_the_worker_dies_twice_is_wrong():
+    killed: set[int] = set()
+    with start_bare(HANG + "ask(r'\\boxed{\\sqrt{48}}')\n", HANGS) as run:
+        try:
+            assert run.stdout.readline() == "[1.0] 0 0 0\n"
+            for _ in range(2):
+                killed.add(worker := find_busy_worker(run.pid, killed))
+                os.kill(worker, signal.SIGKILL)
+            output, errors = run.communicate(timeout=60)
+        finally:
+            run.kill()
+    assert output.splitlines() == ["[0.25] 0 0 2", "[0.25] 0 0 0"]
+    assert "killed its process" in errors and has_no_workers_within(run.pid, 3)
+
+
+def test_a_worker_that_dies_at_its_start_leaves_answers_without_a_score():
+    script = ASK.replace("import os, sys", "import os, sys; os.environ['PYTHONHOME'] = '/nowhere'")
+    recovery = "del os.environ['PYTHONHOME']\nask(r'\\boxed{\\sqrt{49}}')\n"
+    assert run_bare(script + recovery).splitlines() == ["[None] 0 0 1", "[1.0] 0 0 0"]
+
+
+def test_many_threads_may_ask_at_once():
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+from trl_grpo_rewards import boxed
+
+def ask(number):
+    return boxed()(completions=[rf"\\boxed{{\\sqrt{{{number * number}}}}}"], solution=[str(number - number % 2)])[0]
+
+with ThreadPoolExecutor(64) as threads:
+    assert list(threads.map(ask, range(100, 164), timeout=60)) == [1.0, 0.0] * 32
+"""
+    run_bare(script, workers=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=lambda end: end.name)
+def test_no_worker_outlives_its_parent(end):
+    run = start_bare(HANG, HANGS)
+    try:
+        assert run.stdout.readline() == "[1.0] 0 0 0\n"
+        time.sleep(1)
+        assert len(find_workers(run.pid)) == 1
+        os.kill(run.pid, end)
+        run.wait(WALL_SECONDS + 5)
+        assert run.returncode == -end and has_no_workers_within(run.pid, WALL_SECONDS + 5)
+    finally:
+        run.kill()
+        run.communicate()
