@@ -13,6 +13,7 @@ from helpers.paths import SCRIPTS, TESTS
 from helpers.processes import find_free_port, run_server
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOConfig, demo
+from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -48,16 +49,15 @@ def server(chat_server):
 
 
 @pytest.fixture
-def script(tmp_path, monkeypatch, capsys):
-    """Runs a script as its process would, in a folder of its own, but here: what it imports need not be loaded again."""
+def run_here(tmp_path, monkeypatch, capsys):
+    """Calls a program as its process would, in a folder of its own, but here: imports need not be loaded again."""
 
-    def run(name, *arguments):
+    def run(program):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
         monkeypatch.setattr(sys, "path", [str(SCRIPTS), *sys.path])
         before, said = dict(REGISTRY), None
         try:
-            runpy.run_path(str(SCRIPTS / name), run_name="__main__")
+            program()
         except SystemExit as exit:
             said = exit.code
         finally:
@@ -66,5 +66,22 @@ def script(tmp_path, monkeypatch, capsys):
         out, error = capsys.readouterr()
         status = int(said is not None) if isinstance(said, str) or said is None else int(said)
         return SimpleNamespace(returncode=status, stdout=out, stderr=f"{error}{said if isinstance(said, str) else ''}")
+
+    return run
+
+
+@pytest.fixture
+def command(run_here):
+    """Runs a command such as `trl-grpo-rewards check`."""
+    return lambda *arguments: run_here(lambda: main([*map(str, arguments)]))
+
+
+@pytest.fixture
+def script(run_here, monkeypatch):
+    """Runs a script of the repository."""
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        return run_here(lambda: runpy.run_path(str(SCRIPTS / name), run_name="__main__"))
 
     return run

@@ -1,4 +1,4 @@
-"""Rewards from elsewhere, in every script: of an installed package, and of a plain module beside the data."""
+"""Rewards from elsewhere, in every command: of an installed package, and of a plain module beside the data."""
 
 import json
 import os
@@ -8,12 +8,12 @@ import sys
 
 import pytest
 
-from helpers.paths import SCRIPTS, TESTS
+from helpers.paths import TESTS
 
 
 REWARDS = "boxed(evaluated=True) + 0.1 * polite(word='think') + 0.1 * shouted()"
 CALLS = {
-    "train.py": [
+    "train": [
         "--rewards",
         REWARDS,
         "--max_steps",
@@ -23,8 +23,8 @@ CALLS = {
         "--per_device_train_batch_size",
         "32",
     ],
-    "check.py": ["--rewards", REWARDS],
-    "score.py": [REWARDS, "rows.jsonl"],
+    "check": ["--rewards", REWARDS],
+    "score": [REWARDS, "rows.jsonl"],
 }
 
 
@@ -39,16 +39,16 @@ def installed(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("script", CALLS)
-def test_rewards_from_elsewhere_work_in(script, installed, tmp_path):
+@pytest.mark.parametrize("name", CALLS)
+def test_rewards_from_elsewhere_work_in(name, installed, tmp_path):
     row = {"prompt": "What is 3 + 4?", "completion": "<think>3+4=7</think>\\boxed{7}", "solution": "7"}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row) + "\n")
     (tmp_path / "mine.py").write_text(
         "from trl_grpo_rewards import reward\n\n@reward\ndef shouted(completion):\n    return float('!' in completion)\n"
     )
-    command = [sys.executable, str(SCRIPTS / script), *CALLS[script], "--import", "mine"]
+    command = [sys.executable, "-m", "trl_grpo_rewards.cli", name, *CALLS[name], "--import", "mine"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
     assert run.returncode == 0, run.stdout + run.stderr
-    seen = (tmp_path / "runs/addition/groups/0001-0001.jsonl").read_text() if script == "train.py" else run.stdout
+    seen = (tmp_path / "runs/addition/groups/0001-0001.jsonl").read_text() if name == "train" else run.stdout
     assert "polite" in seen and "shouted" in seen

@@ -33,13 +33,17 @@ def misdeclared(completion: str, solution: str) -> float:
         ),
         ({"form": lambda: Form(answer="Answer:")}, "Form needs an answer that contains {} in the place of the answer"),
         ({"worthless": lambda: ["nothing"]}, "The trait 'worthless' must return a dict from what a completion tries"),
+        ({"lengths": lambda: 100}, "The trait 'lengths' must return a dict from the name of an option"),
+        ({"lengths": 100}, "The trait 'lengths' must be a function of the reward's options"),
         ({"outcome": "yes"}, "The traits 'outcome' and 'asks' must be True or False; got outcome='yes'"),
     ],
 )
 def test_a_trait_that_is_declared_wrongly_is_said_in_a_sentence(monkeypatch, traits, message):
     with pytest.raises((TypeError, ValueError), match=message):
         monkeypatch.setitem(globals(), "misdeclared", reward(**traits)(misdeclared))  # it is pickled by its name
-        check(misdeclared(), make_problems("7", "8", "9"))
+        for one in check(misdeclared(), make_problems("7", "8", "9")):
+            for fault in one.faults:  # what fails while completions are tried
+                raise ValueError(fault)
 
 
 @pytest.mark.parametrize(

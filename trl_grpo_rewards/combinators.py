@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from .batch import Batch, scatter
-from .expressions import Reward, await_all, missing_column
+from .errors import missing_column
+from .expressions import Reward, await_all
 from .registry import combinator
 from .scores import Score
 

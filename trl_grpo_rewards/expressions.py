@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -21,9 +20,6 @@ from .scores import Score
 
 
 Result = TypeVar("Result")
-
-SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
-"""Usual names of the column with the right answer, to suggest one if a dataset has no `solution`."""
 
 LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)
 """Columns that each reward has logged in this process."""
@@ -251,17 +247,6 @@ def check_names(names: list[str]) -> None:
             f"Rewards must have different names. Two rewards are named '{repeated[0]}'; the names are {', '.join(names)}. "
             f"Rename one of them: {repeated[0]}(..., name='other')."
         )
-
-
-def missing_column(reward: str, column: str, available: Iterable[str]) -> ValueError:
-    """Return the error for a reward that needs a column which is not available."""
-    available = sorted(available)
-    usual = SOLUTION_COLUMNS if column == "solution" else ()
-    close = [*(name for name in usual if name in available), *get_close_matches(column, available, n=1)]
-    return ValueError(
-        f"Reward '{reward}' needs the column '{column}'; found {', '.join(map(repr, available)) or 'no columns'}. "
-        + (f"Rename it: dataset.rename_column('{close[0]}', '{column}')." if close else "Add it to the dataset.")
-    )
 
 
 def score_known_groups(reward: Reward, arguments: dict[str, Any], groups: list[int]) -> list[Score]:

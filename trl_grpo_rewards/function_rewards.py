@@ -3,14 +3,14 @@
 import functools
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, get_type_hints
 
 from .batch import TRAINER_DATA, Batch, scatter, select_row
-from .expressions import Reward, await_all, missing_column
+from .errors import missing_column, named_in_errors
+from .expressions import Reward, await_all
 from .options import (
     FrozenDict,
     call_with_options,
@@ -221,7 +221,7 @@ class FunctionReward(Reward):
     def form(self) -> Form:
         """The form that earns this reward in full, without the forms of the rewards among its options."""
         build = self.factory.traits.form
-        with self._named_in_errors():
+        with named_in_errors(self):
             form = call_with_options(build, self.options) if build else Form()
             if not isinstance(form, Form):
                 raise TypeError(f"The trait 'form' must return a Form; got {form!r}. Return Form(...).")
@@ -231,7 +231,7 @@ class FunctionReward(Reward):
     def worthless(self) -> dict[str, str]:
         """Completions that must earn less than an honest one, by the name of the attempt."""
         build = self.factory.traits.worthless
-        with self._named_in_errors():
+        with named_in_errors(self):
             texts = call_with_options(build, self.options) if build else {}
             if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
                 raise TypeError(
@@ -244,7 +244,7 @@ class FunctionReward(Reward):
     def lengths(self) -> dict[str, int]:
         """The lengths in tokens that this reward depends on, by the name of the option."""
         build = self.factory.traits.lengths
-        with self._named_in_errors():
+        with named_in_errors(self):
             lengths = call_with_options(build, self.options) if build else {}
             if not isinstance(lengths, dict) or not all(isinstance(tokens, int) for tokens in lengths.values()):
                 raise TypeError(
@@ -252,6 +252,11 @@ class FunctionReward(Reward):
                     f"{lengths!r}. Return, for example, {{'max_tokens': 100}}."
                 )
         return lengths
+
+    def check_ready(self) -> None:
+        """Raise an error if the reward cannot work on this machine."""
+        if self.factory.traits.ready is not None:
+            call_with_options(self.factory.traits.ready, self.options)
 
     def list_inner(self, row: Mapping[str, Any] | None = None) -> list[Reward]:
         """Return the rewards among the options. With a dataset row, only those that score it."""
@@ -262,7 +267,7 @@ class FunctionReward(Reward):
 
     async def _score(self, batch: Batch) -> list[Score]:
         batch = batch.enter(self.name)
-        with self._named_in_errors():
+        with named_in_errors(self):
             if self.factory.kind == "combinator":
                 returned = await self.factory.function(batch, **self.options)
             else:
@@ -329,14 +334,6 @@ class FunctionReward(Reward):
         """Return what the function gets as `**kwargs`: all data for which it has no parameter."""
         named = {*self.options, *(p.name for p in self.factory.data)}
         return {name: available[name] for name in available if name not in named} if self.factory.takes_kwargs else {}
-
-    @contextmanager
-    def _named_in_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            error.add_note(f"(raised in the reward {self})")
-            raise
 
     def __str__(self) -> str:
         written = []

@@ -42,6 +42,7 @@ def reward(
     form: Callable[..., Form] | None = ...,
     worthless: Callable[..., dict[str, str]] | None = ...,
     lengths: Callable[..., dict[str, int]] | None = ...,
+    ready: Callable[..., None] | None = ...,
     reads: Mapping[str, ReadColumn] | None = ...,
 ) -> Callable[[Callable[..., Any]], RewardFactory]: ...
 
@@ -58,13 +59,14 @@ def reward(
     form: Callable[..., Form] | None = None,
     worthless: Callable[..., dict[str, str]] | None = None,
     lengths: Callable[..., dict[str, int]] | None = None,
+    ready: Callable[..., None] | None = None,
     reads: Mapping[str, ReadColumn] | None = None,
 ) -> RewardFactory | Callable[[Callable[..., Any]], RewardFactory]:
     """
     Register a function as a reward under its name.
 
-    Functions passed as `check`, `columns`, `form`, `worthless` or `lengths` are called with the options that they declare as
-    parameters.
+    Functions passed as `check`, `columns`, `form`, `worthless`, `lengths` or `ready` are called with the options that
+    they declare as parameters.
 
     Args:
         function (`Callable`):
@@ -102,6 +104,9 @@ def reward(
         lengths (`Callable`, *optional*):
             Returns the lengths in tokens that the reward depends on, as a dict from the name of the option to the length.
             The check before training reports those that no completion can reach.
+        ready (`Callable`, *optional*):
+            Raises an error if the reward cannot work on this machine, for example because a key is missing. The check
+            before training calls it.
         reads (`dict[str, Callable]`, *optional*):
             For a dataset column, a function that takes all of its values and returns the
             [`~trl_grpo_rewards.checks.Reading`] of each. The check before training reports values that cannot be read.
@@ -136,7 +141,7 @@ def reward(
             raise TypeError(f"Reward '{function.__name__}' must not be both batched and grouped. Choose one.")
         kind: FunctionKind = "batch" if batched else "group" if grouped else "completion"
         does_ask = inspect.iscoroutinefunction(function) if asks is None else asks
-        traits = Traits(outcome, does_ask, form, worthless, lengths, reads=reads or {})
+        traits = Traits(outcome, does_ask, form, worthless, lengths, ready, reads=reads or {})
         return register(RewardFactory(function, kind, check, columns, traits))
 
     return register_function if function is None else register_function(function)

@@ -45,6 +45,9 @@ class Traits:
         lengths (`Callable`, *optional*):
             Returns the lengths in tokens that the reward depends on, by the name of the option. Called with the options
             that it declares as parameters.
+        ready (`Callable`, *optional*):
+            Raises an error if the reward cannot work on this machine. Called with the options that it declares as
+            parameters.
         chooses (`Callable`, *optional*):
             For a combinator that scores each row with some of its rewards only: returns those for a dataset row. Called
             with `row` and the options that it declares as parameters.
@@ -57,6 +60,7 @@ class Traits:
     form: Callable[..., Form] | None = None
     worthless: Callable[..., dict[str, str]] | None = None
     lengths: Callable[..., dict[str, int]] | None = None
+    ready: Callable[..., None] | None = None
     chooses: Callable[..., list[Any]] | None = None
     reads: Mapping[str, ReadColumn] = field(default_factory=dict)
 
@@ -66,7 +70,7 @@ class Traits:
                 f"The traits 'outcome' and 'asks' must be True or False; got outcome={self.outcome!r} and "
                 f"asks={self.asks!r}. Write, for example, @reward(outcome=True)."
             )
-        for name in ("form", "worthless", "lengths", "chooses"):
+        for name in ("form", "worthless", "lengths", "ready", "chooses"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise TypeError(

@@ -30,7 +30,8 @@ def test_form_alone_is_a_warning_and_judges_are_not_asked():
     assert get_section("rewards that were not tried", asked, data).lines == [
         "judge: checks never ask a server or a person"
     ]
-    assert not find_faults(boxed() + 0.5 * asked, data)
+    (fault,) = find_faults(boxed() + 0.5 * asked, data)
+    assert "asks the server http://localhost:9/v1, which cannot be reached" in fault
 
 
 def test_what_cannot_be_judged_is_one_fault_and_no_attack():

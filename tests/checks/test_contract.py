@@ -1,8 +1,10 @@
 """What must fit together before anything is scored: columns and their types, lengths, and a copy by pickle."""
 
-from helpers.checks import make_problems
+from pathlib import Path
+
+from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, gate, length, reward, tags
-from trl_grpo_rewards.checks.contract import check_contract
+from trl_grpo_rewards.checks.contract import check_contract, check_readiness
 
 
 @reward
@@ -27,6 +29,37 @@ def test_lengths_must_be_in_reach(config):
     (fault,) = check_contract(boxed() + 0.1 * length(17), data, args).faults
     assert "has target=17, but completions end at max_completion_length=16. Set target to at most 16" in fault
     assert not check_contract(boxed() + 0.1 * length(17, unit="chars"), data, args).faults
+
+
+@reward(lengths=lambda budget: {"budget": budget})
+def budgeted(completion: str, *, budget: int = 8, max_tokens: int = 100_000) -> float:
+    return float("plan" in completion)
+
+
+def test_lengths_are_declared_by_the_users_reward(config):
+    data, args = make_problems("1", "2"), config(FilteredGRPOConfig, max_completion_length=16)
+    assert not check_contract(boxed() + 0.1 * budgeted(), data, args).faults
+    (fault,) = check_contract(boxed() + 0.1 * budgeted(budget=17), data, args).faults
+    assert "Reward 'budgeted' has budget=17, but completions end at max_completion_length=16." in fault
+
+
+def check_disk(folder: str) -> None:
+    if not Path(folder).is_dir():
+        raise ValueError(f"The reward needs the folder {folder}, which does not exist. Create it.")
+
+
+@reward(ready=check_disk)
+def archived(completion: str, *, folder: str) -> float:
+    return 1.0
+
+
+def test_a_reward_says_what_keeps_it_from_working_here(tmp_path):
+    data = make_problems("1", "2")
+    assert not check_readiness(boxed() + archived(str(tmp_path))).faults
+    gone = boxed() + gate(archived(str(tmp_path / "gone")), by=boxed())
+    (fault,) = check_readiness(gone).faults
+    assert fault in find_faults(gone, data)
+    assert fault == f"The reward needs the folder {tmp_path / 'gone'}, which does not exist. Create it."
 
 
 @reward

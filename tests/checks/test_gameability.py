@@ -71,7 +71,9 @@ def test_an_expression_in_the_question_is_no_answer():
     data = demo.arithmetic(size=64)
     (fault,) = find_faults(boxed() + 0.2 * tags("think"), data)
     assert "The attack 'question restated' earns at least as much under boxed() + 0.2 * tags('think')" in fault
-    assert fault.endswith("on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True).")
+    assert fault.endswith(
+        "on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
+    )
     assert not find_faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
 
 

@@ -1,4 +1,4 @@
-"""scripts/check.py as a user runs it, on a dataset from outside."""
+"""`trl-grpo-rewards check` as a user runs it, on a dataset from outside."""
 
 import json
 
@@ -40,7 +40,7 @@ def ends(completion: str, solution: str) -> float:
     ],
     ids=["sound", "integers", "integers as text", "renamed", "prefilled", "too long"],
 )
-def test_gsm8k_is_checked(tmp_path, script, column, arguments, fault):
+def test_gsm8k_is_checked(tmp_path, command, column, arguments, fault):
     with (tmp_path / "p.jsonl").open("w") as file:
         for row in read_outside_data("gsm8k_train.jsonl.gz"):
             integer = int(row["answer"].rpartition("####")[2].replace(",", ""))
@@ -52,7 +52,7 @@ def test_gsm8k_is_checked(tmp_path, script, column, arguments, fault):
     open_think(AutoTokenizer.from_pretrained(demo.MODEL)).save_pretrained(tmp_path / "thinking")
     given = ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question"]
     given += ["--solution_column", column, "--model_name_or_path", demo.MODEL, "--output_dir", "out"]
-    run = script("check.py", *given, "--max_completion_length", "256", *arguments)
+    run = command("check", *given, "--max_completion_length", "256", *arguments)
     assert run.returncode == (fault is not None), run.stdout + run.stderr
     assert (fault or "7,409 read") in run.stdout + run.stderr
     assert (fault is not None) or run.stdout.endswith("No fault found.\n")

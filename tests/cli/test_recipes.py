@@ -1,43 +1,39 @@
-"""The files under scripts/recipes: every option in them exists, and every expression builds."""
-
-import sys
+"""The bundled recipes: every option in them exists, and every expression builds."""
 
 import pytest
 import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 
-from helpers.paths import SCRIPTS
 from trl_grpo_rewards import parse
-from trl_grpo_rewards.cli.job import read_job
+from trl_grpo_rewards.cli.job import RECIPE_FOLDER, RECIPES, read_job
 
 
-RECIPES = sorted((SCRIPTS / "recipes").glob("*.yaml"))
-
-
-@pytest.mark.parametrize("path", [p for p in RECIPES if not p.name.startswith("accelerate")], ids=lambda p: p.stem)
-def test_a_recipe_is_read_by_the_scripts(path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["train.py", "--config", str(path), "--seed", "7"])
-    given, training, model = read_job()
-    written = yaml.safe_load(path.read_text())
-    for name, value in written.items():
-        owner = next(part for part in (given, training, model) if hasattr(part, name))
-        assert name == "report_to" or getattr(owner, name) == value
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_a_recipe_is_read_by_its_name_and_as_a_file(name):
+    job, training, model = read_job(["--config", name, "--seed", "7"], "train")
+    for key, value in yaml.safe_load(RECIPES[name].read_text()).items():
+        owner = next(part for part in (job, training, model) if hasattr(part, key))
+        assert key == "report_to" or getattr(owner, key) == value
     assert training.seed == 7
-    assert str(parse(given.rewards)) == given.rewards
+    assert str(parse(job.rewards)) == job.rewards
+    assert read_job([f"--config={RECIPES[name]}"], "check")[0] == job
 
 
-@pytest.mark.parametrize("path", [p for p in RECIPES if p.name.startswith("accelerate")], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(RECIPE_FOLDER.glob("accelerate_*.yaml")), ids=lambda path: path.stem)
 def test_a_launch_configuration_is_read_by_accelerate(path):
     config = load_config_from_file(str(path))
     assert config.num_processes == 8 * config.num_machines
     assert config.distributed_type == {1: "MULTI_GPU", 2: "DEEPSPEED"}[config.num_machines]
 
 
-def test_without_arguments_it_is_the_bundled_task(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["train.py"])
-    given, training, model = read_job()
-    assert given.dataset_name is model.model_name_or_path is None
+def test_without_arguments_it_is_the_bundled_task():
+    job, training, model = read_job([], "train")
+    assert job.dataset_name is model.model_name_or_path is None
     assert (training.max_steps, training.output_dir) == (60, "runs/addition")
-    monkeypatch.setattr(sys, "argv", ["train.py", "--model_name_or_path=some/model", "--output_dir", "out"])
-    given, training, model = read_job()
+    job, training, model = read_job(["--model_name_or_path=some/model", "--output_dir", "out"], "train")
     assert (training.max_steps, training.learning_rate) == (-1, 1e-6)  # TRL's defaults
+
+
+def test_a_recipe_that_does_not_exist_is_refused_with_the_names_of_the_others():
+    with pytest.raises(ValueError, match="no file 'gms8k', and the recipes are addition, .*gsm8k.* Choose one"):
+        read_job(["--config", "gms8k"], "train")

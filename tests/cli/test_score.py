@@ -1,4 +1,4 @@
-"""scripts/score.py as a user runs it: on the records of a run, on TRL's table, on lines of JSON."""
+"""`trl-grpo-rewards score` as a user runs it: on the records of a run, on TRL's table, on lines of JSON."""
 
 import json
 import os
@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from helpers.paths import SCRIPTS
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, schedule, tags
 
 
 def score(folder, *arguments, fails=False):
-    command = [sys.executable, str(SCRIPTS / "score.py"), *map(str, arguments)]
+    command = [sys.executable, "-m", "trl_grpo_rewards.cli", "score", *map(str, arguments)]
     run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=dict(os.environ))
     assert (run.returncode != 0) == fails, run.stderr[-3000:]
     return run.stderr.strip().splitlines()[-1] if fails else run.stdout
@@ -82,17 +81,17 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
     assert "needs the column 'solution'" in score(tmp_path, "boxed()", table, fails=True)
 
 
-def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, script):
+def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, command):
     """Columns of TRL's table, such as the advantage, differ within a group; and a file may be scored in its place."""
     rows = [
         {"step": 1, "prompt": "q", "completion": text, "advantage": place // 2}
         for place, text in enumerate(["a b c d", "e f g h"] * 2)
     ]
     (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n\n" for row in [*rows, {**rows[0], "step": 2}]))
-    run = script("score.py", "distinct()", "rows.jsonl", "--out", "rows.jsonl")
+    run = command("score", "distinct()", "rows.jsonl", "--out", "rows.jsonl")
     assert run.returncode == 0 and "2 groups" in run.stdout
     assert [row["total"] for row in lines_of(tmp_path / "rows.jsonl")] == [0.0, 0.0, 0.0, 0.0, 1.0]
-    again = script("score.py", "distinct()", "rows.jsonl")
+    again = command("score", "distinct()", "rows.jsonl")
     assert again.returncode == 0 and "2 groups" in again.stdout and len(list(tmp_path.iterdir())) == 1
 
 
@@ -113,10 +112,10 @@ def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, script):
         ),
     ],
 )
-def test_what_cannot_be_scored_is_said_in_a_line(answers, script, arguments, said):
+def test_what_cannot_be_scored_is_said_in_a_line(answers, command, arguments, said):
     (answers / "other.txt").write_text("text")
     (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
-    run = script("score.py", *arguments)
+    run = command("score", *arguments)
     assert run.returncode == 1 and re.match(said, run.stderr.splitlines()[-1])
 
 
@@ -129,3 +128,24 @@ def test_a_hundred_thousand_numbers_take_seconds(tmp_path):
                 json.dumps({"prompt": f"{index // 8}?", "completion": text, "solution": str(index // 8)}) + "\n"
             )
     assert "12500 groups; 0.0% would be dead" in score(tmp_path, "boxed()", "many.jsonl")
+
+
+@pytest.mark.slow
+def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config, problems, tmp_path):
+    (tmp_path / "mine_to_repeat.py").write_text(
+        "from trl_grpo_rewards import reward\n\n@reward\ndef wordy(completion, *, most: int = 9):\n"
+        "    return float(len(completion) > most)\n"
+    )
+    sys.path.insert(0, str(tmp_path))
+    from mine_to_repeat import wordy
+
+    rewards = boxed(evaluated=True) - 0.1 * wordy(most=7)
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(max_steps=2), train_dataset=problems)
+    trainer.train()
+    table = score(tmp_path, trainer.args.output_dir).splitlines()
+    rows = {line.split()[0]: line.split()[5] for line in table[1:3]}
+    assert rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
+    said = score(tmp_path, "rows.jsonl", fails=True)
+    assert said.startswith(
+        "ValueError: Without rewards, the rewards of the run are used, but there is no run.json for"
+    )

@@ -1,4 +1,4 @@
-"""scripts/train.py as a user starts it: in a process of its own."""
+"""`trl-grpo-rewards train` as a user starts it: in a process of its own."""
 
 import json
 import os
@@ -16,15 +16,18 @@ from trl_grpo_rewards import demo
 SHORT = ["--max_steps", "2", "--eval_prompts", "4", "--save_steps", "1"]
 
 
-def train(*arguments, cwd, launcher=(sys.executable,)):
+COMMAND = (sys.executable, "-m", "trl_grpo_rewards.cli", "train")
+
+
+def train(*arguments, cwd, launcher=COMMAND):
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    command = [*launcher, str(SCRIPTS / "train.py"), *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    started = [*launcher, *map(str, arguments)]
+    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.slow
-def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, script):
-    run = train(*SHORT, cwd=tmp_path, launcher=("accelerate", "launch"))
+def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, command):
+    run = train(*SHORT, cwd=tmp_path, launcher=("accelerate", "launch", SCRIPTS / "train.py"))
     assert run.returncode == 0, run.stderr
     rows = dict(
         re.findall(r"^(accuracy|format|reward|dead groups|seconds) +([\d.]+) +[\d.]+$", run.stdout, re.MULTILINE)
@@ -39,7 +42,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, scr
     assert (tmp_path / "runs/addition/model.safetensors").exists()
 
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    again = script("train.py", *SHORT)
+    again = command("train", *SHORT)
     assert again.returncode == 1
     assert again.stderr.strip().splitlines()[-1] == (
         "ValueError: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
@@ -47,7 +50,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, scr
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
 
-    lost = script("train.py", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
+    lost = command("train", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
     assert "There is no checkpoint 'runs/addition/checkpoint-9' to resume from" in lost.stderr
     assert (
         "'runs/addition' has runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these"
@@ -70,13 +73,13 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, scr
         (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
         (["--resume_from_checkpoint", "true"], "ValueError: There is no checkpoint 'true' to resume from; 'out' has none"),
         (["--dataset_name", "json", "--data_files", "none.jsonl"], "ValueError: The dataset 'json' with the files none.jsonl"),
-        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Rename it"),
+        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),
         (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
     ],
 )  # fmt: skip
-def test_bad_input_is_refused_before_the_model_loads(tmp_path, script, arguments, message):
+def test_bad_input_is_refused_before_the_model_loads(tmp_path, command, arguments, message):
     (tmp_path / "asked.jsonl").write_text('{"prompt": "2 + 2?", "answer": "4"}\n' * 3)
-    run = script("train.py", "--model_name_or_path", "no/model", "--output_dir", "out", *arguments)
+    run = command("train", "--model_name_or_path", "no/model", "--output_dir", "out", *arguments)
     assert run.returncode == 1
     assert re.search(message, run.stderr.strip().splitlines()[-1])
     assert not (tmp_path / "out").exists()
@@ -93,8 +96,8 @@ def test_bad_input_is_refused_before_the_model_loads(tmp_path, script, arguments
         (["--data_files", "p.jsonl"], "data_files=\\['p.jsonl'\\] and dataset_config=None need a dataset_name"),
     ],
 )
-def test_the_bundled_model_is_not_trained_by_mistake(script, arguments, message):
-    run = script("train.py", "--output_dir", "out", *arguments)
+def test_the_bundled_model_is_not_trained_by_mistake(command, arguments, message):
+    run = command("train", "--output_dir", "out", *arguments)
     assert run.returncode == 1 and re.search(message, run.stderr.strip().splitlines()[-1])
 
 

@@ -13,14 +13,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from helpers.paths import SCRIPTS
 from helpers.reward_functions import lengths_of_some
 from helpers.runs import train_and_read
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.records.fields import Rule, describe_groups, pack_rows
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.kinds import is_dead, kind_of_group
-from trl_grpo_rewards.report import pages, write_report
+from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.report.anomalies import find_anomalies
 from trl_grpo_rewards.report.excerpts import Excerpts
 from trl_grpo_rewards.report.pages import chart_columns
@@ -288,7 +287,7 @@ def test_a_heavy_reward_without_signal_and_one_without_scores():
 
 
 def script(*arguments) -> subprocess.CompletedProcess:
-    command = [sys.executable, str(SCRIPTS / "report.py"), *map(str, arguments)]
+    command = [sys.executable, "-m", "trl_grpo_rewards.cli", "report", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True)
 
 
@@ -315,12 +314,6 @@ def test_bad_input_is_one_line(tmp_path):
         lines = [line for line in done.stderr.splitlines() if "not complete records" not in line]
         assert done.returncode == 1 and len(lines) == 1, done.stderr
         assert re.match(message, lines[0])
-
-
-def test_without_plotly_it_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(pages, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"plotly, which is not installed.*trl_grpo_rewards\[report\]"):
-        write_report(tmp_path / "nowhere", tmp_path / "report.html")
 
 
 # --- in a browser ---------------------------------------------------------------------------------------------------
@@ -384,7 +377,6 @@ def until(true: Callable[[], bool]) -> None:
 @pytest.fixture(scope="module")
 def driver():
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    pytest.importorskip("plotly")
     chromium, service = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not service:
         pytest.skip("there is no browser: apt-get install chromium chromium-driver")

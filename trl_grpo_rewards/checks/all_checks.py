@@ -3,10 +3,11 @@
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ..errors import describe_reward_error
 from ..expressions import Reward
 from ..text.forms import ContradictoryForms
 from .chat_templates import check_template
-from .contract import check_contract
+from .contract import check_contract, check_readiness
 from .dry_run import check_dry_run
 from .example_completions import merge_forms
 from .example_scores import Tokenize, split_words, take_rows, without_asking
@@ -60,6 +61,8 @@ def check(
     found = [check_contract(rewards, dataset, config)]
     if found[0].faults:
         return found
+    readiness = check_readiness(rewards)
+    found += [readiness] if readiness.faults else []
     found += check_readings(rewards, dataset, threshold)
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
@@ -81,5 +84,11 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
         found.warnings.append(f"No attack was tried. {error}")
         return [found]
     tokens: Tokenize = split_words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
-    trials = [check_attacks(offline, dataset, tokens), check_dry_run(offline, dataset, tokens, config)]
+    try:
+        trials = [check_attacks(offline, dataset, tokens), check_dry_run(offline, dataset, tokens, config)]
+    except Exception as error:  # a reward raises errors of any type
+        fault = describe_reward_error(error)
+        if fault is None:
+            raise
+        trials = [Findings("a dry run on the dataset's own solutions", faults=[fault])]
     return [found, *trials] if skipped else trials

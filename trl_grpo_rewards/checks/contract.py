@@ -4,7 +4,8 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ..expressions import Reward, missing_column
+from ..errors import missing_column
+from ..expressions import Reward
 from ..function_rewards import FunctionReward, RewardFactory
 from ..options import format_annotation, freeze, has_type
 from .findings import Findings, find_functions
@@ -100,3 +101,14 @@ def find_pickle_faults(rewards: Reward) -> Iterator[str]:
         f"The rewards must be picklable, because a trainer may score in another process, but {problem}. "
         f"Define reward functions at the top level of a module."
     )
+
+
+def check_readiness(rewards: Reward) -> Findings:
+    """Check that nothing keeps the rewards from working on this machine, such as a missing key."""
+    found = Findings("what the rewards need on this machine")
+    for reward in find_functions(rewards):
+        try:
+            reward.check_ready()
+        except (ImportError, OSError, ValueError) as error:
+            found.faults.append(str(error))
+    return found

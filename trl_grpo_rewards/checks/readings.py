@@ -4,7 +4,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..batch import prompt_text
-from ..expressions import Reward, missing_column
+from ..errors import missing_column
+from ..expressions import Reward
 from ..traits import ReadColumn, Reading
 from .findings import Findings, find_functions
 

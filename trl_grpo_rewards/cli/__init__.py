@@ -1,1 +1,1 @@
-"""Shared code of the scripts: the options of a job, its datasets, and the output of a run."""
+"""The command `trl-grpo-rewards`: what its subcommands do, the options of a job, its datasets, and the output of a run."""

@@ -83,3 +83,9 @@ class RewardProgress(ProgressCallback):
     ) -> None:
         if logs and "reward" in logs and state.is_world_process_zero and self.training_bar is not None:
             self.training_bar.set_postfix(reward=f"{logs['reward']:.3f}", dead=f"{logs.get('groups/dead', 0):.2f}")
+
+    def close(self) -> None:
+        """Close the bars of a run that was interrupted."""
+        for bar in (self.prediction_bar, self.training_bar):
+            if bar is not None:
+                bar.close()

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..errors import describe_reward_error
+
 
 @contextlib.contextmanager
 def exit_on(*errors: type[Exception]) -> Iterator[None]:
@@ -14,6 +16,17 @@ def exit_on(*errors: type[Exception]) -> Iterator[None]:
         yield
     except errors as error:
         sys.exit(f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def exit_on_reward_error() -> Iterator[None]:
+    """End the process with one sentence, instead of a traceback, if a reward raises an error."""
+    try:
+        yield
+    except Exception as error:  # a reward raises errors of any type
+        if (text := describe_reward_error(error)) is None:
+            raise
+        sys.exit(text)
 
 
 def import_rewards(modules: Sequence[str]) -> None:

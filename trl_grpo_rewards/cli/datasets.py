@@ -6,7 +6,7 @@ from pathlib import Path
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from ..demo import arithmetic
-from ..expressions import SOLUTION_COLUMNS
+from ..errors import SOLUTION_COLUMNS
 
 
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction")
@@ -65,6 +65,8 @@ def load_problems(
         train, test = arithmetic("train"), arithmetic("test", size=max(test_size, 1))
     else:
         train, test = split_dataset(read_dataset(name, config, data_files), name, train_split, test_split, test_size)
+    for part in (train, test) if name is not None else ():
+        part.info.dataset_name = ", ".join(data_files) if data_files else name
     train, test = (to_problems(part, prompt_column, solution_column, system_prompt) for part in (train, test))
     return train, test.select(range(min(test_size, len(test)))) if test_size else None
 

@@ -1,16 +1,19 @@
-"""A training job as a command line describes it, for the script that trains and the one that checks."""
+"""A training job as a command line describes it, for the command that trains and the one that checks."""
 
-import sys
-from dataclasses import dataclass, field
+import argparse
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import torch
 from datasets import Dataset
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.trainer import TRAINER_STATE_NAME
-from trl import ModelConfig, TrlParser
+from trl import GRPOConfig, ModelConfig, TrlParser
 
 from .. import demo
+from ..errors import MissingColumn
 from ..expressions import Reward
 from ..parsing import parse
 from ..training.config import FilteredGRPOConfig, check_config
@@ -19,8 +22,13 @@ from .commands import import_rewards
 from .datasets import load_problems
 
 
-DEMO_RECIPE = Path(__file__).parents[2] / "scripts" / "recipes" / "addition.yaml"
-"""Recipe of the default job, which trains the bundled model on the bundled task."""
+RECIPE_FOLDER = Path(__file__).with_name("recipes")
+
+RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.stem.startswith("accelerate")}
+"""Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task."""
+
+DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
+"""Packages whose warnings about names that they will remove are not for the user of a command."""
 
 
 @dataclass
@@ -60,21 +68,70 @@ class JobArguments:
     )
 
 
-def read_job() -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]:
-    """Return the job of the command line. It is the default job if no model, no dataset and no recipe are given."""
-    parser = TrlParser((JobArguments, FilteredGRPOConfig, ModelConfig))
+class JobParser(TrlParser):
+    """Parser of the options of a job. Its help shows the package's own options first."""
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__((JobArguments, FilteredGRPOConfig, ModelConfig), prog=prog, description=description)
+
+    def format_help(self) -> str:
+        trl = {field.name for field in fields(GRPOConfig)}
+        sections = {
+            "the job": {field.name for field in fields(JobArguments)},
+            "the trainer of this package (FilteredGRPOConfig)": {f.name for f in fields(FilteredGRPOConfig)} - trl,
+            "the model (TRL's ModelConfig)": {field.name for field in fields(ModelConfig)} - trl,
+            "TRL's trainer (GRPOConfig)": trl,
+        }
+        formatter = argparse.HelpFormatter(self.prog)
+        formatter.add_text(f"usage: {self.prog} [--config RECIPE] [--OPTION VALUE ...]")
+        formatter.add_text(self.description)
+        formatter.add_text(
+            f"RECIPE is a YAML file with options, or one of {', '.join(sorted(RECIPES))}, which are in {RECIPE_FOLDER}. Options "
+            f"on the command line take precedence."
+        )
+        for title, names in sections.items():
+            formatter.start_section(title)
+            formatter.add_arguments(action for action in self._actions if action.dest in names)
+            formatter.end_section()
+        return formatter.format_help()
+
+
+def read_job(
+    arguments: Sequence[str], command: str, description: str = ""
+) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]:
+    """Return the job of a command line. It is the default job if no model, no dataset and no recipe are given."""
+    warnings.filterwarnings("ignore", category=FutureWarning, module=DEPENDENCIES)
+    parser = JobParser(f"trl-grpo-rewards {command}", description)
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
-    arguments = [part for option in sys.argv[1:] for part in split_config(option)]
+    arguments = [part for argument in arguments for part in split_config(argument)]
+    if "--config" in arguments[:-1]:
+        place = arguments.index("--config") + 1
+        arguments[place] = str(find_recipe(arguments[place]))
     job, training, model = parser.parse_args_and_config(arguments)
     if "--config" not in arguments and job.dataset_name is model.model_name_or_path is None:
-        job, training, model = parser.parse_args_and_config(["--config", str(DEMO_RECIPE), *arguments])
+        job, training, model = parser.parse_args_and_config(["--config", str(RECIPES["addition"]), *arguments])
     return job, training, model
 
 
-def split_config(option: str) -> list[str]:
+def split_config(argument: str) -> list[str]:
     """Split `--config=FILE` into two arguments, which is the only form that TRL's parser reads."""
-    return option.split("=", 1) if option.startswith("--config=") else [option]
+    return argument.split("=", 1) if argument.startswith("--config=") else [argument]
+
+
+def find_recipe(name: str) -> Path:
+    """
+    Return a file of options, or the bundled recipe of this name.
+
+    Raises:
+        `ValueError`: there is neither.
+    """
+    if not Path(name).is_file() and name not in RECIPES:
+        raise ValueError(
+            f"--config must be a YAML file or the name of a recipe; there is no file {name!r}, and the recipes are "
+            f"{', '.join(sorted(RECIPES))}. Choose one of these, or give the path of a file."
+        )
+    return Path(name) if Path(name).is_file() else RECIPES[name]
 
 
 def check_model(model: str | None, dataset: str | None) -> None:
@@ -106,7 +163,12 @@ def prepare_job(
             test_size=job.eval_prompts,
         )
     reward_funcs, _ = unpack_rewards(rewards, training)
-    check_dataset(train_dataset, reward_funcs)
+    try:
+        check_dataset(train_dataset, reward_funcs)
+    except MissingColumn as error:
+        if error.column != "solution" or not error.similar:
+            raise
+        raise ValueError(f"{error.problem} Name the column: --solution_column {error.similar[0]}.") from None
     check_outcome(training.outcome_reward, reward_funcs)
     return rewards, train_dataset, eval_dataset
 

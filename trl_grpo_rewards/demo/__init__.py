@@ -87,7 +87,7 @@ def arithmetic(
 
     ```
     """
-    from datasets import Dataset
+    from datasets import Dataset, DatasetInfo
 
     if split not in ("train", "test"):
         raise ValueError(f"The bundled task has no split {split!r}; it has 'train' and 'test'. Choose one of them.")
@@ -112,5 +112,6 @@ def arithmetic(
         [
             {"prompt": [{"role": "user", "content": write_question(*one)}], "solution": str(solve(*one))}
             for one in problems
-        ]
+        ],
+        info=DatasetInfo(dataset_name="trl_grpo_rewards.demo.arithmetic"),
     )

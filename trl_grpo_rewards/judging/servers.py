@@ -3,6 +3,9 @@
 import asyncio
 import contextlib
 import importlib.util
+import socket
+import urllib.parse
+import urllib.request
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +26,10 @@ Reader = Callable[[dict[str, Any]], Any]
 
 OPEN_SERVERS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Server]]" = WeakKeyDictionary()
 """Servers in use, by event loop, since a client belongs to one event loop."""
+
+
+CONNECT_SECONDS = 5.0
+"""Time limit of the attempt to reach a server before training."""
 
 
 @dataclass
@@ -160,3 +167,24 @@ def check_client() -> None:
             "A judge needs the openai client, which is not installed. "
             "Install it: pip install 'trl_grpo_rewards[judge]'."
         )
+
+
+def check_reachable(settings: Settings) -> None:
+    """
+    Check that a judge has a key if it needs one, and that its server accepts connections. Nothing is asked.
+
+    Raises:
+        `ValueError`: it has no key, or its server cannot be reached.
+    """
+    url = settings.server_url
+    if settings.key and url is None or urllib.request.getproxies():  # behind a proxy, connections say nothing
+        return
+    parts = urllib.parse.urlsplit(str(url))
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname, port), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"The judge {settings.model!r} asks the server {url}, which cannot be reached: {error}. Start the server, or "
+            f"correct base_url."
+        ) from None

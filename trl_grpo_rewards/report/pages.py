@@ -9,11 +9,11 @@ import hashlib
 import re
 from collections.abc import Hashable
 from dataclasses import asdict
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ..records.files import FOLDER, find_record_files, read_records
+from ..records.runs import list_facts, read_run
 from .anomalies import find_anomalies, split_into_tenths
 from .excerpts import MAX_TEXT, Excerpts, encode_json
 from .pass_rates import PromptSample, build_heatmap, compare_group_sizes
@@ -44,24 +44,14 @@ def write_report(source: str | Path, out: str | Path) -> Path:
         `Path`: the file.
 
     Raises:
-        `ImportError`: plotly is not installed.
         `FileNotFoundError`: there are no records, or the folder of `out` does not exist.
         `ValueError`: the records contain no group.
     """
     out = Path(out)
-    check_plotly()
     find_record_files(source)
     check_folder(out)
     out.write_text(render_page(*summarize_run(source)), encoding="utf-8", newline="\n")
     return out
-
-
-def check_plotly() -> None:
-    if find_spec("plotly") is None:
-        raise ImportError(
-            "A report draws its charts with plotly, which is not installed. "
-            "Install it: pip install 'trl_grpo_rewards[report]'."
-        )
 
 
 def check_folder(out: Path) -> None:
@@ -89,6 +79,7 @@ def summarize_run(source: str | Path) -> tuple[dict[str, Any], list[str]]:
     groups = excerpts.to_json()
     data = {
         "name": run_name(source),
+        "facts": list(list_facts(read_run(source) or {}).items()),
         "size": run.size,
         "groups": excerpts.count,
         "shown": len(groups),

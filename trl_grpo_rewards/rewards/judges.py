@@ -10,11 +10,11 @@ from statistics import fmean
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
-from ..expressions import missing_column
+from ..errors import missing_column
 from ..judging import grading_prompts, verdicts
 from ..judging.grading_prompts import Rubric
 from ..judging.gradings import Grading
-from ..judging.servers import Server, check_client, connect
+from ..judging.servers import Server, check_client, check_reachable, connect
 from ..judging.settings import Settings
 from ..options import freeze
 from ..registry import reward
@@ -69,6 +69,10 @@ def check_judge(rubric: Any, scale: tuple[float, float], canaries: int = 0, **op
             raise ValueError(f"A judge cannot use {given}. {remedy}.")
 
 
+def check_server(**options: Any) -> None:
+    check_reachable(build_settings(options))
+
+
 def is_rubric(rubric: Any) -> bool:
     """Return whether the rubric is a sentence, or has criteria that are all valid."""
     if isinstance(rubric, str):
@@ -90,7 +94,7 @@ def list_columns(reference: bool) -> set[str]:
     return {"solution"} if reference else set()
 
 
-@reward(batched=True, check=check_judge, columns=list_columns)
+@reward(batched=True, check=check_judge, columns=list_columns, ready=check_server)
 async def judge(
     completions: list,
     log_metric: Callable[[str, float], None],
@@ -230,7 +234,7 @@ async def grade_canary(
         )
 
 
-@reward(grouped=True, check=check_judge, columns=list_columns)
+@reward(grouped=True, check=check_judge, columns=list_columns, ready=check_server)
 async def ranking(
     prompt: str,
     completions: list[str],

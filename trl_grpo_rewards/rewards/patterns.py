@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ..batch import Batch, completion_text
-from ..expressions import missing_column
+from ..errors import missing_column
 from ..registry import combinator, reward
 from ..scores import Score
 from ..text import arithmetic, regexes

@@ -26,6 +26,7 @@ from .placement import compute_pack_span
 from .prompt_sampling import PLACE_COLUMN, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, count_rows, stack, unstack
+from .run_description import RunDescription, complete_card, describe_run
 from .scored_groups import ScoredGroups
 from .shared_prompts import check_streams, draw_rows
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
@@ -65,6 +66,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
     - `_save_rng_state` and `_load_optimizer_and_scheduler` save and load the position in the prompts, and what is known
       about each prompt.
     - `train` returns once all records are written.
+    - `run` describes the run. It is written to `output_dir/run.json` when training begins, and `create_model_card` adds
+      it to the model card.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -129,6 +132,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs)
         if args.outcome_reward is None and self.accelerator.is_main_process:
             warn_without_outcome(args, self.reward_funcs, self.reward_func_names)
+        given = [*(weights or args.reward_weights or ())]  # TRL keeps them in float32
+        given += [1.0] * (len(self.reward_funcs) - len(given))
+        self.run = describe_run(self.reward_funcs, self.reward_func_names, given, args, self.model, self.train_dataset)
+        self.add_callback(RunDescription(self.run))
         self._inputs: list[dict[str, Any]] = []  # of the current generation
         self._live_rows: list[int] | None = None  # set from `_generate` until TRL asks for the rewards
         self._prompts: PromptStream | None = None
@@ -143,6 +150,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
             return super().train(*args, **kwargs)
         finally:
             self._recorder.flush()
+
+    def create_model_card(self, model_name: str | None = None, *args: Any, **kwargs: Any) -> None:
+        super().create_model_card(model_name or Path(self.args.output_dir).name, *args, **kwargs)
+        if self.is_world_process_zero():
+            complete_card(Path(self.args.output_dir, "README.md"), self.run)
 
     def get_train_dataloader(self) -> DataLoader:
         dataset = self.train_dataset

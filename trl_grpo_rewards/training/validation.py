@@ -3,7 +3,8 @@
 import logging
 from typing import Any
 
-from ..expressions import Reward, check_names, find_first_outcome, is_outcome, missing_column
+from ..errors import missing_column
+from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled
 from .config import FilteredGRPOConfig
 

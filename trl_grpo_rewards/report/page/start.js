@@ -5,7 +5,8 @@ function addHead() {
   byId("name").textContent = data.name;
   const weights = data.weights.map(([name, weight]) => (weight === 1 ? name : `${figure(weight)} × ${name}`)).join(" + ");
   byId("about").textContent = `${plural(data.groups, "group")} of ${plural(data.size, "completion")}, ${steps(data.steps)}, `
-    + `${plural(data.prompts, "prompt")}${weights ? `. Reward: ${weights}` : ""}.`;
+    + `${plural(data.prompts, "prompt")}${weights && !data.facts.length ? `. Reward: ${weights}` : ""}.`;
+  byId("facts").append(...data.facts.map(([title, value]) => make("div", {}, make("dt", {}, title), make("dd", {}, value))));
 }
 
 function addAnomalies() {

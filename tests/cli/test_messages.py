@@ -1,0 +1,122 @@
+"""What goes wrong on a command line is one sentence with a remedy, on standard error, without a traceback."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from transformers.integrations import integration_utils
+
+from trl_grpo_rewards.cli import preparation
+
+
+REWARDS = """
+from trl_grpo_rewards import reward
+
+@reward
+def broken(completion):
+    return 1 / (len(completion) - len(completion))
+
+@reward
+def fragile(completion, trainer_state):
+    return {}[trainer_state.global_step] if trainer_state.max_steps > 1 else 0.0
+"""
+
+
+@pytest.fixture
+def problems(tmp_path):
+    rows = "".join(f'{{"question": "What is {n} + 1?", "final_answer": "{n + 1}"}}\n' for n in range(16))
+    (tmp_path / "p.jsonl").write_text(rows)
+    (tmp_path / "my_rewards.py").write_text(REWARDS)
+    return ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question", "--eval_prompts", "0"]
+
+
+def last_line(done) -> str:
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    return done.stderr.strip().splitlines()[-1]
+
+
+def run(*arguments, cwd):
+    started = [sys.executable, "-m", "trl_grpo_rewards.cli", *map(str, arguments)]
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("name", ["check", "train"])
+def test_the_remedy_for_a_column_is_an_option(command, problems, name):
+    done = command(name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out")
+    assert last_line(done) == (
+        "ValueError: Reward 'boxed' needs the column 'solution'; found 'final_answer', 'prompt'. "
+        "Name the column: --solution_column final_answer."
+    )
+
+
+@pytest.mark.parametrize(
+    "judge, said",
+    [
+        ("judge(model='m', rubric='Good?')", "no base_url, and the environment has no OPENAI_API_KEY. Set OPENAI_API"),
+        (
+            "judge(model='m', rubric='Good?', base_url='http://127.0.0.1:9/v1')",
+            "asks the server http://127.0.0.1:9/v1, which cannot be reached: .*refused. Start the server, or correct",
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["check", "train"])
+def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, name, judge, said):
+    for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(variable, raising=False)
+    done = command(name, "--rewards", f"boxed(evaluated=True) + {judge}", "--output_dir", "out")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert re.search(f"fault: The judge 'm' .*{said}", done.stdout) and "1 fault found." in done.stdout
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments, package",
+    [(["--use_peft"], "peft"), (["--use_vllm"], "vllm"), (["--load_in_4bit"], "bitsandbytes")],
+)
+def test_a_missing_package_is_named_before_anything_loads(command, monkeypatch, arguments, package):
+    monkeypatch.setattr(preparation, "find_spec", lambda name: None if name == package else True)
+    assert last_line(command("train", *arguments, "--output_dir", "out")) == (
+        f"ImportError: {arguments[0]} needs the package {package}, which is not installed. Install it with "
+        f"pip install {package}, or leave out the option."
+    )
+
+
+def test_a_missing_tracker_is_named_before_anything_loads(command, monkeypatch):
+    monkeypatch.setattr(integration_utils, "is_swanlab_available", lambda: False)
+    done = command("train", "--report_to", "swanlab", "--output_dir", "out")
+    assert last_line(done).startswith("ImportError: --report_to swanlab needs the package swanlab, which is not")
+
+
+@pytest.mark.parametrize(
+    "folder, reason", [("/proc/nowhere", "No such file or directory"), ("p.jsonl", "File exists")]
+)
+def test_an_output_folder_that_cannot_be_written_is_named(command, problems, folder, reason):
+    assert last_line(command("train", "--output_dir", folder)) == (
+        f"ValueError: The output directory '{folder}' cannot be written: {reason}. Choose another --output_dir."
+    )
+
+
+def test_a_folder_to_write_is_not_left_behind(tmp_path):
+    preparation.check_writable(tmp_path / "a" / "b")
+    assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.slow
+def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
+    broken = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + broken()"]
+    said = (
+        r"Reward broken\(\) raised ZeroDivisionError: division by zero \(.*my_rewards.py, line 6\). Correct the reward"
+    )
+    checked = run("check", *broken, cwd=tmp_path)
+    assert checked.returncode == 1 and "Traceback" not in checked.stderr
+    assert re.search(f"fault: {said}", checked.stdout) and "1 fault found." in checked.stdout
+    later = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + fragile()", "--output_dir", "out"]
+    trained = run("train", *later, "--max_steps", 2, "--eval_prompts", 0, cwd=tmp_path)
+    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*my_rewards.py, line 10\)", last_line(trained))
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
+    scored = run("score", "broken()", "rows.jsonl", "--import", "my_rewards", cwd=tmp_path)
+    assert re.match(said, last_line(scored))

@@ -1,0 +1,52 @@
+"""The description of a run, next to its records."""
+
+import json
+import logging
+
+from trl_grpo_rewards.records.runs import RUN_FILE, list_facts, read_run, write_run
+
+
+RUN = {
+    "rewards": "boxed()",
+    "model": "org/model",
+    "dataset": {"name": "org/data", "config": "main", "split": "train", "rows": 1234},
+    "options": {"learning_rate": 1e-6, "seed": 0},
+    "job": {"system_prompt": None},
+    "versions": {"trl": "1.16.0", "torch": "2.13.0"},
+}
+
+
+def test_a_run_is_found_from_its_folder_its_groups_and_each_file(tmp_path):
+    write_run(tmp_path / "out", RUN)
+    (tmp_path / "out" / "groups").mkdir()
+    file = tmp_path / "out" / "groups" / "0001-0001.jsonl"
+    file.write_text("")
+    for source in (tmp_path / "out", tmp_path / "out" / "groups", file, str(file)):
+        assert read_run(source) == RUN
+    assert read_run(tmp_path) is None
+    assert [path.name for path in (tmp_path / "out").iterdir() if path.is_file()] == [RUN_FILE]
+
+
+def test_a_torn_description_is_none(tmp_path):
+    for text in ('{"rewards": ', "[1]"):
+        (tmp_path / RUN_FILE).write_text(text)
+        assert read_run(tmp_path) is None
+
+
+def test_a_disk_that_cannot_be_written_is_said_and_no_error(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    with caplog.at_level(logging.WARNING):
+        write_run(tmp_path / "file", RUN)
+    assert "The description of the run cannot be written to" in caplog.text
+
+
+def test_the_facts_of_a_run_leave_out_what_is_not_known():
+    assert list_facts(RUN) == {
+        "Rewards": "boxed()",
+        "Model": "org/model",
+        "Dataset": "org/data main train, 1,234 rows",
+        "Learning rate": "1e-06",
+        "Seed": "0",
+        "Versions": "trl 1.16.0, torch 2.13.0",
+    }
+    assert list_facts({}) == {} and list_facts(json.loads('{"dataset": null}')) == {}

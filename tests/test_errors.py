@@ -1,0 +1,50 @@
+"""Errors of rewards: the sentence about them, and columns that are missing."""
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from trl_grpo_rewards import boxed, length, reward
+from trl_grpo_rewards.errors import describe_reward_error, missing_column
+
+
+@reward
+def torn(completion: str, *, deep: int = 0) -> float:
+    raise LookupError("two\nlines" if deep else "")
+
+
+def catch(call) -> Exception:
+    with pytest.raises(Exception) as caught:
+        call()
+    return caught.value
+
+
+def test_an_error_of_a_reward_is_told_with_the_reward_and_the_place():
+    place = rf"({Path(__file__)}, line {torn.function.__code__.co_firstlineno + 2})"
+    remedy = "Correct the reward, or let it return None for what it cannot judge."
+    error = catch(lambda: (boxed() + torn(deep=1))(completions=["4"], solution=["4"]))
+    assert describe_reward_error(error) == f"Reward torn(deep=1) raised LookupError: two lines {place}. {remedy}"
+    assert "raised LookupError: no message (" in describe_reward_error(catch(lambda: torn()(completions=["4"])))
+
+
+def test_an_error_that_says_what_to_do_is_told_unchanged():
+    told = describe_reward_error(catch(lambda: length(5)(completions=["4"])))
+    assert told.startswith("ValueError: length() with unit='tokens' needs 'completion_ids', but the call has none.")
+
+
+def test_an_error_of_something_else_is_not_told():
+    assert describe_reward_error(ValueError("of something else")) is None
+
+
+def test_a_missing_column_names_its_likely_names_and_survives_another_process():
+    error = missing_column("boxed", "solution", ["prompt", "final_answer", "gold"])
+    assert str(error) == (
+        "Reward 'boxed' needs the column 'solution'; found 'final_answer', 'gold', 'prompt'. "
+        "Rename it: dataset.rename_column('final_answer', 'solution')."
+    )
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    assert (
+        str(missing_column("r", "level", []))
+        == "Reward 'r' needs the column 'level'; found no columns. Add it to the dataset."
+    )

@@ -1,0 +1,33 @@
+"""The command `trl-grpo-rewards`, with a module for each subcommand."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+
+COMMANDS = {
+    "train": "train a model with GRPO; without options, the bundled model on the bundled task",
+    "check": "check a job without loading the model",
+    "score": "score completions that were sampled before",
+    "report": "make a page about a run",
+}
+"""What each subcommand does. A subcommand is the function `main` of the module with its name."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a subcommand with its arguments, by default those of the process."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    listed = "\n".join(f"  {name:8} {what}" for name, what in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="trl-grpo-rewards",
+        usage="%(prog)s COMMAND [OPTION ...]",
+        description=f"Composable rewards for GRPO.\n\ncommands:\n{listed}",
+        epilog="'trl-grpo-rewards COMMAND --help' lists the options of a command.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=version("trl_grpo_rewards"))
+    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
+    command = parser.parse_args(arguments[:1] or ["--help"]).command
+    importlib.import_module(f".{command}", __package__).main(arguments[1:])

@@ -1,0 +1,80 @@
+"""What a run needs of its machine, before anything large loads: a folder, packages and cores."""
+
+import contextlib
+import os
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from transformers.integrations import get_available_reporting_integrations
+from trl import ModelConfig
+
+from ..training.config import FilteredGRPOConfig
+from ..verify.pool import count_cores
+
+
+def check_output(output_dir: str, checkpoint: str | None) -> None:
+    if checkpoint is None and Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
+        raise ValueError(
+            f"The output directory {output_dir!r} contains an earlier run, which a new run would overwrite. Choose "
+            f"another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
+        )
+    if checkpoint is not None and not Path(checkpoint).is_dir():
+        checkpoints = ", ".join(sorted(str(folder) for folder in Path(output_dir).glob("checkpoint-*"))) or "none"
+        raise ValueError(
+            f"There is no checkpoint {checkpoint!r} to resume from; {output_dir!r} has {checkpoints}. Choose one of "
+            f"these, or leave out --resume_from_checkpoint."
+        )
+
+
+def check_writable(folder: Path) -> None:
+    """
+    Check that files can be written to a folder, or to the folder that would be created.
+
+    Raises:
+        `ValueError`: they cannot.
+    """
+    created = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise ValueError(
+            f"The output directory '{folder}' cannot be written: {error.strerror}. Choose another --output_dir."
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            for one in created:
+                one.rmdir()
+
+
+def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
+    """
+    Check that the packages that options need are installed.
+
+    Raises:
+        `ImportError`: one is missing.
+    """
+    needed = {
+        "use_peft": (model.use_peft, "peft"),
+        "load_in_4bit": (model.load_in_4bit, "bitsandbytes"),
+        "load_in_8bit": (model.load_in_8bit, "bitsandbytes"),
+        "use_vllm": (training.use_vllm, "vllm"),
+        "use_liger_kernel": (training.use_liger_kernel, "liger_kernel"),
+    }
+    missing = {option: package for option, (is_set, package) in needed.items() if is_set and not find_spec(package)}
+    trackers = {*training.report_to} - {*get_available_reporting_integrations()}
+    missing |= {f"report_to {tracker}": tracker for tracker in trackers}
+    for option, package in missing.items():
+        raise ImportError(
+            f"--{option} needs the package {package}, which is not installed. Install it with pip install "
+            f"{package.replace('_', '-')}, or leave out the option."
+        )
+
+
+def use_all_cores(training: FilteredGRPOConfig) -> None:
+    """Share the cores among the processes of this machine. Launchers leave one core to each process on a CPU."""
+    is_launched = "ACCELERATE_MIXED_PRECISION" in os.environ or "TORCHELASTIC_RUN_ID" in os.environ
+    if training.device.type == "cpu" and is_launched and torch.get_num_threads() == 1:
+        torch.set_num_threads(max(1, count_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))

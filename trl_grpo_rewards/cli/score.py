@@ -1,0 +1,118 @@
+r"""`trl-grpo-rewards score`: score completions that were sampled before."""
+
+import argparse
+import contextlib
+import itertools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from ..expressions import Reward
+from ..parsing import parse
+from ..records.completions import read_groups
+from ..records.rescoring import (
+    Difference,
+    ScoredGroup,
+    Tally,
+    format_difference,
+    format_surprising,
+    format_table,
+    rescore,
+)
+from ..records.runs import RUN_FILE, read_run
+from .commands import exit_on, exit_on_reward_error, import_rewards
+
+
+EXAMPLES = """examples:
+  trl-grpo-rewards score runs/addition
+  trl-grpo-rewards score "boxed() + 0.2 * tags('think')" runs/addition
+  trl-grpo-rewards score "boxed(units='must_match')" completions.jsonl --against "boxed()" --out scored.jsonl
+
+Completions are read from the group records of a run (pass its output directory), from one of TRL's tables
+(completions/*.parquet), or from a file with lines of JSON. Each line has `prompt`, `completion` and the columns that
+the rewards need."""
+
+
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="trl-grpo-rewards score",
+        description="Score completions that were sampled before. This needs no GPU.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("rewards", nargs="?", help="an expression of rewards; default: the rewards of the run")
+    parser.add_argument("completions", help="output directory of a run, .parquet table, or file with lines of JSON")
+    parser.add_argument("--against", help="old rewards, to show what the new ones change")
+    parser.add_argument("--out", type=Path, help="write every row with its scores to this file, as lines of JSON")
+    parser.add_argument(
+        "--import", dest="modules", nargs="+", default=[], help="modules that register your own rewards"
+    )
+    return parser.parse_args(arguments)
+
+
+def read_rewards(args: argparse.Namespace) -> Reward:
+    """
+    Return the rewards to score with: those of the command line, or else those of the run.
+
+    Raises:
+        `ValueError`: the run has no description, or its rewards cannot be built again.
+    """
+    if args.rewards is not None:
+        import_rewards(args.modules)
+        return parse(args.rewards)
+    run = read_run(args.completions)
+    if run is None:
+        raise ValueError(
+            f"Without rewards, the rewards of the run are used, but there is no {RUN_FILE} for '{args.completions}'. "
+            f'Give the rewards first: trl-grpo-rewards score "boxed()" {args.completions}.'
+        )
+    if not run["is_expression"] or "__main__" in {*run["modules"]} - {*args.modules}:
+        raise ValueError(
+            f"The rewards of this run, {run['rewards']}, contain functions that cannot be imported again. Give the "
+            f"rewards first, and the modules that register them after --import."
+        )
+    import_rewards([*run["modules"], *args.modules])
+    return parse(run["rewards"])
+
+
+def format_row(scored: ScoredGroup, row: int) -> str:
+    group = scored.group
+    names = {"prompts": "prompt", "completions": "completion"}
+    columns = {
+        names.get(name, name): values[row] for name, values in group.columns.items() if name != "completion_ids"
+    }
+    scores = {name: values[row] for name, values in scored.scores.items()}
+    return json.dumps({**columns, "rewards": scores, "total": scored.totals[row]}) + "\n"
+
+
+def main(arguments: Sequence[str]) -> None:
+    with exit_on(TypeError, ValueError, OSError, ImportError), exit_on_reward_error():
+        score(parse_arguments(arguments))
+
+
+def score(args: argparse.Namespace) -> None:
+    rewards = read_rewards(args)
+    old = parse(args.against) if args.against else None
+    tally, difference = Tally(), Difference()
+    groups, copies = itertools.tee(read_groups(args.completions))
+    scored_by_old = rescore(old, copies) if old else itertools.repeat(None)
+    unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # --out may be the file that is read
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(unfinished.open("w")) if args.out else None
+        bar = stack.enter_context(tqdm(unit=" rows", disable=None))
+        for scored, before in zip(rescore(rewards, groups), scored_by_old, strict=False):
+            tally.add(scored)
+            if before is not None:
+                difference.add(scored, before)
+            if out is not None:
+                out.writelines(format_row(scored, row) for row in range(scored.group.size))
+            bar.update(scored.group.size)
+    if not tally.groups:
+        raise ValueError(f"'{args.completions}' has no completions. Choose a run that has sampled some.")
+    if args.out:
+        unfinished.replace(args.out)
+    print(format_table(tally), format_surprising(tally), sep="\n\n")
+    if old:
+        print("", format_difference(difference, tally), sep="\n")

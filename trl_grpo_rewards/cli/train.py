@@ -1,0 +1,108 @@
+"""`trl-grpo-rewards train`: train a model with GRPO, by default the bundled model on the bundled task."""
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from datasets import Dataset
+from transformers.trainer_callback import ProgressCallback
+from trl import ModelConfig, get_peft_config, get_quantization_config
+
+from .. import demo
+from ..checks import check, verdict
+from ..expressions import Reward
+from ..report import write_report
+from ..training.config import FilteredGRPOConfig
+from ..training.trainer import FilteredGRPOTrainer
+from ..verify.pool import start_workers
+from .callbacks import BeforeAndAfter, RewardProgress
+from .commands import exit_on, exit_on_reward_error
+from .job import find_last_checkpoint, load_tokenizer, prepare_job, read_job
+from .preparation import check_output, check_packages, check_writable, use_all_cores
+
+
+DESCRIPTION = """Train a model with GRPO. Without options, this trains the bundled model on the bundled task. The command takes
+all options of FilteredGRPOConfig (and thus of TRL's GRPOConfig) and of TRL's ModelConfig, including those for PEFT and vLLM.
+Before the model loads, it runs the same checks as trl-grpo-rewards check. On several GPUs:
+accelerate launch -m trl_grpo_rewards.cli train ..."""
+
+
+def try_report(run: Path) -> str:
+    """Write the report. Return where it is, or why it could not be written, which is not an error of the run."""
+    try:
+        return f"The report is in {write_report(run, run / 'report.html')}."
+    except (OSError, ValueError) as error:
+        return f"The report was not written. {error}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    with exit_on(TypeError, ValueError, ImportError):
+        job, training, model = read_job(arguments, "train", DESCRIPTION)
+        check_packages(training, model)
+        use_all_cores(training)
+        if str(training.resume_from_checkpoint).lower() == "true":
+            training.resume_from_checkpoint = find_last_checkpoint(training.output_dir) or "true"
+        if training.process_index == 0:
+            check_output(training.output_dir, training.resume_from_checkpoint)
+            check_writable(Path(training.output_dir))
+        start_workers()
+        rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
+        tokenizer = load_tokenizer(model, training)
+    if not job.no_check and training.process_index == 0:
+        found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
+        print(verdict(found), flush=True)
+        if any(one.faults for one in found):
+            sys.exit(
+                "To see details, run trl-grpo-rewards check with the same options. To train anyway, pass --no_check."
+            )
+    trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset)
+    trainer.run["job"] = asdict(job)
+    evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
+    if not training.disable_tqdm:
+        trainer.remove_callback(ProgressCallback)
+        trainer.add_callback(progress)
+    if eval_dataset is not None:
+        trainer.add_callback(evaluation)
+    with exit_on_reward_error(), contextlib.closing(progress):
+        trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
+    trainer.save_model()
+    trainer.create_model_card()
+    if trainer.is_world_process_zero():
+        print("", evaluation.report() if eval_dataset is not None else "", "", sep="\n")
+        print(f"The model is in {training.output_dir}.")
+        if training.group_records:
+            print(try_report(Path(training.output_dir)))
+    disconnect(trainer)
+
+
+def build_trainer(
+    training: FilteredGRPOConfig,
+    model: ModelConfig,
+    rewards: Reward,
+    train_dataset: Dataset,
+    eval_dataset: Dataset | None,
+) -> FilteredGRPOTrainer:
+    training.model_init_kwargs = {
+        "revision": model.model_revision,
+        "attn_implementation": model.attn_implementation,
+        "dtype": model.dtype,
+        **(training.model_init_kwargs or {}),
+    }
+    return FilteredGRPOTrainer(
+        model.model_name_or_path or demo.MODEL,
+        rewards,
+        args=training,
+        train_dataset=train_dataset,
+        eval_dataset=eval_dataset,
+        quantization_config=get_quantization_config(model),
+        peft_config=get_peft_config(model),
+    )
+
+
+def disconnect(trainer: FilteredGRPOTrainer) -> None:
+    """End the process group, which the wrapped model keeps alive. Its threads could abort Python while it exits."""
+    trainer.model_wrapped = trainer.model
+    trainer.accelerator.free_memory()
+    trainer.accelerator.end_training()

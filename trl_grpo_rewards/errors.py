@@ -1,0 +1,70 @@
+"""Errors of rewards: which reward raised one, and columns that are missing."""
+
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+
+
+SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
+"""Usual names of the column with the right answer, to suggest one if a dataset has no `solution`."""
+
+RAISED_IN = "(raised in the reward "
+"""Beginning of the note on an error that a reward raised."""
+
+
+@contextmanager
+def named_in_errors(reward: object) -> Iterator[None]:
+    """Add a note with the reward to every error that is raised inside."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"{RAISED_IN}{reward})")
+        raise
+
+
+def describe_reward_error(error: Exception) -> str | None:
+    """Return one sentence about an error that a reward raised, with its place, or None for any other error."""
+    raised_in = [note.removeprefix(RAISED_IN)[:-1] for note in getattr(error, "__notes__", ()) if RAISED_IN in note]
+    if not raised_in:
+        return None
+    text = " ".join(str(error).split())
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    if Path(__file__).parent in Path(place.filename).parents:  # the message says what to do
+        return f"{type(error).__name__}: {text}"
+    return (
+        f"Reward {raised_in[0]} raised {type(error).__name__}: {text or 'no message'} ({place.filename}, line "
+        f"{place.lineno}). Correct the reward, or let it return None for what it cannot judge."
+    )
+
+
+class MissingColumn(ValueError):
+    """
+    Raised when a reward needs a column that is not available.
+
+    Args:
+        problem (`str`):
+            What is needed, and what there is.
+        column (`str`):
+            Column that is needed.
+        similar (`list[str]`):
+            Columns that may contain what is needed.
+    """
+
+    def __init__(self, problem: str, column: str, similar: list[str]) -> None:
+        super().__init__(problem, column, similar)
+        self.problem, self.column, self.similar = problem, column, similar
+
+    def __str__(self) -> str:
+        rename = f"Rename it: dataset.rename_column('{self.similar[0]}', '{self.column}')." if self.similar else ""
+        return f"{self.problem} {rename or 'Add it to the dataset.'}"
+
+
+def missing_column(reward: str, column: str, available: Iterable[str]) -> MissingColumn:
+    """Return the error for a reward that needs a column which is not available."""
+    available = sorted(available)
+    usual = SOLUTION_COLUMNS if column == "solution" else ()
+    similar = [*(name for name in usual if name in available), *get_close_matches(column, available, n=1)]
+    found = ", ".join(map(repr, available)) or "no columns"
+    return MissingColumn(f"Reward '{reward}' needs the column '{column}'; found {found}.", column, similar)

@@ -1,0 +1,108 @@
+"""What a run was asked to do: its rewards, options, model and dataset, for its folder, its report and its model card."""
+
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from ..expressions import Reward, add
+from ..function_rewards import FunctionReward
+from ..records.runs import list_facts, write_run
+
+
+PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
+"""Packages whose versions a description contains."""
+
+
+class RunDescription(TrainerCallback):
+    """
+    Write the description of a run to its output directory when training begins.
+
+    Args:
+        run (`dict`):
+            The description, from [`describe_run`].
+    """
+
+    def __init__(self, run: dict[str, Any]) -> None:
+        self.run = run
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if state.is_world_process_zero:
+            started = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+            self.run.update(started=started, first_step=state.global_step + 1)
+            write_run(args.output_dir or ".", self.run)
+
+
+def describe_run(
+    reward_funcs: Sequence[Any], names: Sequence[str], weights: Sequence[float], args: Any, model: Any, dataset: Any
+) -> dict[str, Any]:
+    """
+    Return the description of a run as JSON can hold it.
+
+    `rewards` is an expression that `parse` reads if all rewards are of this package, and otherwise a sum of names.
+    `modules` are the modules that register the rewards. Tokens among the options are hidden, as in TRL's own logs.
+    """
+    rewards = [function for function in reward_funcs if isinstance(function, Reward)]
+    is_expression = len(rewards) == len(reward_funcs) > 0
+    if is_expression:
+        text = str(add(tuple(zip(weights, rewards, strict=True))))
+    else:
+        text = " + ".join(f"{weight:g} * {name}" for weight, name in zip(weights, names, strict=True))
+    return {
+        "rewards": text,
+        "is_expression": is_expression,
+        "modules": sorted({*list_modules(rewards)}),
+        "model": model.config._name_or_path or type(model).__name__,
+        "dataset": describe_dataset(dataset),
+        "options": args.to_dict(),
+        "ranks": args.world_size,
+        "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+
+
+def list_modules(rewards: Iterable[Reward]) -> Iterator[str]:
+    """Yield the modules outside this package that register the functions of rewards."""
+    own = __name__.partition(".")[0]
+    for reward in rewards:
+        if isinstance(reward, FunctionReward) and reward.factory.__module__.partition(".")[0] != own:
+            yield reward.factory.__module__
+        yield from list_modules(reward.children if isinstance(reward, FunctionReward) else reward.rewards)
+
+
+def describe_dataset(dataset: Any) -> dict[str, Any] | None:
+    """Return the name, configuration, split, rows, columns and files of a dataset, as far as they are known."""
+    if dataset is None:
+        return None
+    info = getattr(dataset, "info", None)
+    return {
+        "name": getattr(info, "dataset_name", None),
+        "config": getattr(info, "config_name", None),
+        "split": str(dataset.split) if getattr(dataset, "split", None) else None,
+        "rows": len(dataset) if hasattr(dataset, "__len__") else None,
+        "columns": getattr(dataset, "column_names", None),
+        "fingerprint": getattr(dataset, "_fingerprint", None),
+    }
+
+
+def complete_card(path: Path, run: dict[str, Any]) -> None:
+    """Add the facts of a run to the model card that TRL has written. TRL writes None for models in local folders."""
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("[None](https://huggingface.co/None)", f"`{run['model']}`")
+    text = text.replace('model="None"', f'model="{path.parent}"')
+    rows = "\n".join(f"| {title} | {format_cell(value)} |" for title, value in list_facts(run).items())
+    facts = f"## Training\n\n| | |\n|---|---|\n{rows}\n\n"
+    before, heading, after = text.partition("## Quick start")
+    path.write_text(f"{before}{facts}{heading}{after}" if heading else f"{text}\n{facts}", encoding="utf-8")
+
+
+def format_cell(value: str) -> str:
+    """Return a text as code in a cell of a Markdown table."""
+    return "`" + " ".join(value.replace("`", "'").replace("|", "\\|").split()) + "`"
