@@ -100,11 +100,6 @@ def test_an_output_folder_that_cannot_be_written_is_named(command, problems, fol
     )
 
 
-def test_a_folder_to_write_is_not_left_behind(tmp_path):
-    preparation.check_writable(tmp_path / "a" / "b")
-    assert not (tmp_path / "a").exists()
-
-
 @pytest.mark.slow
 def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
     broken = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + broken()"]
