@@ -21,9 +21,6 @@ from pathlib import Path
 
 
 REPOSITORY = Path(__file__).parents[1]
-TIMEOUT = 900
-"""Seconds for one test. Most take less than ten, but one with a large vocabulary and images takes minutes."""
-
 THEIRS = "from trl import GRPOConfig, GRPOTrainer\n"
 OURS = "from trl_grpo_rewards import FilteredGRPOConfig as GRPOConfig, FilteredGRPOTrainer as GRPOTrainer\n"
 
@@ -31,22 +28,22 @@ OURS = "from trl_grpo_rewards import FilteredGRPOConfig as GRPOConfig, FilteredG
 class Results:
     """Writes the outcome of each test to a file immediately, and stops a test that takes too long."""
 
-    def __init__(self, path: Path) -> None:
-        self.file = path.open("w", buffering=1)
+    def __init__(self, path: Path, timeout: int) -> None:
+        self.file, self.timeout = path.open("w", buffering=1), timeout
+        signal.signal(signal.SIGALRM, self.stop)
 
     def pytest_runtest_logreport(self, report) -> None:
         if report.when == "call" or report.outcome != "passed":
             print(report.outcome, report.nodeid.split("::", 1)[1], file=self.file)
 
     def pytest_runtest_setup(self, item) -> None:
-        signal.alarm(TIMEOUT)
+        signal.alarm(self.timeout)
 
     def pytest_runtest_teardown(self, item) -> None:
         signal.alarm(0)
 
-
-def raise_timeout(number: int, frame: object) -> None:
-    raise TimeoutError(f"The test took more than {TIMEOUT} seconds.")
+    def stop(self, number: int, frame: object) -> None:
+        raise TimeoutError(f"The test took more than {self.timeout} seconds.")
 
 
 def copy_tests(tests: Path, suite: Path, ours: bool) -> Path:
@@ -72,7 +69,7 @@ def add_missing_checks(utilities: Path) -> None:
             setattr(known, name, lambda *args, **kwargs: False)
 
 
-def run_suite(tests: Path, work: Path, ours: bool, rest: list[str]) -> int:
+def run_suite(tests: Path, work: Path, ours: bool, timeout: int, rest: list[str]) -> int:
     os.environ.update(HF_HUB_OFFLINE="1", TRL_EXPERIMENTAL_SILENCE="1", TOKENIZERS_PARALLELISM="false")
     sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
     import pytest
@@ -86,10 +83,9 @@ def run_suite(tests: Path, work: Path, ours: bool, rest: list[str]) -> int:
     kind = "ours" if ours else "trl"
     file = copy_tests(tests, work / kind, ours)
     add_missing_checks(file.with_name("testing_utils.py"))
-    signal.signal(signal.SIGALRM, raise_timeout)
     os.chdir(work)  # `trl-internal-testing/...` is a folder here, so nothing is loaded from the Hub
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", str(work / kind), "-c", os.devnull]
-    return pytest.main([*options, str(file), *rest], plugins=[Results(work / f"{kind}.txt")])
+    return pytest.main([*options, str(file), *rest], plugins=[Results(work / f"{kind}.txt", timeout)])
 
 
 def read_outcomes(path: Path) -> dict[str, str]:
@@ -112,13 +108,19 @@ def main() -> int:
     parser.add_argument("tests", type=Path, nargs="?", help="folder `tests` of TRL's source")
     parser.add_argument("work", type=Path, nargs="?", help="folder for models, datasets and results")
     parser.add_argument("--ours", action="store_true", help="test our trainer and configuration instead of TRL's")
+    parser.add_argument(
+        "--timeout",
+        type=int,
+        default=900,
+        help="seconds for one test; most take less than ten, but one with tools and images takes more than the default",
+    )
     parser.add_argument("--compare", type=Path, nargs=2, metavar=("TRL", "OURS"), help="two files with results")
     args, rest = parser.parse_known_args()
     if args.compare:
         return compare(*args.compare)
     if not args.work:
         parser.error("Either TESTS and WORK or --compare is required.")
-    return run_suite(args.tests.resolve(), args.work.resolve(), args.ours, rest)
+    return run_suite(args.tests.resolve(), args.work.resolve(), args.ours, args.timeout, rest)
 
 
 if __name__ == "__main__":
