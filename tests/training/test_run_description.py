@@ -7,7 +7,7 @@ from helpers.reward_functions import all_dead
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, parse, reward, tags
 from trl_grpo_rewards.records.runs import read_run
 from trl_grpo_rewards.report import write_report
-from trl_grpo_rewards.training.run_description import complete_card, describe_dataset
+from trl_grpo_rewards.training.run_description import complete_card, describe_dataset, hide_secrets
 
 
 @reward
@@ -59,3 +59,15 @@ def test_a_card_without_the_usual_headings_gets_the_facts_at_its_end(tmp_path):
     assert (tmp_path / "README.md").read_text() == (
         "# Mine\n## Training\n\n| | |\n|---|---|\n| Rewards | `a \\| 'b' c` |\n| Model | `m` |\n\n"
     )
+
+
+def test_secrets_in_nested_options_are_hidden():
+    options = {
+        "token": "hf_1",
+        "dtype": "auto",
+        "device_map": {"": 0},
+        "more": [{"API_KEY": "sk", "key": None, "n": 1}],
+    }
+    assert hide_secrets(options) == {
+        "token": "<TOKEN>", "dtype": "auto", "device_map": {"": 0}, "more": [{"API_KEY": "<API_KEY>", "key": None, "n": 1}]
+    }  # fmt: skip

@@ -1,6 +1,7 @@
 """What a run was asked to do: its rewards, options, model and dataset, for its folder, its report and its model card."""
 
 import platform
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -17,6 +18,10 @@ from ..records.runs import list_facts, write_run
 
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
 """Packages whose versions a description contains."""
+
+
+SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
+"""Names of nested options whose values are hidden, such as `model_init_kwargs["token"]`. TRL hides only its own options."""
 
 
 class RunDescription(TrainerCallback):
@@ -47,7 +52,7 @@ def describe_run(
     Return the description of a run as JSON can hold it.
 
     `rewards` is an expression that `parse` reads if all rewards are of this package, and otherwise a sum of names.
-    `modules` are the modules that register the rewards. Tokens among the options are hidden, as in TRL's own logs.
+    `modules` are the modules that register the rewards. Tokens and keys among the options are hidden, including nested ones.
     """
     rewards = [function for function in reward_funcs if isinstance(function, Reward)]
     is_expression = len(rewards) == len(reward_funcs) > 0
@@ -61,10 +66,22 @@ def describe_run(
         "modules": sorted({*list_modules(rewards)}),
         "model": model.config._name_or_path or type(model).__name__,
         "dataset": describe_dataset(dataset),
-        "options": args.to_dict(),
+        "options": {name: hide_secrets(value) for name, value in args.to_dict().items()},
         "ranks": args.world_size,
         "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+    }
+
+
+def hide_secrets(value: Any) -> Any:
+    """Return the value of an option without the texts that dictionaries in it hold under names of secrets."""
+    if isinstance(value, (list, tuple)):
+        return [*map(hide_secrets, value)]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: f"<{str(name).upper()}>" if isinstance(inner, str) and SECRET.search(str(name)) else hide_secrets(inner)
+        for name, inner in value.items()
     }
 
 
@@ -96,7 +113,7 @@ def complete_card(path: Path, run: dict[str, Any]) -> None:
     """Add the facts of a run to the model card that TRL has written. TRL writes None for models in local folders."""
     text = path.read_text(encoding="utf-8")
     text = text.replace("[None](https://huggingface.co/None)", f"`{run['model']}`")
-    text = text.replace('model="None"', f'model="{path.parent}"')
+    text = text.replace('model="None"', f'model="{path.parent.as_posix()}"')
     rows = "\n".join(f"| {title} | {format_cell(value)} |" for title, value in list_facts(run).items())
     facts = f"## Training\n\n| | |\n|---|---|\n{rows}\n\n"
     before, heading, after = text.partition("## Quick start")
