@@ -28,7 +28,7 @@ def test_a_run_is_found_from_its_folder_its_groups_and_each_file(tmp_path):
 
 
 def test_a_torn_description_is_none(tmp_path):
-    for text in ('{"rewards": ', "[1]"):
+    for text in ('{"rewards": ', "[1]", '{"name": "of another program"}', '{"rewards": "boxed()", "versions": ["1"]}'):
         (tmp_path / RUN_FILE).write_text(text)
         assert read_run(tmp_path) is None
 
@@ -49,4 +49,4 @@ def test_the_facts_of_a_run_leave_out_what_is_not_known():
         "Seed": "0",
         "Versions": "trl 1.16.0, torch 2.13.0",
     }
-    assert list_facts({}) == {} and list_facts(json.loads('{"dataset": null}')) == {}
+    assert list_facts({}) == {} and list_facts(json.loads('{"dataset": null, "options": null}')) == {}

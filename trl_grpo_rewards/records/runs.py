@@ -36,14 +36,21 @@ def read_run(source: str | Path) -> dict[str, Any] | None:
         run = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return run if isinstance(run, dict) else None
+    return run if is_description(run) else None
+
+
+def is_description(run: Any) -> bool:
+    """Whether this was written by [`write_run`]. Other programs also write files with the name `run.json`."""
+    return (
+        isinstance(run, dict)
+        and isinstance(run.get("rewards"), str)
+        and all(isinstance(run.get(name) or {}, dict) for name in ("dataset", "options", "job", "versions"))
+    )
 
 
 def list_facts(run: dict[str, Any]) -> dict[str, str]:
     """Return what a reader should know about a run: the values of a description, by their titles."""
-    options, job = run.get("options", {}), run.get("job", {})
-    dataset = run.get("dataset") or {}
-    versions = run.get("versions", {})
+    options, job, dataset, versions = (run.get(name) or {} for name in ("options", "job", "dataset", "versions"))
     parts = [dataset.get("name"), dataset.get("config"), dataset.get("split")]
     rows = "" if dataset.get("rows") is None else f"{dataset['rows']:,} rows"
     facts = {
