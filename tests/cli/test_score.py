@@ -104,6 +104,9 @@ def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, command):
             ["boxed()", "torn.jsonl"],
             "ValueError: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on",
         ),
+        (["boxed()"], "FileNotFoundError: There is no file or folder 'boxed..'. Give rewards, if any, first"),
+        (["boxed()", "answers.jsonl", "--out", "."], "IsADirectoryError: The scores cannot be written to '.', which"),
+        (["boxed()", "answers.jsonl", "--out", "no/out"], "FileNotFoundError: .* the folder 'no' does not exist"),
         (["boxed()", "other.txt"], "ValueError: 'other.txt' begins with 'text', which is not a completion. Pass"),
         (["cites()", "answers.jsonl", "--import", "nothing"], "ValueError: There is no module 'nothing'"),
         (
@@ -145,6 +148,11 @@ def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config
     table = score(tmp_path, trainer.args.output_dir).splitlines()
     rows = {line.split()[0]: line.split()[5] for line in table[1:3]}
     assert rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
+    (tmp_path / "elsewhere").mkdir()
+    said = score(tmp_path / "elsewhere", trainer.args.output_dir, fails=True)
+    assert "boxed(evaluated=True) - 0.1 * wordy(most=7), are from other modules. There is no module" in said
+    assert said.endswith("Start the command in the folder of the module, or put this folder on PYTHONPATH.")
+    (tmp_path / "rows.jsonl").write_text("")
     said = score(tmp_path, "rows.jsonl", fails=True)
     assert said.startswith(
         "ValueError: Without rewards, the rewards of the run are used, but there is no run.json for"

@@ -62,19 +62,43 @@ def read_rewards(args: argparse.Namespace) -> Reward:
     if args.rewards is not None:
         import_rewards(args.modules)
         return parse(args.rewards)
+    if not Path(args.completions).exists():
+        raise FileNotFoundError(
+            f"There is no file or folder '{args.completions}'. Give rewards, if any, first, and then the completions: "
+            f'trl-grpo-rewards score "boxed()" runs/addition.'
+        )
     run = read_run(args.completions)
     if run is None:
         raise ValueError(
             f"Without rewards, the rewards of the run are used, but there is no {RUN_FILE} for '{args.completions}'. "
             f'Give the rewards first: trl-grpo-rewards score "boxed()" {args.completions}.'
         )
-    if not run["is_expression"] or "__main__" in {*run["modules"]} - {*args.modules}:
+    modules = run.get("modules", [])
+    if not run.get("is_expression") or "__main__" in {*modules} - {*args.modules}:
         raise ValueError(
             f"The rewards of this run, {run['rewards']}, contain functions that cannot be imported again. Give the "
             f"rewards first, and the modules that register them after --import."
         )
-    import_rewards([*run["modules"], *args.modules])
+    import_rewards(args.modules)
+    try:
+        import_rewards(modules)
+    except ValueError as error:
+        raise ValueError(
+            f"The rewards of this run, {run['rewards']}, are from other modules. {error} Start the command in the "
+            f"folder of the module, or put this folder on PYTHONPATH."
+        ) from None
     return parse(run["rewards"])
+
+
+def check_out(out: Path) -> None:
+    """Check the file before anything is scored, which may take hours and money."""
+    if out.is_dir():
+        raise IsADirectoryError(f"The scores cannot be written to '{out}', which is a folder. Choose a file in it.")
+    if not out.parent.is_dir():
+        raise FileNotFoundError(
+            f"The scores cannot be written to '{out}', because the folder '{out.parent}' does not exist. Create it or "
+            f"choose another one."
+        )
 
 
 def format_row(scored: ScoredGroup, row: int) -> str:
@@ -95,12 +119,14 @@ def main(arguments: Sequence[str]) -> None:
 def score(args: argparse.Namespace) -> None:
     rewards = read_rewards(args)
     old = parse(args.against) if args.against else None
+    if args.out:
+        check_out(args.out)
     tally, difference = Tally(), Difference()
     groups, copies = itertools.tee(read_groups(args.completions))
     scored_by_old = rescore(old, copies) if old else itertools.repeat(None)
     unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # --out may be the file that is read
     with contextlib.ExitStack() as stack:
-        out = stack.enter_context(unfinished.open("w")) if args.out else None
+        out = stack.enter_context(unfinished.open("w", encoding="utf-8")) if args.out else None
         bar = stack.enter_context(tqdm(unit=" rows", disable=None))
         for scored, before in zip(rescore(rewards, groups), scored_by_old, strict=False):
             tally.add(scored)
