@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,72 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
     scored = run("score", "broken()", "rows.jsonl", "--import", "my_rewards", cwd=tmp_path)
     assert re.match(said, last_line(scored))
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--max_stepz", "2"], "'--max_stepz' on the command line is not an option. Did you mean --max_steps?"),
+        (["more"], "'more' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
+        (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
+        (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
+        (["--config"], "--config must be followed by a YAML file or a recipe: addition, concise, "),
+        (["--report_to", "wandbb"], "There is no tracker 'wandbb'; the trackers are "),
+    ],
+)
+def test_an_option_that_does_not_exist_is_named(command, tmp_path, arguments, said):
+    (tmp_path / "wrong.yaml").write_text("max_stepz: 2\n")
+    (tmp_path / "torn.yaml").write_text("rewards: [boxed()\n")
+    assert last_line(command("train", *arguments)).startswith(f"ValueError: {said}")
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("import missing_one\n", "ModuleNotFoundError: No module named 'missing_one' (.*mine_that_fails.py, line 1)"),
+        ("\nraise KeyError('a')\n", "KeyError: 'a' (.*mine_that_fails.py, line 2)"),
+        ("\n\ndef f(:\n", "SyntaxError: invalid syntax (.*mine_that_fails.py, line 3)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_one_sentence(command, tmp_path, text, said):
+    (tmp_path / "mine_that_fails.py").write_text(text)
+    message = last_line(command("score", "boxed()", "rows.jsonl", "--import", "mine_that_fails"))
+    said = re.escape(said).replace(r"\.\*", ".*")
+    assert re.match(f"ImportError: The module 'mine_that_fails' cannot be imported: {said}. Correct", message)
+
+
+def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path):
+    (tmp_path / "out" / "checkpoint-1").mkdir(parents=True)
+    (tmp_path / "out" / "checkpoint-best").mkdir()
+    (tmp_path / "out" / "checkpoint-best" / "trainer_state.json").write_text("{}")
+    refused = (
+        "ValueError: There is no complete checkpoint 'out/checkpoint-1' to resume from; 'out' has out/checkpoint-best"
+    )
+    arguments = ["train", "--output_dir", "out", "--resume_from_checkpoint"]
+    assert last_line(command(*arguments, "out/checkpoint-1")).startswith(refused)
+    assert last_line(command(*arguments, "true")).startswith("ValueError: There is no complete checkpoint to resume")
+
+
+def test_what_a_model_needs_is_one_sentence(command):
+    if find_spec("flash_attn"):
+        pytest.skip("flash_attn is installed")
+    done = command("train", "--attn_implementation", "flash_attention_2", "--eval_prompts", "0", "--max_steps", "1")
+    assert last_line(done).startswith("ImportError: FlashAttention2")
+
+
+def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):
+    rows = '{"prompt": "1 + 1?", "completion": "\\\\boxed{2} 漢", "solution": "2"}\n{"prompt": "1 + 1?", "completion": "3", "solution": "2"}\n'
+    (tmp_path / "rows.jsonl").write_text(rows, encoding="utf-8")
+    started = [sys.executable, "-m", "trl_grpo_rewards.cli", "score", "boxed()", "rows.jsonl"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(started, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and r"\boxed{2} \u6f22" in done.stdout
+
+
+def test_an_interrupt_is_one_line(command, monkeypatch):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("trl_grpo_rewards.cli.report.main", interrupt)
+    done = command("report", "out")
+    assert done.returncode == 130 and done.stderr == "\ntrl-grpo-rewards report was interrupted.\n"

@@ -56,7 +56,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
 
     lost = command("train", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
-    assert "There is no checkpoint 'runs/addition/checkpoint-9' to resume from" in lost.stderr
+    assert "There is no complete checkpoint 'runs/addition/checkpoint-9' to resume from" in lost.stderr
     assert (
         "'runs/addition' has runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these"
         in lost.stderr
@@ -76,7 +76,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
         (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; the available rewards are .*answer, .*boxed, .*Did you mean 'tags'?"),
         (["--rewards", "boxed(partal=1)"], "TypeError: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
         (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
-        (["--resume_from_checkpoint", "true"], "ValueError: There is no checkpoint 'true' to resume from; 'out' has none"),
+        (["--resume_from_checkpoint", "true"], "ValueError: There is no complete checkpoint to resume from; 'out' has none"),
         (["--dataset_name", "json", "--data_files", "none.jsonl"], "ValueError: The dataset 'json' with the files none.jsonl"),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),
         (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -30,15 +31,34 @@ def exit_on_reward_error() -> Iterator[None]:
 
 
 def import_rewards(modules: Sequence[str]) -> None:
-    """Import the modules, so that they register their rewards. The working directory is searched, too."""
+    """
+    Import the modules, so that they register their rewards. The working directory is searched, too.
+
+    Raises:
+        `ValueError`: there is no such module.
+        `ImportError`: a module raises an error.
+    """
     sys.path.insert(0, str(Path.cwd()))
     for module in modules:
         try:
             importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module.split(".")[0]:
-                raise
+        except Exception as error:  # a module raises errors of any type
+            if not (isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]):
+                raise ImportError(describe_import_error(module, error)) from None
             raise ValueError(
                 f"There is no module '{module}' in {Path.cwd()} or among the installed packages. "
                 f"Give its name as in an import statement: --import my_rewards for my_rewards.py."
             ) from None
+
+
+def describe_import_error(module: str, error: Exception) -> str:
+    """Return one sentence about an error that a module raised while it was imported, with its place."""
+    if isinstance(error, SyntaxError):
+        place, text = f"{error.filename}, line {error.lineno}", error.msg
+    else:
+        frames = [one for one in traceback.extract_tb(error.__traceback__) if not one.filename.startswith("<frozen")]
+        place, text = f"{frames[-1].filename}, line {frames[-1].lineno}", " ".join(str(error).split())
+    return (
+        f"The module '{module}' cannot be imported: {type(error).__name__}: {text or 'no message'} ({place}). "
+        f"Correct the module, or install what it needs."
+    )

@@ -1,16 +1,20 @@
 """A training job as a command line describes it, for the command that trains and the one that checks."""
 
 import argparse
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import torch
 from datasets import Dataset
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from transformers.trainer import TRAINER_STATE_NAME
 from trl import GRPOConfig, ModelConfig, TrlParser
+from yaml import YAMLError
 
 from .. import demo
 from ..errors import MissingColumn
@@ -74,6 +78,24 @@ class JobParser(TrlParser):
     def __init__(self, prog: str, description: str) -> None:
         super().__init__((JobArguments, FilteredGRPOConfig, ModelConfig), prog=prog, description=description)
 
+    def read(self, arguments: Sequence[str]) -> tuple[Any, ...]:
+        """
+        Return the options of a command line and of its recipe.
+
+        Raises:
+            `ValueError`: there is no such option.
+        """
+        *parts, from_recipe, from_line = self.parse_args_and_config(
+            arguments, return_remaining_strings=True, separate_remaining_strings=True
+        )
+        for name, place in ((from_recipe[:1], "in the recipe"), (from_line[:1], "on the command line")):
+            if name:
+                known = [option for action in self._actions for option in action.option_strings]
+                close = get_close_matches(name[0].split("=")[0], known, n=1)
+                remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
+                raise ValueError(f"{name[0]!r} {place} is not an option. {remedy}")
+        return (*parts,)
+
     def format_help(self) -> str:
         trl = {field.name for field in fields(GRPOConfig)}
         sections = {
@@ -108,9 +130,16 @@ def read_job(
     if "--config" in arguments[:-1]:
         place = arguments.index("--config") + 1
         arguments[place] = str(find_recipe(arguments[place]))
-    job, training, model = parser.parse_args_and_config(arguments)
+    elif "--config" in arguments:
+        raise ValueError(f"--config must be followed by a YAML file or a recipe: {', '.join(sorted(RECIPES))}.")
+    try:
+        job, training, model = parser.read(arguments)
+    except YAMLError as error:
+        raise ValueError(
+            f"The recipe '{arguments[place]}' is not valid YAML: {' '.join(str(error).split())}."
+        ) from None
     if "--config" not in arguments and job.dataset_name is model.model_name_or_path is None:
-        job, training, model = parser.parse_args_and_config(["--config", str(RECIPES["addition"]), *arguments])
+        job, training, model = parser.read(["--config", str(RECIPES["addition"]), *arguments])
     return job, training, model
 
 
@@ -188,5 +217,6 @@ def load_tokenizer(model: ModelConfig, training: FilteredGRPOConfig) -> PreTrain
 
 def find_last_checkpoint(output_dir: str | Path) -> str | None:
     """Return the newest complete checkpoint of a run. A checkpoint is complete once it has a trainer state."""
-    complete = [state.parent for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}")]
+    folders = (state.parent for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}"))
+    complete = [folder for folder in folders if re.fullmatch(r"checkpoint-\d+", folder.name)]
     return str(max(complete, key=lambda folder: int(folder.name.split("-")[1]))) if complete else None

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -30,4 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--version", action="version", version=version("trl_grpo_rewards"))
     parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
     command = parser.parse_args(arguments[:1] or ["--help"]).command
-    importlib.import_module(f".{command}", __package__).main(arguments[1:])
+    for stream in (sys.stdout, sys.stderr):  # a completion may have characters that the terminal or file cannot show
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        importlib.import_module(f".{command}", __package__).main(arguments[1:])
+    except KeyboardInterrupt:
+        print(f"\ntrl-grpo-rewards {command} was interrupted.", file=sys.stderr)
+        sys.exit(130)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import torch
 from transformers.integrations import get_available_reporting_integrations
+from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+from transformers.trainer import TRAINER_STATE_NAME
 from trl import ModelConfig
 
 from ..training.config import FilteredGRPOConfig
@@ -20,11 +22,14 @@ def check_output(output_dir: str, checkpoint: str | None) -> None:
             f"The output directory {output_dir!r} contains an earlier run, which a new run would overwrite. Choose "
             f"another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
         )
-    if checkpoint is not None and not Path(checkpoint).is_dir():
-        checkpoints = ", ".join(sorted(str(folder) for folder in Path(output_dir).glob("checkpoint-*"))) or "none"
+    if checkpoint is not None and not Path(checkpoint, TRAINER_STATE_NAME).is_file():
+        complete = sorted(str(state.parent) for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}"))
+        name = "" if checkpoint == "true" else f" {checkpoint!r}"
+        has = (
+            f"has {', '.join(complete)}. Choose one of these" if complete else "has none. Choose another --output_dir"
+        )
         raise ValueError(
-            f"There is no checkpoint {checkpoint!r} to resume from; {output_dir!r} has {checkpoints}. Choose one of "
-            f"these, or leave out --resume_from_checkpoint."
+            f"There is no complete checkpoint{name} to resume from; {output_dir!r} {has}, or leave out --resume_from_checkpoint."
         )
 
 
@@ -55,6 +60,7 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
 
     Raises:
         `ImportError`: one is missing.
+        `ValueError`: there is no such tracker.
     """
     needed = {
         "use_peft": (model.use_peft, "peft"),
@@ -65,6 +71,11 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
     }
     missing = {option: package for option, (is_set, package) in needed.items() if is_set and not find_spec(package)}
     trackers = {*training.report_to} - {*get_available_reporting_integrations()}
+    if unknown := sorted(trackers - {*INTEGRATION_TO_CALLBACK}):
+        raise ValueError(
+            f"There is no tracker {unknown[0]!r}; the trackers are {', '.join(sorted(INTEGRATION_TO_CALLBACK))}. "
+            f"Set --report_to to one of them, to all or to none."
+        )
     missing |= {f"report_to {tracker}": tracker for tracker in trackers}
     for option, package in missing.items():
         raise ImportError(

@@ -57,7 +57,8 @@ def main(arguments: Sequence[str]) -> None:
             sys.exit(
                 "To see details, run trl-grpo-rewards check with the same options. To train anyway, pass --no_check."
             )
-    trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset)
+    with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
+        trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset)
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
     if not training.disable_tqdm:
