@@ -93,7 +93,7 @@ def test_a_missing_tracker_is_named_before_anything_loads(command, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "folder, reason", [("/proc/nowhere", "No such file or directory"), ("p.jsonl", "File exists")]
+    "folder, reason", [("/proc/nowhere", "No such file or directory"), ("p.jsonl", "it is a file")]
 )
 def test_an_output_folder_that_cannot_be_written_is_named(command, problems, folder, reason):
     assert last_line(command("train", "--output_dir", folder)) == (

@@ -76,7 +76,9 @@ class JobParser(TrlParser):
     """Parser of the options of a job. Its help shows the package's own options first."""
 
     def __init__(self, prog: str, description: str) -> None:
-        super().__init__((JobArguments, FilteredGRPOConfig, ModelConfig), prog=prog, description=description)
+        usage = f"{prog} [--config RECIPE] [--OPTION VALUE ...]"
+        types = (JobArguments, FilteredGRPOConfig, ModelConfig)
+        super().__init__(types, prog=prog, usage=usage, description=description)
 
     def read(self, arguments: Sequence[str]) -> tuple[Any, ...]:
         """
@@ -105,7 +107,7 @@ class JobParser(TrlParser):
             "TRL's trainer (GRPOConfig)": trl,
         }
         formatter = argparse.HelpFormatter(self.prog)
-        formatter.add_text(f"usage: {self.prog} [--config RECIPE] [--OPTION VALUE ...]")
+        formatter.add_text(f"usage: {self.usage}")
         formatter.add_text(self.description)
         formatter.add_text(
             f"RECIPE is a YAML file with options, or one of {', '.join(sorted(RECIPES))}, which are in {RECIPE_FOLDER}. Options "
@@ -195,9 +197,10 @@ def prepare_job(
     try:
         check_dataset(train_dataset, reward_funcs)
     except MissingColumn as error:
-        if error.column != "solution" or not error.similar:
+        if error.column != "solution":
             raise
-        raise ValueError(f"{error.problem} Name the column: --solution_column {error.similar[0]}.") from None
+        name = error.similar[0] if error.similar else "NAME"
+        raise ValueError(f"{error.problem} Name the column: --solution_column {name}.") from None
     check_outcome(training.outcome_reward, reward_funcs)
     return rewards, train_dataset, eval_dataset
 

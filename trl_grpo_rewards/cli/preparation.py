@@ -46,7 +46,8 @@ def check_writable(folder: Path) -> None:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise ValueError(
-            f"The output directory '{folder}' cannot be written: {error.strerror}. Choose another --output_dir."
+            f"The output directory '{folder}' cannot be written: {'it is a file' if folder.is_file() else error.strerror}. "
+            f"Choose another --output_dir."
         ) from None
     finally:
         with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from accelerate.utils import broadcast_object_list
 from datasets import Dataset
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
@@ -50,13 +51,14 @@ def main(arguments: Sequence[str]) -> None:
         start_workers()
         rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
         tokenizer = load_tokenizer(model, training)
+    has_faults = [False]
     if not job.no_check and training.process_index == 0:
         found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
         print(verdict(found), flush=True)
-        if any(one.faults for one in found):
-            sys.exit(
-                "To see details, run trl-grpo-rewards check with the same options. To train anyway, pass --no_check."
-            )
+        has_faults = [any(one.faults for one in found)]
+    if broadcast_object_list(has_faults)[0]:  # all processes end
+        remedy = "To see details, run trl-grpo-rewards check with the same options. To train anyway, pass --no_check."
+        sys.exit(remedy if training.process_index == 0 else 1)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
         trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset)
     trainer.run["job"] = asdict(job)
