@@ -68,11 +68,11 @@ def test_a_trait_that_depends_on_options_is_a_function(name):
 
 
 def test_a_reward_that_awaits_asks_somebody_unless_it_says_otherwise():
-    async def awaited(completion: str) -> float:
+    async def pondered(completion: str) -> float:
         return 0.0
 
-    assert [reward(asks=asks)(awaited)().asks for asks in (None, True, False)] == [True, True, False]
-    assert gate(boxed(), by=reward(awaited)()).asks and not gate(boxed(), by=tags("a")).asks
+    assert [reward(asks=asks)(pondered)().asks for asks in (None, True, False)] == [True, True, False]
+    assert gate(boxed(), by=reward(pondered)()).asks and not gate(boxed(), by=tags("a")).asks
 
 
 def test_an_option_of_a_route_is_tried_only_on_its_rows():

@@ -380,7 +380,7 @@ def test_records_of_finished_steps_outlive_kills(tmp_path):
     run = subprocess.run(command, env=build_environment(), capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr[-4000:]
     seen = json.loads((tmp_path / "seen").read_text())
-    assert len(seen) == 20 and len(list((tmp_path / "groups").iterdir())) > 10
+    assert len(seen) == 20 and len(list((tmp_path / "groups").iterdir())) >= 5
     for one in seen:
         found = [tuple(place) for place in one["places"]]
         whole = [(step, group) for step in range(1, one["done"][-1] + 1) for group in range(4)]

@@ -16,6 +16,7 @@ METHODS = (
     "_prepare_inputs",
     "_save_rng_state",
     "_set_signature_columns_if_needed",
+    "create_model_card",
 )
 """Methods of `GRPOTrainer` that this package overrides."""
 

@@ -2,15 +2,16 @@
 
 from helpers.runs import train_and_read
 from trl_grpo_rewards import boxed
+from trl_grpo_rewards.cli.report import main
 
 
-def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(command, config, problems, tmp_path, capsys):
+def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, config, problems, tmp_path, capsys):
     trainer, _ = train_and_read(config, problems, boxed())
     folder = trainer.args.output_dir
     capsys.readouterr()  # the log of the run
-    done = command("report", folder)
+    done = run_here(lambda: main([folder]))
     assert (done.returncode, done.stdout) == (0, f"{folder}/report.html\n")
-    other = command("report", folder, "--out", tmp_path / "page.html")
+    other = run_here(lambda: main([folder, "--out", str(tmp_path / "page.html")]))
     assert other.returncode == 0 and (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    nowhere = command("report", tmp_path / "nowhere")
+    nowhere = run_here(lambda: main([str(tmp_path / "nowhere")]))
     assert nowhere.returncode == 1 and nowhere.stderr.startswith("FileNotFoundError: There are no group records in ")
