@@ -18,7 +18,6 @@ class Trainer:
             "eval_rewards/boxed/mean": accuracy,
             "eval_rewards/tags/mean": 0.5,
             "eval_reward": accuracy + 0.1,
-            "eval_runtime": 2.0,
             **({} if dead is None else {"eval_groups/dead": dead}),
         }
         prompts = [[{"role": "user", "content": text}] for text in ("2 + 2?", "2 + 2?", "3 + 3?")]
@@ -31,7 +30,7 @@ class Trainer:
 
 def test_a_measurement_has_a_row_of_each_reward_and_a_completion_of_each_prompt():
     measured = measure(Trainer(0.75))
-    assert measured.rows == {"boxed": 0.75, "tags": 0.5, "reward": 0.85, "dead groups": 0.25, "seconds": 2.0}
+    assert measured.rows == {"boxed": 0.75, "tags": 0.5, "reward": 0.85, "dead groups": 0.25}
     assert measured.completions == {"2 + 2?": "4", "3 + 3?": "6"}
 
 

@@ -34,7 +34,7 @@ def measure(trainer: Trainer) -> Measurement:
     completions: dict[str, str] = {}
     for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
         completions.setdefault(prompt_text(prompt), completion_text(completion))
-    return Measurement(rows | {"seconds": metrics["eval_runtime"]}, completions)
+    return Measurement(rows, completions)
 
 
 class BeforeAndAfter(TrainerCallback):
