@@ -133,7 +133,8 @@ def ask(answer, solution="7"):
 
 ask(r"\\boxed{\\sqrt{49}}")
 """
-HANG = ASK + "ask(sys.argv[1])\n"
+LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's jobs ignore it
+HANG = LISTEN + ASK + "ask(sys.argv[1])\n"
 
 
 @pytest.mark.slow
