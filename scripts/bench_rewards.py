@@ -3,18 +3,22 @@ r"""Compare `boxed()` with TRL's `accuracy_reward` and with math-verify: speed, 
     python scripts/bench_rewards.py                             # the workloads that need no data
     python scripts/bench_rewards.py --pairs pairs.jsonl.gz      # also real completions: gold, completion, expected
 
-Each side runs in a new process. It first scores four answers that are not in the workload, so that libraries are
+Each side runs in a new process. It first scores a few answers that are not in the workload, so that libraries are
 loaded and workers have started. TRL and math-verify get the gold as `$gold$`, which they read better than bare LaTeX.
 The sides take turns, `--runs` times each. The table shows medians.
 
-Without --pairs, real completions are read from pairs.dev.jsonl.gz in the folder that TRL_GRPO_REWARDS_DATA names.
+Without --pairs, real completions are read from pairs.dev.jsonl.gz in the folder that TRL_GRPO_REWARDS_DATA names. A second
+table counts wrong answers that are paid and right ones that are refused: on these completions, on the attack cases and
+the cases of math-verify in that folder, and on the cases of the package reward-doctor if it is installed.
 """
 
 import argparse
 import gzip
+import importlib.util
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -31,6 +35,10 @@ WORKLOADS = {
     "symbolic": "512 different symbolic answers",
     "long": "one completion of 64,000 characters",
 }
+
+
+JUDGED = ("attack", "math-verify cases", "reward-doctor")
+"""Sets of cases with the verdict that mathematics wants. They are not timed."""
 
 
 def make_groups(count: int) -> list[dict]:
@@ -80,6 +88,30 @@ def read_pairs(file: Path) -> list[dict]:
     return [row for row in rows if row["expected"] is not None]
 
 
+def read_lines(file: Path) -> list[dict]:
+    with gzip.open(file, "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def read_math_verify_cases(folder: Path) -> list[dict]:
+    """Return the cases of math-verify that consist of one answer, in a box."""
+    rows = []
+    for case in read_lines(folder / "math_verify_cases.dev.jsonl.gz"):
+        found = re.findall(r"\$([^$]+)\$", case["pred"])
+        prose = not found and "\\boxed" not in case["pred"] and re.search(r"[A-Za-z]{3,} [A-Za-z]{2,}", case["pred"])
+        if case["precision"] != 6 or prose or (len(found) > 1 and "\\boxed" not in case["pred"]):
+            continue
+        boxed = case["pred"] if "\\boxed" in case["pred"] else f"\\boxed{{{found[0] if found else case['pred']}}}"
+        rows.append({"gold": case["gold"], "completion": boxed, "expected": case["expected"]})
+    return rows
+
+
+def read_reward_doctor_cases() -> list[dict]:
+    from reward_doctor.corpus import load
+
+    return [{"gold": case.reference, "completion": case.completion, "expected": case.expect} for case in load()]
+
+
 def make_workload(name: str, file: Path | None) -> list[dict]:
     match name:
         case "groups":
@@ -88,6 +120,14 @@ def make_workload(name: str, file: Path | None) -> list[dict]:
             return make_groups(2560)
         case "pairs":
             return read_pairs(file)
+        case "attack":
+            return [
+                row for row in read_lines(file.parent / "answers_attack.dev.jsonl.gz") if row["expected"] is not None
+            ]
+        case "math-verify cases":
+            return read_math_verify_cases(file.parent)
+        case "reward-doctor":
+            return read_reward_doctor_cases()
         case "symbolic":
             return make_symbolic(512)
         case "long":
@@ -99,12 +139,12 @@ def make_workload(name: str, file: Path | None) -> list[dict]:
             ]
 
 
-def make_scorer(side: str):
+def make_scorer(side: str, name: str):
     """Return the function of one side. It returns a score, or None, for each row of a list."""
     if side == "ours":
-        from trl_grpo_rewards import boxed
+        from trl_grpo_rewards import answer, boxed
 
-        reward = boxed()
+        reward = answer() if name == "reward-doctor" else boxed()  # its completions have no box
         return lambda rows: reward(
             completions=[row["completion"] for row in rows], solution=[row["gold"] for row in rows]
         )
@@ -124,8 +164,9 @@ def make_scorer(side: str):
 
 def run_side(side: str, name: str, file: Path | None) -> None:
     """Time one call in this process, and print the seconds and the scores as JSON."""
-    rows, score = make_workload(name, file), make_scorer(side)
+    rows, score = make_workload(name, file), make_scorer(side, name)
     score([{"gold": r"\sqrt{7}+1", "completion": rf"\boxed{{1+\sqrt{{{k}}}}}"} for k in (5, 6, 7, 8)])
+    score([{"gold": "2", "completion": rf"\boxed{{\lim_{{x \to 0}} (x+{k})}}"} for k in (2, 3, 4, 5)])
     start = time.perf_counter()
     scores = score(rows)
     print(json.dumps({"seconds": time.perf_counter() - start, "scores": scores}))
@@ -140,24 +181,14 @@ def spawn_side(side: str, name: str, file: Path | None) -> dict:
 
 
 def explain(row: dict) -> str:
-    """Return the kind of a difference: the rule by which our side decided."""
+    """Return the kind of a difference: how our side reads the two answers."""
+    from trl_grpo_rewards.mathematics.reader import read
     from trl_grpo_rewards.verify.boxes import find_boxed_answer, strip_reasoning
-    from trl_grpo_rewards.verify.equality import AnswerRules, is_prose, pair_values, settle
     from trl_grpo_rewards.verify.golds import read_gold
-    from trl_grpo_rewards.verify.latex import is_same_text, normalize_latex, strip_formatting
 
-    gold, answer = read_gold(row["gold"]), find_boxed_answer(strip_reasoning(row["completion"]))
-    if row["completion"].count("\\boxed") + row["completion"].count("\\fbox") > 1:
-        return "several boxes: ours takes the last"
-    if is_same_text(strip_formatting(normalize_latex(gold)), strip_formatting(normalize_latex(answer))):
-        return "same text, which math-verify does not read as equal"
-    if pair_values(gold, answer, AnswerRules()) != [(normalize_latex(gold), normalize_latex(answer))]:
-        return "units"
-    if settle(gold, answer, AnswerRules()) is not None:
-        return "compared as numbers or lists"
-    if is_prose(gold) or is_prose(answer):
-        return "words, which math-verify ignores"
-    return "repaired LaTeX, read from the box as a whole"
+    texts = read_gold(row["gold"]), find_boxed_answer(strip_reasoning(row["completion"]))
+    kinds = ["none" if text is None else type(read(text)).__name__ for text in texts]
+    return f"{kinds[0]} and {kinds[1]}".replace("NoneType", "not read")
 
 
 def format_row(row: dict) -> str:
@@ -173,6 +204,37 @@ def list_differences(rows: list[dict], ours: list, theirs: list) -> list[str]:
             label = {None: "no label", True: "labelled right", False: "labelled wrong"}[row.get("expected")]
             lines.append(f"{explain(row)} | ours {one}, math-verify {other}, {label} | {format_row(row)}")
     return sorted(lines)
+
+
+def count_errors(rows: list[dict], scores: list) -> tuple[int, int]:
+    """Return how many wrong answers are paid and how many right ones are not."""
+    pairs = [(score == 1.0, row["expected"]) for row, score in zip(rows, scores, strict=True)]
+    return pairs.count((True, False)), pairs.count((False, True))
+
+
+def print_errors(folder: Path | None, file: Path | None) -> list[tuple[str, list[str]]]:
+    """Print the table of false pays and false refusals, and return the rows on which we differ from the label."""
+    names = [*(["pairs"] if file else []), *(["attack", "math-verify cases"] if folder else [])]
+    names += ["reward-doctor"] if importlib.util.find_spec("reward_doctor") else []
+    print(
+        "\n| set | wrong answers | paid: `boxed`, TRL, math-verify | right answers | refused: `boxed`, TRL, math-verify |"
+    )
+    print("|---|---|---|---|---|")
+    lists = []
+    for name in names:
+        rows = make_workload(name, file or folder / "pairs.dev.jsonl.gz")
+        scores = {side: spawn_side(side, name, file or folder / "pairs.dev.jsonl.gz")["scores"] for side in SIDES}
+        errors = {side: count_errors(rows, scores[side]) for side in SIDES}
+        paid, refused = (", ".join(str(errors[side][which]) for side in SIDES) for which in (0, 1))
+        right = sum(row["expected"] for row in rows)
+        print(f"| {name} | {len(rows) - right} | {paid} | {right} | {refused} |", flush=True)
+        differ = [
+            f"{'paid' if score == 1.0 else 'refused'}, {explain(row)} | {format_row(row)}"
+            for row, score in zip(rows, scores["ours"], strict=True)
+            if (score == 1.0) != row["expected"]
+        ]
+        lists.append((f"{name}, ours and the label", sorted(differ)))
+    return lists
 
 
 def explain_labels(rows: list[dict]) -> list[str]:
@@ -196,7 +258,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--pairs", type=Path, default=Path(folder, "pairs.dev.jsonl.gz") if folder else None)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--workload", choices=WORKLOADS, action="append")
+    parser.add_argument("--workload", choices=[*WORKLOADS, *JUDGED], action="append")
     parser.add_argument("--side", choices=SIDES, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
@@ -229,6 +291,7 @@ def main() -> None:
         lists.append((name, list_differences(rows, scores["ours"], scores["math-verify"])))
         disputed = [i for i in labelled if (scores["ours"][i] == 1.0) != rows[i]["expected"]]
         lists.append((f"{name}, compared with the labels", explain_labels([rows[i] for i in disputed])))
+    lists += print_errors(Path(folder) if folder else None, args.pairs)
     if {"groups", "groups10"} <= {*seconds_of}:
         print(f"\n10 times as many rows take {seconds_of['groups10'] / seconds_of['groups']:.1f} times as long.")
     for name, lines in lists:

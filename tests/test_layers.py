@@ -11,7 +11,7 @@ import trl_grpo_rewards
 PACKAGE = Path(trl_grpo_rewards.__file__).parent
 TESTS = Path(__file__).parent
 LAYERS = [
-    {"text"},
+    {"text", "mathematics"},
     {"algebra"},  # the modules at the top of the package
     {"verify", "judging", "records"},
     {"rewards", "report", "checks", "training", "demo"},

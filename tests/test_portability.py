@@ -20,7 +20,7 @@ from trl_grpo_rewards.verify.pool import WALL_SECONDS
 
 
 BARE = str(TESTS / "helpers" / "bare_platform")
-HANGS = r"\boxed{9^{9^{9^9}}}"
+HANGS = r"\boxed{\lim_{x \to 0} (99999^{99999})^{99999}}"
 EXPRESSIONS = {
     "answer": "answer(tolerance=0.01)",
     "boxed": "boxed(partial=0.25)",
@@ -56,8 +56,8 @@ COLUMNS = {
     "completions": [
         r"<think>2 + 2 = 4</think>so \boxed{4} [1]",
         r"{\"größer\": 4} \boxed{5}",
-        r"$\boxed{\sqrt{16}}$",  # only a worker can decide this one and the next
-        r"**Answer:** \boxed{\sqrt{17}} <a>é</a>",
+        r"$\boxed{\lim_{x \to 0} \sqrt{16}}$",  # only a worker can decide this one and the next
+        r"**Answer:** \boxed{\lim_{x \to 0} \sqrt{17}} <a>é</a>",
     ],
     "completion_ids": [[1] * 5, [1] * 7, [1] * 12, []],
     "solution": ["4"] * 4,
@@ -131,7 +131,7 @@ def ask(answer, solution="7"):
     scores = boxed(partial=0.25)(completions=[answer], solution=[solution], log_metric=counts.__setitem__)
     print(scores, *counts.values(), flush=True)
 
-ask(r"\\boxed{\\sqrt{49}}")
+ask(r"\\boxed{\\lim_{x \\to 0} \\sqrt{49}}")
 """
 LISTEN = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's jobs ignore it
 HANG = LISTEN + ASK + "ask(sys.argv[1])\n"
@@ -140,7 +140,7 @@ HANG = LISTEN + ASK + "ask(sys.argv[1])\n"
 @pytest.mark.slow
 def test_what_hangs_costs_one_deadline_and_the_worker_is_replaced():
     start = time.monotonic()
-    asks = f"ask({HANGS!r})\nask({HANGS!r})\nask(r'\\boxed{{7}}', {HANGS[7:-1]!r})\nask(r'\\boxed{{\\sqrt{{48}}}}')\n"
+    asks = f"ask({HANGS!r})\nask({HANGS!r})\nask(r'\\boxed{{7}}', {HANGS[7:-1]!r})\nask(r'\\boxed{{\\lim_{{x \\to 0}} \\sqrt{{48}}}}')\n"
     assert run_bare(ASK + asks).splitlines() == [
         "[1.0] 0 0 0",
         "[0.25] 1 0 1",
@@ -153,16 +153,15 @@ def test_what_hangs_costs_one_deadline_and_the_worker_is_replaced():
 
 @pytest.mark.slow
 def test_an_answer_that_is_late_but_ends_is_wrong_as_elsewhere():
-    size = 75
-    rows = (" & ".join("2" if row == column else "1" for column in range(size)) for row in range(size))
-    determinant = r"\boxed{\begin{vmatrix}" + r"\\".join(rows) + r"\end{vmatrix}}"
-    output = run_bare(ASK + f"ask({determinant!r}, '{size + 1}')\n")
+    output = run_bare(
+        ASK + r"ask(r'\boxed{\lim_{x \to 0} (x+2)^{1000}}')" + "\n"
+    )  # takes longer than a worker may, and ends
     assert output.splitlines()[1] == "[0.25] 1 0 1"
 
 
 @pytest.mark.slow
 def test_an_answer_that_takes_all_memory_is_wrong():
-    asks = "ask(r'\\boxed{(x+1)^{10000000}}', 'x+1')\nask(r'\\boxed{\\sqrt{48}}')\n"
+    asks = "ask(r'\\boxed{\\lim_{y \\to 0} (x+1)^{99999}}', 'x+1')\nask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{48}}')\n"
     output = run_bare(ASK + asks, limits="ulimit -v 400000")
     assert [line.split()[0] for line in output.splitlines()] == ["[1.0]", "[0.25]", "[0.25]"]
 
@@ -182,7 +181,7 @@ def find_busy_worker(process: int, known: set[int]) -> int:
 @pytest.mark.slow
 def test_an_answer_during_which_the_worker_dies_twice_is_wrong():
     killed: set[int] = set()
-    with start_bare(HANG + "ask(r'\\boxed{\\sqrt{48}}')\n", HANGS) as run:
+    with start_bare(HANG + "ask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{48}}')\n", HANGS) as run:
         try:
             assert run.stdout.readline() == "[1.0] 0 0 0\n"
             for _ in range(2):
@@ -197,7 +196,7 @@ def test_an_answer_during_which_the_worker_dies_twice_is_wrong():
 
 def test_a_worker_that_dies_at_its_start_leaves_answers_without_a_score():
     script = ASK.replace("import os, sys", "import os, sys; os.environ['PYTHONHOME'] = '/nowhere'")
-    recovery = "del os.environ['PYTHONHOME']\nask(r'\\boxed{\\sqrt{49}}')\n"
+    recovery = "del os.environ['PYTHONHOME']\nask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{49}}')\n"
     assert run_bare(script + recovery).splitlines() == ["[None] 0 0 1", "[1.0] 0 0 0"]
 
 
@@ -207,7 +206,7 @@ from concurrent.futures import ThreadPoolExecutor
 from trl_grpo_rewards import boxed
 
 def ask(number):
-    return boxed()(completions=[rf"\\boxed{{\\sqrt{{{number * number}}}}}"], solution=[str(number - number % 2)])[0]
+    return boxed()(completions=[rf"\\boxed{{\\lim_{{x \\to 0}} \\sqrt{{{number * number}}}}}"], solution=[str(number - number % 2)])[0]
 
 with ThreadPoolExecutor(64) as threads:
     assert list(threads.map(ask, range(100, 164), timeout=60)) == [1.0, 0.0] * 32

@@ -1,9 +1,12 @@
 """How much of a column the rewards can read."""
 
+import re
+
 import pytest
 
 from helpers.checks import make_problems
 from trl_grpo_rewards import answer, boxed, exact, reward
+from trl_grpo_rewards.checks.example_completions import honest
 from trl_grpo_rewards.checks.readings import check_readings, find_contradictory_rows, shorten_repr
 from trl_grpo_rewards.traits import Reading
 
@@ -17,7 +20,8 @@ def test_every_solution_is_read():
     (found,) = check_readings(boxed(), make_problems(*map(str, good * 5), *odd, "6", "7", prompts=prompts))
     text = "\n".join(found.lines)
     assert (
-        " 3.92% unreadable" in text
+        " 1.96% unreadable" in text
+        and " 1.96% read in part" in text
         and " 3.92% with several answers" in text
         and "that differ for the same prompt" in text
     )
@@ -31,8 +35,27 @@ def test_too_many_unreadable_solutions_are_a_fault():
     data = make_problems("7", "it is seven of them, I think", "8")
     (fault,) = check_readings(answer(), data)[0].faults
     assert "1 of 3 values cannot be read as a whole, such as 'it is seven of them, I think' in row 1." in fault
+    assert "Store only the answer, such as 'think' for this row" in fault and "exact()" not in fault
     assert not check_readings(answer(), data, threshold=0.5)[0].faults
     assert check_readings(exact(), data) == []
+
+
+@pytest.mark.parametrize(
+    "gold",
+    ["Answer: 22", "A: 22", "The answer is 22 apples", "Final answer: 22", "approximately 22", "22 (apples)", "so 22"],
+)
+def test_a_gold_with_a_label_is_judged_as_a_model_writes_it(gold):
+    (found,) = check_readings(boxed(), make_problems(gold, gold))
+    assert not found.faults
+    assert honest(boxed(), {"prompt": "?", "solution": gold}).endswith("\\boxed{22}")
+    assert boxed()(completions=["\\boxed{22}", "\\boxed{23}"], solution=[gold] * 2) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("gold", ["Tom has 22 apples", "The capital is Paris", "It took 22 days until 3 of them left"])
+def test_prose_is_a_fault_with_a_remedy(gold):
+    (found,) = check_readings(boxed(), make_problems(gold, gold))
+    answer_alone = re.search(r"such as '(\w+)' for this row", found.faults[0])[1]
+    assert not check_readings(boxed(), make_problems(answer_alone))[0].faults and "exact" not in found.faults[0]
 
 
 def test_equal_solutions_of_one_prompt_do_not_contradict_each_other():

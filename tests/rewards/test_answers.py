@@ -97,7 +97,7 @@ def test_tolerance():
 
 
 def test_which_box_counts():
-    completion = r"\boxed{3} or \boxed{4}"
+    completion = r"\boxed{3}, no, \boxed{4}"
     assert [score(completion, "4", box=box) for box in ("last", "only", "first")] == [1.0, 0.0, 0.0]
     assert score(r"\boxed{4}", "4", box="only") == 1.0
     with pytest.raises(TypeError, match="'box' of 'boxed' must be of type Literal"):

@@ -16,8 +16,8 @@ from trl_grpo_rewards.verify.boxes import find_boxed_answer, find_stated_answer,
         (r"\fbox{7}", "7"),
         (r"Thus $\boxed{\frac{1}{2}}$.", r"\frac{1}{2}"),
         (r"\boxed{3} no, \boxed{4}", "4"),
-        (r"\boxed{3} and \fbox{4}", "4"),
-        (r"\fbox{4} and \boxed{3}", "3"),
+        (r"\boxed{3} and \fbox{4}", "3 and 4"),
+        (r"\fbox{4} and \boxed{3}", "4 and 3"),
         (r"\boxed{\{1, 2\}}", r"\{1, 2\}"),
         (r"\boxed{a \\{b} c}", r"a \\{b} c"),
         (r"\boxed{\left\{x}", r"\left\{x"),
@@ -26,9 +26,19 @@ from trl_grpo_rewards.verify.boxes import find_boxed_answer, find_stated_answer,
         (r"\boxed 7", "7"),
         (r"\boxed 72.", "72"),
         (r"$\boxed 7$ is it", "7"),
+        (r"The roots are $\boxed{1}$ and $\boxed{2}$.", "1 and 2"),
+        (r"Either \boxed{3}, or \boxed{7}.", "3 or 7"),
+        (r"$\boxed{1}$, $\boxed{2}$, $\boxed{3}$", "1, 2, 3"),
+        (r"$x = \boxed{1}$ and $y = \boxed{2}$", "1 and 2"),
+        (r"$\boxed{-2} \quad \text{and} \quad \boxed{1}$", "-2 and 1"),
+        (r"\(y_1 = \boxed{2} \) and \( y_2 = \boxed{3} \)", "2 and 3"),
+        (r"\boxed{7} and \boxed{7}", "7"),
+        (r"\boxed{3}, \boxed{4}. So it is \boxed{5}.", "5"),
+        (r"\boxed{3}; thus \boxed{7}", "7"),
+        (r"\boxed{7}. (I put it within \boxed{}.)", "7"),
         (r"\boxed{3} then \boxed{4", None),
         (r"\boxed{}", ""),
-        (r"\boxed{3} \boxed{}", ""),
+        (r"\boxed{3} \boxed{}", "3"),
         (r"\boxed", None),
         (r"\boxed ", None),
         (r"\boxedX{3}", None),
@@ -59,8 +69,8 @@ def test_the_part_after_the_reasoning(text, part):
 @pytest.mark.parametrize(
     "text, last, only, first",
     [
-        (r"\boxed{3} or \boxed{4}", "4", None, "3"),
-        (r"\fbox{3} or \boxed{4}", "4", None, "3"),
+        (r"\boxed{3} or \boxed{4}", "3 or 4", None, "3"),
+        (r"\fbox{3} or \boxed{4}", "3 or 4", None, "3"),
         (r"\boxed{\boxed{4}}", "4", None, r"\boxed{4}"),
         (r"\boxedX \boxed{4} \fboxes", "4", "4", "4"),
         (r"\boxed7", "7", "7", "7"),
@@ -93,7 +103,12 @@ def read_slowly(text, which):
                 found.append(content)
     if not found or (which == "only" and len(found) > 1):
         return None
-    return found[0 if which == "first" else -1]
+    if which != "last":
+        return found[0]
+    rest = [*found]
+    while rest and rest[-1] is not None and not rest[-1].strip() and len(found) - len(rest) < 3:
+        rest.pop()
+    return rest[-1] if rest else ""
 
 
 @given(
@@ -145,6 +160,12 @@ def test_what_was_boxed_comes_back(content):
         ("First, the answer is 3. No, the answer is 4. Good.", "4"),
         ("The correct option is (B).", "(B)"),
         ("Option B is the answer", "Option B is the answer"),
+        ("So 20 + 6 = 26.\nA: 26", "26"),
+        ("A: 3\nB: 4", None),
+        ("## Final Result\n\n**18**", "**18**"),
+        ("### Result\n\n$18$.", "18"),
+        ("## Solution\n\nThe product is **18**.", "**18**"),
+        ("## Result\nWe add 9 to 9.", None),
         ("\n 72 \n", "72"),
         ("It is\n72", None),
         ("the answer", "the answer"),

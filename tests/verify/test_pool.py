@@ -19,9 +19,12 @@ from trl_grpo_rewards import boxed, gate, reward
 from trl_grpo_rewards.verify.pool import WALL_SECONDS
 
 
-# Each hangs math-verify for ever, or for longer than anyone waits.
+# Each hangs math-verify for ever, or for longer than anyone waits. Limits are not read here, so math-verify gets them.
 HOSTILE = [r"10^{10^{10}}", r"9^{9^{9^9}}", r"(10^9)!", r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16}"]
-COMPLETIONS = [f"\\boxed{{{answer}}}" for answer in [*HOSTILE, r"\sqrt{49}", r"\sqrt{50}"]]
+HOSTILE = [rf"\lim_{{x \to 0}} {power}" for power in HOSTILE]
+COMPLETIONS = [
+    f"\\boxed{{{answer}}}" for answer in [*HOSTILE, r"\lim_{x \to 0} \sqrt{49}", r"\lim_{x \to 0} \sqrt{50}"]
+]
 SCORES = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
 
 
@@ -47,13 +50,15 @@ def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
     assert score() == SCORES  # in the main thread
 
     scores = []
-    thread = threading.Thread(target=lambda: scores.extend(score([*COMPLETIONS, r"\boxed{2^{10^{11}}}"])))
+    thread = threading.Thread(
+        target=lambda: scores.extend(score([*COMPLETIONS, r"\boxed{\lim_{x \to 0} 2^{10^{11}}}"]))
+    )
     thread.start()
     thread.join()
     assert scores == [*SCORES, 0.0]
 
     waiting = gate(judging(), by=boxed())  # in an event loop
-    fresh = [r"\boxed{3^{10^{11}}}", *COMPLETIONS]
+    fresh = [r"\boxed{\lim_{x \to 0} 3^{10^{11}}}", *COMPLETIONS]
     assert asyncio.run(waiting(completions=fresh, solution=["7"] * 7)) == [0.0, *(0.5 * score for score in SCORES)]
 
     context = multiprocessing.get_context("spawn")
@@ -70,7 +75,7 @@ def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
 def test_equal_pairs_cost_one_deadline_and_are_counted():
     counted = {}
     start = time.monotonic()
-    completions = [r"\boxed{8^{8^{8^{8^8}}}}"] * 64
+    completions = [r"\boxed{\lim_{x \to 0} (88888^{88888})^{88888}}"] * 64
     scores = boxed(partial=0.25)(completions=completions, solution=["7"] * 64, log_metric=counted.__setitem__)
     assert scores == [0.25] * 64 and time.monotonic() - start < WALL_SECONDS + 1
     assert counted == {"boxed/timeouts": 64, "boxed/unreadable_gold": 0, "boxed/worker_restarts": 1}
@@ -82,7 +87,7 @@ def test_the_callers_alarm_is_its_own():
     handler = signal.signal(signal.SIGALRM, lambda *_: None)
     try:
         signal.setitimer(signal.ITIMER_REAL, 60.0)
-        assert score([r"\boxed{\sqrt{36}}", r"\boxed{\sqrt{49}}"]) == [0.0, 1.0]
+        assert score([r"\boxed{\lim_{x \to 0} \sqrt{36}}", r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [0.0, 1.0]
         assert 50 < signal.getitimer(signal.ITIMER_REAL)[0] <= 60
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -94,7 +99,7 @@ import sys
 from trl_grpo_rewards import boxed
 
 print("once", flush=True)  # a script without a guard: a worker that imported it would print again
-print(boxed()(completions=[r"\\\\boxed{\\\\sqrt{49}}"], solution=["7"]), flush=True)
+print(boxed()(completions=[r"\\\\boxed{\\\\lim_{x \\\\to 0} \\\\sqrt{49}}"], solution=["7"]), flush=True)
 boxed()(completions=[r"\\\\boxed{%s}"] * len(sys.argv), solution=["7"] * len(sys.argv))
 print("done", flush=True)
 """.replace("\\\\\\\\", "\\\\")
@@ -107,7 +112,7 @@ def started(tmp_path, answer) -> subprocess.Popen:
 
 @pytest.mark.slow
 def test_no_process_is_left_after_the_end(tmp_path):
-    script = started(tmp_path, r"\sqrt{49}")
+    script = started(tmp_path, r"\lim_{x \to 0} \sqrt{49}")
     output, _ = script.communicate(timeout=60)
     assert (script.returncode, output) == (0, "once\n[1.0]\ndone\n")
     assert has_no_workers_within(script.pid, 3)
@@ -165,7 +170,7 @@ def test_workers_that_cannot_start_early_raise_nothing(fault):
 
 @pytest.mark.slow
 def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
-    script = started(tmp_path, r"9^{9^{9^{9^9}}}")
+    script = started(tmp_path, r"\lim_{x \to 0} (99999^{99999})^{99999}")
     assert [script.stdout.readline() for _ in range(2)] == ["once\n", "[1.0]\n"]
     assert find_workers(script.pid)
     time.sleep(0.5)
@@ -178,23 +183,26 @@ def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")  # Python 3.12: pytest has threads
 def test_a_fork_has_workers_of_its_own():
-    assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
+    assert score([r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [1.0]
     reading, writing = os.pipe()
     fork = os.fork()
     if fork == 0:
-        os.write(writing, str(score([r"\boxed{\sqrt{81}}", r"\boxed{\frac{\sqrt{196}}{2}}"])).encode())
+        os.write(
+            writing,
+            str(score([r"\boxed{\lim_{x \to 0} \sqrt{81}}", r"\boxed{\lim_{x \to 0} \frac{\sqrt{196}}{2}}"])).encode(),
+        )
         os._exit(0)
     os.waitpid(fork, 0)
     assert os.read(reading, 100) == b"[0.0, 1.0]"
-    assert score([r"\boxed{\frac{\sqrt{784}}{4}}"]) == [1.0]
+    assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{784}}{4}}"]) == [1.0]
 
 
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced():
-    assert score([r"\boxed{\sqrt{49}}"]) == [1.0]
+    assert score([r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [1.0]
     for worker in find_workers(os.getpid()):
         os.kill(worker, signal.SIGKILL)
-    assert score([r"\boxed{\frac{\sqrt{441}}{3}}", r"\boxed{\sqrt{48}}"]) == [1.0, 0.0]
+    assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{441}}{3}}", r"\boxed{\lim_{x \to 0} \sqrt{48}}"]) == [1.0, 0.0]
 
 
 @pytest.mark.slow
@@ -233,7 +241,7 @@ def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
 )
 def test_what_a_process_brings_does_no_harm(tmp_path, trap):
     (tmp_path / "sitecustomize.py").write_text("print('printed by every Python', flush=True)\n")
-    script = SCRIPT.replace('print("once"', f'{trap}\nprint("once"') % r"9^{9^{9^{9^9}}}"
+    script = SCRIPT.replace('print("once"', f'{trap}\nprint("once"') % r"\lim_{x \to 0} (99999^{99999})^{99999}"
     (tmp_path / "train.py").write_text(script)
     run = subprocess.Popen(
         ["bash", "-c", f"ulimit -n 4096; exec {sys.executable} train.py"],
@@ -254,11 +262,11 @@ def test_a_solution_that_cannot_be_read_is_said_once_with_the_row(tmp_path):
     script = (
         "from trl_grpo_rewards import boxed\n"
         "counts = {}\n"
-        "for gold in ('t(0,4]', 't(0,5]'):\n"
+        "for gold in ('2(0,4]', '2(0,5]'):\n"
         "    print(boxed()(completions=[r'\\boxed{41}'], solution=[gold], log_metric=counts.__setitem__), counts)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     counted = {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/worker_restarts": 0}
     assert run.stdout == f"[None] {counted}\n" * 2
     assert run.stderr.count("A solution cannot be read") == 1
-    assert "answer is '41' and the solution is 't(0,4]'" in run.stderr
+    assert "answer is '41' and the solution is '2(0,4]'" in run.stderr

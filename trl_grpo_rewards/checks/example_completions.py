@@ -7,11 +7,11 @@ from typing import Any
 from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import FunctionReward
+from ..mathematics.rationals import evaluate_exactly
+from ..mathematics.reader import read
 from ..text.forms import ContradictoryForms, Form
 from ..verify.golds import read_gold
-from ..verify.latex import normalize_latex, strip_formatting
-from ..verify.numerals import parse_number
-from ..verify.solutions import PROBE
+from ..verify.solutions import PROBE, write_canonically
 from .findings import find_functions
 
 
@@ -105,6 +105,8 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
     if solution is None:
         return write_completion(form, WORKING, NO_ANSWER, count)
     gold = read_gold(solution) or str(solution)
+    if any(function.is_outcome and function.factory.traits.reads for function in find_functions(rewards)):
+        gold = write_canonically(gold)  # as a model would write it: 22 for "The answer is 22"
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
     return write_completion(form, working, form.write_answer(gold), count)
 
@@ -182,7 +184,8 @@ def make_wrong_answer(solution: str | None, choices: str) -> str:
     """Return another choice, another number, or a number that no dataset contains."""
     if solution is not None and solution in [*choices]:
         return choices[choices.index(solution) - 1]
-    value = None if solution is None else parse_number(strip_formatting(normalize_latex(solution)))
+    read_value = None if solution is None else read(solution)
+    value = None if read_value is None else evaluate_exactly(read_value)
     return f"{value + 13}" if value is not None else PROBE
 
 

@@ -1,5 +1,6 @@
 """Check that rewards can read every value of the dataset columns, such as the solutions."""
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -65,8 +66,8 @@ def check_column(dataset: "Dataset", column: str, reward: str, read: ReadColumn,
     if len(bad) > threshold * len(values):
         found.faults.append(
             f"Reward '{reward}' reads the column '{column}', but {len(bad):,} of {len(values):,} values cannot be read "
-            f"as a whole, such as {shorten_repr(values[bad[0]])} in row {bad[0]}. Store only the answer in the column, "
-            f"remove such rows, or choose a reward that reads them, such as exact() for texts."
+            f"as a whole, such as {shorten_repr(values[bad[0]])} in row {bad[0]}. A model writes only the answer, so no "
+            f"completion would be right. Store only the answer{suggest_answer(values[bad[0]])}, or remove such rows."
         )
     elif bad:
         found.warnings.append(
@@ -102,6 +103,13 @@ def find_contradictory_rows(prompts: list[Any], values: list[str | None]) -> lis
     for text, value in zip(texts, values, strict=True):
         answers[text].add(value)
     return [row for row, text in enumerate(texts) if len(answers[text]) > 1]
+
+
+def suggest_answer(value: Any) -> str:
+    """Return the last number or the last word of a value as an example for a message, or an empty string."""
+    words = re.findall(r"\d+(?:[.,]\d+)*|[^\W\d_]+", value) if isinstance(value, str) else []
+    numbers = [word for word in words if word[0].isdigit()]
+    return f", such as {(numbers or words)[-1]!r} for this row" if words else ""
 
 
 def shorten_repr(value: Any) -> str:

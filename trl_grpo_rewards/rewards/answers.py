@@ -5,21 +5,22 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
+from ..mathematics.comparison import AnswerRules
+from ..mathematics.tokens import spell
 from ..registry import reward
 from ..scores import Score
 from ..text.forms import Form
 from ..verify import pool
 from ..verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
-from ..verify.equality import AnswerRules, is_restated
+from ..verify.equality import is_restated
 from ..verify.golds import read_gold
-from ..verify.latex import normalize_latex, strip_formatting
 from ..verify.solutions import read_solutions
 
 
 __all__ = ["answer", "boxed", "choice", "exact"]
 
 
-Units = Literal["ignore", "must_match"]
+Units = Literal["may_omit", "ignore", "must_match"]
 
 
 def check_tolerance(tolerance: float | None) -> None:
@@ -43,19 +44,21 @@ def boxed(
     partial: float = 0.0,
     tolerance: float | None = None,
     box: Literal["last", "only", "first"] = "last",
-    units: Units = "ignore",
+    units: Units = "may_omit",
     evaluated: bool = False,
 ) -> list[Score]:
     r"""
     1 if the boxed answer is right, `partial` if it is wrong, 0 without a box; None if the solution cannot be read.
 
-    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. A box inside
-    `<think>` and a box that is never closed do not count, and an empty box is a wrong answer. The answer is compared with
-    the column `solution`, which may contain numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}` or GSM8K's
-    `... #### 72`. They are compared as text, as numbers and as lists of numbers. If that does not decide,
-    [math-verify](https://github.com/huggingface/Math-Verify) compares them in a separate process. If this takes longer
-    than two seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`,
-    `boxed/unreadable_gold` and `boxed/worker_restarts` as counts per batch.
+    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. Boxes that only a
+    comma, "and" or "or" separates are one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>` and a
+    box that is never closed do not count. The answer is compared with the column `solution`, which may contain numbers,
+    truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's `... #### 72`. Both are
+    read into values, and the values are compared: numbers exactly, expressions at several points, sets and inequalities
+    as sets of numbers. What cannot be read is compared by
+    [math-verify](https://github.com/huggingface/Math-Verify) in a separate process. If this takes longer than two
+    seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`, `boxed/unreadable_gold` and
+    `boxed/worker_restarts` as counts per batch.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
@@ -66,10 +69,11 @@ def boxed(
             equal.
         box (`str`, *optional*, defaults to `"last"`):
             Which box counts: `"last"`, `"first"` or `"only"`. With `"only"`, several boxes count as no box.
-        units (`str`, *optional*, defaults to `"ignore"`):
-            With `"ignore"`, only the values count: `18 dollars` equals `18`, and `50\%` equals both `50` and `0.5`. With
-            `"must_match"`, a solution with a unit needs an answer with the same unit, in any usual spelling but not
-            converted, and `50\%` equals only `0.5`.
+        units (`str`, *optional*, defaults to `"may_omit"`):
+            With `"may_omit"`, a unit that the answer names must be the solution's, in any usual spelling but not converted,
+            if the solution has one: `18` and `18 dollars` answer `18 dollars`, and `18 meters` does not. With `"ignore"`,
+            only the values count. With `"must_match"`, a solution with a unit needs an answer with the same unit. `50\%`
+            equals `0.5`, and also `50` unless units must match.
         evaluated (`bool`, *optional*, defaults to `False`):
             Whether the answer must be worked out, unless the solution itself is not. If so, sums and products of numbers,
             powers and roots with a rational value, integrals, and expressions copied from the prompt are wrong. Fractions
@@ -103,23 +107,23 @@ def answer(
     *,
     partial: float = 0.0,
     tolerance: float | None = None,
-    units: Units = "ignore",
+    units: Units = "may_omit",
     evaluated: bool = False,
 ) -> list[Score]:
     r"""
     1 if the final answer is right, boxed or not, `partial` if it is wrong, 0 without an answer; None as in [`boxed`].
 
     The answer is taken from the text after the reasoning. The text is searched for the following, and the first one that
-    it contains counts: the last `\boxed{}`, the line after the last `####`, the last `<answer>...</answer>`, the last
-    statement such as "the answer is 72." or "Answer: $72$", or the whole text if it is a single line. The answer is
-    compared as in [`boxed`].
+    it contains counts: the last `\boxed{}`, the line after the last `####`, the last `<answer>...</answer>`, a last line
+    such as "A: 72", the last statement such as "the answer is 72." or "Answer: $72$", or the whole text if it is a single
+    line. The answer is compared as in [`boxed`].
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
             Score of a wrong answer.
         tolerance (`float`, *optional*):
             As in [`boxed`].
-        units (`str`, *optional*, defaults to `"ignore"`):
+        units (`str`, *optional*, defaults to `"may_omit"`):
             As in [`boxed`].
         evaluated (`bool`, *optional*, defaults to `False`):
             As in [`boxed`].
@@ -158,7 +162,7 @@ def verify_answers(
     scores = [None if gold is None else 0.0 for gold in golds]
     for (row, (gold, answer)), verification in zip(pairs.items(), verifications, strict=True):
         equal = verification.equal
-        if equal and rules.evaluated and prompts and normalize_answer(gold) != normalize_answer(answer):
+        if equal and rules.evaluated and prompts and spell(gold) != spell(answer):
             equal = not is_restated(answer, prompt_text(prompts[row]))
         scores[row] = None if equal is None else 1.0 if equal else partial
     log_metric("timeouts", sum(verification.fault == "timeout" for verification in verifications))
@@ -167,10 +171,6 @@ def verify_answers(
     )
     log_metric("worker_restarts", pool.count_restarts() - restarts)
     return scores
-
-
-def normalize_answer(text: str) -> str:
-    return strip_formatting(normalize_latex(text))
 
 
 @reward(outcome=True)
@@ -199,7 +199,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     if gold is None:
         return None
     text = strip_reasoning(completion)
-    right, given = normalize_answer(gold), normalize_answer(find_stated_answer(text) or text)
+    right, given = spell(gold), spell(find_stated_answer(text) or text)
     return float(given == right if case else given.casefold() == right.casefold())
 
 
@@ -240,7 +240,7 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
 
 def read_choice(text: str, letters: str) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    text = normalize_answer(text).replace("*", "").strip()
+    text = spell(text).replace("*", "").strip()
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:
         text = alone[1].upper()

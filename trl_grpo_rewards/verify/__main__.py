@@ -68,7 +68,8 @@ def verify_in_fork(parent: int, replies: int) -> int:
 
 def answer_requests(replies: int) -> None:
     """Verify pairs until the pipe with the requests is closed."""
-    from .equality import AnswerRules, pair_values
+    from ..mathematics.comparison import AnswerRules
+    from .equality import pair_values
     from .symbolic import distinguish_letters, parse_gold, parse_latex, verify_expressions
 
     for line in sys.stdin.buffer:

@@ -7,7 +7,9 @@ from numbers import Rational, Real
 from typing import Any
 
 from .boxes import find_boxed_answer
-from .latex import strip_delimiters
+
+
+DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
 
 
 def read_gold(gold: Any) -> str | None:
@@ -36,4 +38,10 @@ def read_gold_text(gold: str) -> str | None:
     if "####" in gold:
         gold = gold.rpartition("####")[2]
     boxed = find_boxed_answer(gold)
-    return strip_delimiters(gold if boxed is None else boxed) or None
+    gold = (gold if boxed is None else boxed).strip()
+    for opening, closing in DELIMITERS:
+        inside = gold[len(opening) : -len(closing)]
+        if gold.startswith(opening) and gold.endswith(closing) and closing not in inside:
+            gold = inside.strip()
+            break
+    return gold if gold.strip("$ ") else None

@@ -24,7 +24,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from .equality import AnswerRules, is_prose, settle
+from ..mathematics.comparison import AnswerRules
+from ..mathematics.reader import read
+from .equality import is_unfit, settle
 
 
 CPU_SECONDS = 2.0
@@ -274,9 +276,9 @@ def verify_pairs(pairs: Sequence[tuple[str, str]], rules: AnswerRules) -> list[V
         verdict = settle(gold, answer, rules)
         if verdict is not None:
             verifications[gold, answer] = Verification(verdict)
-        elif is_prose(gold):
-            verifications[gold, answer] = Verification(None, "gold")
-        elif is_prose(answer):
+        elif is_unfit(gold):
+            verifications[gold, answer] = Verification(None, "gold") if read(gold) is None else Verification(False)
+        elif is_unfit(answer):
             verifications[gold, answer] = Verification(False)
     open_pairs = [pair for pair in dict.fromkeys(pairs) if pair not in verifications]
     if open_pairs:

@@ -1,16 +1,20 @@
 """How well the solutions of a dataset can be read as mathematics."""
 
 import re
+from fractions import Fraction
 from typing import Any, Literal
 
 from tqdm import tqdm
 
+from ..mathematics.comparison import AnswerRules
+from ..mathematics.names import find_labelled_value
+from ..mathematics.rationals import evaluate_exactly
+from ..mathematics.reader import read
+from ..mathematics.tokens import spell
+from ..mathematics.values import Collection, Labelled, Quantity, Relation, Text, Value
 from ..traits import Reading
-from . import pool, units
-from .equality import CONJUNCTION, AnswerRules, split_items
+from . import pool
 from .golds import read_gold
-from .latex import normalize_latex, strip_formatting
-from .numerals import parse_number
 
 
 PROBE = "0.918273645"
@@ -18,60 +22,80 @@ PROBE = "0.918273645"
 
 FIRST_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
+MAX_WORDS = 6
+"""Largest number of words of a solution that a model is expected to repeat word for word."""
+
+VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
+
 SOLUTIONS_AT_ONCE = 256
 """Number of solutions that workers read between two updates of the progress bar."""
 
 
 def read_solutions(values: list[Any]) -> list[Reading]:
-    """Return how each value of the column `solution` is read. Equal values are read once. Workers read in parallel."""
+    """
+    Return how each value of the column `solution` is read. Equal values are read once. Workers read in parallel.
+
+    A sentence is read in part: a model writes the answer that it contains, and not the sentence.
+    """
     golds = [read_gold(value) for value in values]
     different = [gold for gold in dict.fromkeys(golds) if gold is not None]
-    symbolic = [gold for gold in different if parse_number(strip_gold(gold)) is None]
     readings = {
-        gold: Reading("several" if is_several(gold) else "whole", write_canonically(gold)) for gold in different
+        gold: Reading(find_kind(value), write_canonically(gold)) for gold in different if (value := read(gold))
     }
+    unread = [gold for gold in different if gold not in readings]
     with tqdm(total=len(different), desc="Reading solutions", disable=None) as bar:
-        bar.update(len(different) - len(symbolic))
-        for start in range(0, len(symbolic), SOLUTIONS_AT_ONCE):
-            some = symbolic[start : start + SOLUTIONS_AT_ONCE]
-            readings |= {gold: Reading(kind, write_canonically(gold)) for gold, kind in find_misread(some).items()}
+        bar.update(len(readings))
+        for start in range(0, len(unread), SOLUTIONS_AT_ONCE):
+            some = unread[start : start + SOLUTIONS_AT_ONCE]
+            readings |= {gold: Reading(kind, spell(gold)) for gold, kind in zip(some, try_golds(some), strict=True)}
             bar.update(len(some))
     return [Reading("not at all") if gold is None else readings[gold] for gold in golds]
 
 
+def find_kind(value: Value) -> Literal["whole", "several", "in part"]:
+    if isinstance(value, Collection) and value.brackets == "":
+        return "several"
+    return "in part" if isinstance(value, Text) and is_sentence(value) else "whole"
+
+
+def is_sentence(text: Text) -> bool:
+    has_signs = not all(word[:1].isalpha() for word in text.words)
+    return has_signs or len(text.words) > MAX_WORDS or (len(text.words) > 2 and not VERBS.isdisjoint(text.words))
+
+
 def write_canonically(gold: str) -> str:
     """Return the solution in a way that is the same for equal numbers and for texts that look alike."""
-    number = parse_number(strip_gold(gold))
-    return strip_formatting(normalize_latex(gold)) if number is None else str(number)
+    number = find_number(read(gold))
+    return spell(gold) if number is None else str(number)
 
 
-def find_misread(golds: list[str]) -> dict[str, Literal["in part", "not at all"]]:
+def find_number(value: Value | None) -> Fraction | None:
+    """Return the number in a solution such as `22`, `x = 22`, `22 apples` or `B. 22`, or None if it is not a number."""
+    if isinstance(value, Relation):
+        value = find_labelled_value(value)
+    if isinstance(value, Labelled | Quantity):
+        value = value.value
+    return None if value is None else evaluate_exactly(value)
+
+
+def try_golds(golds: list[str]) -> list[Literal["whole", "in part", "not at all"]]:
     """
-    Return the solutions that workers cannot read or read only in part.
+    Return how math-verify reads solutions in the workers.
 
     A solution is read in part if it counts as equal to a number that occurs in it.
     """
     pairs = [(gold, answer) for gold in golds for answer in (PROBE, *find_numbers(gold))]
     verdicts = dict(zip(pairs, pool.verify_pairs(pairs, AnswerRules()), strict=True))
-    misread: dict[str, Literal["in part", "not at all"]] = {}
-    for gold in golds:
-        if verdicts[gold, PROBE].fault == "gold":
-            misread[gold] = "not at all"
-        elif not is_several(gold) and any(verdicts[gold, one].equal for one in find_numbers(gold)):
-            misread[gold] = "in part"
-    return misread
-
-
-def strip_gold(gold: str) -> str:
-    """Return the value of a solution without its unit and without a name: `x = 5 cm` becomes `5`."""
-    return strip_formatting(units.split_unit(normalize_latex(gold.rpartition("=")[2]))[0])
+    return [
+        "not at all"
+        if verdicts[gold, PROBE].fault == "gold"
+        else "in part"
+        if any(verdicts[gold, one].equal for one in find_numbers(gold))
+        else "whole"
+        for gold in golds
+    ]
 
 
 def find_numbers(gold: str) -> list[str]:
     """Return the first two different numbers of a text."""
     return [*dict.fromkeys(FIRST_NUMBERS.findall(gold))][:2]
-
-
-def is_several(gold: str) -> bool:
-    """Whether the solution is a list of several answers."""
-    return len(split_items(CONJUNCTION.sub(",", strip_formatting(normalize_latex(gold)))) or ()) > 1

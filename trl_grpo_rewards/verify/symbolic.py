@@ -5,10 +5,12 @@ import math
 import re
 from typing import Any
 
-from .equality import ENVIRONMENT, AnswerRules
-from .latex import COMMAND
+from ..mathematics.comparison import AnswerRules
+from ..mathematics.reader import read
 
 
+COMMAND = re.compile(r"\\[A-Za-z]+")
+ENVIRONMENT = re.compile(r"\\(?:begin|end) ?\{\w*\*?\}")
 SPARE_LETTERS = ["{\\rho}", "{\\kappa}", "{\\xi}", "{\\nu}", "{\\mu}", "{\\lambda}", "{\\eta}", "{\\zeta}"]
 WARM_UP_FORMS = [
     r"-\frac{3 \sqrt{2}+x^{2}}{5 \pi} \cdot 2^{n-1}",
@@ -34,11 +36,7 @@ def verify_expressions(right: list[Any], given: list[Any], rules: AnswerRules) -
     """Return whether a parsed answer equals a parsed gold answer, as far as math-verify can tell."""
     from math_verify import verify
 
-    if (
-        not given
-        or is_false_equation(given[0])
-        or (rules.evaluated and has_open_operation(given[0]) and not has_open_operation(right[0]))
-    ):
+    if not given or right == UNREAD or is_false_equation(given[0]):
         return False
     if rules.tolerance is not None and (numbers := to_floats(right[0], given[0])):
         return math.isclose(*numbers, rel_tol=rules.tolerance, abs_tol=rules.tolerance)
@@ -82,8 +80,18 @@ def warm_up() -> None:
         parse_latex(latex)
 
 
-parse_gold = functools.lru_cache(maxsize=64)(parse_latex)
-"""[`parse_latex`] with a cache, since the completions of a group share their gold answer."""
+@functools.lru_cache(maxsize=64)
+def parse_gold(latex: str) -> list[Any]:
+    """
+    Return what [`parse_latex`] does, with a cache, since the completions of a group share their gold answer.
+
+    If only math-verify cannot read the gold answer, the result is [`UNREAD`], so that every answer to it is judged.
+    """
+    return parse_latex(latex) or (UNREAD if read(latex) is not None else [])
+
+
+UNREAD = [None]
+"""A gold answer that math-verify cannot read, but the reader can."""
 
 
 def to_floats(one: Any, other: Any) -> tuple[float, float] | None:
@@ -118,45 +126,3 @@ def is_false_equation(expression: Any) -> bool:
 
     sides = to_floats(expression.lhs, expression.rhs) if isinstance(expression, Eq) else None
     return sides is not None and not math.isclose(*sides, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-
-
-def has_open_operation(expression: Any) -> bool:
-    """
-    Return whether the expression still contains an operation that could be evaluated: one on numbers alone with a
-    rational result, or an integral, sum, product, limit or derivative. Fractions, powers of ten and their multiples
-    count as numbers.
-    """
-    from sympy import Derivative, Integral, Limit, MatrixBase, Product, Sum, preorder_traversal
-
-    expressions = list(expression) if isinstance(expression, MatrixBase) else [expression]
-    nodes = [node for one in expressions for node in preorder_traversal(one)]
-    return any(isinstance(node, (Integral, Sum, Product, Limit, Derivative)) or is_computable(node) for node in nodes)
-
-
-def is_computable(node: Any) -> bool:
-    """Return whether the operation of a node can be evaluated to a rational number."""
-    from sympy import Add, Expr, Mul, Number, Pow, UnevaluatedExpr
-
-    if not isinstance(node, Expr) or node.is_Atom or isinstance(node, UnevaluatedExpr):
-        return False
-    if isinstance(node, Pow) and (node.exp == -1 or node.base == 10):
-        return False
-    if isinstance(node, Add):
-        return sum(map(is_numeral, node.args)) > 1
-    if isinstance(node, Mul):
-        numbers = [part for part in node.args if isinstance(part, Number)]
-        if sum(isinstance(part, Pow) and part.base == 10 for part in node.args) > 1:
-            return True
-        return len([part for part in numbers if part != -1]) > 1 or (
-            len(numbers) > 1 and len(numbers) == len(node.args)
-        )
-    return not node.free_symbols and isinstance(node.doit(), Number)
-
-
-def is_numeral(node: Any) -> bool:
-    """Return whether a node is a number as people write it, which includes multiples of powers of ten."""
-    from sympy import Mul, Number, Pow
-
-    if isinstance(node, Pow):
-        return bool(node.base == 10)
-    return isinstance(node, Number) or (isinstance(node, Mul) and all(map(is_numeral, node.args)))

@@ -1,0 +1,70 @@
+"""Sets of numbers: every notation of a set is the same set, and another end or bracket is another one."""
+
+import pytest
+
+from trl_grpo_rewards.mathematics.comparison import AnswerRules, compare
+from trl_grpo_rewards.mathematics.notations import as_family, find_ends, find_set, find_variables
+from trl_grpo_rewards.mathematics.reader import read
+from trl_grpo_rewards.mathematics.sets import find_segments, is_set
+from trl_grpo_rewards.mathematics.values import Family, Symbol
+
+
+def is_equal(one, other):
+    return compare(read(one), read(other), AnswerRules())
+
+
+@pytest.mark.parametrize("spellings", [
+    ["(2, 5)", "]2, 5[", "2 < x < 5", "5 > x > 2", r"x \in (2, 5)", r"\{x \mid 2 < x < 5\}", "{x|2<x<5}", r"|x - 3.5| < 1.5",
+     r"x > 2 \text{ and } x < 5"],
+    [r"(-\infty, 1) \cup (3, \infty)", r"x < 1 \text{ or } x > 3", r"x < 1, x > 3", r"\mathbb{R} \setminus [1, 3]"],
+    [r"x \ne \pm 2", r"x \ne 2, -2", r"(-\infty, -2) \cup (-2, 2) \cup (2, \infty)", r"\mathbb{R} - \{\pm 2\}",
+     "all real numbers except 2 and -2"],
+    [r"(0, \infty)", r"\mathbb{R}^+", r"\mathbb R_{>0}", "x > 0", r"\mathbf{R}^+"],
+    [r"\mathbb{R}", r"(-\infty, \infty)", r"\Bbb R", r"\text{all real numbers}"],
+    [r"\{1, 2, 3\}", r"\{x \in \mathbb{Z} \mid 1 \le x \le 3\}", r"\{x \mid 0 < x < 4, x \in \mathbb{Z}\}"],
+    [r"\emptyset", r"\text{no solution}", r"\{\}", r"\text{There is no solution}", r"\text{None}", r"\text{the empty set}"],
+    ["(a, b)", "a < x < b", "b > x > a"],
+])  # fmt: skip
+def test_a_set_has_one_value_in_every_notation(spellings):
+    assert [is_equal(one, other) for one in spellings for other in spellings] == [True] * len(spellings) ** 2
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("(2, 5)", "[2, 5)"),
+        ("(2, 5)", "2 < x < 6"),
+        ("(1, 3)", r"\{x \in \mathbb{Z} \mid 1 < x < 3\}"),
+        ("[1, 3]", r"\{x \in \mathbb{Q} \mid 1 \le x \le 3\}"),
+        ("(0, 1)", r"\{2x \mid 0 < x < 1\}"),
+        ("(0, 1)", r"\{x \mid 0 < y < 1\}"),
+        (r"(0, \infty)", r"[0, \infty)"),
+        (r"\mathbb{R}^+", r"\mathbb{R}"),
+        (r"x < 1 \text{ or } x > 3", r"x < 1 \text{ or } x > 4"),
+        ("x > 2", "y > 2"),
+        ("(a, b)", "b < x < a"),
+        (r"\emptyset", "0"),
+        (r"(1, \infty)", r"(1, \infty]"),
+    ],
+)
+def test_different_sets_differ(one, other):
+    assert is_equal(one, other) is is_equal(other, one) is False
+
+
+def test_what_is_a_set():
+    assert all(is_set(read(text)) for text in ("x < 1", "(1, 2]", r"x \in A", r"A \cup B", r"\mathbb{R}^*"))
+    assert not any(is_set(read(text)) for text in ("(1, 2)", "5", "x = 1", "1, 2"))
+    assert find_segments(read("x^2 < 4")) is None and find_segments(read("x < y")) is None
+    assert find_segments(read(r"\{x \in \mathbb{Z} \mid x > 0\}")) is None  # endless
+
+
+def test_notations_of_sets_and_families():
+    assert find_ends(read("(a, b]")) == find_ends(read(r"a < x \le b")) == ("(]", (Symbol("a"), Symbol("b")))
+    assert find_ends(read("b > x > a")) == ("()", (Symbol("a"), Symbol("b"))) and find_ends(read("x < 1")) is None
+    assert as_family(read(r"\{2k \mid k \in \mathbb{Z}\}")) == Family(read("2k"), "k") and as_family(
+        read("5")
+    ) == read("5")
+    assert find_variables(read("x < 1")) == {"x"} and find_variables(read("(1, 2]")) == set()
+    assert find_set(read("1, 2")) == find_segments(read(r"\{1, 2\}")) and find_set(read("A = [1, 2)")) == find_set(
+        read("[1, 2)")
+    )

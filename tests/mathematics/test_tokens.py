@@ -1,0 +1,117 @@
+r"""Tokens: spellings that mean the same become the same tokens, and what only changes the look disappears."""
+
+import pytest
+
+from trl_grpo_rewards.mathematics.letters import ELEMENTARY, PLAIN_COMMANDS, is_product
+from trl_grpo_rewards.mathematics.spellings import SIGNS, SYNONYMS, normalize_signs, skip_group
+from trl_grpo_rewards.mathematics.tokens import MAX_TOKENS, Unreadable, spell, tokenize
+
+
+def find_texts(text):
+    return [token.text for token in tokenize(text)]
+
+
+@pytest.mark.parametrize(
+    "spellings",
+    [
+        [r"\frac{1}{2}", r"\dfrac{1}{2}", r"\tfrac {1} {2}", r"$\frac{1}{2}$", r"\displaystyle\frac{1}{2}"],
+        [r"x \le 3", "x ≤ 3", r"x\leqslant3", "x <= 3", r"\(x \leq 3\)"],
+        ["1,000", "1{,}000", r"1,\!000", r"1\,000", "1 000"],
+        [r"\left( 1, 2 \right)", "(1, 2)", r"\bigl(1,2\bigr)", "（1，2）"],
+        [r"\pi", "π", "pi"],
+        ["x^{2}", "x²"],
+        ["x_{12}", "x₁₂"],
+        [r"5\text{ cm}", r"5\mathrm{cm}", "5 cm", r"5\textbf{ cm}"],
+        ["αβ", r"\alpha \beta"],
+        [r"\sin x", "sin x"],
+        ["5°", r"5^\circ", r"5^{\circ}", r"5\degree", r"5 ^\circ"],
+        ["1或2", "1 or 2"],
+        [r"\\frac{1}{2}", r"\frac{1}{2}"],
+        [r"\color{red}{5}", "{5}"],
+    ],
+)
+def test_spellings_have_the_same_tokens(spellings):
+    plain = [
+        [text.replace("1,000", "1000") for text in find_texts(one) if text not in ("{", "}")] for one in spellings
+    ]
+    assert all(one == plain[0] for one in plain)
+
+
+@pytest.mark.parametrize(
+    "text, texts",
+    [
+        ("abc", ["a", "b", "c"]),
+        ("apple", ["apple"]),
+        ("5 cm", ["5", "cm"]),
+        ("cm", ["c", "m"]),
+        ("the sum is ab", ["the", "sum", "is", "ab"]),
+        ("kqQr", ["k", "q", "Q", "r"]),
+        ("pqrs", ["p", "q", "r", "s"]),
+        ("work+1", ["w", "o", "r", "k", "+", "1"]),
+        ("McDonald", ["McDonald"]),
+        ("NaOH", ["NaOH"]),
+        ("PQRS", ["PQRS"]),
+        ("5 kmph^2", ["5", "kmph", "^", "2"]),
+        (r"\coshx", [r"\cosh", "x"]),
+        ("x**2", ["x", "^", "2"]),
+        ("**x**", ["*", "*", "x", "*", "*"]),
+        ("<1,2>", [r"\langle", "1", ",", "2", r"\rangle"]),
+        ("x<1,y>2", ["x", "<", "1", ",", "y", ">", "2"]),
+        (r"\left\{1\right.", [r"\{", "1", "."]),
+        (r"\left.1\right|", ["1", "|"]),
+        (r"\begin{aligned}x&=1\end{aligned}", [r"\aligned", "x", "=", "1", r"\aligned"]),
+        ("4{:}30", ["4", ":", "30"]),
+        ("0{.}5", ["0.5"]),
+        (r"x+\text{constant}", ["x", "+", "C"]),
+        ("NO", ["NO"]),
+        ("(NO)", ["(", "N", "O", ")"]),
+        ("xIV", ["x", "I", "V"]),
+        ("2.5e-3", ["2.5e-3"]),
+        ("1.234.567,89", ["1234567.89"]),
+        ("3{,}14", ["3.14"]),
+        (r"\cotx", [r"\cot", "x"]),
+        (r"\cancel{5}", []),
+        ("!!", ["!!"]),
+        ("x'=1", ["x", "'", "=", "1"]),
+        (r"\begin{array}{c}1\\2\end{array}", [r"\array", "{", "c", "}", "1", r"\\", "2", r"\array"]),
+    ],
+)
+def test_a_text_is_cut_into_tokens(text, texts):
+    assert find_texts(text) == texts
+
+
+def test_a_token_knows_whether_space_is_before_it_and_whether_it_is_upright():
+    assert [(token.spaced, token.upright) for token in tokenize(r"5 x\mathrm{m}")] == [
+        (False, False), (True, False), (False, True),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["1 + " * MAX_TOKENS, r"\text{" * 100, r"\text{open", "{" * 100])
+def test_too_many_tokens_and_open_braces_are_not_read(text):
+    with pytest.raises(Unreadable):
+        tokenize(text)
+
+
+def test_a_text_in_one_spelling():
+    assert spell(r" \text{ Paris }. ") == spell("**Paris**") == "Paris"
+    assert spell(r"\frac12") != spell(r"\frac{12}") and spell("x  +  1") == spell("x+1") == "x+1"
+    assert spell(r"\alpha b") == r"\alpha b" and spell("5 6") == "5 6"
+    assert spell("open {") == "open {"
+
+
+def test_signs_and_synonyms_lead_to_one_spelling():
+    assert not {*SYNONYMS} & {*SYNONYMS.values()} and not {*SIGNS} & {*SIGNS.values()}
+    assert normalize_signs("½×ℝ") == r"\frac12 \times \mathbb{R} "
+    assert normalize_signs("US$5") == "$5" and normalize_signs("$5$").strip() == "5"
+
+
+def test_a_group_is_skipped_with_its_braces():
+    assert skip_group("{a{b}}c", 0) == 6 and skip_group("  {a}c", 0) == 5 and skip_group("c", 0) == 0
+    assert skip_group("{a{b}", 0) == 5
+
+
+def test_which_letters_are_a_product():
+    assert is_product("kqQr", False) and is_product("GMmr", True) and is_product("xyzw", True)
+    assert not any(is_product(word, False) for word in ("apple", "NaOH", "ABCD", "east", "kilometers", "Paris"))
+    assert PLAIN_COMMANDS["sinh"] == "\\sinh" and PLAIN_COMMANDS["tg" if "tg" in PLAIN_COMMANDS else "ctg"] == "\\cot"
+    assert {"sin", "arctanh", "cis"} <= ELEMENTARY

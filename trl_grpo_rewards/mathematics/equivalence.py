@@ -1,0 +1,95 @@
+"""Whether two expressions have the same values, which is tried at points that are derived from the two expressions."""
+
+import random
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from .evaluation import CONTEXT, INTEGRAL_ERROR, SAME, Numeric, TooLarge, Undefined, are_close, evaluate
+from .rationals import evaluate_exactly
+from .values import Operation, Value, find_names, find_symbols, walk
+
+
+POINTS, ENOUGH = 14, 4
+"""Number of points at which two expressions are evaluated at most, and number of those that must agree."""
+
+MAX_SYMBOLS = 40
+"""Largest number of different variables."""
+
+
+def are_equal_expressions(one: Value, other: Value) -> bool | None:
+    """
+    Return whether two expressions have the same values, or None if that cannot be computed.
+
+    Rational numbers are compared exactly. Other expressions are evaluated at points that are derived from both. Only
+    points at which both are real count, unless one of them contains the imaginary unit or is real nowhere. For variables
+    that must be integers, such as in `(-1)^n`, integers are tried.
+    """
+    exact = evaluate_exactly(one), evaluate_exactly(other)
+    if exact[0] is not None and exact[1] is not None:
+        return exact[0] == exact[1]
+    symbols = sorted(find_symbols(one) | find_symbols(other))
+    error = INTEGRAL_ERROR if has_integral(one) or has_integral(other) else SAME
+    if not symbols:
+        try:
+            return are_close(evaluate(one, {}), evaluate(other, {}), error)
+        except TooLarge:
+            return False
+        except Undefined:
+            return None
+    if len(symbols) > MAX_SYMBOLS:
+        return None
+    imaginary = "i" in find_names(one) | find_names(other)
+    verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, error)
+    if verdict is None and not imaginary:
+        verdict = compare_at(draw_integers(one, other, symbols), one, other, True, error)
+    if verdict is None:
+        verdict = compare_at(draw_points(one, other, symbols), one, other, False, error)
+    return verdict
+
+
+def compare_at(
+    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, error: Any
+) -> bool | None:
+    """Return whether two expressions agree at the points where both have a value, or None at too few of them."""
+    agreements = 0
+    for point in points:
+        try:
+            values = evaluate(one, point, only_real), evaluate(other, point, only_real)
+        except Undefined:
+            continue
+        if not are_close(*values, error):
+            return False
+        agreements += 1
+        if agreements == ENOUGH:
+            return True
+    return True if agreements >= 2 else None
+
+
+def has_integral(value: Value) -> bool:
+    return any(isinstance(node, Operation) and node.name == "int" for node in walk(value))
+
+
+def make_seed(one: Value, other: Value) -> random.Random:
+    return random.Random(zlib.crc32("|".join(sorted((repr(one), repr(other)))).encode()))
+
+
+SIZES = ((0.1, 1.0), (-1.0, -0.1), (1.0, 4.0), (-4.0, -1.0), (0.1, 1.0), (4.0, 30.0), (-30.0, -4.0), (0.0, 0.4))
+
+
+def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
+    """Yield points of every size and sign, the same ones for the same two expressions in either order."""
+    rng = make_seed(one, other)
+    for number in range(POINTS):
+        size = SIZES[number % len(SIZES)]
+        mixed = number % 2 == 1 or number >= len(SIZES)
+        yield {
+            name: CONTEXT.mpf(rng.uniform(*(rng.choice(SIZES) if mixed and place else size)))
+            for place, name in enumerate(symbols)
+        }
+
+
+def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
+    rng = make_seed(one, other)
+    for number in range(POINTS):
+        yield {name: CONTEXT.mpf(rng.randint(1, 5 + number)) for name in symbols}

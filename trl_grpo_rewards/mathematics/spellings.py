@@ -1,0 +1,198 @@
+r"""
+Spellings that mean the same: Unicode signs as LaTeX, commands as their usual synonym, and commands that only change how
+a text looks.
+"""
+
+import re
+import unicodedata
+
+
+def read_table(table: str) -> dict[str, str]:
+    """Return the first word of each line for each of the other words of the line."""
+    return {other: first for first, *others in map(str.split, table.strip().splitlines()) for other in others}
+
+
+GREEK = """
+    alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon phi chi psi
+    omega
+""".split()
+LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, strict=True))
+SIGNS = {
+    **read_table(
+        r"""
+        \times ×
+        \cdot · ⋅ ∙
+        / ÷ ⁄ ∕
+        \pm ±
+        \mp ∓
+        \sqrt √
+        \infty ∞
+        \le ≤ ⩽
+        \ge ≥ ⩾
+        \ne ≠
+        \approx ≈
+        \cup ∪
+        \cap ∩
+        \in ∈
+        \notin ∉
+        \emptyset ∅
+        \mathbb{R} ℝ
+        \mathbb{Z} ℤ
+        \mathbb{Q} ℚ
+        \mathbb{N} ℕ
+        \mathbb{C} ℂ
+        \angle ∠
+        \triangle △
+        \to →
+        \Rightarrow ⇒
+        \therefore ∴
+        \langle ⟨
+        \rangle ⟩
+        \lfloor ⌊
+        \rfloor ⌋
+        \lceil ⌈
+        \rceil ⌉
+        \frac12 ½
+        \frac14 ¼
+        \frac34 ¾
+        \frac13 ⅓
+        \frac23 ⅔
+        ^\circ °
+        ' ′ ’
+        '' ″
+        - − – — ‐ ‑
+        < ‹
+        > ›
+        : ∶
+        | ∣
+        \lor ∨
+        \land ∧
+        \neg ¬
+        \ldots …
+        \Omega Ω
+        \mu µ
+        \setminus ∖
+        \circ ∘
+        . 。
+        , 、
+        ( 【 「
+        ) 】 」
+        """
+    ),
+    **{"℃": "^\\circ C", "℉": "^\\circ F", "或": " or ", "和": " and "},
+    **{letter: f"\\{name} " for letter, name in [*LETTERS.items(), ("ς", "sigma")]},
+    **{letter.upper(): f"\\{name.capitalize()} " for letter, name in LETTERS.items()},
+    **dict.fromkeys("\u200b\u2060\ufeff\u200e\u200f", ""),
+}
+SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
+SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+
+SYNONYMS = read_table(
+    r"""
+    \frac \dfrac \tfrac \cfrac \nicefrac \sfrac
+    \binom \dbinom \tbinom
+    \le \leq \leqslant \leqq
+    \ge \geq \geqslant \geqq
+    < \lt
+    > \gt
+    \ne \neq
+    \approx \simeq \thickapprox
+    \emptyset \varnothing \O
+    \setminus \backslash
+    \lor \vee
+    \land \wedge
+    \neg \lnot
+    | \lvert \rvert \vert \mid
+    || \lVert \rVert \Vert \|
+    \{ \lbrace
+    \} \rbrace
+    [ \lbrack
+    ] \rbrack
+    * \ast \star
+    / \div
+    : \colon
+    ' \prime
+    \ldots \dots \cdots
+    % \percent \%
+    € \euro
+    £ \pounds
+    \epsilon \varepsilon
+    \phi \varphi
+    \theta \vartheta
+    \to \rightarrow \longrightarrow
+    \tan \tg
+    \cot \ctg
+    \infty \infin
+    \Omega \ohm
+    \cup \union
+    \mathbb \Bbb
+    i \i \imath
+    j \j \jmath
+    \mod \bmod
+    """
+)
+
+TEXT_FONTS = {*r"\text \textbf \textit \textrm \textnormal \textsf \texttt \textup \emph \mbox \hbox".split()}
+UPRIGHT_FONTS = {*r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm".split()}
+BOLD_FONTS = {*r"\mathbf \boldsymbol \bm \bf \pmb".split()}
+OTHER_FONTS = {*r"\mathit \underline \boxed \fbox \mathop \mathnormal \ensuremath \smash".split()}
+DROPPED = {
+    *r"""\left \right \big \Big \bigg \Bigg \bigl \bigr \Bigl \Bigr \biggl \biggr \Biggl \Biggr \bigm \Bigm \middle
+    \tiny \small \normalsize \large \Large \LARGE \huge \Huge \displaystyle \textstyle \scriptstyle \limits \nolimits
+    \$$ \( \) \checkmark \therefore \Rightarrow \implies \Longrightarrow \mathstrut \nonumber \noindent \centering
+    \hfill \relax \/ \- \hline""".split()
+}
+WITHOUT_CONTENT = {
+    *r"""\phantom \hphantom \vphantom \cancel \bcancel \xcancel \sout \require \tag \label \footnote \color \textcolor
+    \vspace""".split()
+}  # \color{red}{5} shows 5, \cancel{5} takes it back
+SEPARATORS = {*r"\quad \qquad \hspace \newline \hskip \par".split()}
+
+
+def normalize_signs(text: str) -> str:
+    """Return a text with LaTeX in place of Unicode signs and without math delimiters."""
+    if not text.isascii():
+        text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+", lambda found: f"^{{{found[0].translate(SUPERSCRIPTS)}}}", text)
+        text = re.sub("[₀₁₂₃₄₅₆₇₈₉]+", lambda found: f"_{{{found[0].translate(SUBSCRIPTS)}}}", text)
+        text = "".join(one if one <= "\x7f" else widen(one) for one in text)
+    if "\\\\" in text and "&" not in text and "\\begin" not in text:
+        text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)  # escaped once too often
+    if "$" in text:
+        text = re.sub(r"\bUS ?(?=\\?\$)", "", text)
+        parts = re.split(r"(?<!\\)\$+", text)
+        if len(parts) % 2:
+            text = " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
+    text = re.sub(r"(?<=\d)--(?=\d)", "-", text)
+    text = re.sub(r"(\\cup|\\cap)\s*,", r"\1 ", text)  # a slip
+    return re.sub(r"\\quad(?=[A-Za-z])", r"\\quad ", re.sub(r"\\!\s*|\{\}", "", text))
+
+
+def set_upright(text: str) -> str:
+    """Return what stands outside of dollars as text, if it has words or letters: `$5$ m` is five meters."""
+    words = text.strip()
+    return (
+        f" \\text{{ {words} }} " if words and words.isascii() and re.fullmatch(r"[A-Za-z./ ]+", words) else f" {text} "
+    )
+
+
+def widen(letter: str) -> str:
+    """Return a sign as LaTeX, and a full-width, bold or otherwise styled letter as the usual letter."""
+    if "①" <= letter <= "⑳":
+        return letter
+    plain = letter if letter in SIGNS else unicodedata.normalize("NFKC", letter)
+    plain = SIGNS.get(plain, plain if len(plain) == 1 else letter)
+    return f"{plain} " if plain.startswith(("\\", "^\\")) else plain
+
+
+def skip_group(text: str, position: int) -> int:
+    """Return the position after the group in braces, or after the character, that follows a command."""
+    while text[position : position + 1] == " ":
+        position += 1
+    if text[position : position + 1] != "{":
+        return position
+    depth = 0
+    for place in range(position, len(text)):
+        depth += (text[place] == "{") - (text[place] == "}")
+        if depth == 0:
+            return place + 1
+    return len(text)

@@ -1,0 +1,347 @@
+r"""
+The words and symbols of an answer. [`tokenize`] reads a text once, from left to right, with one regular expression.
+
+Spellings that mean the same become one token here: size commands and math delimiters disappear, Unicode signs become
+LaTeX commands, `1{,}000` becomes the number 1000, and `\text{...}` becomes words.
+"""
+
+import re
+from typing import NamedTuple
+
+from .letters import (
+    CURRENCY_CODES,
+    FUNCTION_SYNONYMS,
+    FUNCTIONS,
+    JOINED_FUNCTION,
+    PLAIN_COMMANDS,
+    SHORT_UNITS,
+    SHORT_WORDS,
+    is_product,
+)
+from .spellings import (
+    BOLD_FONTS,
+    DROPPED,
+    GREEK,
+    OTHER_FONTS,
+    SEPARATORS,
+    SYNONYMS,
+    TEXT_FONTS,
+    UPRIGHT_FONTS,
+    WITHOUT_CONTENT,
+    normalize_signs,
+    skip_group,
+)
+from .words import CJK_UNITS, SCALES
+
+
+class Token(NamedTuple):
+    r"""
+    One token.
+
+    Args:
+        kind (`str`):
+            `"number"`, `"letter"` (one letter or Greek letter), `"word"`, `"command"` (`\frac`), `"open"`, `"close"` or
+            `"sign"`.
+        text (`str`):
+            The token in its usual spelling.
+        spaced (`bool`):
+            Whether space or a change of font separates the token from the one before.
+        upright (`bool`):
+            Whether the token is in a text or an upright font.
+    """
+
+    kind: str
+    text: str
+    spaced: bool = False
+    upright: bool = False
+
+
+class Unreadable(Exception):
+    """Raised when a text is not an answer in a known notation."""
+
+
+MAX_TOKENS = 3000
+"""Maximum number of tokens of an answer. Longer texts are not read, so that the time is bounded."""
+
+MAX_DIGITS = 4300
+"""Maximum length of a number, in digits, which is Python's default limit for integers."""
+
+MAX_DEPTH = 60
+"""Maximum depth of brackets and operations."""
+
+TOKEN = re.compile(
+    r"""
+    (?P<space>(?:\s|~|\\[ ,;:>!]|\\(?:thin|med|thick)space(?![A-Za-z]))+)
+    | (?P<number>
+        \d{1,3}(?:\.\d{3}){2,},\d+ (?!\d)
+        | [1-9]\d{0,2} (?: (?: \{?,\}? (?:\\[!,\ ])?  | \\[,!\ ] | \\; | [ ] ) \d{3} )+ (?![\d]) (?:\.\d+)?
+        | \d+\{[,.]\}\d+ | \d+(?:\.\d+)? | \.\d+
+      ) (?P<exponent>[eE][+-]?\d{1,9}(?![A-Za-z\d]))?
+    | (?P<environment>\\(?:begin|end)\ ?(?:\{\w*\*?\}|[pbvBV]?matrix))
+    | (?P<row>\\\\(?:\[[^\]]{0,9}\])? | \\(?=[-\d]))
+    | (?P<command>\\(?:[A-Za-z]+\*?|.))
+    | (?P<letters>[^\W\d_]+)
+    | (?P<power>(?<=[\w)\]}])\*\*(?=[-\w(\\{]))
+    | (?P<angles><(?=[^<>=,]*,[^<>=]*>(?!\s*[-\w\\(=])))
+    | (?P<dots>\.{2,}) | (?P<double>['!<>:=]=|''+|!!|\|\|)
+    | \{(?P<braced>[:=<>+-])\}
+    | (?P<sign>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+TITLE_END = re.compile(r" \d")  # May 3
+SCALE_OR_POWER = re.compile(f"平方|立方|[{''.join(word for word in SCALES if len(word) == 1)}]")
+TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}")
+ALIGNED = {"\\aligned", "\\align", "\\gathered", "\\split"}
+"""Environments in which `&` only aligns the rows."""
+
+OPENING, CLOSING = {"(", "[", "{", "\\{", "\\langle", "\\lfloor", "\\lceil"}, {")", "]", "}", "\\}", "\\rangle", "\\rfloor", "\\rceil"}  # fmt: skip
+
+
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of a text. Raises [`Unreadable`] if there are too many."""
+    return list(Tokenizer(normalize_signs(text)).read())
+
+
+def spell(text: str) -> str:
+    """Return a text in one spelling: without fonts, delimiters and spaces that separate nothing."""
+    try:
+        tokens = tokenize(text)
+    except Unreadable:
+        return " ".join(text.split())
+    parts: list[str] = []
+    for token in tokens:
+        last = parts[-1] if parts else ""
+        letters = last[-1:].isalpha() and token.text[:1].isalnum()
+        joined = last[-1:].isalnum() and token.text[:1].isalnum() and token.spaced
+        if (letters and last.startswith("\\")) or joined:
+            parts.append(" ")
+        parts.append(token.text)
+    return "".join(parts).strip(" .,;:*`")
+
+
+class Tokenizer:
+    """Reads the tokens of one text."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
+        self.spaced = False
+        self.font = ""
+        self.fonts: list[tuple[str, bool]] = []  # for each open brace, the font around it and whether it groups
+        self.tokens: list[Token] = []
+        self.braces: list[bool] = []  # for each open \left, whether it is a brace
+        self.environments: list[str] = []
+        self.angles = 0  # number of open angle brackets such as that of <1,2>
+        self.is_prose = TWO_WORDS.search(text) is not None
+
+    def read(self) -> list[Token]:
+        text = self.text
+        while self.position < len(text):
+            found = TOKEN.match(text, self.position)
+            assert found is not None  # the last alternative matches any character
+            self.position = found.end()
+            kind = found.lastgroup
+            if kind == "space":
+                self.spaced = True
+            elif kind in ("number", "exponent"):
+                self.add_number(found["number"], found["exponent"] or "")
+            elif kind == "letters":
+                self.add_letters(found[0], text[self.position : self.position + 1] in ("^", "_", "+", "*"))
+            elif kind == "command":
+                self.position = self.add_command(found[0], self.position)
+            elif kind == "environment":
+                name = re.sub(r"\\(?:begin|end)\s?|[{}*]", "", found[0])
+                self.add_environment(found[0].startswith("\\begin"), f"\\{name}")
+            elif kind == "row":
+                self.add("sign", "\\\\")
+            elif kind == "dots":
+                self.add("command", "\\ldots")
+            elif kind == "power":
+                self.add("sign", "^")
+            elif kind == "angles":
+                self.angles += 1
+                self.add("open", "\\langle")
+            else:
+                self.add_sign(found["braced"] or found[0])
+            if len(self.tokens) > MAX_TOKENS or len(self.fonts) > MAX_DEPTH:
+                raise Unreadable("too long")
+        if self.fonts:
+            raise Unreadable("an open brace")
+        return self.tokens
+
+    def add(self, kind: str, text: str) -> None:
+        self.tokens.append(Token(kind, text, self.spaced, self.font in ("text", "upright")))
+        self.spaced = False
+
+    def add_environment(self, begins: bool, name: str) -> None:
+        if begins:
+            self.environments.append(name)
+        elif self.environments:
+            self.environments.pop()
+        self.add("open" if begins else "close", name)
+
+    def add_number(self, digits: str, exponent: str) -> None:
+        if digits.count(".") > 1 or (
+            digits.count(".") == 1 and "," in digits and digits.index(".") < digits.index(",")
+        ):
+            digits = digits.replace(".", "").replace(",", ".")  # 1.234.567,89
+        if re.fullmatch(r"\d+\{,\}\d+", digits) and not re.fullmatch(r"[1-9]\d{0,2}\{,\}\d{3}", digits):
+            digits = digits.replace("{,}", ".")
+        digits = digits.replace("{.}", ".")
+        by_commas = "," in digits and not {*"{\\"} & {*digits}
+        self.add(
+            "grouped" if by_commas else "number", re.sub(r"[^\d.,]" if by_commas else r"[^\d.]", "", digits) + exponent
+        )
+
+    def add_letters(self, letters: str, is_operand: bool = False) -> None:
+        if letters[0] > "\u2e7f":
+            return self.add_ideographs(letters)
+        if "①" <= letters[0] <= "⑳":
+            for one in letters:
+                self.add("word", one)
+                self.add("sign", ",")
+            return
+        if len(letters) == 1 and letters.isascii():
+            if self.font == "bold" and letters in "RZ":
+                return self.add_command_of("\\mathbb", letters)
+            is_vector = self.font == "bold" and letters in "ijk"
+            return self.add("letter", f"\\mathbf{{{letters}}}" if is_vector else letters)
+        if letters.casefold() in ("constant", "const") and self.tokens and self.tokens[-1].text == "+":
+            return self.tokens.append(Token("letter", "C"))
+        plain = self.font in ("", "bold")
+        if letters in CURRENCY_CODES or (letters in SHORT_UNITS and self.follows_quantity()):
+            return self.add("word", letters)
+        if plain and letters in PLAIN_COMMANDS:
+            return self.add("command", PLAIN_COMMANDS[letters])
+        if plain and (joined := JOINED_FUNCTION.fullmatch(letters)):
+            self.add("command", f"\\{joined[1]}")
+            return self.add("letter", joined[2])
+        if letters == "mod":
+            in_brackets = bool(self.tokens) and self.tokens[-1].text == "("
+            return self.add(*(("command", "\\mod") if in_brackets else ("word", letters)))
+        usual = letters if self.font != "upright" else FUNCTION_SYNONYMS.get(letters, letters)
+        usual = usual.lower() if usual.startswith("Arc") else usual
+        if not plain and usual in FUNCTIONS:
+            return self.add("command", f"\\{usual}")
+        if (
+            self.is_prose
+            or not plain
+            or (len(letters) > 3 and not (is_product(letters, is_operand) and not self.follows_quantity()))
+            or not {*letters} - {*"IVX"}
+            or (letters.istitle() and TITLE_END.match(self.text, self.position))
+            or self.is_short_word(letters)
+            or not letters.isascii()
+        ):
+            return self.add("word", letters)
+        for one in letters:
+            self.add("letter", one)
+
+    def add_command_of(self, command: str, letter: str) -> None:
+        for kind, text in (("command", command), ("open", "{"), ("letter", letter), ("close", "}")):
+            self.add(kind, text)
+
+    def add_ideographs(self, letters: str) -> None:
+        """Add a Chinese word, with the scale before it as a word of its own: 万元 is 万 and 元."""
+        while letters and letters not in CJK_UNITS and (found := SCALE_OR_POWER.match(letters)):
+            self.add("word", found[0])
+            letters = letters[found.end() :]
+        if letters:
+            self.add("word", letters)
+
+    def follows_quantity(self) -> bool:
+        """Whether the last token, or the one before a slash, is a number or a word."""
+        last = self.tokens[-2:] if self.tokens and self.tokens[-1].text == "/" else self.tokens[-1:]
+        return bool(last) and last[0].kind in ("number", "grouped", "word")
+
+    def is_short_word(self, letters: str) -> bool:
+        """Whether letters are a short word. Capitals such as `NO` are the names of points, unless they are the whole text."""
+        return letters.casefold() in SHORT_WORDS and (not letters.isupper() or letters == self.text.strip())
+
+    def add_command(self, command: str, position: int) -> int:
+        """Add a command. Return where to read on."""
+        command = SYNONYMS.get(command, command)
+        if command[1:] in FUNCTION_SYNONYMS:
+            command = f"\\{FUNCTION_SYNONYMS[command[1:]]}"
+        text = self.text
+        if command in TEXT_FONTS or command in UPRIGHT_FONTS or command in BOLD_FONTS or command in OTHER_FONTS:
+            rest = position + (text[position : position + 1] == " ")
+            if text[rest : rest + 1] == "{":
+                font = "text" if command in TEXT_FONTS else "upright" if command in UPRIGHT_FONTS else "bold"
+                self.fonts.append((self.font, False))
+                self.font = self.font if command in OTHER_FONTS else font
+                self.spaced = self.spaced or command in TEXT_FONTS
+                return rest + 1
+            return position
+        if command in WITHOUT_CONTENT:
+            return skip_group(text, position)
+        if command in SEPARATORS:
+            self.add("sign", "\\quad")
+            return skip_group(text, position) if command == "\\hspace" else position
+        if command in DROPPED or (command in ("\\[", "\\]") and not self.font):
+            return position + self.add_delimiter(command, position)
+        if command in OPENING:
+            self.add("open", command)
+        elif command in CLOSING:
+            self.add("close", command)
+        elif command == "\\degree":
+            self.add("sign", "^")
+            self.add("command", "\\circ")
+        elif command == "\\$":
+            self.add("sign", "$")
+        elif command == "\\&":
+            self.add("word", "and")
+        elif command in ("\\#", "\\_"):
+            self.add("sign", command[1:])
+        elif command[1:].lower() in GREEK and command != "\\pi":
+            self.add("letter", command)
+        elif command[1:] in FUNCTIONS:
+            self.add("command", command)
+        elif (joined := JOINED_FUNCTION.fullmatch(command[1:])) is not None and joined[2]:  # \cotx
+            self.add("command", f"\\{joined[1]}")
+            self.add("letter", joined[2])
+        elif command[0] != "\\":
+            self.add_letters(command) if command.isalpha() else self.add("sign", command)
+        else:
+            self.add("command", command)
+        return position
+
+    def add_delimiter(self, command: str, position: int) -> int:
+        r"""Return the number of characters after `\left` or `\right` that show nothing. `\right.` closes an open brace."""
+        is_dot = self.text[position : position + 1] == "."
+        if command == "\\left":
+            self.braces.append(self.text.startswith(("\\{", "\\lbrace"), position))
+        elif command == "\\right":
+            if self.braces and self.braces.pop() and is_dot:
+                self.add("close", ".")
+        else:
+            return 0
+        return int(is_dot)
+
+    def add_sign(self, sign: str) -> None:
+        if sign == "{":
+            self.fonts.append((self.font, True))
+            self.add("open", "{")
+        elif sign == "}":
+            self.font, groups = self.fonts.pop() if self.fonts else (self.font, True)
+            if groups:
+                self.add("close", "}")
+            else:
+                self.spaced = True
+        elif sign in OPENING:
+            self.add("open", sign)
+        elif sign in CLOSING:
+            self.add("close", sign)
+        elif sign == "&" and self.environments and self.environments[-1] in ALIGNED:
+            self.spaced = True
+        elif sign == ">" and self.angles:
+            self.angles -= 1
+            self.add("close", "\\rangle")
+        elif sign == "==":
+            self.add("sign", "=")
+        elif sign in ("<=", ">=", "!="):
+            self.add("sign", {"<=": "\\le", ">=": "\\ge", "!=": "\\ne"}.get(sign, sign))
+        elif sign in ("'=", ":="):
+            self.add("sign", sign[0])
+            self.add("sign", "=")
+        else:
+            self.add("sign", sign)
