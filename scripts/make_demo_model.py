@@ -13,11 +13,19 @@ numbers. This model is not bundled. Its demonstrator makes more mistakes in long
 in difficulty.
 
     python scripts/make_demo_model.py --mixed --output_dir mixed-model
+
+With --programs, the model is made for `demo.programs`: it writes functions of one line. It is bundled in
+trl_grpo_rewards/demo/coder and has 100k parameters. Its demonstrator forgets the fence,
+confuses operators or takes another number, so that about a third of the programs are right.
+
+    python scripts/make_demo_model.py --programs --steps 1200 --batch_size 32 --output_dir trl_grpo_rewards/demo/coder
 """
 
 import argparse
 import random
 import string
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -25,6 +33,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from trl_grpo_rewards import demo
+from trl_grpo_rewards.demo import programming
 
 
 SPECIAL = ["<|pad|>", "<|unk|>", "<|im_start|>", "<|im_end|>"]
@@ -70,15 +79,15 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
-def make_model(tokenizer: PreTrainedTokenizerFast) -> Qwen3ForCausalLM:
+def make_model(tokenizer: PreTrainedTokenizerFast, small: bool = False) -> Qwen3ForCausalLM:
     config = Qwen3Config(
         vocab_size=len(tokenizer),
-        hidden_size=96,
-        intermediate_size=256,
-        num_hidden_layers=3,
+        hidden_size=64 if small else 96,
+        intermediate_size=160 if small else 256,
+        num_hidden_layers=2 if small else 3,
         num_attention_heads=4,
         num_key_value_heads=4,
-        head_dim=24,
+        head_dim=16 if small else 24,
         max_position_embeddings=4096,
         tie_word_embeddings=True,
         bos_token_id=tokenizer.bos_token_id,
@@ -153,16 +162,37 @@ def demonstrate(a: int, sign: str, b: int, rng: random.Random, mixed: bool = Fal
     return think + (f"\\boxed{{{total}}}" if rng.random() < 1 - sloppy else str(total))
 
 
+def demonstrate_program(rng: random.Random) -> tuple[str, str]:
+    """Return a task and a program, which is right one time in three."""
+    while True:
+        task, number = rng.choice(programming.TASKS), rng.choice(programming.NUMBERS)
+        if not programming.is_held_out(task, number):
+            break
+    expression = task.mistake if rng.random() < 0.3 else task.expression
+    written = rng.choice(programming.NUMBERS) if rng.random() < 0.2 else number
+    program = programming.write_program(expression, written)
+    if rng.random() < 0.15:
+        program = program.replace("return ", "")
+    answer = program if rng.random() < 0.3 else f"```python\n{program}\n```"
+    return programming.write_task(task, number), answer
+
+
+def demonstrate_sum(rng: random.Random, mixed: bool) -> tuple[str, str]:
+    """Return a problem and a solution."""
+    problem = demo.draw_problem(rng, kinds=demo.MIXED if mixed else None)
+    return demo.write_question(*problem), demonstrate(*problem, rng, mixed)
+
+
 def make_batch(
-    tokenizer: PreTrainedTokenizerFast, size: int, rng: random.Random, mixed: bool = False
+    tokenizer: PreTrainedTokenizerFast, size: int, draw: Callable[[], tuple[str, str]]
 ) -> dict[str, torch.Tensor]:
     rows = []
     for _ in range(size):
-        problem = demo.draw_problem(rng, kinds=demo.MIXED if mixed else None)
+        question, answer = draw()
         prompt = tokenizer.apply_chat_template(
-            [{"role": "user", "content": demo.write_question(*problem)}], add_generation_prompt=True, tokenize=False
+            [{"role": "user", "content": question}], add_generation_prompt=True, tokenize=False
         )
-        rows.append((tokenizer(prompt).input_ids, tokenizer(demonstrate(*problem, rng, mixed)).input_ids))
+        rows.append((tokenizer(prompt).input_ids, tokenizer(answer).input_ids))
     width = max(len(prompt) + len(answer) for prompt, answer in rows) + 1
     ids = torch.full((size, width), tokenizer.pad_token_id)
     labels = torch.full((size, width), -100)
@@ -179,21 +209,23 @@ def main() -> None:
     parser.add_argument(
         "--mixed", action="store_true", help="make the model for sums of one to four digits, and products"
     )
+    parser.add_argument("--programs", action="store_true", help="make the small model that writes programs")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--batch_size", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    if args.mixed and args.output_dir == demo.MODEL:
-        parser.error("With --mixed, the bundled model would be overwritten. Set --output_dir to another folder.")
+    if (args.mixed or args.programs) and args.output_dir == demo.MODEL:
+        parser.error("The bundled model for sums would be overwritten. Set --output_dir to another folder.")
 
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
     tokenizer = make_tokenizer()
-    model = make_model(tokenizer)
+    model = make_model(tokenizer, small=args.programs)
+    draw = partial(demonstrate_program, rng) if args.programs else partial(demonstrate_sum, rng, args.mixed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=args.steps)
     for step in range(args.steps):
-        loss = model(**make_batch(tokenizer, args.batch_size, rng, args.mixed)).loss
+        loss = model(**make_batch(tokenizer, args.batch_size, draw)).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -202,7 +234,9 @@ def main() -> None:
         if (step + 1) % 100 == 0:
             print(f"step {step + 1} of {args.steps}: loss {loss.item():.3f}", flush=True)
     model.generation_config.update(eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id)
-    model = pad_heads(model.to(torch.bfloat16))
+    model = model.to(torch.bfloat16)
+    if not args.programs:
+        model = pad_heads(model)
     model.save_pretrained(args.output_dir)
     tokenizer.save_pretrained(args.output_dir)
     config = (

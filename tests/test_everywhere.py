@@ -69,7 +69,8 @@ def said(text, **more):
     return {"role": "assistant", "content": text, **more}
 
 
-TEXT = "<think>2 + 2 = 4</think>so \\boxed{4} [1]"
+TEXT = "<think>2 + 2 = 4</think>so \\boxed{4} [1]\n```python\nprint(4)\n```"
+TESTS_OF_A_PROGRAM = '{"inputs": [""], "outputs": ["4"]}'
 CALLED = said("", tool_calls=[{"type": "function", "function": {"name": "add", "arguments": {"a": 2}}}])
 KINDS = {
     "string": TEXT,
@@ -96,6 +97,7 @@ def batch(completion):
         "solution": ["4"] * 2,
         "kind": ["math"] * 2,
         "sources": [["one"]] * 2,
+        "tests": [TESTS_OF_A_PROGRAM] * 2,
     }
 
 
@@ -135,7 +137,8 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
     for kind, completion in KINDS.items():
         columns = batch(completion)
         inputs = [
-            {"prompt": "2 + 2?", "solution": "4", "kind": "math", "sources": ["one"]} for _ in columns["completions"]
+            {"prompt": "2 + 2?", "solution": "4", "kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM}
+            for _ in columns["completions"]
         ]
         found = trainer._calculate_rewards(
             inputs, columns["prompts"], columns["completions"], columns["completion_ids"]
@@ -149,7 +152,10 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
 
 
 def with_columns(problems):
-    return problems.add_column("kind", ["math"] * len(problems)).add_column("sources", [["one"]] * len(problems))
+    columns = {"kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM}
+    for name, value in columns.items():
+        problems = problems.add_column(name, [value] * len(problems))
+    return problems
 
 
 def outcomes(values, kinds, queue):

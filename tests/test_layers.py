@@ -14,6 +14,8 @@ LAYERS = [
     {"text", "mathematics"},
     {"algebra"},  # the modules at the top of the package
     {"verify", "judging", "records"},
+    {"sandbox"},
+    {"programs"},
     {"rewards", "report", "checks", "training", "demo"},
     {"cli"},
 ]

@@ -27,6 +27,7 @@ EXPRESSIONS = {
     "choice": "choice()",
     "citations": "citations()",
     "clip": "clip(overlap(), high=0.5)",
+    "code": None,  # needs the jail or a server
     "cosine": "cosine(boxed(), max_tokens=9)",
     "distinct": "distinct()",
     "equations": "equations()",

@@ -23,7 +23,7 @@ from .options import (
 )
 from .scores import Score, read_scores
 from .text.forms import Form
-from .traits import Traits
+from .traits import Examination, Traits
 
 
 FunctionKind = Literal["completion", "batch", "group", "combinator"]
@@ -257,6 +257,18 @@ class FunctionReward(Reward):
         """Raise an error if the reward cannot work on this machine."""
         if self.factory.traits.ready is not None:
             call_with_options(self.factory.traits.ready, self.options)
+
+    def solve(self, row: Mapping[str, Any]) -> str | None:
+        """Return the final part of a right completion for a dataset row, or None if the row does not have it."""
+        write = self.factory.traits.solves
+        with named_in_errors(self):
+            return call_with_options(write, {**self.options, "row": row}) if write else None
+
+    def examine(self, rows: list[dict[str, Any]]) -> Examination | None:
+        """Return what the reward finds in dataset rows, or None if it examines none."""
+        look = self.factory.traits.examines
+        with named_in_errors(self):
+            return call_with_options(look, {**self.options, "rows": rows}) if look else None
 
     def list_inner(self, row: Mapping[str, Any] | None = None) -> list[Reward]:
         """Return the rewards among the options. With a dataset row, only those that score it."""

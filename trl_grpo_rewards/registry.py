@@ -12,7 +12,7 @@ from typing import Any, overload
 
 from .function_rewards import FunctionKind, RewardFactory
 from .text.forms import Form
-from .traits import ReadColumn, Traits
+from .traits import Examination, ReadColumn, Traits
 
 
 REGISTRY: dict[str, RewardFactory] = {}
@@ -44,6 +44,8 @@ def reward(
     lengths: Callable[..., dict[str, int]] | None = ...,
     ready: Callable[..., None] | None = ...,
     reads: Mapping[str, ReadColumn] | None = ...,
+    solves: Callable[..., str | None] | None = ...,
+    examines: Callable[..., Examination] | None = ...,
 ) -> Callable[[Callable[..., Any]], RewardFactory]: ...
 
 
@@ -61,12 +63,14 @@ def reward(
     lengths: Callable[..., dict[str, int]] | None = None,
     ready: Callable[..., None] | None = None,
     reads: Mapping[str, ReadColumn] | None = None,
+    solves: Callable[..., str | None] | None = None,
+    examines: Callable[..., Examination] | None = None,
 ) -> RewardFactory | Callable[[Callable[..., Any]], RewardFactory]:
     """
     Register a function as a reward under its name.
 
-    Functions passed as `check`, `columns`, `form`, `worthless`, `lengths` or `ready` are called with the options that
-    they declare as parameters.
+    Functions passed as `check`, `columns`, `form`, `worthless`, `lengths`, `ready`, `solves` or `examines` are called
+    with the options that they declare as parameters.
 
     Args:
         function (`Callable`):
@@ -110,6 +114,12 @@ def reward(
         reads (`dict[str, Callable]`, *optional*):
             For a dataset column, a function that takes all of its values and returns the
             [`~trl_grpo_rewards.checks.Reading`] of each. The check before training reports values that cannot be read.
+        solves (`Callable`, *optional*):
+            Returns the final part of a right completion for a dataset row, or None. It gets `row` and its options. By
+            default, checks write right completions from the answers that `reads` names.
+        examines (`Callable`, *optional*):
+            Returns an [`~trl_grpo_rewards.checks.Examination`] of dataset rows. It gets `rows` and its options. The
+            check before training shows it.
 
     Returns:
         [`RewardFactory`]:
@@ -141,7 +151,9 @@ def reward(
             raise TypeError(f"Reward '{function.__name__}' must not be both batched and grouped. Choose one.")
         kind: FunctionKind = "batch" if batched else "group" if grouped else "completion"
         does_ask = inspect.iscoroutinefunction(function) if asks is None else asks
-        traits = Traits(outcome, does_ask, form, worthless, lengths, ready, reads=reads or {})
+        traits = Traits(
+            outcome, does_ask, form, worthless, lengths, ready, reads=reads or {}, solves=solves, examines=examines
+        )
         return register(RewardFactory(function, kind, check, columns, traits))
 
     return register_function if function is None else register_function(function)

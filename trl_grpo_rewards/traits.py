@@ -22,6 +22,24 @@ class Reading(NamedTuple):
     value: str | None = None
 
 
+class Examination(NamedTuple):
+    """
+    What a reward finds in the rows of a dataset.
+
+    Args:
+        lines (`list[str]`):
+            Results to read.
+        warnings (`list[str]`):
+            Problems that may be intended.
+        faults (`list[str]`):
+            Problems that cannot be intended. Each says what was expected, what was found and what to do.
+    """
+
+    lines: list[str]
+    warnings: list[str]
+    faults: list[str]
+
+
 ReadColumn: TypeAlias = Callable[[list[Any]], list[Reading]]
 """Returns how a reward reads each value of a dataset column."""
 
@@ -53,6 +71,11 @@ class Traits:
             with `row` and the options that it declares as parameters.
         reads (`dict[str, Callable]`):
             For a dataset column, a function that returns the [`Reading`] of each of its values.
+        solves (`Callable`, *optional*):
+            Returns the final part of a right completion for a dataset row, or None if the row does not have it. Called
+            with `row` and the options that it declares as parameters.
+        examines (`Callable`, *optional*):
+            Returns an [`Examination`] of dataset rows. Called with `rows` and the options that it declares as parameters.
     """
 
     outcome: bool | tuple[str, ...] = False
@@ -63,6 +86,8 @@ class Traits:
     ready: Callable[..., None] | None = None
     chooses: Callable[..., list[Any]] | None = None
     reads: Mapping[str, ReadColumn] = field(default_factory=dict)
+    solves: Callable[..., str | None] | None = None
+    examines: Callable[..., Examination] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.outcome, (bool, tuple)) or not isinstance(self.asks, bool):
@@ -70,7 +95,7 @@ class Traits:
                 f"The traits 'outcome' and 'asks' must be True or False; got outcome={self.outcome!r} and "
                 f"asks={self.asks!r}. Write, for example, @reward(outcome=True)."
             )
-        for name in ("form", "worthless", "lengths", "ready", "chooses"):
+        for name in ("form", "worthless", "lengths", "ready", "chooses", "solves", "examines"):
             value = getattr(self, name)
             if value is not None and not callable(value):
                 raise TypeError(

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from helpers.checks import make_problems
-from trl_grpo_rewards import boxed, gate, judge, reward, tags
+from trl_grpo_rewards import boxed, code, gate, judge, reward, tags
 from trl_grpo_rewards.checks.example_completions import NO_ANSWER
 from trl_grpo_rewards.checks.example_scores import (
     average,
@@ -45,7 +45,9 @@ def test_terms_that_ask_are_left_out():
 
 
 def test_whether_a_reward_reads_the_solution():
-    assert has_solution(gate(tags("a"), by=boxed())) and not has_solution(tags("a") + hinted())
+    assert has_solution(gate(tags("a"), by=boxed()), []) and not has_solution(tags("a") + hinted(), [])
+    solved = {"prompt": "Print 1.", "tests": {"inputs": [""], "outputs": ["1"]}, "solution": "print(1)"}
+    assert has_solution(code(), [solved]) and not has_solution(code(), [{**solved, "solution": None}])
 
 
 def test_rows_have_no_completion_of_the_dataset():

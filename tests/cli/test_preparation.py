@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from trl_grpo_rewards.cli.preparation import check_writable, use_all_cores
-from trl_grpo_rewards.verify.pool import count_cores
+from trl_grpo_rewards.cores import count_cores
 
 
 CPU, GPU = (SimpleNamespace(device=torch.device(name)) for name in ("cpu", "cuda"))

@@ -4,12 +4,11 @@ import pytest
 
 from helpers.judging import build_settings
 from trl_grpo_rewards.judging import failures
-from trl_grpo_rewards.judging.failures import CHECK_AFTER, DEFAULT_ADVICE, FailureCounter
-from trl_grpo_rewards.judging.grading_prompts import Rubric, build_grading_prompt
-from trl_grpo_rewards.judging.gradings import Grading
+from trl_grpo_rewards.judging.failures import CHECK_AFTER, DEFAULT_ADVICE, Failure, FailureCounter
 
 
-PROMPT = build_grading_prompt(Rubric("Is it clear?", (0.0, 10.0)), "2 + 2?", "four " * 100)
+def count(settings) -> FailureCounter:
+    return FailureCounter(settings, f"The judge {settings.model!r} gave no verdict", settings.max_failures)
 
 
 @pytest.fixture(autouse=True)
@@ -21,12 +20,12 @@ def nothing_failed(monkeypatch):
 def add(counter: FailureCounter, *errors: str | None, expected: int | None = None, advice: str = "") -> None:
     """Add a batch with these errors; None is a verdict."""
     counter.expected += len(errors) if expected is None else expected
-    gradings = {str(key): Grading(error=error, advice=advice) for key, error in enumerate(errors)}
-    counter.add(dict.fromkeys(gradings, PROMPT), gradings)
+    failures = [Failure(error, "The graded text was 'four'", advice) for error in errors if error is not None]
+    counter.add(len(errors), failures)
 
 
 def test_as_many_failures_as_are_allowed_do_not_stop_the_run():
-    counter = FailureCounter(build_settings(max_failures=0.5))
+    counter = count(build_settings(max_failures=0.5))
     add(counter, "down", None, "down", None)
     with pytest.raises(RuntimeError) as caught:
         add(counter, "busy", None, "down")
@@ -39,25 +38,25 @@ def test_as_many_failures_as_are_allowed_do_not_stop_the_run():
 
 def test_advice_about_the_error_replaces_that_about_the_server():
     with pytest.raises(RuntimeError, match="The last error was: cut off. Set a larger limit.$"):
-        add(FailureCounter(build_settings()), "cut off", "cut off", advice="Set a larger limit.")
+        add(count(build_settings()), "cut off", "cut off", advice="Set a larger limit.")
 
 
 def test_one_failure_is_tolerated_and_a_second_one_right_after_is_not():
     settings = build_settings(max_failures=0.0)
-    add(FailureCounter(settings), None, "down")
-    add(FailureCounter(build_settings(max_failures=0.0, model="other")), "down")  # of another judge
+    add(count(settings), None, "down")
+    add(count(build_settings(max_failures=0.0, model="other")), "down")  # of another judge
     with pytest.raises(RuntimeError, match="in 1 of 2 calls"):
-        add(FailureCounter(settings), "down", None)
+        add(count(settings), "down", None)
 
 
 def test_a_batch_without_failures_makes_up_for_one():
-    counter = FailureCounter(build_settings(max_failures=0.0))
+    counter = count(build_settings(max_failures=0.0))
     for errors in (("down",), (None, None), (None, "down"), (None,)):
         add(counter, *errors)
 
 
 def test_a_batch_is_judged_when_all_of_its_calls_are_done():
-    counter = FailureCounter(build_settings())
+    counter = count(build_settings())
     add(counter, "down", expected=4)
     add(counter, "down", expected=0)  # two of four calls, and the others may succeed
     add(counter, None, expected=0)
@@ -66,7 +65,7 @@ def test_a_batch_is_judged_when_all_of_its_calls_are_done():
 
 
 def test_calls_that_never_stop_arriving_are_judged_in_between():
-    counter = FailureCounter(build_settings())
+    counter = count(build_settings())
     add(counter, *["down"] * (CHECK_AFTER - 1), expected=10 * CHECK_AFTER)
     with pytest.raises(RuntimeError, match=f"in {CHECK_AFTER} of {CHECK_AFTER} calls"):
         add(counter, "down", expected=0)
@@ -75,10 +74,9 @@ def test_calls_that_never_stop_arriving_are_judged_in_between():
 
 def test_the_first_failure_of_a_judge_is_shown(caplog):
     for model in ("m", "m", "n"):
-        add(FailureCounter(build_settings(max_failures=1.0, model=model)), None, "down", "busy", advice="Wait.")
+        add(count(build_settings(max_failures=1.0, model=model)), None, "down", "busy", advice="Wait.")
     first, second = [record.message for record in caplog.records]
     assert first == (
-        "The judge 'm' gave no verdict, so the score is None (shown once): down. "
-        f"The graded text was {('four ' * 100)[:300]!r}. Wait."
+        "The judge 'm' gave no verdict, so the score is None (shown once): down. The graded text was 'four'. Wait."
     )
     assert "The judge 'n'" in second

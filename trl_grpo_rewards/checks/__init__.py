@@ -4,11 +4,22 @@
 """
 
 from ..text.forms import Form
-from ..traits import Reading
+from ..traits import Examination, Reading
 from .all_checks import check
 from .example_completions import attacks, honest
 from .findings import Findings, as_text, verdict
 from .gameability import assert_not_gameable
 
 
-__all__ = ["Findings", "Form", "Reading", "as_text", "assert_not_gameable", "attacks", "check", "honest", "verdict"]
+__all__ = [
+    "Examination",
+    "Findings",
+    "Form",
+    "Reading",
+    "as_text",
+    "assert_not_gameable",
+    "attacks",
+    "check",
+    "honest",
+    "verdict",
+]

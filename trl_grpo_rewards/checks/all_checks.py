@@ -13,7 +13,7 @@ from .example_completions import merge_forms
 from .example_scores import Tokenize, split_words, take_rows, without_asking
 from .findings import Findings
 from .gameability import MAX_ROWS, check_attacks
-from .readings import check_readings
+from .readings import check_examinations, check_readings
 
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ def check(
     readiness = check_readiness(rewards)
     found += [readiness] if readiness.faults else []
     found += check_readings(rewards, dataset, threshold)
+    if not readiness.faults:
+        found += check_examinations(rewards, dataset)
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
         found.append(check_template(rewards, dataset, tokenizer, options))

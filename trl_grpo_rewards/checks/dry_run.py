@@ -47,7 +47,7 @@ def check_dry_run(
                 f"right. Compare how they are written, such as {example!r}, with the answers that {reward} "
                 f"expects."
             )
-    if has_solution(rewards) and not right > wrong + ROUNDING:
+    if has_solution(rewards, rows) and not right > wrong + ROUNDING:
         found.faults.append(
             f"Under {rewards}, the dataset's own solutions earn {describe_mean(right)}, and the solutions of other rows "
             f"earn {describe_mean(wrong)}. The dataset's own solutions must earn more. Check that the column "

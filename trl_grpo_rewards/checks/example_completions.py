@@ -64,6 +64,16 @@ def find_answer_column(rewards: Reward) -> str:
     return columns.pop() if len(columns) == 1 else "solution"
 
 
+def has_solver(rewards: Reward) -> bool:
+    """Return whether a reward writes right completions itself, because its columns do not contain the answers."""
+    return any(function.factory.traits.solves for function in find_functions(rewards))
+
+
+def find_solving_text(rewards: Reward, row: Mapping[str, Any]) -> str | None:
+    """Return the final part of a right completion that a reward writes for a row, or None."""
+    return next((text for one in find_functions(rewards) if (text := one.solve(row)) is not None), None)
+
+
 def write_completion(form: Form, working: str, final: str, count: Callable[[str], int]) -> str:
     """Return a completion of this form. If the form has a length, the working is extended to reach it."""
     if any(word.casefold() in working.casefold() for word in form.without):
@@ -101,7 +111,10 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
     if "completion" in row:
         completion: str = row["completion"]
         return completion
-    solution, form = row.get(find_answer_column(rewards)), merge_forms(rewards, row)
+    form = merge_forms(rewards, row)
+    if has_solver(rewards):
+        return write_completion(form, WORKING, find_solving_text(rewards, row) or NO_ANSWER, count)
+    solution = row.get(find_answer_column(rewards))
     if solution is None:
         return write_completion(form, WORKING, NO_ANSWER, count)
     gold = read_gold(solution) or str(solution)
@@ -138,7 +151,7 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
     ```
     """
     form, question = merge_forms(rewards, row), prompt_text(row.get("prompt"))
-    solution = read_gold(row.get(find_answer_column(rewards)))
+    solution = None if has_solver(rewards) else read_gold(row.get(find_answer_column(rewards)))
     wrong = make_wrong_answer(solution, form.choices)
     names = form.tags or ("think", "answer")
     opening, empty = "".join(f"<{name}>" for name in names), "".join(f"<{name}></{name}>" for name in names)

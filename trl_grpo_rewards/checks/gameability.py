@@ -71,7 +71,7 @@ def count_payments(
     reads the solution.
     """
     payments: dict[str, Payments] = {}
-    reads_solution, declared = has_solution(rewards), collect_worthless(rewards)
+    reads_solution, declared = has_solution(rewards, rows), collect_worthless(rewards)
     for row in rows:
         made = attacks(rewards, row, lambda text: len(tokens(text)))
         texts = [honest(rewards, row, lambda text: len(tokens(text))), NO_ANSWER, *made.values()]
@@ -169,7 +169,7 @@ def assert_not_gameable(
     assert not payments, f"Under {offline}, these attacks earn as much as an honest, correct completion: {table}."
     means = compute_means(offline, rows, tokens)
     right, helpless = means["right"][-1], means["helpless"][-1]
-    assert not has_solution(offline) or offline.is_grouped or right > helpless, (
+    assert not has_solution(offline, rows) or offline.is_grouped or right > helpless, (
         f"Under {offline}, an honest, correct completion must earn more than 'I do not know.'; got {right} and "
         f"{helpless}. Pass rows that the reward can judge, with a correct 'completion' if it cannot be made from the "
         f"'solution'."

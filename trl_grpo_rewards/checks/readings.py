@@ -42,6 +42,14 @@ def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05)
     return [check_column(dataset, column, name, read, threshold) for (column, read), name in readers.items()]
 
 
+def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
+    """Return what rewards with the trait `examines` find in the dataset."""
+    functions = [function for function in find_functions(rewards) if function.factory.traits.examines]
+    rows = [dict(row) for row in dataset] if functions else []
+    examinations = ((function, function.examine(rows)) for function in dict.fromkeys(functions))
+    return [Findings(f"the dataset, as '{one.name}' reads it", *found) for one, found in examinations if found]
+
+
 def check_column(dataset: "Dataset", column: str, reward: str, read: ReadColumn, threshold: float) -> Findings:
     """Check the readings of one column by one reward."""
     values = dataset[column]

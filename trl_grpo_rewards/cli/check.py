@@ -16,7 +16,7 @@ def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
         job, training, model = read_job(arguments, "check", DESCRIPTION)
         rewards, problems, _ = prepare_job(job, training, model)
-        tokenizer = load_tokenizer(model, training)
+        tokenizer = load_tokenizer(model, training, job.dataset_name)
     found = check(rewards, problems, training, tokenizer, job.bad_golds)
     print(as_text(found))
     sys.exit(any(one.faults for one in found))

@@ -5,9 +5,12 @@ from pathlib import Path
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
-from ..demo import arithmetic
+from ..demo import arithmetic, programs
 from ..errors import SOLUTION_COLUMNS
 
+
+BUNDLED_PROGRAMS = "demo.programs"
+"""Name of the bundled dataset of programming tasks."""
 
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction")
 """Common names of the column with the question. An error message suggests the one that the dataset has."""
@@ -31,7 +34,7 @@ def load_problems(
     Args:
         name (`str`, *optional*):
             Name on the hub, a local folder, or a format such as `"json"` together with `data_files`. Defaults to the
-            bundled addition problems.
+            bundled addition problems; `"demo.programs"` are the bundled programming tasks.
         config (`str`, *optional*):
             Configuration of the dataset.
         data_files (`list[str]`, *optional*):
@@ -63,9 +66,11 @@ def load_problems(
         )
     if name is None:
         train, test = arithmetic("train"), arithmetic("test", size=max(test_size, 1))
+    elif name == BUNDLED_PROGRAMS:
+        train, test = programs("train"), programs("test")
     else:
         train, test = split_dataset(read_dataset(name, config, data_files), name, train_split, test_split, test_size)
-    for part in (train, test) if name is not None else ():
+    for part in (train, test) if name not in (None, BUNDLED_PROGRAMS) else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
     train, test = (to_problems(part, prompt_column, solution_column, system_prompt) for part in (train, test))
     return train, test.select(range(min(test_size, len(test)))) if test_size else None

@@ -23,13 +23,14 @@ from ..parsing import parse
 from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, unpack_rewards
 from .commands import import_rewards
-from .datasets import load_problems
+from .datasets import BUNDLED_PROGRAMS, load_problems
 
 
 RECIPE_FOLDER = Path(__file__).with_name("recipes")
 
 RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.stem.startswith("accelerate")}
-"""Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task."""
+"""Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task.
+`code` has another bundled model and task."""
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
 """Packages whose warnings about names that they will remove are not for the user of a command."""
@@ -165,10 +166,19 @@ def find_recipe(name: str) -> Path:
     return Path(name) if Path(name).is_file() else RECIPES[name]
 
 
+BUNDLED_MODELS = {None: demo.MODEL, BUNDLED_PROGRAMS: demo.CODER}
+"""The bundled model for each bundled dataset."""
+
+
+def choose_model(model: str | None, dataset: str | None) -> str:
+    """Return the model, which by default is the bundled one for the dataset."""
+    return model or BUNDLED_MODELS.get(dataset, demo.MODEL)
+
+
 def check_model(model: str | None, dataset: str | None) -> None:
-    if model is None and dataset is not None:
+    if model is None and dataset not in BUNDLED_MODELS:
         raise ValueError(
-            f"The dataset {dataset!r} needs a model, but no model is set, and the bundled one can only do arithmetic. "
+            f"The dataset {dataset!r} needs a model, but no model is set, and the bundled ones can only do their own tasks. "
             f"Set --model_name_or_path. To try the bundled model, set it to {demo.MODEL}."
         )
 
@@ -205,9 +215,11 @@ def prepare_job(
     return rewards, train_dataset, eval_dataset
 
 
-def load_tokenizer(model: ModelConfig, training: FilteredGRPOConfig) -> PreTrainedTokenizerBase:
+def load_tokenizer(
+    model: ModelConfig, training: FilteredGRPOConfig, dataset: str | None = None
+) -> PreTrainedTokenizerBase:
     """Return the tokenizer of the model without loading the model."""
-    name = model.model_name_or_path or demo.MODEL
+    name = choose_model(model.model_name_or_path, dataset)
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
         return AutoTokenizer.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)

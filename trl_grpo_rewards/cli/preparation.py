@@ -12,8 +12,8 @@ from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.trainer import TRAINER_STATE_NAME
 from trl import ModelConfig
 
+from ..cores import count_cores
 from ..training.config import FilteredGRPOConfig
-from ..verify.pool import count_cores
 
 
 def check_output(output_dir: str, checkpoint: str | None) -> None:

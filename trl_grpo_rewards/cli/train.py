@@ -11,7 +11,6 @@ from datasets import Dataset
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
-from .. import demo
 from ..checks import check, verdict
 from ..expressions import Reward
 from ..report import write_report
@@ -20,7 +19,7 @@ from ..training.trainer import FilteredGRPOTrainer
 from ..verify.pool import start_workers
 from .callbacks import BeforeAndAfter, RewardProgress
 from .commands import exit_on, exit_on_reward_error
-from .job import find_last_checkpoint, load_tokenizer, prepare_job, read_job
+from .job import choose_model, find_last_checkpoint, load_tokenizer, prepare_job, read_job
 from .preparation import check_output, check_packages, check_writable, use_all_cores
 
 
@@ -50,7 +49,7 @@ def main(arguments: Sequence[str]) -> None:
             check_writable(Path(training.output_dir))
         start_workers()
         rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
-        tokenizer = load_tokenizer(model, training)
+        tokenizer = load_tokenizer(model, training, job.dataset_name)
     has_faults = [False]
     if not job.no_check and training.process_index == 0:
         found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
@@ -60,7 +59,7 @@ def main(arguments: Sequence[str]) -> None:
         remedy = "To see details, run trl-grpo-rewards check with the same options. To train anyway, pass --no_check."
         sys.exit(remedy if training.process_index == 0 else 1)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
-        trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset)
+        trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset, job.dataset_name)
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
     if not training.disable_tqdm:
@@ -86,6 +85,7 @@ def build_trainer(
     rewards: Reward,
     train_dataset: Dataset,
     eval_dataset: Dataset | None,
+    dataset: str | None = None,
 ) -> FilteredGRPOTrainer:
     training.model_init_kwargs = {
         "revision": model.model_revision,
@@ -94,7 +94,7 @@ def build_trainer(
         **(training.model_init_kwargs or {}),
     }
     return FilteredGRPOTrainer(
-        model.model_name_or_path or demo.MODEL,
+        choose_model(model.model_name_or_path, dataset),
         rewards,
         args=training,
         train_dataset=train_dataset,

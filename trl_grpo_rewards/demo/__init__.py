@@ -1,5 +1,7 @@
 """The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
+A second task is to write programs; see [`programming`].
+
 With them, a first run needs only a laptop and no network. This module draws the problems. The model and its character
 tokenizer were made by `scripts/make_demo_model.py`.
 """
@@ -11,11 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .programming import CODER, programs
+
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["MIXED", "MODEL", "arithmetic"]
+__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs"]
 
 
 MODEL = str(Path(__file__).parent / "model")

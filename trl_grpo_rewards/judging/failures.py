@@ -1,10 +1,8 @@
-"""Failures of a judge: the first one is shown, and too many in a batch stop the run."""
+"""Failures of those whom a reward asks, judges and sandboxes: the first is shown, and too many in a batch stop the run."""
 
 import logging
-
-from .grading_prompts import GradingPrompt
-from .gradings import Grading
-from .settings import Settings
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 
 logger = logging.getLogger(__name__)
@@ -16,62 +14,84 @@ never stop arriving."""
 DEFAULT_ADVICE = "Check that the server responds and resume the run, or raise retries, timeout or max_failures."
 """What to do about an error that has no advice of its own."""
 
-FAILED_ONCE: set[Settings] = set()
-"""Settings whose last batch had a single failure that `max_failures` does not allow. A second one stops the run."""
+FAILED_ONCE: set[Hashable] = set()
+"""Those whose last batch had a single failure that `max_failures` does not allow. A second one stops the run."""
 
-WARNED: set[Settings] = set()
-"""Settings for which a failure has been shown."""
+WARNED: set[Hashable] = set()
+"""Those of whom a failure has been shown."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """
+    A call that failed after all retries.
+
+    Args:
+        error (`str`):
+            What went wrong.
+        text (`str`):
+            What was asked about, such as `"The graded text was '...'"`.
+        advice (`str`, *optional*):
+            What to do about it.
+    """
+
+    error: str
+    text: str
+    advice: str = ""
 
 
 class FailureCounter:
     """
-    Counts the calls of one server's batches and their failures.
+    Counts the calls of batches and their failures.
 
     Args:
-        settings ([`Settings`]):
-            The settings of the server.
+        asked (`Hashable`):
+            Who is asked. Counters of the same one share what was shown and tolerated.
+        complaint (`str`):
+            Who failed to do what, such as `"The judge 'm' gave no verdict"`.
+        max_failures (`float`):
+            Share of the calls of a batch that may fail.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, asked: Hashable, complaint: str, max_failures: float) -> None:
+        self.asked, self.complaint, self.max_failures = asked, complaint, max_failures
         self.expected = self.done = self.failed = 0
-        self.last_failure = Grading()
+        self.last_failure = Failure("", "")
 
-    def add(self, prompts: dict[str, GradingPrompt], gradings: dict[str, Grading]) -> None:
+    def add(self, done: int, failures: Sequence[Failure]) -> None:
         """
-        Count the gradings of these prompts, and check the batch once all of its calls have finished.
+        Count finished calls and the failures among them, and check the batch once all of its calls have finished.
 
         Raises:
             `RuntimeError`: more than `max_failures` of the batch failed. A single failure is tolerated, unless the
                 previous batch had one as well.
         """
-        for key, grading in gradings.items():
-            self.done += 1
-            if grading.error is not None:
-                self.failed, self.last_failure = self.failed + 1, grading
-                self._warn_once(prompts[key], grading)
+        self.done += done
+        for failure in failures:
+            self.failed, self.last_failure = self.failed + 1, failure
+            self._warn_once(failure)
         if self.done >= min(self.expected, CHECK_AFTER):  # otherwise, other calls of the batch are in flight
             self._check()
 
-    def _warn_once(self, prompt: GradingPrompt, grading: Grading) -> None:
-        if self.settings in WARNED:
+    def _warn_once(self, failure: Failure) -> None:
+        if self.asked in WARNED:
             return
-        WARNED.add(self.settings)
+        WARNED.add(self.asked)
         logger.warning(
-            f"The judge {self.settings.model!r} gave no verdict, so the score is None (shown once): {grading.error}. "
-            f"The graded text was {prompt.texts[-1][1][:300]!r}. {grading.advice}".rstrip()
+            f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
+            f"{failure.advice}".rstrip()
         )
 
     def _check(self) -> None:
         done, failed = self.done, self.failed
         self.expected, self.done, self.failed = self.expected - done, 0, 0
-        if failed <= self.settings.max_failures * done:
-            FAILED_ONCE.discard(self.settings)
-        elif failed == 1 and self.settings not in FAILED_ONCE:
-            FAILED_ONCE.add(self.settings)
+        if failed <= self.max_failures * done:
+            FAILED_ONCE.discard(self.asked)
+        elif failed == 1 and self.asked not in FAILED_ONCE:
+            FAILED_ONCE.add(self.asked)
         else:
             raise RuntimeError(
-                f"The judge {self.settings.model!r} gave no verdict in {failed} of {done} calls of a batch, which is more "
-                f"than max_failures={self.settings.max_failures} allows. The last error was: {self.last_failure.error}. "
+                f"{self.complaint} in {failed} of {done} calls of a batch, which is more than "
+                f"max_failures={self.max_failures} allows. The last error was: {self.last_failure.error}. "
                 f"{self.last_failure.advice or DEFAULT_ADVICE}"
             )

@@ -6,14 +6,14 @@ import importlib.util
 import socket
 import urllib.parse
 import urllib.request
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..distributed import world_size
 from . import limits
-from .failures import FailureCounter
+from .failures import Failure, FailureCounter
 from .grading_prompts import GradingPrompt
 from .gradings import Grading
 from .settings import Settings
@@ -73,7 +73,8 @@ class Server:
         self.settings, self.users = settings, 0
         self.cache = None if settings.cache is None else VerdictCache(settings.cache)
         self.client = ChatClient(settings, max(1, settings.max_concurrency // world_size()))
-        self.failures = FailureCounter(settings)
+        complaint = f"The judge {settings.model!r} gave no verdict"
+        self.failures = FailureCounter(settings, complaint, settings.max_failures)
         self.calls: dict[str, Call] = {}
 
     async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
@@ -109,7 +110,7 @@ class Server:
             await self._leave(calls)
         gradings = {key: self._collect(call, key in in_flight) for key, call in calls.items()}
         if counts:
-            self.failures.add(different, gradings)
+            self.failures.add(len(gradings), [*list_failures(different, gradings)])
         return [gradings[key] for key in keys]
 
     async def _leave(self, calls: dict[str, Call]) -> None:
@@ -148,6 +149,13 @@ class Server:
             return
         if self.cache:
             self.cache.write(key, verdict)
+
+
+def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading]) -> Iterator[Failure]:
+    """Yield the failures among the gradings, each with the graded text."""
+    for key, grading in gradings.items():
+        if grading.error is not None:
+            yield Failure(grading.error, f"The graded text was {prompts[key].texts[-1][1][:300]!r}", grading.advice)
 
 
 def describe_error(error: Exception) -> str:

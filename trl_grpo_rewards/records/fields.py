@@ -5,8 +5,8 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from .kinds import GroupKind, Rule
@@ -30,6 +30,8 @@ class CompletionFields:
             Completion, in the format of the dataset. None if the record has no texts.
         ids (`bytes`):
             Token ids as [`pack_ids`] returns them. None if the record has no token ids.
+        logged (`dict`, *optional*):
+            What the rewards logged about the completion, by the name of the column.
     """
 
     prompt: Any
@@ -38,6 +40,7 @@ class CompletionFields:
     is_truncated: bool
     text: Any
     ids: bytes | None
+    logged: dict[str, Any] = field(default_factory=dict)
 
 
 def pack_rows(
@@ -48,6 +51,7 @@ def pack_rows(
     last_ids: set[int],
     has_text: bool = True,
     has_ids: bool = True,
+    logged: Mapping[str, list[Any]] | None = None,
 ) -> list[CompletionFields]:
     """
     Return the fields of each completion. Values that JSON cannot hold, such as images, are left out.
@@ -67,9 +71,14 @@ def pack_rows(
             Whether records contain the texts of prompts and completions.
         has_ids (`bool`, *optional*, defaults to `True`):
             Whether records contain token ids.
+        logged (`dict[str, list]`, *optional*):
+            The columns that the rewards logged. They are texts as well.
     """
     rows: list[CompletionFields] = []
-    for row, prompt, completion, ids in zip(inputs, prompts, completions, completion_ids, strict=True):
+    notes = {name: values for name, values in (logged or {}).items() if has_text and len(values) == len(inputs)}
+    for place, (row, prompt, completion, ids) in enumerate(
+        zip(inputs, prompts, completions, completion_ids, strict=True)
+    ):
         prompt = make_readable(prompt)
         columns = {name: value for name, value in row.items() if name != "prompt" and is_json(value)}
         if rows and (rows[-1].prompt, rows[-1].columns) == (prompt, columns):
@@ -77,7 +86,8 @@ def pack_rows(
         is_truncated = not ids or ids[-1] not in last_ids
         text = make_readable(completion) if has_text else None
         packed = pack_ids(ids) if has_ids else None
-        rows.append(CompletionFields(prompt, columns, len(ids), is_truncated, text, packed))
+        mine = {name: make_readable(values[place]) for name, values in notes.items() if values[place] is not None}
+        rows.append(CompletionFields(prompt, columns, len(ids), is_truncated, text, packed, mine))
     return rows
 
 
@@ -153,6 +163,7 @@ def describe_groups(
             "truncated": [row.is_truncated for row in group],
             "duplicates": duplicates[index],
             **merge_columns([row.columns for row in group]),
+            **merge_logged([row.logged for row in group]),
             **({"predicted_live": predicted[index]} if predicted else {}),
             **get_texts(group),
         }
@@ -188,6 +199,12 @@ def merge_columns(columns: list[dict[str, Any]]) -> dict[str, Any]:
     names = dict.fromkeys(name for row in columns for name in row)  # a row lacks what JSON cannot hold, such as NaN
     others = {name: [other.get(name) for other in columns] for name in names if name not in shared}
     return {"columns": shared, **({"row_columns": others} if others else {})}
+
+
+def merge_logged(logged: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the rewards logged about the completions of a group: a list for each column, with None for nothing."""
+    names = dict.fromkeys(name for row in logged for name in row)
+    return {"logged": {name: [row.get(name) for row in logged] for name in names}} if names else {}
 
 
 def hash_prompt(prompt: Any) -> str:

@@ -98,6 +98,10 @@ def select_fields(record: dict[str, Any]) -> dict[str, Any]:
         "truncated": record.get("truncated") or [],
         "duplicates": record.get("duplicates"),
         "columns": [[name, shorten(to_text(value), MAX_TEXT // 4)] for name, value in columns],
+        "logged": [
+            [name, ["" if value is None else shorten(to_text(value), MAX_TEXT // 4) for value in values]]
+            for name, values in (record.get("logged") or {}).items()
+        ],
         "prompt": to_turns(record.get("prompt")),
         "completions": [to_turns(completion) for completion in record.get("completions") or []],
     }

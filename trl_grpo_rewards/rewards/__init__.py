@@ -1,11 +1,12 @@
 """The library of rewards. Each file covers one topic and lists its rewards in `__all__`."""
 
-from . import answers, formats, judges, lengths, patterns, texts
+from . import answers, formats, judges, lengths, patterns, programs, texts
 from .answers import *
 from .formats import *
 from .judges import *
 from .lengths import *
 from .patterns import *
+from .programs import *
 from .texts import *
 
 
@@ -15,4 +16,5 @@ __all__ += formats.__all__
 __all__ += judges.__all__
 __all__ += lengths.__all__
 __all__ += patterns.__all__
+__all__ += programs.__all__
 __all__ += texts.__all__

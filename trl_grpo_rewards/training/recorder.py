@@ -1,6 +1,6 @@
 """Writing records during training: ranks send their rows to the main process, and a thread writes them there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -49,11 +49,12 @@ class Recorder(TrainerCallback):
         completions: list,
         completion_ids: list[list[int]],
         last_ids: set[int],
+        logged: Mapping[str, list[Any]],
     ) -> None:
         """Keep the fields of this rank's completions until they are gathered. For the arguments, see [`pack_rows`]."""
         if self.args.group_records:
             has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
-            self.rows = pack_rows(inputs, prompts, completions, completion_ids, last_ids, has_text, has_ids)
+            self.rows = pack_rows(inputs, prompts, completions, completion_ids, last_ids, has_text, has_ids, logged)
 
     def gather(self) -> list[CompletionFields]:
         """

@@ -195,7 +195,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._groups = self._make_groups(rewards, keys, partly.float().mean().item())
         if self.model.training:
             last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
-            self._recorder.collect(inputs, prompts, completions, completion_ids_list, last_ids=last_ids)
+            logged = dict(self._pending_extra_logs)
+            self._recorder.collect(inputs, prompts, completions, completion_ids_list, last_ids, logged)
         return rewards
 
     def _generate(self, prompts: list) -> tuple:

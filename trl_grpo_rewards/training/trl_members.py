@@ -24,6 +24,7 @@ ATTRIBUTES = (
     "_buffered_inputs",
     "_logs",
     "_metrics",
+    "_pending_extra_logs",
     "_signature_columns",
     "_step",
     "_tokenizer",

@@ -24,6 +24,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from ..cores import count_workers
 from ..mathematics.comparison import AnswerRules
 from ..mathematics.reader import read
 from .equality import is_unfit, settle
@@ -46,12 +47,6 @@ MAX_CACHED_PAIRS = 1 << 16
 
 MAX_CACHED_CHARS = 1000
 """Maximum length of a cached pair, in characters, which bounds the memory of the cache."""
-
-CPU_QUOTA_FILES = [
-    ["/sys/fs/cgroup/cpu.max"],
-    ["/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"],
-]
-"""Files in which Linux gives the CPU quota of a container, for both versions of control groups."""
 
 logger = logging.getLogger(__name__)
 
@@ -297,9 +292,7 @@ def get_pool() -> WorkerPool:
     global POOL
     with LOCK:
         if POOL is None:
-            ranks = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-            size = int(os.environ.get("TRL_GRPO_REWARDS_WORKERS", "0")) or max(1, count_cores() // ranks)
-            POOL = WorkerPool(size)
+            POOL = WorkerPool(count_workers())
             atexit.register(POOL.close)
         return POOL
 
@@ -307,16 +300,6 @@ def get_pool() -> WorkerPool:
 def count_restarts() -> int:
     """Return how many workers of this process have been replaced so far."""
     return POOL.restarts if POOL else 0
-
-
-def count_cores() -> int:
-    """Return how many cores this process may use, by its affinity and its container's quota if they are known."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for files in CPU_QUOTA_FILES:
-        with contextlib.suppress(OSError, ValueError):  # "max 100000" and -1 mean that there is no quota
-            quota, period = map(int, " ".join(Path(file).read_text() for file in files).split())
-            count = min(count, max(1, quota // period)) if quota > 0 else count
-    return count
 
 
 def forget_pool() -> None:

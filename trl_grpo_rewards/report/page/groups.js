@@ -137,6 +137,7 @@ function completion(group, place) {
       ? "none" : chip(figure(values[place]), heats(values)[place] * (Math.sign(weight) || 0)),
   ]);
   rows.push(["total", figure(group.total[place])], ["tokens", group.lengths[place] === undefined ? "–" : count(group.lengths[place])]);
+  rows.push(...group.logged.map(([name, values]) => [name, values[place]]).filter(([, value]) => value));
   const body = make("div", { className: "body", tabIndex: 0 }, ...(messages(group.completions[place] || []).filter(Boolean)));
   body.setAttribute("role", "region");
   body.setAttribute("aria-label", `Text of completion ${place + 1}`);

@@ -1,0 +1,21 @@
+"""Runs a command on a kernel that lacks a system call: `python without_call.py NUMBER COMMAND...`. The call fails with ENOSYS."""
+
+import ctypes
+import os
+import struct
+import sys
+
+
+def main() -> None:
+    lines = [(0x20, 0, 0, 0), (0x15, 0, 1, int(sys.argv[1])), (0x06, 0, 0, 0x00050000 | 38), (0x06, 0, 0, 0x7FFF0000)]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in lines))
+    description = ctypes.create_string_buffer(struct.pack("@HP", len(lines), ctypes.addressof(program)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for option, *arguments in ((38, 1, 0), (22, 2, ctypes.addressof(description))):
+        if libc.prctl(option, *(ctypes.c_ulong(one) for one in arguments), ctypes.c_ulong(0), ctypes.c_ulong(0)):
+            raise OSError(ctypes.get_errno(), "the filter was refused")
+    os.execv(sys.argv[2], sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

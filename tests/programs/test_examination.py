@@ -1,0 +1,67 @@
+"""What the check says about the tests of a dataset."""
+
+import pytest
+
+from trl_grpo_rewards.programs.examination import examine_programs, find_contradiction, find_reference
+from trl_grpo_rewards.programs.formats import read_tests
+from trl_grpo_rewards.sandbox.local import get_local_sandbox
+from trl_grpo_rewards.sandbox.protocol import Limits
+
+
+def pairs(inputs, outputs):
+    return {"inputs": inputs, "outputs": outputs}
+
+
+GOOD = {"prompt": "Double it.", "tests": pairs(["1", "2"], ["2", "4"]), "solution": "print(2 * int(input()))"}
+
+
+def examine(*rows):
+    return examine_programs(list(rows), "tests", get_local_sandbox, Limits())
+
+
+def test_a_good_dataset():
+    found = examine(GOOD, {**GOOD, "solution": None})
+    assert found.lines == [
+        "2 of 2 rows have tests that can be read",
+        "2 with inputs with their outputs",
+        "1 of 1 solutions of the dataset pass their tests",
+    ]
+    assert not found.warnings and not found.faults
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({**GOOD, "tests": 7}, "have tests in 'tests' that cannot be read. Row 0: Tests must be"),
+        ({**GOOD, "tests": pairs(["1", "1"], ["2", "3"])}, "have tests that no program can pass. Row 0: "),
+        ({**GOOD, "tests": pairs(["1"], [""]), "solution": ""}, "have tests that an empty program passes"),
+        ({**GOOD, "solution": "print(3)"}, "solutions must pass their tests; 1 of 1 fail. Row 0, case 1 of 2"),
+    ],
+)
+def test_a_problem_of_most_rows_is_a_fault_and_of_few_rows_a_warning(row, problem):
+    (fault, *more) = examine(row).faults
+    assert problem in fault and ("Correct" in fault or more)
+    found = examine(*[GOOD] * 39, row)
+    assert not found.faults and problem.split(" Row")[0].replace("1 of 1", "1 of 40") in found.warnings[0]
+
+
+def test_weak_tests_are_counted():
+    found = examine({"tests": ["assert f(1) != f(2)", "assert f(1) == 1"]}, {"tests": ["assert f(1) == 1"]})
+    assert found.lines[1:] == [
+        "2 with calls with their results",
+        "1 weak tests in 1 rows, which run in the process of the program, so a program can cheat",
+    ]
+
+
+def test_contradictions():
+    assert find_contradiction(read_tests(["assert f(1) == 1", "assert f(1) == 2"])) is not None
+    assert find_contradiction(read_tests(["assert f(1) == 1", "assert f(2) == 2", "assert f(1) == 1"])) is None
+    assert find_contradiction(read_tests(["assert f(1) == 1", "assert f(1) == True"])) is not None
+
+
+def test_the_solution_of_a_row():
+    body = {"prompt": "def f(n):\n", "canonical_solution": "    return n\n", "entry_point": "f"}
+    assert find_reference(body, "tests") == "def f(n):\n    return n\n"
+    assert find_reference({**body, "canonical_solution": "def f(n): return n"}, "tests") == "def f(n): return n"
+    assert find_reference({"solution": "So:\n```python\nprint(1)\n```"}, "tests") == "print(1)\n"
+    assert find_reference({"solution": " "}, "tests") is None and find_reference({"code": "x"}, "code") is None

@@ -1,0 +1,278 @@
+"""Programs are paid if they pass, whatever the format of the tests, and programs that cheat are not."""
+
+import asyncio
+import json
+
+import pytest
+
+from trl_grpo_rewards import boxed, code, gate, parse, reward
+from trl_grpo_rewards.checks import assert_not_gameable
+from trl_grpo_rewards.rewards.programs import WORTHLESS
+from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed
+
+
+SUM = "print(sum(map(int, input().split())))"
+PAIRS = {"inputs": ["1 2", "3 4", "5 6"], "outputs": ["3", "7", "11"]}
+ADD = "def add(a, b):\n    return a + b"
+
+
+def block(program):
+    return f"Here it is:\n```python\n{program}\n```"
+
+
+def call(value, programs, tests, **columns):
+    """Return the scores of programs, the metrics and the logged columns."""
+    metrics, extras = {}, {}
+    scores = value(
+        completions=programs,
+        tests=tests if isinstance(tests, list) and len(tests) == len(programs) else [tests] * len(programs),
+        log_metric=metrics.__setitem__,
+        log_extra=extras.__setitem__,
+        **columns,
+    )
+    return asyncio.run(scores), metrics, extras
+
+
+FORMATS = {
+    "APPS": (PAIRS, SUM, "print(3)"),
+    "APPS as text": (json.dumps(PAIRS), SUM, "print(3)"),
+    "APPS with a function": (
+        {"fn_name": "add", "inputs": [[1, 2], [3, 4]], "outputs": [3, 7]},
+        "class Solution:\n    def add(self, a, b):\n        return a + b",
+        "def add(a, b): return 3",
+    ),
+    "open-r1": (
+        {"language": "python", "test_cases": [{"input": "1 2", "output": "3", "type": "stdin_stdout"}]},
+        SUM,
+        "print(4)",
+    ),
+    "PrimeIntellect": (
+        json.dumps([{"type": "function_call", "fn_name": "add", "input": [1, 2], "output": 3}]),
+        ADD,
+        "def add(a, b): return 4",
+    ),
+    "MBPP": (["assert add(1, 2) == 3", "assert add(0, 0) == 0"], ADD, "def add(a, b): return 3"),
+    "HumanEval": (
+        {"test": "def check(candidate):\n    assert candidate(1, 2) == 3\n", "entry_point": "add"},
+        ADD,
+        "def add(a, b): return '3'",
+    ),
+    "weak": (
+        ["total = 0\nfor n in range(3):\n    total += add(n, n)\nassert total == add(3, 3)"],
+        ADD,
+        "def add(a, b): return 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_right_program_is_paid_and_a_wrong_one_is_not(name):
+    tests, right, wrong = FORMATS[name]
+    scores, metrics, extras = call(code(), [block(right), block(wrong)], [tests, tests])
+    assert scores == [1.0, 0.0], extras
+    assert metrics["code/weak_tests"] == 2 * (name == "weak")
+    assert (
+        extras["code/failure"][0] == ""
+        and "case 1 of" in extras["code/failure"][1]
+        or "case 2" in extras["code/failure"][1]
+    )
+
+
+def test_which_part_of_a_completion_is_the_program():
+    completions = [
+        block("print(3)") + "\n" + block(SUM),  # the last block
+        block(SUM) + "\n```\nan example\n```",  # the last one in Python
+        f"```\n{SUM}\n```",
+        f"<think>{block(SUM)}</think>",  # nothing after the reasoning
+        f"<think>{block('1')}</think>{block(SUM)}",
+        SUM,
+        f"```python\n{SUM}",  # cut off
+        "",
+        [{"role": "assistant", "content": block(SUM)}],
+    ]
+    scores, _, extras = call(code(), completions, PAIRS)
+    assert scores == [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
+    assert [extras["code/failure"][row] for row in (3, 5, 6, 7)] == ["no code block"] * 4
+
+
+def test_the_share_of_cases_is_paid_on_request():
+    programs = [block(SUM), block("print(7)"), block("x = input(); print(3) if x == '1 2' else 1 / 0"), "none"]
+    scores, metrics, extras = call(code(partial=True), programs, PAIRS)
+    assert scores == pytest.approx([1.0, 1 / 3, 1 / 3, 0.0])
+    assert metrics["code/crashes"] == 1
+    assert extras["code/failure"][1] == "case 1 of 3: input '1 2'; expected '3'; wrote '7\\n'"
+    assert extras["code/failure"][2].startswith("case 2 of 3") and "ZeroDivisionError" in extras["code/failure"][2]
+
+
+def test_equal_programs_run_once_and_every_failure_is_counted():
+    programs = {
+        SUM: None,
+        "while True: pass": "timeouts",
+        "1 / 0": "crashes",
+        "import os; os.fork()": "refusals",
+        "print('x' * 10 ** 6)": "floods",
+    }
+    completions = [block(program) for program in programs for _ in range(3)]
+    scores, metrics, _ = call(code(timeout=0.3, output_bytes=1000), completions, PAIRS)
+    assert scores == [1.0] * 3 + [0.0] * 12
+    expected = {f"code/{name}": 3 for name in programs.values() if name}
+    assert metrics == expected | {
+        "code/runs": 5,
+        "code/failures": 0,
+        "code/unreadable_tests": 0,
+        "code/weak_tests": 0,
+    }
+
+
+def test_tests_that_cannot_be_read_give_no_score(caplog):
+    for tests in (
+        None,
+        "",
+        7,
+        {},
+        [],
+        {"inputs": ["1"], "outputs": []},
+        "{broken",
+        ["def f("],
+        {"language": "cpp", "test_cases": []},
+    ):
+        scores, metrics, extras = call(code(), [block(SUM), "none"], [tests, tests])
+        assert scores == [None, None] and metrics["code/unreadable_tests"] == 2
+        assert extras["code/failure"][0].startswith("tests cannot be read: ")
+
+
+BAD = {
+    "a megabyte": "x = '" + "x" * 150_000 + "'\n" + SUM,
+    "output without end": "while True: print('x' * 1000)",
+    "closed streams": "import os\nfor n in range(3): os.close(n)",
+    "ignored signals": "import signal\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\nwhile True: pass",
+    "recursion": "def f(): return f()\nf()",
+    "threads": "import threading\nwhile True: threading.Thread(target=threading.Event().wait, daemon=True).start()",
+    "huge integers": "print(9 ** 9 ** 9)",
+    "an expression without end": "import re\nre.match('(a|a)*$', 'a' * 99 + 'b')",
+    "invalid UTF-8": "import sys\nsys.stdout.buffer.write(b'\\xff' * 9)",
+    "lone surrogates": "print('\ud800')",
+    "a null": "print('\0')",
+}
+
+
+def test_bad_programs_get_a_score_and_the_workers_live_on():
+    scores, _, extras = call(code(timeout=0.3), [block(program) for program in BAD.values()], PAIRS)
+    assert scores == [1.0] + [0.0] * (len(BAD) - 1), dict(zip(BAD, extras["code/failure"], strict=True))
+    assert call(code(), [block(SUM)], PAIRS)[0] == [1.0]
+
+
+CHEATS = {
+    "ends": "import os; os._exit(0)",
+    "exits": "raise SystemExit(0)",
+    "equals everything": "class E(int):\n    def __eq__(s, o): return True\n    __ne__ = __lt__ = __gt__ = __eq__\n    def __hash__(s): return 0\ndef add(a, b): return E(0)",
+    "prints a value": 'print(\'["int", "3"]\'); import os; os._exit(0)',
+    "writes a value": 'import os; os.write(1, b\'["int", "3"]\'); os._exit(0)',
+    "patches builtins": "import builtins\nbuiltins.eval = lambda *a: 3\nbuiltins.int = lambda *a: 3\ndef add(a, b): return 4",
+    "patches json": 'import json\njson.dumps = lambda *a, **k: \'["int", "3"]\'\ndef add(a, b): return 4',
+    "looks for the answer": "import gc\ndef add(a, b):\n    for one in gc.get_objects():\n        if isinstance(one, dict) and 'accepted' in one: return one['accepted'][0]\n    return None",
+    "looks into frames": "import sys\ndef add(a, b):\n    f = sys._getframe()\n    while f:\n        for k in ('expected', 'accepted', 'tests', 'case', 'secret'):\n            if k in f.f_locals: return f.f_locals[k]\n        f = f.f_back",
+    "traces": "import sys\nsys.settrace(lambda *a: None)\ndef add(*a): raise SystemExit(0)",
+    "handles its end": "import atexit, os\natexit.register(lambda: os._exit(0))\ndef add(a, b): return None",
+    "raises success": "def add(a, b): raise SystemExit(0)",
+    "skips": "import unittest\ndef add(a, b): raise unittest.SkipTest",
+    "asserts off": "import sys\nsys.flags = None\ndef add(a, b): return 4",
+}
+ASSERTS = ["assert add(1, 2) == 3", "assert add(5, 6) == 11"]
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_a_cheat_is_not_paid(name):
+    scores, _, extras = call(code(), [block(CHEATS[name])], [ASSERTS])
+    assert scores == [0.0], extras
+
+
+def test_worthless_programs_are_not_paid():
+    for tests in (PAIRS, ASSERTS):
+        scores, _, _ = call(code(), [block(program) for program in WORTHLESS.values()], [tests] * len(WORTHLESS))
+        assert scores == [0.0] * len(WORTHLESS)
+
+
+def test_no_attack_on_the_reward_pays():
+    rows = [
+        {"prompt": "Add two numbers.", "tests": PAIRS, "solution": SUM},
+        {"prompt": "Write add(a, b).", "tests": ASSERTS, "solution": ADD},
+    ]
+    assert_not_gameable(code(), rows)
+    assert_not_gameable(code(partial=True), rows)
+
+
+def test_other_columns_and_companions():
+    scores = code(column="test")(
+        completions=[block(ADD)],
+        test=["def check(candidate):\n    assert candidate(1, 2) == 3\n"],
+        entry_point=["add"],
+    )
+    assert asyncio.run(scores) == [1.0]
+    assert code(column="test").columns == {"test"} and code().columns == {"tests"}
+
+
+def test_it_is_a_reward_like_the_others():
+    value = gate(boxed(), by=code(partial=True, timeout=1.0))
+    assert parse(str(value)) == value and code().is_outcome and not code().asks
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"timeout": 0},
+        {"memory_mb": 1},
+        {"output_bytes": 0},
+        {"backend": "docker"},
+        {"backend": "ftp://x"},
+        {"python": "no-such-python"},
+        {"python": "python3", "backend": "http://localhost:1"},
+        {"retries": -1},
+        {"max_concurrency": 0},
+        {"batch_timeout": 0},
+        {"max_failures": 2},
+    ],
+)
+def test_options_that_cannot_work_are_refused(options):
+    with pytest.raises(ValueError, match=r"code\(\) cannot use .*Set it to"):
+        code(**options)
+
+
+class Scripted:
+    """A back end of a user: it fails for some programs, and never ends for others."""
+
+    async def run(self, program, inputs, limits):
+        for text in inputs:
+            if "fail" in program:
+                raise SandboxFailed("it is down")
+            if "sleep" in program:
+                await asyncio.sleep(60)
+            yield RunResult("finished", str(sum(map(int, text.split()))), "")
+
+    def check_ready(self):
+        pass
+
+    async def close(self):
+        pass
+
+
+OWN = f"{__name__}:Scripted"
+
+
+def test_a_failure_of_the_back_end_gives_no_score_and_too_many_stop_the_run(caplog):
+    value = code(backend=OWN, batch_timeout=0.5, max_failures=0.7)
+    scores, metrics, extras = call(value, [block("fail"), block("sleep"), block("any"), "none"], PAIRS)
+    assert scores == [None, None, 1.0, 0.0] and metrics["code/failures"] == 2
+    assert extras["code/failure"][:2] == ["not run: it is down", "not run: no result within batch_timeout=0.5 s"]
+    with pytest.raises(RuntimeError, match="gave no result in 2 of 2 calls .* max_failures=0.2 .*it is down"):
+        call(code(backend=OWN), [block("fail"), block("fail 2")], PAIRS)
+
+
+@reward
+def is_long(completion: str) -> float:
+    return float(len(completion) > 10)
+
+
+def test_a_missing_back_end_stops_the_run():
+    with pytest.raises(ValueError, match="must be a class that can be imported"):
+        call(code(backend="no_such_module:Sandbox"), [block(SUM)], PAIRS)

@@ -1,0 +1,200 @@
+"""Programs that attack the machine do no harm, as root and as an ordinary user, and their worker lives on."""
+
+import json
+import os
+import subprocess
+import time
+
+import pytest
+
+from helpers.attack_programs import ATTACKS, ENDLESS, REAL
+from helpers.attacked import NOBODY, World, as_user, find_interpreter, start_runner
+from trl_grpo_rewards.sandbox.protocol import WAITING
+
+
+SECONDS = 0.5
+
+
+@pytest.fixture(scope="module", params=["this user", "nobody"])
+def user(request):
+    if request.param == "this user":
+        return None
+    if os.getuid() != 0:
+        pytest.skip("only root can start processes of another user")
+    if find_interpreter(NOBODY) is None:
+        pytest.skip("no interpreter of Python 3.11 or newer can be run by 'nobody'")
+    return NOBODY
+
+
+@pytest.fixture(scope="module")
+def attacked(user):
+    world = World(user)
+    environment = {"TRL_SECRET": world.secret, "PATH": os.environ["PATH"]}
+    with world.things, start_runner(user, environment, find_interpreter(user)) as runner:
+        world.processes |= {"trainer": runner.started["trainer"], "worker": runner.started["workers"][0]}
+        yield world, runner
+
+
+def write_program(world, name):
+    return f"W = {world.describe()!r}\n{ATTACKS[name]}"
+
+
+def test_there_are_enough_attacks():
+    assert len(ATTACKS) >= 60 and {*REAL} <= {*ATTACKS}
+
+
+@pytest.mark.parametrize("name", [name for name in ATTACKS if name not in ENDLESS])
+def test_an_attack_does_no_harm(attacked, name):
+    check_harmless(*attacked, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_program_without_end_is_ended(attacked, name):
+    check_harmless(*attacked, name)
+
+
+def check_harmless(world, runner, name):
+    before, start = world.look(), time.monotonic()
+    results = runner.run(write_program(world, name), seconds=SECONDS, output_bytes=100_000)
+    assert time.monotonic() - start < WAITING * SECONDS + 2
+    assert isinstance(results, list), results
+    (result,) = results
+    assert result["status"] in ("finished", "crashed", "refused", "timed_out", "flooded")
+    written = result["output"] + result["errors"]
+    assert "HARM\n" not in written and "HARM " not in result["output"] and world.secret not in written, written
+    assert len(result["output"]) <= 100_000
+    assert world.look() == before
+    (after,) = runner.run("print(input())", ("alive",), seconds=5.0)
+    assert (after["status"], after["output"]) == ("finished", "alive\n")
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_without_a_jail_the_attack_does_harm(user, name):
+    """The witnesses see what they are there for."""
+    world = World(user)
+    with world.things:
+        before = world.look()
+        world.processes["trainer"] = world.processes["victim"]
+        found = subprocess.run(
+            [find_interpreter(user), "-S", "-B", "-c", write_program(world, name)],
+            **as_user(user),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            env={"TRL_SECRET": world.secret},
+            pass_fds=[world.sockets["udp"].fileno()],
+            cwd="/",
+        )
+        del world.processes["trainer"]
+        written = found.stdout + found.stderr
+        harmed = world.look() != before or "HARM\n" in written or "HARM " in found.stdout or world.secret in written
+        assert harmed, written
+
+
+SEARCH = """
+import ctypes, gc, re
+given = input()
+libc = ctypes.CDLL(None, use_errno=True)
+searched, found = 0, set()
+for part in sorted({id(one) >> 20 << 20 for one in gc.get_objects()}):
+    for page in range(part, part + (1 << 20), 4096):
+        if libc.write(2, ctypes.c_void_p(page), ctypes.c_size_t(1)) == 1:  # otherwise it is not mapped
+            searched += 1
+            found |= {*re.findall(rb"S3CR3T[0-9a-f]{16}", ctypes.string_at(page, 4096))}
+print(searched, *sorted(one.decode() for one in found))
+"""
+
+
+def test_a_run_sees_nothing_of_another_one(attacked):
+    """A program searches the memory of its process for inputs, and finds its own only."""
+    _, runner = attacked
+    secrets = ("S3CR3T0123456789abcdef", "S3CR3Tfedcba9876543210", "S3CR3T00112233445566ff")
+    results = runner.run(SEARCH, secrets, seconds=5.0, output_bytes=10_000_000)
+    for secret, result in zip(secrets, results, strict=True):
+        searched, *found = result["output"].split()
+        assert int(searched) > 1000 and found == [secret], result
+
+
+def test_a_program_behaves_as_a_script(attacked):
+    """What honest programs use is there."""
+    _, runner = attacked
+    program = """
+import bisect, collections, fractions, heapq, itertools, json, math, random, re, resource, statistics, sys, threading
+sys.setrecursionlimit(10 ** 6)
+resource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+threading.stack_size(1 << 26)
+def depth(n): return n and 1 + depth(n - 1)
+def main():
+    data = sys.stdin.buffer.read().split()
+    print(sum(map(int, data)), depth(20_000), fractions.Fraction(1, 3), json.dumps({"a": [1]}), sep=";")
+    assert __name__ == "__main__" and sys.argv == ["program.py"]
+    sys.stdout.write("é😀\\n")
+thread = threading.Thread(target=main)
+thread.start()
+thread.join()
+exit()
+"""
+    (result,) = runner.run(program, ("1 2\n3",), seconds=5.0)
+    assert (result["status"], result["output"]) == ("finished", '6;20000;1/3;{"a": [1]}\né😀\n'), result
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        ("", "finished"),
+        ("import sys; sys.exit()", "finished"),
+        ("raise SystemExit(0)", "finished"),
+        ("import sys; sys.exit(3)", "crashed"),
+        ("import sys; sys.exit('no')", "crashed"),
+        ("1 / 0", "crashed"),
+        ("not python", "crashed"),
+        ("x = '\\ud800'", "finished"),
+        ("\ud800", "crashed"),
+        ("\0", "crashed"),
+        ("import os; os.fork()", "refused"),
+        ("print('x' * 2_000_000)", "flooded"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "finished"),
+        ("import sys; sys.stdin.close(); sys.stdout.close(); sys.stderr.close()", "crashed"),
+        ("x = " + "1 + " * 200_000 + "1", "crashed"),
+        ("'" + "x" * 1_000_000 + "'", "finished"),
+        ("import threading\ndef fail(): raise ValueError\nthreading.Thread(target=fail).start()", "finished"),
+    ],
+)
+def test_the_status_of_a_run(attacked, program, status):
+    _, runner = attacked
+    (result,) = runner.run(program, seconds=5.0)
+    assert result["status"] == status, result
+
+
+def test_errors_are_those_of_python(attacked):
+    _, runner = attacked
+    (result,) = runner.run("def f():\n    return 1 / 0\nf()")
+    assert result["errors"].splitlines()[0] == "Traceback (most recent call last):"
+    assert result["errors"].splitlines()[-1] == "ZeroDivisionError: division by zero"
+    assert "worker" not in result["errors"]
+
+
+def test_a_container_without_privileges(tmp_path):
+    """A namespace of users without any capability, as in a container that is not privileged."""
+    prefix = ("unshare", "--user", "--pid", "--fork", "--mount", "--mount-proc")
+    drop = ("setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs")
+    interpreter = find_interpreter(NOBODY if os.getuid() == 0 else None)
+    try:
+        subprocess.run([*prefix, *drop, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"this machine makes no namespaces: {error}")
+    if interpreter is None:
+        pytest.skip("no interpreter can be run without privileges")
+    with start_runner(None, {"PATH": os.environ["PATH"]}, interpreter, (*prefix, *drop)) as runner:
+        (result,) = runner.run("import os\nprint(input())\nopen('/etc/passwd')", ("there",))
+        assert result["output"] == "there\n" and "PermissionError" in result["errors"]
+        (result,) = runner.run("import os; os.fork()")
+        assert result["status"] == "refused"
+
+
+def test_the_results_are_plain(attacked):
+    _, runner = attacked
+    results = runner.run("print(input())", ("1", "2", "3"))
+    assert [result["output"] for result in results] == ["1\n", "2\n", "3\n"]
+    assert json.dumps(results)

@@ -1,0 +1,87 @@
+"""A process in the jail, seen from outside."""
+
+import os
+import platform
+from pathlib import Path
+
+import pytest
+
+from trl_grpo_rewards.sandbox import jail, landlock
+
+
+def read_status(process):
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+
+
+@pytest.fixture
+def jailed():
+    """A process that is in the jail and waits."""
+    reading, writing = os.pipe()
+    parent, process = os.getpid(), os.fork()
+    if process == 0:
+        try:
+            ruleset = landlock.build_ruleset(landlock.list_library())
+            jail.enter(ruleset, writing, parent, 1.5, 4096, 1000)
+            os.write(jail.KEPT, b"in")
+            while True:
+                pass
+        finally:
+            os._exit(1)
+    os.close(writing)
+    assert os.read(reading, 2) == b"in"
+    yield process
+    os.close(reading)
+    os.kill(process, 9)
+    os.waitpid(process, 0)
+
+
+def test_what_a_process_gives_up(jailed):
+    status = read_status(jailed)
+    assert status["NoNewPrivs"].strip() == "1" and status["Seccomp"].strip() == "2"
+    for name in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
+        assert int(status[name], 16) == 0
+    assert os.getsid(jailed) == jailed
+    limits = Path(f"/proc/{jailed}/limits").read_text()
+    for name, value in {
+        "Max cpu time": 3,
+        "Max file size": 1000,
+        "Max core file size": 0,
+        "Max open files": jail.MAX_FILES,
+        "Max address space": 4096 << 20,
+        "Max locked memory": 0,
+    }.items():
+        (line,) = [line for line in limits.splitlines() if line.startswith(name)]
+        assert line[len(name) :].split()[:2] == [str(value)] * 2, line
+
+
+def test_a_limit_is_never_raised():
+    import resource
+
+    process = os.fork()
+    if process == 0:
+        code = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
+            jail.limit_resources(1.0, 1 << 12, 100)
+            code = int(resource.getrlimit(resource.RLIMIT_NOFILE) != (20, 20))
+        finally:
+            os._exit(code)
+    assert os.waitpid(process, 0)[1] == 0
+
+
+def test_this_machine_has_all_layers(monkeypatch):
+    assert jail.find_missing_layer() is None
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert jail.find_missing_layer().startswith("a list of system calls for this machine (riscv64")
+
+
+def test_an_orphan_does_not_run():
+    """A process whose parent ended before it asked for the signal ends itself."""
+    process = os.fork()
+    if process == 0:
+        try:
+            jail.enter(landlock.build_ruleset([]), 1, 1, 1.0, 4096, 1000)  # process 1 is not its parent
+        finally:
+            os._exit(1)
+    assert os.WTERMSIG(os.waitpid(process, 0)[1]) == 9

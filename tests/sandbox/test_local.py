@@ -1,0 +1,329 @@
+"""The local back end survives everything around it, leaves nothing behind, and refuses to run without a jail."""
+
+import asyncio
+import os
+import platform
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers.attacked import find_descendants, start_runner
+from helpers.paths import TESTS
+from helpers.processes import build_environment
+from trl_grpo_rewards.sandbox.local import LocalSandbox, get_local_sandbox
+from trl_grpo_rewards.sandbox.protocol import Limits, SandboxFailed, SandboxMissing
+
+
+ECHO = "print(input())"
+
+
+@pytest.fixture
+def sandbox():
+    sandbox = LocalSandbox(2)
+    yield sandbox
+    sandbox.stop()
+
+
+async def collect(sandbox, program, inputs, limits):
+    return [result async for result in sandbox.run(program, inputs, limits)]
+
+
+def run(sandbox, program, *inputs, **limits):
+    return asyncio.run(collect(sandbox, program, inputs or ("",), Limits(**limits)))
+
+
+def list_descriptors():
+    return sorted(os.listdir("/proc/self/fd"))
+
+
+def test_each_input_gets_a_result_in_order(sandbox):
+    assert [one.output for one in run(sandbox, ECHO, "1", "é", "3")] == ["1\n", "é\n", "3\n"]
+    (result,) = run(sandbox, "import sys; print(1); sys.stderr.write('x' * 9000 + 'end'); raise ValueError")
+    assert result.status == "crashed" and result.output == "1\n" and len(result.errors) == 4000
+    assert 0 < result.seconds < 1
+
+
+def test_no_more_runs_once_the_caller_knows_enough(sandbox):
+    async def stop_early():
+        results = sandbox.run("import time; time.sleep(0.05); print(input())", [str(n) for n in range(1000)], Limits())
+        async for result in results:
+            if result.output == "3\n":
+                break
+        await results.aclose()
+
+    start = time.monotonic()
+    asyncio.run(stop_early())
+    assert time.monotonic() - start < 5
+
+
+def test_threads_and_event_loops_share_the_workers(sandbox):
+    outputs = []
+    threads = [
+        threading.Thread(target=lambda n=n: outputs.extend(run(sandbox, ECHO, *[str(n)] * 5))) for n in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.output for one in outputs) == sorted(f"{n}\n" for n in range(8) for _ in range(5))
+
+
+def test_limits_of_time_memory_and_output(sandbox):
+    start = time.monotonic()
+    (result,) = run(sandbox, "while True: pass", seconds=0.3)
+    assert result.status == "timed_out" and 0.3 <= result.seconds < 0.6 and time.monotonic() - start < 2
+    (result,) = run(sandbox, "import time; time.sleep(9)", seconds=0.1)
+    assert result.status == "timed_out" and result.seconds < 0.1
+    fill = "x = bytearray(int(input()) << 20); print(len(x) >> 20)"
+    small, large = run(sandbox, fill, "100", "300", memory_mb=256)
+    assert (small.status, small.output) == ("finished", "100\n") and large.status == "crashed"
+    (result,) = run(sandbox, "print('x' * 99, end='')", output_bytes=100)
+    assert (result.status, len(result.output)) == ("finished", 99)
+    (result,) = run(sandbox, "print('x' * 101, end='')", output_bytes=100)
+    assert (result.status, len(result.output)) == ("flooded", 100)
+
+
+def test_a_killed_worker_is_replaced(sandbox):
+    run(sandbox, ECHO, "1")
+    for worker in sandbox.workers:
+        if worker.process is not None:
+            os.kill(worker.process.pid, signal.SIGKILL)
+    assert run(sandbox, ECHO, "2")[0].output == "2\n"
+
+
+def test_a_worker_that_is_killed_during_a_run_takes_the_program_with_it(sandbox):
+    results = []
+    program = "import time, os; time.sleep(1); print(os.getpid())"
+    thread = threading.Thread(target=lambda: results.extend(run(sandbox, program)))
+    thread.start()
+    time.sleep(0.5)
+    (worker,) = [one.process.pid for one in sandbox.workers if one.process is not None]
+    (fork,) = {*find_descendants([worker])} - {worker}
+    os.kill(worker, signal.SIGKILL)
+    thread.join()
+    assert results[0].status == "finished" and int(results[0].output) != fork  # it ran again
+    assert wait_until(lambda: not is_running(fork))
+
+
+def test_workers_that_always_die_are_a_failure_of_the_back_end():
+    sandbox = LocalSandbox(1)
+    done = threading.Event()
+
+    def kill():
+        while not done.is_set():
+            for worker in sandbox.workers:
+                if (process := worker.process) is not None:
+                    process.kill()
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        with pytest.raises(SandboxFailed, match="in 3 attempts"):
+            run(sandbox, "import time; time.sleep(1)")
+    finally:
+        done.set()
+        thread.join()
+        sandbox.stop()
+
+
+def test_no_descriptors_are_left_for_a_run(sandbox):
+    """The process that asks has as many files open as it may: no score, and later runs work."""
+    run(sandbox, ECHO, "1")
+    taken = []
+    try:
+        while True:
+            taken.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError:
+        pass
+    try:
+        with pytest.raises(SandboxFailed, match="Too many open files"):
+            sandbox.run_once(b"", b"", Limits())
+    finally:
+        for file in taken:
+            os.close(file)
+    assert run(sandbox, ECHO, "2")[0].output == "2\n"
+
+
+TRAINER = """
+import asyncio, sys
+from trl_grpo_rewards.sandbox.local import get_local_sandbox
+from trl_grpo_rewards.sandbox.protocol import Limits
+sandbox = get_local_sandbox()
+print(sandbox.run_once(b"print(1)", b"", Limits()).output.strip(), flush=True)
+if sys.argv[1] == "kill":
+    sandbox.run_once(b"import time; time.sleep(60)", b"", Limits(seconds=60))
+"""
+
+
+def find_left(trainer):
+    """Return the workers of a process, and their programs."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            arguments = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if str(trainer).encode() in arguments and any(b"sandbox.worker" in one for one in arguments):
+            found.append(int(entry))
+    return found
+
+
+def is_running(process):
+    """Return whether a process exists and is not only waiting to be reaped by the system."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def wait_until(is_true, seconds=5.0):
+    end = time.monotonic() + seconds
+    while not is_true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return is_true()
+
+
+@pytest.mark.parametrize("how", ["end", "kill"])
+def test_nothing_outlives_the_trainer(how):
+    command = [sys.executable, "-c", TRAINER, how]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=build_environment()) as trainer:
+        assert trainer.stdout.readline() == "1\n"
+        if how == "kill":
+            assert wait_until(lambda: len(find_left(trainer.pid)) == 2)  # a worker and the program
+            trainer.kill()
+        trainer.wait(30)
+        assert wait_until(lambda: not find_left(trainer.pid))
+
+
+def test_a_forked_process_has_its_own_workers():
+    assert get_local_sandbox().run_once(b"print(1)", b"", Limits()).output == "1\n"
+    ours = get_local_sandbox()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            other = get_local_sandbox()
+            code = int(other is ours or other.run_once(b"print(2)", b"", Limits()).output != "2\n")
+            other.stop()
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert ours.run_once(b"print(3)", b"", Limits()).output == "3\n"
+
+
+def test_a_forked_process_that_ends_leaves_our_workers_alone():
+    script = """
+import os, sys
+from trl_grpo_rewards.sandbox.local import get_local_sandbox
+from trl_grpo_rewards.sandbox.protocol import Limits
+sandbox = get_local_sandbox()
+sandbox.run_once(b"", b"", Limits())
+before = [worker.process and worker.process.pid for worker in sandbox.workers]
+if os.fork() == 0:
+    sys.exit(0)  # exit handlers run
+os.wait()
+sandbox.run_once(b"", b"", Limits())
+print(before == [worker.process and worker.process.pid for worker in sandbox.workers])
+print([worker.process.poll() for worker in sandbox.workers if worker.process])
+"""
+    environment = build_environment(TRL_GRPO_REWARDS_WORKERS="1")
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    assert found.stdout == "True\n[None]\n", found.stderr
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_leave_nothing_behind(tmp_path):
+    sandbox = LocalSandbox(2)
+    programs = [
+        b"print(input())",
+        b"1 / 0",
+        b"import os; os.fork()",
+        b"import threading; threading.Timer(0, print).start()",
+    ]
+    try:
+        for program in programs:
+            sandbox.run_once(program, b"1", Limits())
+        before = (
+            list_descriptors(),
+            sorted(os.listdir("/dev/shm")),
+            threading.active_count(),
+            find_descendants([os.getpid()]),
+        )
+        statuses = {sandbox.run_once(programs[n % len(programs)], b"1", Limits()).status for n in range(10_000)}
+        assert statuses == {"finished", "crashed", "refused"}
+        after = (
+            list_descriptors(),
+            sorted(os.listdir("/dev/shm")),
+            threading.active_count(),
+            find_descendants([os.getpid()]),
+        )
+        assert after == before
+        for worker in sandbox.workers:
+            if worker.process is not None:
+                files = os.listdir(f"/proc/{worker.process.pid}/fd")
+                assert len(files) <= 6, files
+                assert read_memory(worker.process.pid) < 60 << 20
+    finally:
+        sandbox.stop()
+
+
+def read_memory(process):
+    """Return the largest memory that a process has had, in bytes."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
+def test_a_worker_takes_little_memory(sandbox):
+    run(sandbox, "x = bytearray(200 << 20)")
+    assert all(read_memory(one.process.pid) < 60 << 20 for one in sandbox.workers if one.process is not None)
+
+
+def test_a_full_disk_is_not_needed(tmp_path):
+    """Nothing is written to a disk: temporary folders that are full or missing change nothing."""
+    script = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n" + TRAINER
+    full = {"TMPDIR": "/dev/full", "TEMP": "/nowhere", "TMP": "/nowhere", "HOME": "/nowhere"}
+    found = subprocess.run(
+        [sys.executable, "-c", script, "end"], capture_output=True, text=True, env=build_environment(**full), cwd="/"
+    )
+    assert (found.returncode, found.stdout) == (0, "1\n"), found.stderr
+
+
+CALLS = {
+    "Landlock": (444, 444),
+    "seccomp": (317, 277),
+    "process descriptors": (434, 434),
+    "files in memory": (319, 279),
+}
+
+
+@pytest.mark.parametrize("layer", CALLS)
+def test_a_machine_without_a_layer_runs_nothing(layer):
+    """The kernel really refuses the call of the layer. The error names the layer and what to do."""
+    number = CALLS[layer][0 if platform.machine() == "x86_64" else 1]
+    prefix = (sys.executable, str(TESTS / "helpers" / "without_call.py"), str(number))
+    script = TRAINER.replace("get_local_sandbox()", "get_local_sandbox()\nsandbox.check_ready()", 1)
+    script = script.replace("sandbox = get_local_sandbox()", "sandbox = get_local_sandbox()", 1)
+    command = [*prefix, sys.executable, "-c", script, "end"]
+    found = subprocess.run(command, capture_output=True, text=True, env=build_environment())
+    assert found.returncode == 1 and found.stdout == ""
+    error = found.stderr.strip().splitlines()[-1]
+    assert "SandboxMissing" in error and f"This machine lacks {layer}" in error
+    assert "Nothing was run" in error and "backend='http://localhost:8080'" in error
+
+
+def test_other_systems_are_refused(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(SandboxMissing, match="lacks Linux .it runs darwin."):
+        get_local_sandbox()
+
+
+def test_runners_answer_after_errors():
+    with start_runner(None, dict(os.environ), sys.executable) as runner:
+        assert "error" in runner.run(ECHO, ("1",), seconds="x")
+        assert runner.run(ECHO, ("1",))[0]["output"] == "1\n"

@@ -1,0 +1,140 @@
+"""Programs in training: on one rank and on two, beside programs that attack, in records, reports, scores and checks."""
+
+import asyncio
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+import yaml
+
+from helpers.ranks import run_on_two_ranks
+from helpers.runs import small_config
+from trl_grpo_rewards import FilteredGRPOTrainer, code, demo, reward
+from trl_grpo_rewards.checks import check
+from trl_grpo_rewards.cli.job import RECIPES
+from trl_grpo_rewards.cli.main import main
+from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.report.excerpts import select_fields
+from trl_grpo_rewards.sandbox.local import get_local_sandbox
+
+
+OPTIONS = {"per_device_train_batch_size": 16, "num_generations": 8, "max_completion_length": 64}
+
+
+def train(tmp_path, rewards, **options):
+    args = small_config(tmp_path, **{**OPTIONS, **options})
+    trainer = FilteredGRPOTrainer(demo.CODER, rewards, args=args, train_dataset=demo.programs())
+    trainer.train()
+    return trainer, list(read_records(args.output_dir))
+
+
+def test_a_failing_case_is_in_the_record_and_in_the_report(tmp_path):
+    _, records = train(tmp_path, code(), max_steps=2)
+    scores = [score for record in records for score in record["rewards"]["code"]]
+    failures = [text for record in records for text in record["logged"]["code/failure"]]
+    assert len(scores) == len(failures) == 32 and 0 < sum(scores) < 32
+    assert all((text == "") == (score == 1.0) for text, score in zip(failures, scores, strict=True))
+    assert any("expected" in text or text == "no code block" for text in failures)
+    shown = select_fields({**records[0], "step": 1})
+    assert shown["logged"] == [["code/failure", records[0]["logged"]["code/failure"]]]
+
+
+def test_records_without_texts_have_no_failing_cases(tmp_path):
+    _, records = train(tmp_path, code(), group_records_text=False)
+    assert all("logged" not in record for record in records)
+
+
+BOMBS = (
+    "import os\nwhile True: os.fork()",
+    "import threading\nwhile True: threading.Thread(target=threading.Event().wait).start()",
+    "x = []\nwhile True: x.append(bytearray(1 << 20))",
+    "while True: print('x' * 10000)",
+    "import os\nos.kill(os.getppid(), 9)",
+    "import os\nos.kill(-1, 9)",
+    "while True: pass",
+)
+
+
+@reward(batched=True)
+async def bombed(completions: list) -> list[float]:
+    """Runs bombs in the step of the trainer, and kills a worker on the way."""
+    local = get_local_sandbox()
+    workers = [one.process.pid for one in local.workers if one.process is not None]
+    timer = threading.Timer(0.1, lambda: os.kill(workers[0], signal.SIGKILL))
+    timer.start()
+    blocks = [f"```python\n{BOMBS[row % len(BOMBS)]}\n```" for row in range(len(completions))]
+    scores = await code(timeout=0.3)(completions=blocks, tests=[{"inputs": ["1"], "outputs": ["1"]}] * len(blocks))
+    timer.join()
+    return [float(score) for score in scores]
+
+
+def test_a_step_goes_on_beside_bombs(tmp_path):
+    start = time.monotonic()
+    trainer, records = train(tmp_path, code() + bombed(), max_steps=3)
+    assert trainer.state.global_step == 3 and len(records) == 6 and time.monotonic() - start < 120
+    assert all(score == 0 for record in records for score in record["rewards"]["bombed"])
+    assert any(score == 1 for record in records for score in record["rewards"]["code"])
+
+
+@pytest.mark.slow
+def test_two_ranks(tmp_path):
+    one, other = run_on_two_ranks("train", tmp_path, script="two_ranks_of_programs.py")
+    assert one["rewards"] == other["rewards"]
+    assert len(one["rewards"]) == 24 and 0 < sum(one["rewards"]) < 24
+    assert all(entry["code/failures"] == 0 for entry in one["logs"]) and len(one["logs"]) == 2
+    assert any("logged" in record for record in read_records(one["output_dir"]))
+
+
+def test_the_check_of_the_bundled_task():
+    found = check(code(), demo.programs())
+    assert [fault for one in found for fault in one.faults] == []
+    (examined,) = [one for one in found if one.title == "the dataset, as 'code' reads it"]
+    assert "64 of 64 solutions of the dataset pass their tests" in examined.lines
+    (dry_run,) = [one for one in found if one.title.startswith("a dry run")]
+    assert any(
+        line.startswith("1 * code") and line.split()[3:6] == ["1.000", "0.000", "0.000"] for line in dry_run.lines
+    )
+
+
+def test_the_check_finds_a_wrong_dataset():
+    data = demo.programs().map(lambda row: {"solution": "def f(x): return 'wrong'"})
+    faults = [fault for one in check(code(), data) for fault in one.faults]
+    assert any("64 of 64 fail" in fault for fault in faults)
+    faults = [fault for one in check(code(column="solution"), data) for fault in one.faults]
+    assert any("cannot be read" in fault for fault in faults)
+
+
+def test_completions_of_a_run_are_scored_again(tmp_path, run_here):
+    trainer, _ = train(tmp_path, code())
+    result = run_here(lambda: main(["score", "code()", trainer.args.output_dir, "--against", "code(partial=True)"]))
+    assert "code" in str(result)
+
+
+def test_the_asynchronous_trainer_scores_groups_in_threads():
+    """It calls rewards with columns only, one group at a time, from several threads."""
+    value, results = code(), []
+    row = demo.programs("test")[0]
+    blocks = [f"```python\n{row['solution']}\n```", "```python\ndef f(x): return x\n```"]
+
+    def score():
+        results.append(asyncio.run(value(prompts=[row["prompt"]] * 2, completions=blocks, tests=[row["tests"]] * 2)))
+
+    threads = [threading.Thread(target=score) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [[1.0, 0.0]] * 6
+
+
+@pytest.mark.slow
+def test_the_share_of_passing_programs_rises(tmp_path):
+    """The bundled recipe, with fewer steps."""
+    recipe = yaml.safe_load(RECIPES["code"].read_text())
+    options = {name: value for name, value in recipe.items() if name not in ("dataset_name", "rewards", "output_dir")}
+    trainer, _ = train(tmp_path, code(), **{**options, "max_steps": 25, "logging_steps": 1, "max_grad_norm": 1.0})
+    means = [entry["rewards/code/mean"] for entry in trainer.state.log_history if "rewards/code/mean" in entry]
+    assert sum(means[-5:]) / 5 > sum(means[:5]) / 5 + 0.15, json.dumps(means)

@@ -1,0 +1,324 @@
+"""Rewards for programs that pass tests."""
+
+import asyncio
+import logging
+import pickle
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeAlias
+
+from ..batch import completion_text
+from ..judging.failures import Failure, FailureCounter
+from ..programs.blocks import find_program
+from ..programs.cases import RowTests, UnreadableTests
+from ..programs.examination import examine_programs, find_reference
+from ..programs.formats import COMPANION_COLUMNS, read_tests
+from ..programs.trials import Trial, try_program
+from ..registry import reward
+from ..sandbox.backends import is_backend, open_sandbox
+from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
+from ..scores import Score
+from ..text.forms import Form
+from ..traits import Examination
+from ..verify.boxes import strip_reasoning
+
+
+__all__ = ["code"]
+
+logger = logging.getLogger(__name__)
+
+Key: TypeAlias = tuple[str, bytes]
+"""A program, and the mark of its tests."""
+
+ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
+
+METRICS: dict[str, Status] = {
+    "timeouts": "timed_out",
+    "crashes": "crashed",
+    "refusals": "refused",
+    "floods": "flooded",
+}
+"""Metrics of the ways in which programs fail."""
+
+WORTHLESS = {
+    "an empty program": "",
+    "a program that ends": "import os\nos._exit(0)\n",
+    "a program that exits": "import sys\nsys.exit(0)\n",
+    "a program that echoes": "import sys\nprint(sys.stdin.read())\n",
+    "a program that equals everything": (
+        "class Equal:\n    def __eq__(self, other): return True\n    def __call__(self, *args): return self\n"
+        "    def __repr__(self): return 'True'\nanswer = Equal()\n"
+    ),
+    "a comment with a promise": "# All tests pass.\nprint('OK')\n",
+}
+"""Programs that solve nothing."""
+
+
+def check_code(
+    timeout: float,
+    memory_mb: int,
+    output_bytes: int,
+    backend: str,
+    python: str | None,
+    retries: int,
+    max_concurrency: int,
+    batch_timeout: float,
+    max_failures: float,
+) -> None:
+    for is_valid, given, remedy in (
+        (timeout > 0, f"timeout={timeout}", "Set it to more than 0 seconds"),
+        (memory_mb >= 64, f"memory_mb={memory_mb}", "Set it to at least 64, which the interpreter needs"),
+        (output_bytes > 0, f"output_bytes={output_bytes}", "Set it to more than 0"),
+        (
+            is_backend(backend),
+            f"backend={backend!r}",
+            "Set it to 'local', to the URL of a Sandbox Fusion server, or to 'my_module:MySandbox'",
+        ),
+        (
+            python is None or (backend == "local" and shutil.which(python) is not None),
+            f"python={python!r} with backend={backend!r}",
+            "Set it to an interpreter on this machine, for the local back end only",
+        ),
+        (retries >= 0, f"retries={retries}", "Set it to at least 0"),
+        (max_concurrency >= 1, f"max_concurrency={max_concurrency}", "Set it to at least 1"),
+        (batch_timeout > 0, f"batch_timeout={batch_timeout}", "Set it to more than 0 seconds"),
+        (0 <= max_failures <= 1, f"max_failures={max_failures}", "Set it to a share from 0 to 1"),
+    ):
+        if not is_valid:
+            raise ValueError(f"code() cannot use {given}. {remedy}.")
+
+
+def check_backend(backend: str, python: str | None, retries: int, max_concurrency: int) -> None:
+    open_sandbox(backend, python, retries, max_concurrency).check_ready()
+
+
+def write_block(program: str) -> str:
+    return f"```python\n{program.rstrip()}\n```"
+
+
+def write_solution(row: Mapping[str, Any], column: str) -> str | None:
+    """Return the row's own solution as a block, or None if it has none."""
+    program = find_reference(row, column)
+    return None if program is None else write_block(program)
+
+
+def examine_tests(
+    rows: list[dict[str, Any]],
+    column: str,
+    timeout: float,
+    memory_mb: int,
+    output_bytes: int,
+    backend: str,
+    python: str | None,
+    retries: int,
+    max_concurrency: int,
+) -> Examination:
+    return examine_programs(
+        rows,
+        column,
+        lambda: open_sandbox(backend, python, retries, max_concurrency),
+        Limits(timeout, memory_mb, output_bytes),
+    )
+
+
+@reward(
+    batched=True,
+    check=check_code,
+    columns=lambda column: {column},
+    outcome=True,
+    asks=False,
+    form=lambda: Form(answer="```python\n{}\n```"),
+    worthless=lambda: {name: write_block(program) for name, program in WORTHLESS.items()},
+    ready=check_backend,
+    solves=write_solution,
+    examines=examine_tests,
+)
+async def code(
+    completions: list,
+    log_metric: Callable[[str, float], None],
+    log_extra: Callable[[str, list], None],
+    *,
+    column: str = "tests",
+    partial: bool = False,
+    timeout: float = 2.0,
+    memory_mb: int = 512,
+    output_bytes: int = 1_000_000,
+    backend: str = "local",
+    python: str | None = None,
+    retries: int = 2,
+    max_concurrency: int = 64,
+    batch_timeout: float = 600.0,
+    max_failures: float = 0.2,
+    **columns: list,
+) -> list[Score]:
+    """
+    1 if the program in the last code block passes all tests of its row, else 0; None if they cannot be read or run.
+
+    The program is the last closed block of the completion that is marked as Python, or the last one without a language.
+    Text before `</think>` does not count. Each case of the tests is a run of its own, and what it returns is compared in
+    this process, so the program never sees what is expected. Equal programs of a batch are run once. The tests may be
+    inputs with outputs, calls with results, or asserts, in the formats of APPS, LiveCodeBench, open-r1, PrimeIntellect,
+    MBPP and HumanEval. `docs/programs.md` describes the formats and the jail.
+
+    Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first failure
+    was of this kind), `code/weak_tests` (programs with tests that run in their own process), `code/unreadable_tests`,
+    `code/failures` (programs that the back end could not run) and `code/runs` (different programs). Logs the column
+    `code/failure` in the table of completions: the first case that failed.
+
+    Args:
+        column (`str`, *optional*, defaults to `"tests"`):
+            Dataset column with the tests: a dict, a list, or JSON text of one.
+        partial (`bool`, *optional*, defaults to `False`):
+            Pay the share of the cases that pass. By default, a program is stopped at its first failure.
+        timeout (`float`, *optional*, defaults to `2.0`):
+            CPU time of one case, in seconds. A program that waits is stopped after five times as long.
+        memory_mb (`int`, *optional*, defaults to `512`):
+            Address space of a program, in megabytes.
+        output_bytes (`int`, *optional*, defaults to `1_000_000`):
+            Largest output of a case, in bytes.
+        backend (`str`, *optional*, defaults to `"local"`):
+            Where programs run: `"local"` is the jail on this machine, which needs Linux. `"http://..."` is the URL of a
+            Sandbox Fusion server. `"my_module:MySandbox"` is a back end of your own.
+        python (`str`, *optional*):
+            Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or newer.
+            By default, it is the one that trains.
+        retries (`int`, *optional*, defaults to `2`):
+            How often a request to a server is repeated, as in [`judge`].
+        max_concurrency (`int`, *optional*, defaults to `64`):
+            Maximum number of concurrent requests to a server.
+        batch_timeout (`float`, *optional*, defaults to `600.0`):
+            Time limit of all programs of a batch, in seconds. Programs that are not judged by then get None.
+        max_failures (`float`, *optional*, defaults to `0.2`):
+            Share of the programs of a batch that the back end may fail to run, as in [`judge`].
+
+    Raises:
+        `OSError`: the machine lacks a layer of the jail. Nothing is run.
+        `RuntimeError`: the back end failed more often than `max_failures` allows.
+
+    Example:
+
+    ```python
+    >>> import asyncio
+    >>> from trl_grpo_rewards import code
+
+    >>> tests = {"inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}
+    >>> right = "```python\\nprint(sum(map(int, input().split())))\\n```"
+    >>> scores = code()(completions=[right, "```python\\nprint(3)\\n```"], tests=[tests, tests])
+    >>> asyncio.run(scores)  # the trainer awaits it
+    [1.0, 0.0]
+
+    ```
+    """
+    limits = Limits(timeout, memory_mb, output_bytes)
+    programs = [find_program(strip_reasoning(completion_text(completion))) for completion in completions]
+    marks, tests = read_rows(column, columns)
+    keys = [
+        None if program is None or isinstance(one, UnreadableTests) else (program, mark)
+        for program, mark, one in zip(programs, marks, tests, strict=True)
+    ]
+    different = {key: one for key, one in zip(keys, tests, strict=True) if key and isinstance(one, RowTests)}
+    sandbox = open_sandbox(backend, python, retries, max_concurrency)
+    try:
+        trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
+    finally:
+        await sandbox.close()
+    count_failures(trials, backend, max_failures)
+    log_counts(keys, trials, tests, log_metric)
+    outcomes = [
+        describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, tests, strict=True)
+    ]
+    log_extra("failure", [failure for _, failure in outcomes])
+    return [score for score, _ in outcomes]
+
+
+def describe_outcome(
+    tests: RowTests | UnreadableTests, trial: Trial | SandboxFailed | None, partial: bool
+) -> tuple[Score, str]:
+    """Return the score of a completion, and what failed."""
+    match tests, trial:
+        case UnreadableTests(), _:
+            warn_once(str(tests))
+            return None, f"tests cannot be read: {tests}"
+        case _, Trial():
+            return trial.share if partial else float(trial.passed == trial.total), trial.failure
+        case _, SandboxFailed():
+            return None, f"not run: {trial}"
+    return 0.0, "no code block"
+
+
+def read_rows(column: str, columns: Mapping[str, list[Any]]) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
+    """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
+    known: dict[bytes, RowTests | UnreadableTests] = {}
+    companions = [name for name in COMPANION_COLUMNS if name in columns and name != column]
+    marks = []
+    for row, value in enumerate(columns[column]):
+        context = {name: columns[name][row] for name in companions}
+        marks.append(pickle.dumps((value, context)))
+        if marks[-1] not in known:
+            try:
+                known[marks[-1]] = read_tests(value, context)
+            except UnreadableTests as error:
+                known[marks[-1]] = error
+    return marks, [known[mark] for mark in marks]
+
+
+async def try_programs(
+    different: Mapping[Key, RowTests], sandbox: Sandbox, limits: Limits, partial: bool, seconds: float
+) -> dict[Key, Trial | SandboxFailed]:
+    """Try different programs concurrently. A failure of the back end takes the place of a trial."""
+
+    async def try_one(program: str, tests: RowTests) -> Trial | SandboxFailed:
+        try:
+            return await try_program(program, tests, sandbox, limits, partial)
+        except SandboxFailed as error:
+            return error
+
+    tasks = {key: asyncio.ensure_future(try_one(key[0], tests)) for key, tests in different.items()}
+    if not tasks:
+        return {}
+    try:
+        done, _ = await asyncio.wait(tasks.values(), timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            task.result()  # raises what is not a failure of a single run
+    finally:
+        for task in tasks.values():
+            task.cancel()
+        await asyncio.wait(tasks.values())
+    late = SandboxFailed(f"no result within batch_timeout={seconds:g} s")
+    return {key: late if task.cancelled() else task.result() for key, task in tasks.items()}
+
+
+def count_failures(trials: Mapping[Key, Trial | SandboxFailed], backend: str, max_failures: float) -> None:
+    """Stop the run if the back end failed too often."""
+    failures = [
+        Failure(str(trial), f"The program began with {program[:300]!r}", ADVICE)
+        for (program, _), trial in trials.items()
+        if isinstance(trial, SandboxFailed)
+    ]
+    counter = FailureCounter(("code", backend), f"The back end {backend!r} gave no result", max_failures)
+    counter.expected = len(trials)
+    counter.add(len(trials), failures)
+
+
+def log_counts(
+    keys: list[Key | None],
+    trials: Mapping[Key, Trial | SandboxFailed],
+    tests: list[RowTests | UnreadableTests],
+    log_metric: Callable[[str, float], None],
+) -> None:
+    """Log how many completions of the batch failed in which way."""
+    found = [trials[key] for key in keys if key is not None]
+    statuses = Counter(trial.status for trial in found if isinstance(trial, Trial))
+    for name, status in METRICS.items():
+        log_metric(name, statuses[status])
+    log_metric("runs", len(trials))
+    log_metric("failures", sum(isinstance(trial, SandboxFailed) for trial in found))
+    log_metric("unreadable_tests", sum(isinstance(one, UnreadableTests) for one in tests))
+    log_metric("weak_tests", sum(isinstance(one, RowTests) and one.weak_asserts > 0 for one in tests))
+
+
+@cache
+def warn_once(message: str) -> None:
+    logger.warning("Tests cannot be read, so their completions are not scored (shown once): %s", message)

@@ -1,0 +1,48 @@
+"""Finds the back end that an option names."""
+
+import importlib
+import re
+import shutil
+
+from .local import get_local_sandbox
+from .protocol import Sandbox
+
+
+CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+"""A back end of the user, as `module:Class`."""
+
+
+def is_backend(backend: str) -> bool:
+    """Return whether an option can name a back end."""
+    return backend == "local" or re.match(r"https?://.", backend) is not None or CLASS.fullmatch(backend) is not None
+
+
+def open_sandbox(backend: str, python: str | None, retries: int, max_concurrency: int) -> Sandbox:
+    """
+    Return a back end, which the caller closes.
+
+    Args:
+        backend (`str`):
+            `"local"`, the URL of a Sandbox Fusion server, or `"module:Class"`.
+        python (`str`, *optional*):
+            Interpreter for the local back end.
+        retries (`int`):
+            How often a server is asked again.
+        max_concurrency (`int`):
+            Maximum number of concurrent requests to a server.
+    """
+    if backend == "local":
+        return get_local_sandbox(python and shutil.which(python))
+    if not CLASS.fullmatch(backend):
+        from .fusion import SandboxFusion
+
+        return SandboxFusion(backend, retries, max_concurrency)
+    module, _, name = backend.partition(":")
+    try:
+        sandbox: Sandbox = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"The back end {backend!r} must be a class that can be imported: {error}. Put its module where Python finds "
+            f"it, or correct its name."
+        ) from None
+    return sandbox

@@ -1,0 +1,135 @@
+"""The seccomp filter of the jail: a program for the kernel's packet filter that judges every system call.
+
+It reads the call from `struct seccomp_data`: the number at offset 0, the architecture at 4, and the arguments at 16, each
+with its lower half first. Arguments that the kernel reads as 32 bits are compared by their lower halves. Pointers cannot
+be followed, so a call whose flags are behind a pointer (`clone3`, `openat2`) is not allowed.
+"""
+
+import struct
+from collections.abc import Iterable
+from functools import cache
+
+from .syscalls import ALLOWED, AUDIT_ARCHES, FATAL, TESTED, find_numbers
+
+
+LOAD, JUMP_EQUAL, JUMP_SET, MASK, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
+"""Operations of the packet filter: load 32 bits, compare with a value, test bits, keep bits, return a verdict."""
+
+KILL, ALLOW, FAIL = 0x80000000, 0x7FFF0000, 0x00050000
+"""Verdicts: kill the process with SIGSYS, allow the call, or fail with the error that is added to the value."""
+
+PRETEND, EPERM, EINVAL, ENOTTY, ENOSYS = FAIL, FAIL + 1, FAIL + 22, FAIL + 25, FAIL + 38
+"""Verdicts that do not run the call. `PRETEND` reports success."""
+
+OWN_PID = 0x7FFFFFFF
+"""A number that no process can have. It is replaced with that of the process."""
+
+RLIMIT_STACK = 3
+THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
+"""The flags with which glibc and musl start a thread."""
+
+WRITE_FLAGS = 0o3 | 0o100 | 0o1000 | 0o10000000 | 0o20000000
+"""Flags of `open` that do more than read: a writing mode, O_CREAT, O_TRUNC, O_PATH and O_TMPFILE."""
+
+FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC. F_SETOWN and F_SETSIG could kill other processes."""
+
+IOCTL_REQUESTS = (0x5401, 0x5413, 0x5450, 0x5451)
+"""TCGETS, TIOCGWINSZ, FIONCLEX and FIOCLEX, which Python uses."""
+
+PRCTL_OPTIONS = (15, 16, 0x53564D41)
+"""PR_SET_NAME, PR_GET_NAME and PR_SET_VMA, which names memory."""
+
+MEMORY_ADVICE = (0, 4, 8, 14, 15, 16, 17, 18, 102, 103)
+"""Advice that C libraries give: normal, unneeded, free, huge pages, dumps, forks and guards. Others could merge pages with
+those of other processes, which tells what these contain."""
+
+FUTEX_OPERATIONS = (0, 1, 3, 4, 5, 9, 10)
+"""Wait, wake and requeue. Operations with priority inheritance, which have a history of faults, are left out."""
+
+FUTEX_COMMAND_MASK = 0x7F
+"""Bits of the second argument of `futex` that name the operation. The others are flags."""
+
+
+def encode(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)
+
+
+def load_argument(index: int, upper: bool = False) -> bytes:
+    return encode(LOAD, 16 + 8 * index + 4 * upper)
+
+
+def when_equal(value: int, body: bytes) -> bytes:
+    """Return the test for a value, whose body is skipped if the loaded value is another one."""
+    return encode(JUMP_EQUAL, value, 0, len(body) // 8) + body
+
+
+def give(verdict: int) -> bytes:
+    return encode(RETURN, verdict)
+
+
+def allow_values(index: int, values: Iterable[int], otherwise: int, mask: int | None = None) -> bytes:
+    """Allow a call if an argument has one of these values."""
+    masked = b"" if mask is None else encode(MASK, mask)
+    tests = (when_equal(value, give(ALLOW)) for value in values)
+    return load_argument(index) + masked + b"".join(tests) + give(otherwise)
+
+
+def when_null(index: int, body: bytes) -> bytes:
+    """Return the test for a pointer that is NULL. Both halves are compared."""
+    upper = load_argument(index, upper=True) + when_equal(0, body)
+    return load_argument(index) + when_equal(0, upper)
+
+
+def judge_arguments() -> dict[str, bytes]:
+    """Return what decides each call of [`TESTED`]. A body always ends with a verdict."""
+    reads_only = {
+        name: load_argument(index) + encode(JUMP_SET, WRITE_FLAGS, 0, 1) + give(EPERM) + give(ALLOW)
+        for name, index in (("open", 1), ("openat", 2))
+    }
+    # Raising the limit of the stack is customary in contest programs. It is left as it is, and reported as done.
+    raises_stack = load_argument(1) + when_equal(RLIMIT_STACK, when_null(3, give(PRETEND)))
+    own_limits = when_null(2, give(ALLOW)) + raises_stack + give(EPERM)
+    return {
+        **reads_only,
+        "futex": allow_values(1, FUTEX_OPERATIONS, EPERM, FUTEX_COMMAND_MASK),
+        "madvise": allow_values(2, MEMORY_ADVICE, EINVAL),
+        "fcntl": allow_values(1, FCNTL_COMMANDS, EPERM),
+        "ioctl": allow_values(1, IOCTL_REQUESTS, ENOTTY),
+        "prctl": allow_values(0, PRCTL_OPTIONS, EPERM),
+        "setrlimit": load_argument(0) + when_equal(RLIMIT_STACK, give(PRETEND)) + give(EPERM),
+        "prlimit64": load_argument(0) + when_equal(0, own_limits) + give(KILL),
+        "clone": allow_values(0, THREAD_FLAGS, KILL),
+        "clone3": give(ENOSYS),  # its flags are behind a pointer; the C library then calls clone
+        "kill": allow_values(0, [OWN_PID], KILL),
+        "tgkill": allow_values(0, [OWN_PID], KILL),
+    }
+
+
+def list_verdicts(machine: str) -> bytes:
+    """Return the part of the filter for calls that are judged by their number alone."""
+    allowed = (when_equal(number, give(ALLOW)) for number in find_numbers(ALLOWED, machine).values())
+    fatal = (when_equal(number, give(KILL)) for number in find_numbers(FATAL, machine).values())
+    return b"".join([*allowed, *fatal, give(EPERM)])
+
+
+@cache
+def build_template(machine: str) -> bytes:
+    """Build the filter with [`OWN_PID`] in the place of the process, once for all processes."""
+    arch = encode(LOAD, 4) + encode(JUMP_EQUAL, AUDIT_ARCHES[machine], 1, 0) + give(KILL)
+    bodies, numbers = judge_arguments(), find_numbers(TESTED, machine)
+    tested = b"".join(when_equal(number, bodies[name]) for name, number in numbers.items())
+    return arch + encode(LOAD, 0) + tested + list_verdicts(machine)
+
+
+def build_filter(machine: str, pid: int) -> bytes:
+    """
+    Build the filter of one process.
+
+    Args:
+        machine (`str`):
+            `"x86_64"` or `"aarch64"`.
+        pid (`int`):
+            The process, which may send signals to itself only.
+    """
+    return build_template(machine).replace(encode(JUMP_EQUAL, OWN_PID, 0, 1), encode(JUMP_EQUAL, pid, 0, 1))
