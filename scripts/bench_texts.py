@@ -22,6 +22,8 @@ from trl_grpo_rewards import (
     repetition,
     script,
     tags,
+    tool_calls,
+    tool_errors,
     xml_text,
 )
 
@@ -60,12 +62,16 @@ REWARDS = [
     repetition(unit="chars"),
     overlap(),
     distinct(),
+    tool_calls(score="partial"),
+    tool_errors(),
 ]
+CALLS = [{"name": f"f{number}", "arguments": {"a": number, "b": number}} for number in range(8)]
 REPEATED = [
     "a", "\x00", "é", "漢", " ", "\n", "\\", "$", "=", "1", "1=", "a=", "1+", "1+1=2 ", "1+1=2\n", "9^9^9=1\n", "((1))=",
     "(", "(((1+1)))=2\n", "\\frac{1}{1}=", "\\frac{1}{", "\\text{a", "1,000", "1/1=", "<", "<a>", "<a/>", "<a b='c' ", "</a>",
     "&a;", "<!--", "<![CDATA[", "<think>", "</think>", "<answer>\n", "[", "{", '{"a":', '"', '"\\u', "[1,", "[1]", "[1 , ",
     "(A", "(Aa, 2020)", "(Aa 1", "(Aa, 2020; ", "step ", "so", "a a ", "+",
+    "<tool_call>", "<tool_call>[", '<tool_call>"', "<tool_call>{}</tool_call>", "<tool_response>", "\\boxed",
 ]  # fmt: skip
 LENGTH = 64_000
 TEXTS = {
@@ -85,6 +91,10 @@ TEXTS = {
     "items": "[" + ",".join("1" * 32_000) + "]",
     "different items": "[" + ",".join(f"[{number}]" for number in range(8000)) + "]",
     "a string": '"' + "a" * (LENGTH - 3) + '!"',
+    "calls": "".join(
+        f'<tool_call>{{"name":"f{number % 8}","arguments":{{"a":{number},"b":{number % 8}}}}}</tool_call>'
+        for number in range(LENGTH // 64)
+    ),
     "names": "{" + ",".join(f'"{number}":1' for number in range(6000)) + "}",
 }
 
@@ -93,7 +103,12 @@ def time_reward(reward, text: str) -> float:
     """Return the CPU time for one completion in seconds. A grouped reward gets a group of two."""
     size = 2 if reward.is_grouped else 1
     start = time.thread_time()
-    reward(completions=[text] * size, solution=["the red fox"] * size, sources=[["Aa 2020"] * 9] * size)
+    reward(
+        completions=[text] * size,
+        solution=["the red fox"] * size,
+        sources=[["Aa 2020"] * 9] * size,
+        tool_calls=[CALLS] * size,
+    )
     return (time.thread_time() - start) / size
 
 

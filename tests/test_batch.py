@@ -20,7 +20,7 @@ def asked(prompt: str, log_extra) -> float:
 
 
 @reward
-def turns(messages: list) -> float:
+def count_messages(messages: list) -> float:
     return float(len(messages))
 
 
@@ -75,7 +75,7 @@ def test_a_prompt_gives_what_the_user_asked(prompt, text):
 
 
 def test_messages_are_a_list_in_both_formats():
-    assert turns()(completions=["text", TOOL_USE]) == [1.0, 3.0]
+    assert count_messages()(completions=["text", TOOL_USE]) == [1.0, 3.0]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from types import SimpleNamespace
 
 import pytest
 from transformers import TrainerState
@@ -14,6 +15,7 @@ from trl_grpo_rewards import (
     clip,
     cosine,
     demo,
+    environment,
     gate,
     json_text,
     judge,
@@ -29,6 +31,7 @@ from trl_grpo_rewards import (
     shortest,
     tags,
     truncated,
+    turns,
 )
 from trl_grpo_rewards.registry import REGISTRY
 
@@ -43,6 +46,7 @@ def samples(server):
         "citations": citations(sources="sources"),
         "clip": clip(length(4, unit="words"), high=0.5, name="clip"),
         "cosine": cosine(boxed(), max_tokens=9),
+        "environment": environment("score"),
         "gate": gate(overlap(), by=boxed(), name="gate"),
         "json_text": json_text({"type": "object"}),
         "judge": server.judge(judge),
@@ -57,6 +61,7 @@ def samples(server):
         "shortest": shortest(boxed()),
         "tags": tags("think"),
         "truncated": truncated(9),
+        "turns": turns(2, at_least=2),
     }
     return given | {name: maker() for name, maker in OURS.items() if name not in given}
 
@@ -85,6 +90,8 @@ KINDS = {
     "message of None": [said(None)],
     "parts of None": [said([{"type": "text", "text": None}])],
 }  # fmt: skip
+READ_CALLS = ("tool_calls", "turns")
+GAME = SimpleNamespace(score=2)
 WITH_TEXT = ("string", "messages", "tool messages", "content parts")
 
 
@@ -98,6 +105,8 @@ def batch(completion):
         "kind": ["math"] * 2,
         "sources": [["one"]] * 2,
         "tests": [TESTS_OF_A_PROGRAM] * 2,
+        "tool_calls": [[]] * 2,
+        "environments": [GAME] * 2,
     }
 
 
@@ -121,6 +130,9 @@ def test_scores_of_a_plain_call(server):
     }
     assert all(is_scored(found) for found in scores.values()), scores
     for name, kind in scores:
+        if name in READ_CALLS and "tool" in kind:
+            assert kind != "tool messages" or scores[name, kind] != scores[name, "string"]
+            continue
         assert scores[name, kind] == scores[name, "string" if kind in WITH_TEXT else "None"], (name, kind)
 
 
@@ -133,11 +145,18 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
     rewards = sum(values.values())
     arguments = config(num_generations=2)  # as many as `batch` has rows
     trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=arguments, train_dataset=with_columns(problems))
-    trainer.state.global_step = 5
+    trainer.state.global_step, trainer.environments = 5, [GAME] * 2
     for kind, completion in KINDS.items():
         columns = batch(completion)
         inputs = [
-            {"prompt": "2 + 2?", "solution": "4", "kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM}
+            {
+                "prompt": "2 + 2?",
+                "solution": "4",
+                "kind": "math",
+                "sources": ["one"],
+                "tests": TESTS_OF_A_PROGRAM,
+                "tool_calls": [],
+            }
             for _ in columns["completions"]
         ]
         found = trainer._calculate_rewards(
@@ -152,7 +171,7 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
 
 
 def with_columns(problems):
-    columns = {"kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM}
+    columns = {"kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM, "tool_calls": []}
     for name, value in columns.items():
         problems = problems.add_column(name, [value] * len(problems))
     return problems

@@ -30,6 +30,7 @@ EXPRESSIONS = {
     "code": None,  # needs the jail or a server
     "cosine": "cosine(boxed(), max_tokens=9)",
     "distinct": "distinct()",
+    "environment": None,  # needs environments
     "equations": "equations()",
     "exact": "exact()",
     "gate": "gate(overlap(), by=boxed())",
@@ -47,7 +48,10 @@ EXPRESSIONS = {
     "script": "script('Latin')",
     "shortest": "shortest(boxed())",
     "tags": "tags('think')",
+    "tool_calls": "tool_calls(score='f1')",
+    "tool_errors": "tool_errors()",
     "truncated": "truncated(9)",
+    "turns": "turns(2)",
     "xml_text": "xml_text()",
 }
 """An expression for each reward of the package."""
@@ -63,6 +67,7 @@ COLUMNS = {
     "completion_ids": [[1] * 5, [1] * 7, [1] * 12, []],
     "solution": ["4"] * 4,
     "kind": ["math"] * 4,
+    "tool_calls": [[]] * 4,
 }
 SCORE = """
 import json, sys

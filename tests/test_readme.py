@@ -38,7 +38,7 @@ def test_the_examples_run(example, tmp_path, monkeypatch):
 
 
 def test_the_readme_is_short_and_its_links_lead_somewhere():
-    assert len(EXAMPLES) == 8 and README_LINES <= 225
+    assert len(EXAMPLES) == 10 and README_LINES <= 225
     for name, text in PAGES.items():
         folder = ROOT if name == "README.md" else ROOT / "docs"
         for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):

@@ -5,6 +5,7 @@ import pickle
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -72,6 +73,10 @@ ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})
 """Columns that differ between the rows of a group."""
 
 
+GROUP_SIZE: ContextVar[int | None] = ContextVar("GROUP_SIZE", default=None)
+"""Number of completions in a group, while a trainer scores that knows it. Environments may make the prompts differ."""
+
+
 def scatter(size: int, parts: Iterable[tuple[Sequence[int], Sequence[Any]]]) -> list[Any]:
     """Return a list of `size` values from pairs of rows and their values. Rows without a value get None."""
     scattered: list[Any] = [None] * size
@@ -128,6 +133,9 @@ class Batch:
             Names of the rewards around the current one. They are prefixes of the names of what it logs.
         scored (`dict`):
             Scores of the rewards that were already computed on these rows, or the tasks that compute them.
+        known (`dict`):
+            Scores of the rewards that another rank computed on these rows. Unlike `scored`, they do not depend on which
+            rows are in the batch.
     """
 
     columns: Mapping[str, list[Any]]
@@ -137,6 +145,7 @@ class Batch:
     groups: Sequence[int] | None = None
     path: tuple[str, ...] = ()
     scored: dict[Hashable, list[Score] | Awaitable[list[Score]]] = field(default_factory=dict)
+    known: Mapping[Hashable, list[Score]] = field(default_factory=dict)
 
     @classmethod
     def from_call(cls, arguments: Mapping[str, Any]) -> "Batch":
@@ -171,7 +180,10 @@ class Batch:
         """Return the batch of these rows only. The other rows have None in the columns that it logs."""
         columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
         groups = self.groups and [self.groups[row] for row in rows]
-        return replace(self, columns=columns, rows=[self.rows[row] for row in rows], groups=groups, scored={})
+        known = {reward: [scores[row] for row in rows] for reward, scores in self.known.items()}
+        return replace(
+            self, columns=columns, rows=[self.rows[row] for row in rows], groups=groups, scored={}, known=known
+        )
 
     def enter(self, name: str) -> "Batch":
         """Return the batch as the reward of this name gets it, with the name added to the path."""
@@ -179,7 +191,7 @@ class Batch:
 
     def find_groups(self) -> "Batch":
         """
-        Return the batch with its groups: runs of consecutive rows with equal prompt and columns.
+        Return the batch with its groups: those of the trainer, or else runs of rows with equal prompt and columns.
 
         A run that is longer than the shortest one is a prompt that was drawn twice in a row, and is cut to that length.
 
@@ -191,15 +203,18 @@ class Batch:
             row: [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]
             for row in range(1, self.size)
         }
+        if size := GROUP_SIZE.get():
+            for row, names in changed.items():
+                for name in names if row % size else ():
+                    if name != "prompts":
+                        raise different_column(name)
+            return replace(self, groups=[row // size for row in range(self.size)])
         changes = [row for row, names in changed.items() if names]
         runs = list(zip([0, *changes], [*changes, self.size], strict=True))
         for bounds in (run for run in runs if run[1] - run[0] == 1 and "prompts" in shared):
             for names in (changed.get(bound, ["prompts"]) for bound in bounds):
                 if "prompts" not in names:
-                    raise ValueError(
-                        f"A grouped reward needs columns that are equal for all completions of a prompt. The column "
-                        f"'{names[0]}' differs between completions of one prompt. Remove that column."
-                    )
+                    raise different_column(names[0])
         shortest = min(end - start for start, end in runs) or 1
         starts = [cut for start, end in runs for cut in range(start, end, shortest)]
         return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])
@@ -237,6 +252,13 @@ class Batch:
     def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:
             self.hooks["log_metric"]("/".join((*self.path, metric)), value)
+
+
+def different_column(name: str) -> ValueError:
+    return ValueError(
+        f"A grouped reward needs columns that are equal for all completions of a prompt. The column '{name}' differs "
+        f"between completions of one prompt. Remove that column."
+    )
 
 
 def select_row(columns: Mapping[str, list[Any]], row: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ rewards: it awaits several rewards at once, which could mix up their data, and i
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,6 +17,9 @@ from .scores import Score
 
 ScoreBatch: TypeAlias = Callable[[Batch], list[Score]]
 """Returns the scores of a batch with groups."""
+
+ScoreAlone: TypeAlias = Callable[[Batch], dict[Hashable, list[Score]]]
+"""Returns the scores of a batch by some rewards."""
 
 
 @dataclass(frozen=True)
@@ -29,27 +32,39 @@ class RankResult:
     error: str | None = None
 
 
-def gather_and_score_groups(batch: Batch, score: ScoreBatch) -> list[Score]:
-    """Score the rows of this rank in whole groups, with the groups' rows from other ranks."""
+def gather_and_score_groups(
+    batch: Batch, score: ScoreBatch, score_alone: ScoreAlone = lambda batch: {}
+) -> list[Score]:
+    """
+    Score the rows of this rank in whole groups, with the groups' rows from other ranks.
+
+    Args:
+        batch ([`Batch`]):
+            Rows of this rank.
+        score (`Callable`):
+            Returns the scores of whole groups.
+        score_alone (`Callable`, *optional*):
+            Returns the scores, by reward, that only this rank can compute, because environments never leave their rank.
+    """
     if "trainer_state" not in batch.hooks or world_size() == 1:
         return score(batch.find_groups())
     from accelerate.utils import gather_object
 
-    # environments are bound to their rank, and no other rank can use them
-    parts = gather_object([{name: list(v) for name, v in batch.columns.items() if name != "environments"}])
-    sizes = [len(part["completions"]) for part in parts]
-    columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-    whole = Batch(columns, batch.hooks, range(sum(sizes)), Log(sum(sizes))).find_groups()
+    known, error = {}, None
+    try:
+        known = score_alone(batch)
+    except Exception as raised:
+        error = raised
+    own = {name: list(values) for name, values in batch.columns.items() if name != "environments"}
+    parts = gather_object([(own, known, error and describe_error(error))])
+    raise_error(error, [text for *_, text in parts])
+    sizes = [len(part["completions"]) for part, *_ in parts]
+    columns, known = ({name: [v for part in parts for v in part[at][name]] for name in parts[0][at]} for at in (0, 1))
+    whole = Batch(columns, batch.hooks, range(sum(sizes)), Log(sum(sizes)), known=known).find_groups()
     rank = rank_index()
     result, error = score_share_of_groups(whole, rank, len(parts), score)
     results: list[RankResult] = gather_object([result])
-    if error is not None:
-        raise error
-    for other_rank, other in enumerate(results):
-        if other.error is not None:
-            raise RuntimeError(
-                f"A reward failed on rank {other_rank}: {other.error}. The output of that rank has the traceback."
-            )
+    raise_error(error, [other.error for other in results])
     first = sum(sizes[:rank])
     own_rows = slice(first, first + batch.size)
     for column in sorted({column for result in results for column in result.columns}):
@@ -66,10 +81,22 @@ def score_share_of_groups(
     try:
         scores = score(whole.select(rows)) if rows else []
     except Exception as error:
-        notes = " ".join(getattr(error, "__notes__", ()))
-        return RankResult((), (), {}, f"{type(error).__name__}: {error} {notes}"), error
+        return RankResult((), (), {}, describe_error(error)), error
     columns = {column: [values[row] for row in rows] for column, values in whole.log.columns.items()}
     return RankResult(rows, scores, columns), None
+
+
+def describe_error(error: Exception) -> str:
+    return f"{type(error).__name__}: {error} {' '.join(getattr(error, '__notes__', ()))}"
+
+
+def raise_error(own: Exception | None, errors: Sequence[str | None]) -> None:
+    """Raise this rank's error, or else that of the first rank that has one. All ranks call this, so that none waits."""
+    if own is not None:
+        raise own
+    for rank, text in enumerate(errors):
+        if text is not None:
+            raise RuntimeError(f"A reward failed on rank {rank}: {text}. The output of that rank has the traceback.")
 
 
 def world_size() -> int:

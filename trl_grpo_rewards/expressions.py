@@ -73,6 +73,15 @@ class Reward(ABC):
     def asks(self) -> bool:
         """Whether scoring asks a server or a person, so that checks before training must not call it."""
 
+    @abstractmethod
+    def list_alone(self) -> "list[Reward]":
+        """
+        Return the rewards in this one that read environments, so that only the rank of these can score them.
+
+        Raises:
+            `ValueError`: a reward compares completions of several ranks, and reads environments too.
+        """
+
     @property
     def rewards(self) -> "list[Reward]":
         """The rewards of the terms as a new list, for `reward_funcs`."""
@@ -96,7 +105,11 @@ class Reward(ABC):
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
         run = run_in_own_loop if self.is_async else run_without_loop
         if self.is_grouped:
-            scores = gather_and_score_groups(batch, lambda part: run(self.score(part)))
+            scores = gather_and_score_groups(
+                batch,
+                lambda part: run(self.score(part)),
+                lambda part: {reward: run(reward.score(part)) for reward in self.list_alone()},
+            )
         else:
             scores = run(self.score(batch))
         self._hand_over_log(batch)
@@ -122,6 +135,8 @@ class Reward(ABC):
 
     async def score(self, batch: Batch) -> list[Score]:
         """Return one score per row of the batch. A reward that occurs twice in an expression is computed once."""
+        if self in batch.known:
+            return list(batch.known[self])
         if self not in batch.scored:
             scoring = self._score(batch)
             batch.scored[self] = asyncio.ensure_future(scoring) if self.is_async else await scoring
@@ -200,6 +215,9 @@ class Sum(Reward):
     @property
     def asks(self) -> bool:
         return any(reward.asks for reward in self.rewards)
+
+    def list_alone(self) -> list[Reward]:
+        return [one for reward in self.rewards for one in reward.list_alone()]
 
     async def _score(self, batch: Batch) -> list[Score]:
         scores = await await_all((reward.score(batch) for reward in self.rewards), concurrent=self.is_async)

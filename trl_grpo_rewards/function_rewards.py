@@ -253,6 +253,16 @@ class FunctionReward(Reward):
                 )
         return lengths
 
+    def list_alone(self) -> list[Reward]:
+        if not any(parameter.name == "environments" for parameter in self.factory.data):
+            return [one for child in self.children for one in child.list_alone()]
+        if self.is_grouped:
+            raise ValueError(
+                f"On several ranks, a reward of whole groups cannot read environments, which never leave their rank; "
+                f"{self} does. Take a reward of environments as an option of it, such as environment('score')."
+            )
+        return [self]
+
     def check_ready(self) -> None:
         """Raise an error if the reward cannot work on this machine."""
         if self.factory.traits.ready is not None:

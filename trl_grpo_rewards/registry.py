@@ -165,6 +165,7 @@ def combinator(
     columns: Callable[..., set[str]] | None = None,
     outcome: tuple[str, ...] | bool = False,
     chooses: Callable[..., list[Any]] | None = None,
+    solves: Callable[..., str | None] | None = None,
 ) -> Callable[[Callable[..., Any]], RewardFactory]:
     """
     Register an `async` function that gets the batch and its options, and scores rewards on the rows that it chooses.
@@ -173,7 +174,8 @@ def combinator(
     """
 
     def register_function(function: Callable[..., Any]) -> RewardFactory:
-        return register(RewardFactory(function, "combinator", check, columns, Traits(outcome, chooses=chooses)))
+        traits = Traits(outcome, chooses=chooses, solves=solves)
+        return register(RewardFactory(function, "combinator", check, columns, traits))
 
     return register_function
 

@@ -69,8 +69,6 @@ class Traits:
         chooses (`Callable`, *optional*):
             For a combinator that scores each row with some of its rewards only: returns those for a dataset row. Called
             with `row` and the options that it declares as parameters.
-        reads (`dict[str, Callable]`):
-            For a dataset column, a function that returns the [`Reading`] of each of its values.
         solves (`Callable`, *optional*):
             Returns the final part of a right completion for a dataset row, or None if the row does not have it. Called
             with `row` and the options that it declares as parameters.

@@ -125,7 +125,7 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
         (["more"], "'more' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
         (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
-        (["--config"], "--config must be followed by a YAML file or a recipe: addition, concise, "),
+        (["--config"], "--config must be followed by a YAML file or a recipe: addition, code, concise, "),
         (["--report_to", "wandbb"], "There is no tracker 'wandbb'; the trackers are "),
     ],
 )

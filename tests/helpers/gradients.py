@@ -8,6 +8,7 @@ from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
 
+AGENT_ARGUMENTS = ("tools", "environment_factory", "rollout_func")
 SGD = {"learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
 
 
@@ -44,12 +45,12 @@ class Reference(GRPOTrainer):
 def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="float32", **options):
     gradients = Gradients()
     config_class = FilteredGRPOConfig if issubclass(trainer_class, FilteredGRPOTrainer) else GRPOConfig
-    peft_config = options.pop("peft_config", None)
+    arguments = {name: options.pop(name) for name in ("peft_config", *AGENT_ARGUMENTS) if name in options}
     torch.manual_seed(0)
     args = config(cls=config_class, **{"max_steps": 3, "gradient_accumulation_steps": 2, **options})
     model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
     trainer = trainer_class(
-        model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], peft_config=peft_config
+        model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], **arguments
     )
     trainer.train()
     assert len(gradients.steps) == args.max_steps
@@ -85,7 +86,8 @@ class DropReference(Reference):
         dead = torch.tensor([self.is_dead(group) for group in groups]).repeat_interleave(self.num_generations)
         first = self.accelerator.process_index * len(inputs)
         output["completion_mask"][dead[first : first + len(inputs)]] = 0
-        output["num_items_in_batch"] = self.accelerator.gather(output["completion_mask"].sum()).sum()
+        mask = output["completion_mask"] * output.get("tool_mask", 1)
+        output["num_items_in_batch"] = self.accelerator.gather(mask.sum()).sum()
         self.of_rows = (
             len(dead) / max(1, int((~dead).sum())) if self.loss_type in ("grpo", "dr_grpo", "luspo") else 1.0
         )
@@ -95,11 +97,11 @@ class DropReference(Reference):
         return super().compute_loss(*args, **kwargs) * self.of_rows
 
 
-def compare_drop(config, problems, **options):
+def compare_drop(config, problems, reward_funcs=(half_dead,), **options):
     options = {"beta": 0.1, "learning_rate": 0.05, "optim": "sgd", "dtype": "float64", **options}  # KL begins at 0
-    expected, _ = train_for_gradients(DropReference, config, problems, (half_dead,), **options)
+    expected, _ = train_for_gradients(DropReference, config, problems, reward_funcs, **options)
     got, trainer = train_for_gradients(
-        FilteredGRPOTrainer, config, problems, (half_dead,), **options, zero_variance="drop"
+        FilteredGRPOTrainer, config, problems, reward_funcs, **options, zero_variance="drop"
     )
     assert max(entry["groups/dead"] for entry in trainer.state.log_history if "groups/dead" in entry) > 0
     return difference(got, expected)

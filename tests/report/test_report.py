@@ -487,6 +487,49 @@ def test_text_of_a_model_is_shown_and_does_not_run(browser, tmp_path):
     browser.assert_sound(page)
 
 
+def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
+    call = {"type": "function", "function": {"name": "add", "arguments": {"a": 2, "b": 3}}}
+    evil = {"type": "function", "function": {"name": EVIL, "arguments": json.dumps({EVIL: EVIL})}}
+    turns = [
+        {"role": "assistant", "content": "I add.", "tool_calls": [call, evil]},
+        {"role": "tool", "name": "add", "content": "5"},
+        {"role": "tool", "name": EVIL, "content": "{'error': '" + EVIL + "'}"},
+        {"role": "assistant", "content": "", "tool_calls": [{"name": "now", "arguments": None}]},
+        {"role": "tool", "name": "now", "content": EVIL},
+        {"role": "assistant", "content": "It is 5."},
+    ]
+    odd = [
+        {"role": "assistant", "tool_calls": ["add", None]},
+        {"role": "tool"},
+        {"role": "assistant", "tool_calls": 5},
+    ]
+    one = record({"boxed": [1.0, 0.0]}, prompt=[{"role": "user", "content": "2 + 3?"}], completions=[turns, odd])
+    page = write_report(written(tmp_path, [(1, one)]), tmp_path / "report.html")
+    browser.open(page, 360)
+    browser.focus(".open")
+    browser.press("\ue007")
+    first = "document.querySelector('#group article')"
+    kinds = browser.run(f"[...{first}.querySelectorAll('.tool')].map(one => one.className + ' ' + one.open)")
+    assert kinds == [f"tool {kind} false" for kind in ("call", "call", "result", "error", "call", "result")]
+    names = browser.run(f"[...{first}.querySelectorAll('.tool b')].map(one => one.textContent)")
+    assert names == ["call add", f"call {EVIL}", "result add", f"error {EVIL}", "call now", "result now"]
+    whole = browser.run(f"{first}.querySelector('.body').textContent")
+    assert whole.index("I add.") < whole.index("call add") < whole.index("error") < whole.index("It is 5.")
+    assert browser.run(f"{first}.querySelector('.call .message').textContent") == '{"a": 2, "b": 3}'
+    counted = browser.run(f"[...{first}.querySelectorAll('dt, dd')].map(one => one.textContent)")
+    assert counted[-4:] == ["calls", "3", "errors", "1"]
+    browser.focus("#group .tool summary")
+    browser.press("\ue007")
+    assert browser.run("document.querySelector('#group .tool').open") is True
+    assert browser.driver.title == f"{tmp_path.name} – training report"
+    assert browser.run("document.querySelectorAll('img, #group script').length") == 0
+    browser.run("document.querySelector('dialog').close()")
+    browser.focus("#search")
+    browser.press("NOW")  # names are searched, too
+    assert browser.text("#found") == ["1 group. Press Enter to open one."]
+    browser.assert_sound(page)
+
+
 @pytest.mark.parametrize(
     "stepped",
     [

@@ -4,7 +4,10 @@ Scores beside those of other libraries' rewards, where the names correspond, and
 TRL's are called. open-r1's are compared with the formulas of its `src/open_r1/rewards.py`, written down here.
 """
 
+import json
 import math
+import re
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -16,7 +19,7 @@ from trl.rewards import (
     think_format_reward,
 )
 
-from trl_grpo_rewards import boxed, cosine, overlong, repetition, shortest, tags
+from trl_grpo_rewards import boxed, cosine, gate, overlong, pattern, repetition, shortest, tags, tool_calls
 
 
 LENGTHS = st.integers(0, 300)
@@ -137,3 +140,63 @@ def test_cosine_stays_where_that_of_open_r1_turns_back_and_pays_for_length(token
     paid = cosine(tags("a"), max_tokens=1000)(**of_tokens(tokens, completions=["<a>1</a>" if is_right else ""]))
     assert paid == [0.5 if is_right else -0.5]
     assert abs(cosine_reward(tokens, is_right)) > 0.5
+
+
+# --- open-r1, ms-swift and NeMo Gym: their formulas, written down here
+
+STEP = r"(Step \d+:|^\d+\.|\n-|\n\*|First,|Second,|Next,|Finally,)"
+BITS = [
+    "<think>\n",
+    "\n</think>\n",
+    "<answer>\n",
+    "\n</answer>",
+    "Step 1:",
+    "\n- a",
+    "First,",
+    "1. x",
+    "so ",
+    "```python\nx\n```",
+]
+TEXTS = st.lists(st.sampled_from(BITS), max_size=9).map("".join)
+RIGHT = "<think>\na\n</think>\n<answer>\nSo\n```python\nx\n```\n</answer>"
+
+
+@given(TEXTS)
+def test_three_patterns_are_the_reasoning_steps_of_open_r1(text):
+    steps = (1 / 3) * (pattern(STEP, name="one") + pattern(STEP, 2, name="two") + pattern(STEP, 3, name="three"))
+    assert steps(completions=[text]) == [pytest.approx(min(1.0, len(re.findall(STEP, text)) / 3))]
+
+
+@given(TEXTS | st.just(RIGHT))
+def test_code_format_of_open_r1(text):
+    theirs = r"^<think>\n.*?\n</think>\n<answer>\n.*?```python.*?```.*?\n</answer>$"
+    code = pattern(r"<answer>[\s\S]*`{3}python[\s\S]*`{3}")
+    paid = gate(tags("think", "answer"), by=code)(completions=[text])
+    each_once = all(text.count(f"<{name}>") == text.count(f"</{name}>") == 1 for name in ("think", "answer"))
+    assert paid == [float(re.match(theirs, text, re.DOTALL | re.MULTILINE) is not None)] or not each_once
+    assert text != RIGHT or paid == [1.0]
+
+
+@given(st.integers(2, 200), st.integers(1, 199), LENGTHS)
+def test_overlong_is_the_soft_overlong_of_ms_swift_up_to_the_maximum(max_tokens, cache, tokens):
+    cache = min(cache, max_tokens - 1)
+    theirs = min(-(tokens - (max_tokens - cache)) / cache, 0)
+    assert overlong(max_tokens, cache=cache)(**of_tokens(tokens)) == [pytest.approx(max(theirs, -1))]
+
+
+CALL = st.builds(
+    lambda name, arguments: {"name": name, "arguments": arguments},
+    st.sampled_from("fg"),
+    st.dictionaries(st.sampled_from("ab"), st.integers(0, 1), max_size=2),
+)
+
+
+@given(st.lists(CALL, max_size=4), st.lists(CALL, max_size=4))
+def test_f1_of_calls_is_that_of_nemo_gym(made, expected):
+    """Twice the number of matched calls, divided by all calls. Equal calls match, so counting them is the best matching."""
+    text = "".join(f"<tool_call>{json.dumps(call)}</tool_call>" for call in made)
+    count = [Counter(json.dumps(call, sort_keys=True) for call in calls) for calls in (made, expected)]
+    total = len(made) + len(expected)
+    f1 = 2 * (count[0] & count[1]).total() / total if total else 1.0
+    assert tool_calls(score="f1")(completions=[text], tool_calls=[expected]) == [pytest.approx(f1)]
+    assert tool_calls()(completions=[text], tool_calls=[expected]) == [float(f1 == 1)]  # binary_strict, xlam_fc

@@ -97,7 +97,7 @@ import ctypes, gc, re
 given = input()
 libc = ctypes.CDLL(None, use_errno=True)
 searched, found = 0, set()
-for part in sorted({id(one) >> 20 << 20 for one in gc.get_objects()}):
+for part in sorted({id(one) >> 20 << 20 for one in (given, *gc.get_objects())}):
     for page in range(part, part + (1 << 20), 4096):
         if libc.write(2, ctypes.c_void_p(page), ctypes.c_size_t(1)) == 1:  # otherwise it is not mapped
             searched += 1

@@ -195,7 +195,7 @@ def test_nothing_outlives_the_trainer(how):
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=build_environment()) as trainer:
         assert trainer.stdout.readline() == "1\n"
         if how == "kill":
-            assert wait_until(lambda: len(find_left(trainer.pid)) == 2)  # a worker and the program
+            assert wait_until(lambda: len(find_left(trainer.pid)) >= 2)  # a worker or two, and the program
             trainer.kill()
         trainer.wait(30)
         assert wait_until(lambda: not find_left(trainer.pid))

@@ -59,19 +59,14 @@ def contradicts(one: Form, other: Form) -> bool:
 
 def find_answer_column(rewards: Reward) -> str:
     """Return the column with the right answers: the one that outcome rewards read, or else `solution`."""
-    functions = [function for function in find_functions(rewards) if function.is_outcome]
-    columns = {column for one in functions for column in (one.factory.traits.reads or one.columns)}
+    columns = {column for one in find_outcomes(rewards) for column in (one.factory.traits.reads or one.columns)}
     return columns.pop() if len(columns) == 1 else "solution"
 
 
-def has_solver(rewards: Reward) -> bool:
-    """Return whether a reward writes right completions itself, because its columns do not contain the answers."""
-    return any(function.factory.traits.solves for function in find_functions(rewards))
-
-
-def find_solving_text(rewards: Reward, row: Mapping[str, Any]) -> str | None:
-    """Return the final part of a right completion that a reward writes for a row, or None."""
-    return next((text for one in find_functions(rewards) if (text := one.solve(row)) is not None), None)
+def is_self_solving(rewards: Reward) -> bool:
+    """Whether all outcome rewards write the end of a right completion themselves, because no column contains it."""
+    outcomes = find_outcomes(rewards)
+    return bool(outcomes) and all(function.factory.traits.solves for function in outcomes)
 
 
 def write_completion(form: Form, working: str, final: str, count: Callable[[str], int]) -> str:
@@ -111,17 +106,26 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
     if "completion" in row:
         completion: str = row["completion"]
         return completion
-    form = merge_forms(rewards, row)
-    if has_solver(rewards):
-        return write_completion(form, WORKING, find_solving_text(rewards, row) or NO_ANSWER, count)
-    solution = row.get(find_answer_column(rewards))
+    form, ends = merge_forms(rewards, row), solve(rewards, row)
+    solution = None if is_self_solving(rewards) else row.get(find_answer_column(rewards))
     if solution is None:
-        return write_completion(form, WORKING, NO_ANSWER, count)
+        return write_completion(form, WORKING, "\n".join(ends.values()) if ends else NO_ANSWER, count)
     gold = read_gold(solution) or str(solution)
     if any(function.is_outcome and function.factory.traits.reads for function in find_functions(rewards)):
         gold = write_canonically(gold)  # as a model would write it: 22 for "The answer is 22"
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
-    return write_completion(form, working, form.write_answer(gold), count)
+    return write_completion(form, working, "\n".join([*ends.values(), form.write_answer(gold)]), count)
+
+
+def find_outcomes(rewards: Reward) -> list[FunctionReward]:
+    """Return the functions that say which completions are right."""
+    return [function for function in find_functions(rewards) if function.is_outcome]
+
+
+def solve(rewards: Reward, row: Mapping[str, Any]) -> dict[FunctionReward, str]:
+    """Return the ends of a right completion that outcome rewards declare, such as the calls of tools."""
+    ends = {function: function.solve(row) for function in find_outcomes(rewards)}
+    return {function: end for function, end in ends.items() if end is not None}
 
 
 def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = count_words) -> dict[str, str]:
@@ -151,7 +155,7 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
     ```
     """
     form, question = merge_forms(rewards, row), prompt_text(row.get("prompt"))
-    solution = None if has_solver(rewards) else read_gold(row.get(find_answer_column(rewards)))
+    solution = None if is_self_solving(rewards) else read_gold(row.get(find_answer_column(rewards)))
     wrong = make_wrong_answer(solution, form.choices)
     names = form.tags or ("think", "answer")
     opening, empty = "".join(f"<{name}>" for name in names), "".join(f"<{name}></{name}>" for name in names)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..expressions import Reward, add, score_known_groups
 from ..scores import Score
-from .example_completions import NO_ANSWER, count_words, find_answer_column, find_solving_text, has_solver, honest
+from .example_completions import NO_ANSWER, count_words, find_answer_column, honest, is_self_solving, solve
 from .findings import find_functions
 
 
@@ -35,8 +35,8 @@ def without_asking(rewards: Reward) -> Reward | None:
 
 def has_solution(rewards: Reward, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether any reward reads the column with the right answers, or writes a right completion for one of the rows."""
-    if has_solver(rewards):
-        return any(find_solving_text(rewards, row) is not None for row in rows)
+    if is_self_solving(rewards):
+        return any(solve(rewards, row) for row in rows)
     column = find_answer_column(rewards)
     return any(column in function.columns for function in find_functions(rewards))
 

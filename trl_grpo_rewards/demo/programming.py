@@ -22,7 +22,7 @@ NUMBERS = range(2, 10)
 """The numbers in the tasks."""
 
 INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)
-"""The arguments with which a function is tested."""
+"""The arguments with which a function is tested, beside its number and the one before."""
 
 
 class Task(NamedTuple):
@@ -78,8 +78,9 @@ def write_program(expression: str, number: int) -> str:
 
 def write_tests(task: Task, number: int) -> str:
     """Return the tests of a task as JSON text, in the format of APPS."""
-    outputs = [task.solve(x, number) for x in INPUTS]
-    return json.dumps({"fn_name": "f", "inputs": [[x] for x in INPUTS], "outputs": outputs})
+    inputs = sorted({*INPUTS, number - 1, number})
+    outputs = [task.solve(x, number) for x in inputs]
+    return json.dumps({"fn_name": "f", "inputs": [[x] for x in inputs], "outputs": outputs})
 
 
 def is_held_out(task: Task, number: int) -> bool:

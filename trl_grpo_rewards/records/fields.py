@@ -23,7 +23,7 @@ class CompletionFields:
         columns (`dict`):
             The other dataset columns.
         length (`int`):
-            Number of tokens.
+            Number of tokens that the model wrote.
         is_truncated (`bool`):
             Whether the completion ends without an end token.
         text (`str` or `list`):
@@ -52,6 +52,7 @@ def pack_rows(
     has_text: bool = True,
     has_ids: bool = True,
     logged: Mapping[str, list[Any]] | None = None,
+    lengths: list[int] | None = None,
 ) -> list[CompletionFields]:
     """
     Return the fields of each completion. Values that JSON cannot hold, such as images, are left out.
@@ -73,12 +74,14 @@ def pack_rows(
             Whether records contain token ids.
         logged (`dict[str, list]`, *optional*):
             The columns that the rewards logged. They are texts as well.
+        lengths (`list[int]`, *optional*):
+            Number of tokens of each completion that the model wrote, if some are results of tools.
     """
     rows: list[CompletionFields] = []
     notes = {name: values for name, values in (logged or {}).items() if has_text and len(values) == len(inputs)}
-    for place, (row, prompt, completion, ids) in enumerate(
-        zip(inputs, prompts, completions, completion_ids, strict=True)
-    ):
+    lengths = lengths or [len(ids) for ids in completion_ids]
+    parts = zip(inputs, prompts, completions, completion_ids, lengths, strict=True)
+    for place, (row, prompt, completion, ids, length) in enumerate(parts):
         prompt = make_readable(prompt)
         columns = {name: value for name, value in row.items() if name != "prompt" and is_json(value)}
         if rows and (rows[-1].prompt, rows[-1].columns) == (prompt, columns):
@@ -87,7 +90,7 @@ def pack_rows(
         text = make_readable(completion) if has_text else None
         packed = pack_ids(ids) if has_ids else None
         mine = {name: make_readable(values[place]) for name, values in notes.items() if values[place] is not None}
-        rows.append(CompletionFields(prompt, columns, len(ids), is_truncated, text, packed, mine))
+        rows.append(CompletionFields(prompt, columns, length, is_truncated, text, packed, mine))
     return rows
 
 

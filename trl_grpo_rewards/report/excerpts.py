@@ -7,9 +7,10 @@ import heapq
 import json
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..text.calls import is_error
 from .trends import read_outcome_scores, read_recorded_scores
 
 
@@ -108,18 +109,43 @@ def select_fields(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_turns(value: Any) -> list[list[str]]:
-    """Return the role and the text of each message. A plain text is one message without a role."""
+    """
+    Return what happens in a conversation, in order: the role, the text, and for tools the name of the tool.
+
+    A plain text has no role. A call has the role `"call"` and its arguments as text. Its result has the role `"result"`
+    or `"error"`.
+    """
     messages = value if isinstance(value, list) else [] if value is None else [value]
-    limit = max(MAX_TEXT // max(len(messages), 1), 200)
-    return [[role, shorten(text, limit)] for role, text in map(to_turn, messages)]
+    turns = [turn for message in messages for turn in split_message(message)]
+    limit = max(MAX_TEXT // max(len(turns), 1), 200)
+    return [[role, shorten(text, limit), *map(shorten_name, name)] for role, text, *name in turns]
 
 
-def to_turn(message: Any) -> tuple[str, str]:
+def shorten_name(name: str) -> str:
+    return shorten(name, 200)
+
+
+def split_message(message: Any) -> Iterator[tuple[str, ...]]:
+    """Yield what a message says, and then the calls that it makes."""
     if not isinstance(message, Mapping):
-        return "", to_text(message)
-    rest = {key: value for key, value in message.items() if key not in ("role", "content") and value}
-    parts = [join_parts(message.get("content")), to_text(rest) if rest else ""]
-    return str(message.get("role") or ""), "\n".join(filter(None, parts))
+        yield "", to_text(message)
+        return
+    role, text = str(message.get("role") or ""), join_parts(message.get("content"))
+    if role == "tool":
+        yield "error" if is_error(message, text) else "result", text, str(message.get("name") or "")
+        return
+    calls = message.get("tool_calls") or []
+    calls = calls if isinstance(calls, list) else [calls]
+    rest = {key: one for key, one in message.items() if key not in ("role", "content", "tool_calls") and one}
+    text = "\n".join(filter(None, [text, to_text(rest) if rest else ""]))
+    if text or not calls:
+        yield role, text
+    for call in calls:
+        function = call.get("function", call) if isinstance(call, Mapping) else call
+        if isinstance(function, Mapping):
+            yield "call", to_text(function.get("arguments") or {}), str(function.get("name") or "")
+        else:
+            yield "call", to_text(call), ""
 
 
 def join_parts(content: Any) -> str:

@@ -1,6 +1,6 @@
 """The library of rewards. Each file covers one topic and lists its rewards in `__all__`."""
 
-from . import answers, formats, judges, lengths, patterns, programs, texts
+from . import answers, formats, judges, lengths, patterns, programs, texts, tools
 from .answers import *
 from .formats import *
 from .judges import *
@@ -8,6 +8,7 @@ from .lengths import *
 from .patterns import *
 from .programs import *
 from .texts import *
+from .tools import *
 
 
 __all__ = []
@@ -18,3 +19,4 @@ __all__ += lengths.__all__
 __all__ += patterns.__all__
 __all__ += programs.__all__
 __all__ += texts.__all__
+__all__ += tools.__all__

@@ -49,12 +49,15 @@ class Recorder(TrainerCallback):
         completions: list,
         completion_ids: list[list[int]],
         last_ids: set[int],
-        logged: Mapping[str, list[Any]],
+        logged: Mapping[str, list[Any]] | None = None,
+        lengths: list[int] | None = None,
     ) -> None:
         """Keep the fields of this rank's completions until they are gathered. For the arguments, see [`pack_rows`]."""
         if self.args.group_records:
             has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
-            self.rows = pack_rows(inputs, prompts, completions, completion_ids, last_ids, has_text, has_ids, logged)
+            self.rows = pack_rows(
+                inputs, prompts, completions, completion_ids, last_ids, has_text, has_ids, logged, lengths
+            )
 
     def gather(self) -> list[CompletionFields]:
         """

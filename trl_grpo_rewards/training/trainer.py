@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, Sampler
 from trl import GRPOTrainer
 from trl.trainer import utils
 
+from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from ..records.fields import describe_groups
 from ..records.kinds import Rule
@@ -117,6 +118,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_outcome(args.outcome_reward, reward_funcs, kwargs.get("environment_factory"))
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
+        given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
         self._recorder = Recorder(args)
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
         super().__init__(model, reward_funcs, args, train_dataset, eval_dataset, callbacks=callbacks, **kwargs)
@@ -129,14 +131,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
         obstacle = find_obstacle(args, self.aux_loss_enabled) if args.zero_variance == "auto" else None
         if obstacle and self.accelerator.is_main_process:
             logger.warning(explain_keep(obstacle))
-        self._outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs)
+        self._outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs, given)
         if args.outcome_reward is None and self.accelerator.is_main_process:
-            warn_without_outcome(args, self.reward_funcs, self.reward_func_names)
-        given = [*(weights or args.reward_weights or ())]  # TRL keeps them in float32
-        given += [1.0] * (len(self.reward_funcs) - len(given))
-        self.run = describe_run(self.reward_funcs, self.reward_func_names, given, args, self.model, self.train_dataset)
+            warn_without_outcome(args, self.reward_funcs, self.reward_func_names, self._outcome)
+        exact = [*(weights or args.reward_weights or ())]  # TRL keeps them in float32
+        exact += [1.0] * (len(self.reward_funcs) - len(exact))
+        self.run = describe_run(self.reward_funcs, self.reward_func_names, exact, args, self.model, self.train_dataset)
         self.add_callback(RunDescription(self.run))
         self._inputs: list[dict[str, Any]] = []  # of the current generation
+        self._lengths: list[int] = []  # number of tokens that the model wrote, without the results of tools
         self._live_rows: list[int] | None = None  # set from `_generate` until TRL asks for the rewards
         self._prompts: PromptStream | None = None
         if args.selective:
@@ -185,7 +188,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self._live_rows is not None:  # `_generate` has already scored the completions
             self._live_rows = None
             return self._groups.rewards.flatten(0, 1)
-        rewards: Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        known = GROUP_SIZE.set(self.num_generations if self.model.training else self.num_generations_eval)
+        try:
+            rewards: Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        finally:
+            GROUP_SIZE.reset(known)
         missing = rewards.isnan() & (self.reward_weights.to(rewards.device) != 0)
         partly = missing.any(1) & ~rewards.isnan().all(1)
         if self.args.unscored == "row":
@@ -196,11 +203,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self.model.training:
             last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
             logged = dict(self._pending_extra_logs)
-            self._recorder.collect(inputs, prompts, completions, completion_ids_list, last_ids, logged)
+            self._recorder.collect(inputs, prompts, completions, completion_ids_list, last_ids, logged, self._lengths)
         return rewards
 
     def _generate(self, prompts: list) -> tuple:
         generated: tuple = super()._generate(prompts)
+        _, ids, mask, *_ = generated
+        self._lengths = [sum(map(int, one)) for one in mask] if mask is not None else [len(one) for one in ids]
         self.log_multimodal = self.args.log_multimodal and self._agree_on_images(generated[6])
         if self.model.training and self.zero_variance != "keep":
             add_columns(self._inputs, next(part for part in generated if isinstance(part, dict)))

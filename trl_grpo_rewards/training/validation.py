@@ -31,7 +31,8 @@ def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, li
             f"reward_funcs is the text {reward_funcs!r}, which TRL reads as the id of a reward model. "
             f"Write parse({reward_funcs!r})."
         )
-    return list(reward_funcs) if isinstance(reward_funcs, tuple) else reward_funcs, None
+    # a copy of a list, since TRL appends the rewards of environments to it
+    return [*reward_funcs] if isinstance(reward_funcs, (list, tuple)) else reward_funcs, None
 
 
 def check_rewards(reward_funcs: Any) -> None:
@@ -63,15 +64,27 @@ def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
         )
 
 
-def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any]) -> int:
+def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any], given: int | None = None) -> int:
     """
-    Return the index of the outcome reward: the reward of this name, else the first with the trait, else the first.
+    Return the index of the outcome reward: the reward of this name, else the first with the trait, else that of an
+    environment, else the first.
+
+    Args:
+        name (`str`, *optional*):
+            Name of the outcome reward.
+        names (`list[str]`):
+            Names of all rewards.
+        reward_funcs (`list`):
+            The reward functions.
+        given (`int`, *optional*):
+            Number of rewards that the user passed. TRL puts the rewards of environments behind them.
 
     Raises:
         `ValueError`: no reward has this name.
     """
     if name is None:
-        return find_first_outcome(reward_funcs)
+        has_own = given is not None and given < len(names) and not any(map(is_outcome, reward_funcs))
+        return given if has_own and given is not None else find_first_outcome(reward_funcs)
     if name not in names:
         raise ValueError(
             f"outcome_reward={name!r} must be the name of a reward; the rewards are {', '.join(map(repr, names))}. "
@@ -93,7 +106,9 @@ def check_outcome(name: str | None, reward_funcs: Any, environment_factory: Any 
         find_outcome(name, names, functions)
 
 
-def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], names: list[str]) -> None:
+def warn_without_outcome(
+    args: FilteredGRPOConfig, reward_funcs: list[Any], names: list[str], outcome: int = 0
+) -> None:
     """Warn that an option goes by the first reward, because no reward says which completions are right."""
     if args.zero_variance_by == "outcome":
         option = "zero_variance_by='outcome' decides which groups are dead by their right completions"
@@ -101,7 +116,7 @@ def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name
         option = "selective=True draws prompts by how many of their completions are right"
     else:
         return
-    if not any(map(is_outcome, reward_funcs)):
+    if not any(map(is_outcome, reward_funcs)) and not outcome:
         logger.warning(
             f"{option}, but no reward is registered as an outcome. The first one, '{names[0]}', is used. Set "
             f"outcome_reward to the reward that says which completions are right, or register that reward with "

@@ -4,7 +4,7 @@ let matching = [];
 let visible = PAGE;
 const texts = new Map();
 
-const wordsOf = (turns) => turns.map(([, text]) => text).join(" ");
+const wordsOf = (turns) => turns.map(([, text, name]) => (name ? `${name} ${text}` : text)).join(" ");
 const title = (group) => (group.prompt.length ? wordsOf(group.prompt.slice(-1)) : group.prompt_id || "").trim();
 
 function textOf(group) {
@@ -118,11 +118,29 @@ function heats(values) {
   return values.map((value) => (value === null || most < 1e-9 ? 0 : (value - mean) / most));
 }
 
+const TOOL_ROLES = ["call", "result", "error"];
+
+/** A call or its result on one line, which unfolds. */
+function tool(role, text, name) {
+  const line = make("summary", {}, make("b", {}, name ? `${role} ${name}` : role), ` ${short(text.replace(/\s+/g, " "), 60)}`);
+  return make("details", { className: `tool ${role}` }, line, make("p", { className: "message" }, text || "(empty)"));
+}
+
 function messages(turns) {
-  return turns.flatMap(([role, text]) => [
-    role && turns.length > 1 ? make("p", { className: "role" }, role) : null,
-    make("p", { className: text ? "message" : "role" }, text || "(empty)"),
-  ]);
+  return turns.flatMap(([role, text, name], place) => {
+    if (TOOL_ROLES.includes(role)) return [tool(role, text, name)];
+    const isNew = place === 0 || turns[place - 1][0] !== role;
+    return [
+      role && turns.length > 1 && isNew ? make("p", { className: "role" }, role) : null,
+      make("p", { className: text ? "message" : "role" }, text || "(empty)"),
+    ];
+  });
+}
+
+/** How many calls a completion makes, and how many of them failed. */
+function counts(turns) {
+  const [calls, , errors] = TOOL_ROLES.map((role) => turns.filter(([other]) => other === role).length);
+  return [calls && ["calls", count(calls)], errors && ["errors", count(errors)]].filter(Boolean);
 }
 
 function facts(pairs) {
@@ -138,6 +156,7 @@ function completion(group, place) {
   ]);
   rows.push(["total", figure(group.total[place])], ["tokens", group.lengths[place] === undefined ? "–" : count(group.lengths[place])]);
   rows.push(...group.logged.map(([name, values]) => [name, values[place]]).filter(([, value]) => value));
+  rows.push(...counts(group.completions[place] || []));
   const body = make("div", { className: "body", tabIndex: 0 }, ...(messages(group.completions[place] || []).filter(Boolean)));
   body.setAttribute("role", "region");
   body.setAttribute("aria-label", `Text of completion ${place + 1}`);

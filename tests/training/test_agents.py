@@ -1,0 +1,257 @@
+"""Runs with tools and environments: gradients with masked results, dead groups, resampling, records, outcomes."""
+
+import pytest
+import torch
+
+from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
+from helpers.gradients import compare_drop, compare_skip, train_for_gradients
+from helpers.ranks import run_on_two_ranks
+from helpers.reward_functions import first_summand
+from helpers.runs import get_metric
+from trl_grpo_rewards import (
+    FilteredGRPOTrainer,
+    boxed,
+    demo,
+    environment,
+    gate,
+    reward,
+    shortest,
+    tags,
+    tool_errors,
+    turns,
+)
+from trl_grpo_rewards.records.files import read_records
+
+
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch):
+    script_turns(monkeypatch)
+
+
+WAYS = {"tools": {"tools": [add, lookup]}, "environment": {"environment_factory": Sums}}
+
+
+@pytest.fixture(params=WAYS)
+def way(request):
+    return WAYS[request.param]
+
+
+def train(config, problems, rewards, **options):
+    arguments = {name: options.pop(name) for name in ("tools", "environment_factory") if name in options}
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL, rewards, args=config(**TURNS | options), train_dataset=problems, **arguments
+    )
+    trainer.train()
+    return trainer, list(read_records(trainer.args.output_dir))
+
+
+class HalfDead(Sums):
+    """Its own reward is constant for the problems that are dead by `half_by_turns`."""
+
+    def reset(self, prompt, **row):
+        super().reset(**row)
+        self.is_dead = first_summand(prompt) % 2 == 0
+
+    def get_reward(self) -> float:
+        return 0.0 if self.is_dead else super().get_reward()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss_type", ["dapo", "grpo", "dr_grpo"])
+def test_gradient_of_skip_equals_trl_with_dead_advantages_at_zero(config, problems, way, loss_type):
+    options = {**TURNS, "max_steps": 2, "dtype": "float64", "loss_type": loss_type}
+    if "environment_factory" in way:
+        way = {"environment_factory": HalfDead}
+    assert compare_skip(config, problems, (half_by_turns,), **options, **way) <= 2e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loss_type", ["dapo", "grpo"])
+def test_gradient_of_drop_is_that_of_the_live_groups_alone(config, problems, loss_type):
+    options = {**TURNS, "max_steps": 2, "loss_type": loss_type, **WAYS["tools"]}
+    assert compare_drop(config, problems, (half_by_turns,), **options) <= 1e-6
+
+
+def test_results_of_tools_are_masked_and_have_no_part_in_the_gradient(config, problems):
+    _, trainer = train_for_gradients(
+        FilteredGRPOTrainer, config, problems, [half_by_turns], **TURNS, **WAYS["tools"], max_steps=1
+    )
+    (batch,) = (part for part in trainer._buffered_inputs if "silent" not in part)
+    hidden = (batch["tool_mask"] == 0) & (batch["completion_mask"] == 1)
+    texts = trainer._tokenizer.batch_decode(
+        [ids[mask] for ids, mask in zip(batch["completion_ids"], hidden, strict=True)]
+    )
+    assert any("tool\n" in text for text in texts) and not any("tool_call" in text for text in texts)
+
+
+def test_resampling_fills_the_batch_with_live_groups(config, problems, way):
+    options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 2, **way}
+    options |= {"zero_variance_by": "outcome", "outcome_reward": "half_by_turns"}  # Sums differs in most groups
+    trainer, records = train(config, problems, [half_by_turns], **options)
+    live = [record["step"] for record in records if record["outcome"] == "live"]
+    assert min(live.count(step) for step in (1, 2)) >= 2 and len(records) > 4
+    assert get_metric(trainer, "rows_computed") == [8, 8] and max(get_metric(trainer, "resample_rounds")) >= 1
+    assert all(torch.isfinite(one).all() for one in trainer.model.state_dict().values())
+
+
+def test_prompts_are_drawn_selectively(config, problems, way):
+    trainer, records = train(config, problems.select(range(4)), boxed(), selective=True, max_steps=3, **way)
+    assert len(get_metric(trainer, "predicted_live")) == 3 and any("predicted_live" in record for record in records)
+
+
+def test_records_keep_every_turn(config, problems):
+    trainer, records = train(
+        config, problems, boxed() + 0.2 * tool_errors() + 0.1 * turns(2), tools=[add, lookup], max_steps=2
+    )
+    completions = [one for record in records for one in record["completions"]]
+    assert len(completions) == 16
+    roles = {tuple(message["role"] for message in one) for one in completions}
+    assert ("assistant",) in roles and ("assistant", "tool", "assistant") in roles
+    said = [message for one in completions for message in one]
+    assert any(message.get("tool_calls") for message in said)
+    assert any(message["role"] == "tool" and message["content"].startswith("{'error'") for message in said)
+    for record in records:
+        assert [message["role"] for message in record["prompt"]] == ["user"]  # without the turns
+        failed = [
+            sum(message["role"] == "tool" and "error" in message["content"] for message in one)
+            / max(1, sum(len(message.get("tool_calls") or ()) for message in one))
+            for one in record["completions"]
+        ]
+        assert record["rewards"]["tool_errors"] == pytest.approx([-share for share in failed])
+    logged = [entry["tools/failure_frequency"] for entry in trainer.state.log_history if "groups/dead" in entry]
+    assert 0 < sum(logged) < 2
+
+
+def test_lengths_in_records_are_those_of_the_model(config, problems):
+    """Not the results of tools, whose tokens the model did not write. TRL's own metric counts likewise."""
+    trainer, records = train(config, problems, boxed(), tools=[add, lookup])
+    (logged,) = (entry["completions/mean_length"] for entry in trainer.state.log_history if "groups/dead" in entry)
+    lengths = [length for record in records for length in record["lengths"]]
+    assert sum(lengths) / len(lengths) == pytest.approx(logged)
+    ids = [len(one) for record in records for one in record["completion_ids"]]
+    assert sum(ids) > sum(lengths)
+
+
+# --- outcomes and rewards of environments
+
+
+def test_the_reward_of_an_environment_is_the_outcome_unless_a_reward_says_what_is_right(config, problems):
+    options = {"environment_factory": Sums, "max_steps": 2}
+    trainer, records = train(config, problems, turns(2) + tags("think"), **options)
+    assert trainer.reward_func_names[trainer._outcome] == "Sums" == records[0]["outcome_reward"]
+    assert train(config, problems, turns(2) + boxed(), **options)[1][0]["outcome_reward"] == "boxed"
+    named, _ = train(config, problems, turns(2) + boxed(), outcome_reward="Sums", **options)
+    assert named.reward_func_names[named._outcome] == "Sums"
+    assert train(config, problems, None, **options)[1][0]["outcome_reward"] == "Sums"
+    with pytest.raises(
+        ValueError, match="outcome_reward='Sum' must be the name of a reward; the rewards are 'boxed', 'Su"
+    ):
+        train(config, problems, boxed(), outcome_reward="Sum", **options)
+
+
+def test_the_outcome_of_an_environment_decides_which_groups_are_dead(config, problems):
+    options = {"environment_factory": Sums, "max_steps": 3, "zero_variance": "drop", "zero_variance_by": "outcome"}
+    trainer, records = train(config, problems, 0.1 * turns(1), **options)
+    assert {record["dead_by"] for record in records} == {"outcome"}
+    for record in records:
+        scores = record["rewards"]["Sums"]
+        assert (record["outcome"] == "live") == (len({*scores}) > 1)
+        assert record["outcome"] != "solved" or scores == [1.0] * 4
+
+
+@reward(grouped=True)
+def most_alike(prompt: str, completions: list[str], environments: list) -> list[float]:
+    said = [one.said for one in environments]
+    return [said.count(one) / len(said) for one in said]
+
+
+def test_rewards_read_environments_alone_in_groups_and_behind_gates(config, problems):
+    rewards = (
+        environment("calls", low=0, high=2)
+        + most_alike()
+        + gate(shortest(boxed()), by=environment("said", low=0, high=1))
+    )
+    trainer, records = train(config, problems, rewards, environment_factory=Sums)
+    for record in records:
+        calls = [sum(message["role"] == "tool" for message in one) for one in record["completions"]]
+        results = [
+            next((message["content"] for message in reversed(one) if message["role"] == "tool"), None)
+            for one in record["completions"]
+        ]
+        failed = [sum("error" in m["content"] for m in one if m["role"] == "tool") for one in record["completions"]]
+        worked = [min(2, count - bad) / 2 for count, bad in zip(calls, failed, strict=True)]
+        assert record["rewards"]["environment"] == pytest.approx(worked)
+        if not any(failed):
+            assert record["rewards"]["most_alike"] == [results.count(one) / 4 for one in results]
+        said = [share > 0 for share in worked]
+        assert [score is None for score in record["rewards"]["shortest"]] == [not one for one in said]
+
+
+class Riddles:
+    """An environment that brings its own problems, a different one in each rollout."""
+
+    number = 0
+
+    def reset(self, **row):
+        Riddles.number += 1
+        self.solution = f"{Riddles.number % 90 + 3}"
+        return f"What is {Riddles.number % 90} + 3?"
+
+    def add(self, a: int, b: int) -> int:
+        """
+        Add two numbers.
+
+        Args:
+            a: The first number.
+            b: The second number.
+        """
+        return a + b
+
+
+@reward(grouped=True)
+def size_of_group(completions: list[str]) -> list[float]:
+    return [float(len(completions))] * len(completions)
+
+
+def test_groups_are_known_although_each_rollout_has_its_own_prompt(config):
+    trainer, records = train(config, None, size_of_group() + tags("think"), environment_factory=Riddles)
+    assert [record["rewards"]["size_of_group"] for record in records] == [[4.0] * 4] * 2
+    assert [message["content"] for message in records[0]["prompt"]] != [""]
+
+
+def test_resampling_works_if_the_environment_supplies_the_prompts(config):
+    options = {"environment_factory": Riddles, "zero_variance": "drop", "max_resample_rounds": 3}
+    _, records = train(config, None, [lambda completions, **kwargs: [0.5] * len(completions)], **options)
+    assert len(records) == 2 * 4
+
+
+# --- two ranks
+
+
+@pytest.mark.slow
+def test_ranks_have_trls_gradient_with_masked_results(tmp_path):
+    for rank in run_on_two_ranks("gradients", tmp_path, script="two_ranks_of_agents.py"):
+        assert max(rank["skip"]) <= 1e-6 and max(rank["drop"]) <= 1e-6
+
+
+@pytest.mark.slow
+def test_ranks_score_groups_next_to_environments(tmp_path):
+    one, other = run_on_two_ranks("environments", tmp_path, script="two_ranks_of_agents.py")
+    assert one == other and len(one["lines"]) == 6
+    for line in one["lines"]:
+        counts = [sum(message["role"] == "tool" for message in text) for text in line["completions"]]
+        assert line["rewards"]["most_calls"] == [40.0 + (count == max(counts)) for count in counts]
+        assert line["outcome"] == "boxed" and [*line["rewards"]] == ["most_calls", "shortest", "boxed", "Sums"]
+        worked = [any(m["role"] == "tool" and m["content"].isdigit() for m in text) for text in line["completions"]]
+        assert [score == -1 for score in line["rewards"]["shortest"]] == [not one for one in worked]
+    assert any(score > -1 for line in one["lines"] for score in line["rewards"]["shortest"])
+    assert one["error"].startswith("On several ranks, a reward of whole groups cannot read environments, which never")
+
+
+@pytest.mark.slow
+def test_ranks_resample_with_tools_and_environments(tmp_path):
+    one, other = run_on_two_ranks("resampled", tmp_path, script="two_ranks_of_agents.py")
+    assert one == other
+    for run in (one["tools"], one["environment"]):
+        assert run["equal"] and run["computed"] == [12.0] * 2 and max(run["rounds"]) >= 1
+        assert min(run["live"].count(step) for step in (1, 2)) >= 3 and max(run["roles"]) >= 3
