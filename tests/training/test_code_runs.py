@@ -1,9 +1,11 @@
 """Programs in training: on one rank and on two, beside programs that attack, in records, reports, scores and checks."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -45,6 +47,26 @@ def test_a_failing_case_is_in_the_record_and_in_the_report(tmp_path):
 def test_records_without_texts_have_no_failing_cases(tmp_path):
     _, records = train(tmp_path, code(), group_records_text=False)
     assert all("logged" not in record for record in records)
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    folder = tmp_path / "full"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True).returncode:
+        pytest.skip("only root can make a small disk, and only where mounting is allowed")
+    with contextlib.suppress(OSError):
+        (folder / "fill").write_bytes(bytes(1 << 20))
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_training_goes_on_if_the_disk_is_full(full_disk, monkeypatch, capsys):
+    monkeypatch.setenv("TMPDIR", str(full_disk))
+    trainer, records = train(full_disk, code(), max_steps=2)
+    assert trainer.state.global_step == 2 and records == []
+    history = [entry for entry in trainer.state.log_history if "rewards/code/mean" in entry]
+    assert len(history) == 2 and max(entry["rewards/code/mean"] for entry in history) > 0
 
 
 BOMBS = (

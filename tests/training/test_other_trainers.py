@@ -19,7 +19,7 @@ from trl import RLOOConfig, RLOOTrainer
 
 from helpers.paths import TESTS
 from helpers.runs import small_config
-from trl_grpo_rewards import boxed, demo, gate, reward, schedule, shortest, tags
+from trl_grpo_rewards import boxed, code, demo, gate, reward, schedule, shortest, tags
 
 
 SEEN: list = []
@@ -35,6 +35,16 @@ def witness(prompts: list, completions: list, solution: list) -> list[float]:
 @reward
 async def polite(completion: str) -> float:
     return float("please" in completion)
+
+
+@reward(batched=True)
+async def ran(completions: list) -> list[float]:
+    """Runs a program for each completion."""
+    programs = ["```python\nprint(input())\n```"] * len(completions)
+    return [
+        float(score)
+        for score in await code()(completions=programs, tests=[{"inputs": ["1"], "outputs": ["1"]}] * len(programs))
+    ]
 
 
 REWARDS = boxed() + 0.2 * tags("think") + 0.5 * gate(shortest(boxed()), by=tags("think"))
@@ -188,7 +198,7 @@ def test_the_asynchronous_trainer_trains_on_a_sum(tmp_path, problems, server, mo
         learning_rate=1e-3, logging_steps=1, save_strategy="no", report_to="none", disable_tqdm=True,
         vllm_server_base_url=server, weight_sync_steps=1, max_inflight_tasks=8,
     )  # fmt: skip
-    rewards = boxed() + 0.2 * tags("think") + 0.1 * shortest(boxed())
+    rewards = boxed() + 0.2 * tags("think") + 0.1 * shortest(boxed()) + ran()
     transfer = NoTransfer()
     trainer = AsyncGRPOTrainer(
         demo.MODEL, reward_funcs=rewards, args=args, train_dataset=problems, weight_transfer=transfer
@@ -196,4 +206,4 @@ def test_the_asynchronous_trainer_trains_on_a_sum(tmp_path, problems, server, mo
     trainer.train()
     history = [entry for entry in trainer.state.log_history if "reward" in entry]
     assert len(history) == 2 and transfer.sent > 0 and has_changed(trainer)
-    assert all(0.2 <= entry["reward"] <= 1.25 for entry in history)
+    assert all(1.2 <= entry["reward"] <= 2.25 for entry in history)
