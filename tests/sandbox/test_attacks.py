@@ -88,8 +88,11 @@ def test_without_a_jail_the_attack_does_harm(user, name):
         )
         del world.processes["trainer"]
         written = found.stdout + found.stderr
-        harmed = world.look() != before or "HARM\n" in written or "HARM " in found.stdout or world.secret in written
-        assert harmed, written
+        is_written = "HARM\n" in written or "HARM " in found.stdout or world.secret in written
+        end = time.monotonic() + 10
+        while not is_written and world.look() == before:  # a killed process takes a moment to end
+            assert time.monotonic() < end, written
+            time.sleep(0.01)
 
 
 SEARCH = """
