@@ -22,7 +22,7 @@ COMMAND = (sys.executable, "-m", "trl_grpo_rewards.cli", "train")
 def train(*arguments, cwd, launcher=COMMAND):
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     started = [*launcher, *map(str, arguments)]
-    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.slow

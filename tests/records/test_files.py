@@ -359,10 +359,11 @@ def main(folder: Path, kills: int) -> None:
     rng, seen = random.Random(0), []
     for _ in range(kills):
         before = len(steps_done(folder))
+        target = before + rng.randrange(1 if before else 2, 8)
         run = os.fork()  # what was imported need not be imported again
         if run == 0:
             endless_run(folder)
-        while len(steps_done(folder)) < before + rng.randrange(1 if before else 2, 10):
+        while len(steps_done(folder)) < target:
             assert os.waitpid(run, os.WNOHANG) == (0, 0)
             time.sleep(0.01)
         time.sleep(0.3 * rng.random())
