@@ -1,6 +1,6 @@
-"""Write the two lists of all rewards: the table in the README, and the stub from which editors know their options.
+"""Write the lists of all rewards: the table in the docs, the pages of the site, and the stub that editors read.
 
-python scripts/list_rewards.py            # writes both, from signatures and docstrings
+python scripts/list_rewards.py            # writes them, from signatures and docstrings
 python scripts/list_rewards.py --check    # exits with 1 if one of them is out of date
 """
 
@@ -17,8 +17,11 @@ from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.registry import REGISTRY
 
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "rewards.md"
 TABLE = re.compile(r"(<!-- rewards: .*?-->\n).*?(<!-- end of rewards -->)", re.DOTALL)
+SITE = ROOT / "zensical.toml"
+PAGES = re.compile(r"(# rewards: .*?\n).*?(  # end of rewards)", re.DOTALL)
 STUB = Path(trl_grpo_rewards.__file__).with_suffix(".pyi")
 
 HEADER = """\
@@ -54,10 +57,28 @@ def summarize(factory: RewardFactory) -> str:
     return re.sub(r"\[(`\w+`)\]", r"\1", summary).replace("|", "\\|")
 
 
+def list_rewards() -> list[RewardFactory]:
+    """Return the rewards of this package."""
+    assert trl_grpo_rewards.rewards.__all__  # importing the library registers its rewards
+    return [factory for factory in REGISTRY.values() if factory.__module__.startswith("trl_grpo_rewards.")]
+
+
 def make_table() -> str:
-    ours = [factory for factory in REGISTRY.values() if factory.__module__.startswith("trl_grpo_rewards.")]
-    rows = [f"| `{format_signature(factory)}` | {summarize(factory)} |" for factory in ours]
+    rows = [f"| `{format_signature(factory)}` | {summarize(factory)} |" for factory in list_rewards()]
     return "\n".join(["| reward | pays |", "|---|---|", *rows]) + "\n"
+
+
+def make_navigation() -> str:
+    """Return the rewards as entries of the site's navigation, by topic."""
+    topics: dict[str, list[str]] = {}
+    for factory in list_rewards():
+        topics.setdefault(factory.__module__.split(".")[-1].capitalize(), []).append(factory.__name__)
+    return "".join(
+        f'  {{ "{topic}" = [\n'
+        + "".join(f'    {{ "{name}" = "rewards/{name}.md" }},\n' for name in names)
+        + "  ] },\n"
+        for topic, names in topics.items()
+    )
 
 
 def format_type(annotation: Any) -> str:
@@ -100,10 +121,11 @@ def make_stub() -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="only check that both are up to date")
+    parser.add_argument("--check", action="store_true", help="only check that all are up to date")
     check = parser.parse_args().check
-    table = TABLE.sub(lambda match: match[1] + make_table() + match[2], README.read_text())
-    for file, text in ((README, table), (STUB, make_stub())):
+    table = TABLE.sub(lambda match: match[1] + make_table() + match[2], PAGE.read_text())
+    site = PAGES.sub(lambda match: match[1] + make_navigation() + match[2], SITE.read_text())
+    for file, text in ((PAGE, table), (SITE, site), (STUB, make_stub())):
         if not check:
             file.write_text(text)
         elif not file.exists() or file.read_text() != text:

@@ -1,6 +1,7 @@
-"""The README as a user reads it: its Python runs, and its tables name what there is."""
+"""The README and the pages as a user reads them: their Python and their commands run, and their tables name what there is."""
 
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
@@ -10,19 +11,19 @@ from trl import GRPOConfig
 
 import trl_grpo_rewards
 from helpers.paths import ROOT
-from trl_grpo_rewards import FilteredGRPOConfig
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo
+from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.function_rewards import RewardFactory
+from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.registry import REGISTRY
 
 
 PAGES = {page.name: page.read_text() for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
-README_LINES = re.sub("<!-- rewards: .*<!-- end of rewards -->", "", PAGES["README.md"], flags=re.DOTALL).count("\n")
-"""Without the table of rewards, which grows with each of them."""
 
 EXAMPLES = [
     pytest.param(example, id=f"{name}-{place}")
     for name, text in PAGES.items()
-    for place, example in enumerate(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+    for place, example in enumerate(re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE))
 ]
 
 
@@ -31,29 +32,86 @@ def test_the_examples_run(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = dict(REGISTRY)
     try:
-        exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+        exec(compile(example, "example", "exec"), {"__name__": "readme"})
     finally:
         REGISTRY.clear()
         REGISTRY.update(before)
 
 
-def test_the_readme_is_short_and_its_links_lead_somewhere():
-    assert len(EXAMPLES) == 10 and README_LINES <= 225
+COMMANDS = [
+    pytest.param(*found, id=f"{name}-{place}")
+    for name, text in PAGES.items()
+    for place, found in enumerate(
+        re.findall(
+            r"(?:^trl-grpo-rewards|-m trl_grpo_rewards\.cli) (train|check)\b(.*)",
+            "\n".join(re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)).replace("\\\n", ""),
+            flags=re.MULTILINE,
+        )
+    )
+]
+
+
+@pytest.mark.parametrize("command, options", COMMANDS)
+def test_the_options_of_the_commands_exist(command, options):
+    job, training, _ = read_job(shlex.split(options, comments=True), command)
+    assert job.rewards and training.output_dir
+
+
+def test_examples_and_commands_are_found():
+    assert len(EXAMPLES) >= 20 and len(COMMANDS) >= 14
+
+
+def test_the_readme_fits_150_lines_and_has_no_link_that_needs_the_repository():
+    readme = PAGES["README.md"]
+    assert readme.count("\n") <= 150
+    assert re.findall(r"\]\((?!https://)([^)]+)\)", readme) == []
+    named = re.findall(r"`((?:docs|examples|scripts)/[\w./]*|[A-Z]+\.md)`", readme)
+    assert len(named) > 15 and [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_links_of_the_pages_lead_somewhere():
     for name, text in PAGES.items():
-        folder = ROOT if name == "README.md" else ROOT / "docs"
-        for link in re.findall(r"\]\((?!http)([^)#]+)\)", text):
-            assert (folder / link).exists(), f"{name} links to {link}"
+        for link in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", text):
+            assert (ROOT / "docs" / link).exists(), f"{name} links to {link}"
+
+
+def test_the_tutorial_does_what_it_says(command, tmp_path, monkeypatch):
+    def run(line):
+        monkeypatch.delitem(sys.modules, "my_rewards", raising=False)  # a process of its own would import it
+        return command(*shlex.split(line))
+
+    text = PAGES["tutorial.md"]
+    code = re.search(r"Save this as `my_rewards.py`.*?```python\n(.*?)```", text, flags=re.DOTALL)[1]
+    (tmp_path / "my_rewards.py").write_text(code)
+    checks = re.findall(r"^trl-grpo-rewards (check --import my_rewards (?:.*\\\n)*.*)$", text, flags=re.MULTILINE)
+    bad, good = (line.replace("\\\n", "") for line in checks)
+    fault = re.search(r"^fault: (.*?)\n```", text, flags=re.DOTALL | re.MULTILINE)[1]
+    refused, accepted = run(bad), run(good)
+    assert refused.returncode == 1 and " ".join(fault.split()) in " ".join(refused.stdout.split())
+    assert accepted.returncode == 0
+    trained = run("train --import my_rewards --rewards no_hedging() --max_steps 1 --eval_prompts 4 --no_check")
+    assert trained.returncode == 0 and (tmp_path / "runs" / "addition" / "report.html").exists()
 
 
 def test_the_table_of_rewards_and_the_stub_are_current():
     subprocess.run([sys.executable, str(ROOT / "scripts" / "list_rewards.py"), "--check"], check=True)
-    rows = re.findall(r"^\| `(\w+)\(.*\)` \| (.+) \|$", PAGES["README.md"], flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)\(.*\)` \| (.+) \|$", PAGES["rewards.md"], flags=re.MULTILINE)
     public = {name for name in trl_grpo_rewards.__all__ if isinstance(getattr(trl_grpo_rewards, name), RewardFactory)}
     assert dict(rows).keys() == public and all(len(paid) < 200 for _, paid in rows)
+    assert f"There are {len(public)} rewards" in PAGES["README.md"]
+
+
+def test_the_table_of_record_fields_is_complete(config, problems):
+    args = config(selective=True, max_steps=1)
+    FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems).train()
+    record = next(read_records(args.output_dir))
+    table = PAGES["trainer.md"].split("fields of a record")[1].split("run.json")[0]
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \|$", table, flags=re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"\w+", row)} == record.keys() | {"row_columns", "logged"}
 
 
 def test_the_table_of_options_is_complete():
     added = {field.name: field.default for field in fields(FilteredGRPOConfig)}
     added = {name: added[name] for name in added.keys() - {field.name for field in fields(GRPOConfig)}}
-    rows = dict(re.findall(r"^\| `(\w+)` \| `(.*?)` \|", PAGES["trainer.md"], flags=re.MULTILINE))
+    rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]*)` \|", PAGES["trainer.md"], flags=re.MULTILINE))
     assert {name: eval(default) for name, default in rows.items()} == added

@@ -170,7 +170,7 @@ def cosine(
     >>> from trl_grpo_rewards import boxed, cosine
 
     >>> paid = cosine(boxed(), max_tokens=100)
-    >>> paid(completions=[r"\\boxed{4}", r"\\boxed{5}"], completion_ids=[[1] * 50, [1] * 50], solution=["4", "4"])
+    >>> paid(completions=[r"\boxed{4}", r"\boxed{5}"], completion_ids=[[1] * 50, [1] * 50], solution=["4", "4"])
     [0.75, -0.75]
 
     ```
@@ -203,7 +203,7 @@ def shortest(
     ```python
     >>> from trl_grpo_rewards import boxed, shortest
 
-    >>> completions, ids = [r"\\boxed{4}", r"\\boxed{5}", r"\\boxed{4}"], [[1] * 10, [1] * 10, [1] * 30]
+    >>> completions, ids = [r"\boxed{4}", r"\boxed{5}", r"\boxed{4}"], [[1] * 10, [1] * 10, [1] * 30]
     >>> shortest(boxed())(completions=completions, completion_ids=ids, solution=["4"] * 3)
     [0.5, 0.0, -0.5]
 

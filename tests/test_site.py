@@ -1,0 +1,116 @@
+"""The documentation site: it builds without warnings, and its pages fit a phone and load nothing from elsewhere."""
+
+import functools
+import http.server
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import threading
+import tomllib
+
+import pytest
+
+from helpers.paths import ROOT, SCRIPTS
+from trl_grpo_rewards import rewards
+
+
+NAMES = [*rewards.__all__, "gate", "clip", "schedule", "route"]
+"""All rewards."""
+
+pytest.importorskip("zensical", reason="zensical is not installed: pip install -e '.[docs]'")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The folder of the built site. Its source is in `build/pages` beside it."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copy(ROOT / "zensical.toml", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["make_pages.py", str(folder / "build" / "pages")])
+        patch.setattr(sys, "path", [str(SCRIPTS), *sys.path])
+        patch.setenv("COLUMNS", "88")
+        runpy.run_path(str(SCRIPTS / "make_pages.py"), run_name="__main__")
+    build = [sys.executable, "-m", "zensical", "build", "--strict"]
+    done = subprocess.run(build, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0 and "No issues found" in done.stdout + done.stderr, done.stdout + done.stderr
+    return folder / "build" / "site"
+
+
+def list_pages(navigation: list) -> list[str]:
+    """Return the pages of a navigation, which may be nested."""
+    values = [value for entry in navigation for value in entry.values()]
+    return [page for value in values for page in (list_pages(value) if isinstance(value, list) else [value])]
+
+
+def test_the_navigation_has_every_page_once(site):
+    written = {str(file.relative_to(site.parent / "pages")) for file in (site.parent / "pages").rglob("*.md")}
+    listed = list_pages(tomllib.loads((ROOT / "zensical.toml").read_text())["project"]["nav"])
+    assert sorted(listed) == sorted(written)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reward_has_a_page_with_its_signature_and_its_examples(site, name):
+    text = (site.parent / "pages" / "rewards" / f"{name}.md").read_text()
+    assert text.startswith(f"# {name}\n") and f"```python\n{name}(" in text and f"import {name}`" in text
+    assert f"{name}(" in text.split("## Examples")[1].split("```pycon")[1]
+    assert ("## Arguments" in text) == (name != "overlap")  # which has no options
+
+
+def test_docstrings_are_pages_without_the_marks_of_docstrings(site):
+    pages = {
+        file.name: file.read_text() for file in (site.parent / "pages").rglob("*.md") if file.parent.name != "pages"
+    }
+    for name, text in pages.items():
+        assert not re.search(
+            r"\\\\\(|\[`[~\w.]+`\](?!\()|^(Args|Returns|Raises|Example):$", text, flags=re.MULTILINE
+        ), name
+    assert "<mtext>max_tokens</mtext>" in pages["cosine.md"]
+    assert "(trl_grpo_rewards.checks.md#Form)" in pages["trl_grpo_rewards.md"]
+    assert "- **`*names`** (`str`): Names of the tags, without brackets." in pages["tags.md"]
+    assert "on any number of ranks" in pages["shortest.md"] and "- **Needs:** `solution`" in pages["boxed.md"]
+
+
+def test_images_exist_and_nothing_is_loaded_from_elsewhere(site):
+    loaded = re.compile(r"<(?:img|script|link)\b[^>]*?\b(?:src|href)=[\"']?([^\"'\s>]+)[^>]*")
+    for page in site.rglob("*.html"):
+        for found in loaded.finditer(page.read_text()):
+            target = found[1].split("?")[0].split("#")[0]
+            assert not target.startswith(("http", "//")), f"{page} loads {target}"
+            base = site if page.name == "404.html" else page.parent
+            assert (base / target.lstrip("/")).exists() or target.startswith("data:"), f"{page} needs {target}"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    chromium, service = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not service:
+        pytest.skip("there is no browser: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def address(site):
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=site)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_no_page_is_wider_than_a_phone_or_reports_an_error(site, address, browser):
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    for page in sorted(site.rglob("index.html")):
+        browser.get(f"{address}/{page.parent.relative_to(site)}/")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, page
+        assert "trl_grpo_rewards" in browser.title and browser.get_log("browser") == [], page
