@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
+from .score_tables import ScoreTable, to_code
 from .scores import Score
 
 
@@ -133,6 +134,41 @@ class Reward(ABC):
             return None
         return sum(weight * score for weight, score in zip(self.weights, scores, strict=True) if score is not None)
 
+    def explain(self, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> ScoreTable:
+        """
+        Score completions as a trainer would, and return a table with the score by each term, for reading.
+
+        Args:
+            completions (`list`):
+                Completions, as text or as lists of messages.
+            prompts (`list`, *optional*):
+                Prompt of each completion. Grouped rewards need it: consecutive rows with equal prompts are a group.
+            **columns (`list`):
+                One value per completion for each dataset column that the rewards read.
+
+        Returns:
+            `ScoreTable`: the `scores` by each term, the `totals`, and what the rewards `logged`. A notebook shows it as
+            a table.
+
+        Example:
+
+        ```python
+        >>> from trl_grpo_rewards import boxed, tags
+
+        >>> table = (boxed() + 0.2 * tags("think")).explain([r"\\boxed{4}", "4"], solution=["4", "4"])
+        >>> table.scores
+        {'boxed': [1.0, 0.0], 'tags': [0.0, 0.0]}
+        >>> table.totals
+        [1.0, 0.0]
+
+        ```
+        """
+        logged: dict[str, list[Any]] = {}
+        call = {"prompts": prompts, "completions": completions, "log_extra": logged.__setitem__, **columns}
+        scores = {reward.name: wait_for(reward(**call)) for reward in self.rewards}
+        totals = [self.total(row) for row in zip(*scores.values(), strict=True)]
+        return ScoreTable(str(self), completions, scores, totals, logged)
+
     async def score(self, batch: Batch) -> list[Score]:
         """Return one score per row of the batch. A reward that occurs twice in an expression is computed once."""
         if self in batch.known:
@@ -172,6 +208,9 @@ class Reward(ABC):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return to_code(str(self))
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,6 +331,11 @@ def run_in_own_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine in an event loop in another thread, since this thread may already run one."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
+
+
+def wait_for(scores: Any) -> list[Score]:
+    """Return the scores of a call, which are awaited if the reward is asynchronous."""
+    return run_in_own_loop(scores) if asyncio.iscoroutine(scores) else list(scores)
 
 
 async def await_all(awaitables: Iterable[Awaitable[Result]], *, concurrent: bool) -> list[Result]:

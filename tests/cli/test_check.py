@@ -52,8 +52,36 @@ def test_gsm8k_is_checked(tmp_path, command, column, arguments, fault):
     open_think(AutoTokenizer.from_pretrained(demo.MODEL)).save_pretrained(tmp_path / "thinking")
     given = ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question"]
     given += ["--solution_column", column, "--model_name_or_path", demo.MODEL, "--output_dir", "out"]
-    run = command("check", *given, "--max_completion_length", "256", *arguments)
-    assert run.returncode == (fault is not None), run.stdout + run.stderr
+    run = command("check", *given, "--max_completion_length", "256", "--details", *arguments)
+    assert run.returncode == (0 if fault is None else 2 if "needs the column" in fault else 1), run.stdout + run.stderr
     assert (fault or "7,409 read") in run.stdout + run.stderr
     assert (fault is not None) or run.stdout.endswith("No fault found.\n")
     assert not (tmp_path / "out").exists()
+
+
+def test_the_summary_and_the_details_say_the_same(command):
+    gameable = ["--rewards", "boxed() + 0.2 * tags('think')"]
+    shown, full = command("check", *gameable), command("check", *gameable, "--details")
+    found = command("check", *gameable, "--json")
+    assert shown.returncode == full.returncode == found.returncode == 1
+    said = json.loads(found.stdout)
+    assert (said["faults"], said["warnings"], said["expression"]) == (1, 0, "boxed() + 0.2 * tags('think')")
+    (fault,) = [text for one in said["checks"] for text in one["faults"]]
+    assert f"fault: {fault}" in full.stdout and full.stdout.endswith("1 fault found.\n")
+    assert f"fault: {fault}" in " ".join(shown.stdout.split())
+    assert [line.split()[-2:] for line in shown.stdout.splitlines()[1:6]].count(["0", "1"]) == 1
+    assert shown.stdout.endswith("1 fault found. --details shows every finding.\n")
+    fine = command("check", "--rewards", "boxed(evaluated=True)")
+    assert fine.returncode == 0 and fine.stdout.endswith("No fault found. --details shows every finding.\n")
+
+
+def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp_path):
+    (tmp_path / "breaks.py").write_text(
+        "from trl_grpo_rewards import reward\n\nprint('imported')\n\n"
+        "@reward\ndef breaks(completion):\n    print('scored')\n    raise KeyError(completion)\n"
+    )
+    run = command("check", "--import", "breaks", "--rewards", "boxed(evaluated=True) + breaks()", "--json")
+    (fault,) = [text for one in json.loads(run.stdout)["checks"] for text in one["faults"]]
+    assert run.returncode == 1 and "KeyError" in fault and "imported\nscored\n" in run.stderr
+    wrong = command("check", "--import", "breaks", "--rewards", "boxed(evaluated=1)", "--json")
+    assert wrong.returncode == 2 and "evaluated" in wrong.stderr and wrong.stdout == ""

@@ -34,8 +34,8 @@ def problems(tmp_path):
     return ["--dataset_name", "json", "--data_files", "p.jsonl", "--prompt_column", "question", "--eval_prompts", "0"]
 
 
-def last_line(done) -> str:
-    assert done.returncode == 1 and "Traceback" not in done.stderr
+def last_line(done, code: int = 2) -> str:
+    assert done.returncode == code and "Traceback" not in done.stderr
     return done.stderr.strip().splitlines()[-1]
 
 
@@ -70,7 +70,9 @@ def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, name, ju
         monkeypatch.delenv(variable, raising=False)
     done = command(name, "--rewards", f"boxed(evaluated=True) + {judge}", "--output_dir", "out")
     assert done.returncode == 1 and "Traceback" not in done.stderr
-    assert re.search(f"fault: The judge 'm' .*{said}", done.stdout) and "1 fault found." in done.stdout
+    assert (
+        re.search(f"fault: The judge 'm' .*{said}", " ".join(done.stdout.split())) and "1 fault found." in done.stdout
+    )
     assert not Path("out").exists()
 
 
@@ -109,13 +111,13 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
     )
     checked = run("check", *broken, cwd=tmp_path)
     assert checked.returncode == 1 and "Traceback" not in checked.stderr
-    assert re.search(f"fault: {said}", checked.stdout) and "1 fault found." in checked.stdout
+    assert re.search(f"fault: {said}", " ".join(checked.stdout.split())) and "1 fault found." in checked.stdout
     later = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + fragile()", "--output_dir", "out"]
     trained = run("train", *later, "--max_steps", 2, "--eval_prompts", 0, cwd=tmp_path)
-    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*my_rewards.py, line 10\)", last_line(trained))
+    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*my_rewards.py, line 10\)", last_line(trained, code=1))
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
     scored = run("score", "broken()", "rows.jsonl", "--import", "my_rewards", cwd=tmp_path)
-    assert re.match(said, last_line(scored))
+    assert re.match(said, last_line(scored, code=1))
 
 
 @pytest.mark.parametrize(

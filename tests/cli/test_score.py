@@ -38,10 +38,11 @@ def answers(tmp_path):
 
 def test_scores_are_counted(answers):
     shown = score(answers, "boxed() + 0.5 * keywords(all=('So',))", "answers.jsonl", "--out", "scored.jsonl")
-    assert "boxed                   0.500    0.0%" in shown and "0: 50.0%, 1: 50.0%" in shown
-    assert "keywords                1.000    0.0%" in shown and "2 groups; 0.0% would be dead" in shown
-    surprising = shown.split("other completions:\n")[1].splitlines()
-    assert len(surprising) == 6 and surprising[0].split() == ["1.5", "|", "2", "+", "2?", "|", "So", r"\boxed{4}"]
+    table = {line.split()[0]: line.split() for line in shown.splitlines()[:4]}
+    assert table["boxed"][1:3] == ["0.500", "0.0%"] and table["boxed"][5:] == ["0:", "50.0%,", "1:", "50.0%"]
+    assert table["keywords"][1:3] == ["1.000", "0.0%"] and "2 groups; 0.0% would be dead" in shown
+    surprising = shown.split("other totals:\n")[1].splitlines()
+    assert len(surprising) == 6 and surprising[0].split() == ["1.5", "2", "+", "2?", "|", "So", r"\boxed{4}"]
     rows = lines_of(answers / "scored.jsonl")
     assert [row["total"] for row in rows] == [1.5, 0.5, 0.5, 1.5, 1.5, 0.5]
     assert rows[3] == {
@@ -53,10 +54,11 @@ def test_scores_are_counted(answers):
 def test_the_difference_is_counted_both_ways(answers):
     new = "boxed(partial=0.25) - 0.75 * keywords(all=('km',))"
     shown = score(answers, new, "answers.jsonl", "--against", "boxed()")
-    assert "33.3% of 6 rows earn the same, 3 more, 1 less; dead groups 0.0% -> 0.0%" in shown
+    assert "2 groups; 0.0% would be dead, and 0.0% under the old rewards\n" in shown
+    assert "6 rows; 33.3% earn the same, 3 more, 1 less\n" in shown
     more, less = shown.split("earn more:\n")[1].split("\n\nrows that earn less:\n")
-    assert len(more.splitlines()) == 2 and all(line.strip().startswith("0 -> 0.25 |") for line in more.splitlines())
-    assert less.split() == ["1", "->", "0.25", "|", "1", "+", "1?", "|", "So", r"\boxed{2\text{", "km}}"]
+    assert len(more.splitlines()) == 2 and all(line.strip().startswith("0 -> 0.25  ") for line in more.splitlines())
+    assert less.split() == ["1", "->", "0.25", "1", "+", "1?", "|", "So", r"\boxed{2\text{", "km}}"]
 
 
 @pytest.mark.slow
@@ -73,7 +75,7 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
     shown = score(tmp_path, str(rewards), trainer.args.output_dir)
     table = {line.split()[0]: line for line in shown.splitlines()[1:6]}
     assert {*table} == {"boxed", "length", "tags", "judge", "total"} and server.calls == asked
-    assert all(table[name].split()[5] == "100.0%" for name in ("boxed", "length", "tags", "judge"))
+    assert all(table[name].split()[4] == "100.0%" for name in ("boxed", "length", "tags", "judge"))
     assert "6 groups" in shown
     # the same rows from TRL's own table, which has no columns of the dataset
     table = next(Path(trainer.args.output_dir, "completions").glob("*_00003.parquet"))
@@ -119,7 +121,19 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command, arguments, sa
     (answers / "other.txt").write_text("text")
     (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
     run = command("score", *arguments)
-    assert run.returncode == 1 and re.match(said, run.stderr.splitlines()[-1])
+    is_from_a_reward = arguments[0].startswith("length")
+    assert run.returncode == (1 if is_from_a_reward else 2) and re.match(said, run.stderr.splitlines()[-1])
+
+
+def test_the_modules_of_a_run_are_named_if_they_are_missing(answers, command):
+    (answers / "run.json").write_text(
+        json.dumps({"rewards": "mine()", "modules": ["my_rewards"], "is_expression": True})
+    )
+    run = command("score", "boxed() + mine()", "answers.jsonl")
+    assert run.returncode == 2 and run.stderr.endswith("other modules: add --import my_rewards.\n")
+    assert "There is no reward 'mine'" in run.stderr
+    against = command("score", "boxed()", "answers.jsonl", "--against", "mine()")
+    assert against.returncode == 2 and "add --import my_rewards." in against.stderr
 
 
 @pytest.mark.slow
@@ -130,7 +144,7 @@ def test_a_hundred_thousand_numbers_take_seconds(tmp_path):
             file.write(
                 json.dumps({"prompt": f"{index // 8}?", "completion": text, "solution": str(index // 8)}) + "\n"
             )
-    assert "12500 groups; 0.0% would be dead" in score(tmp_path, "boxed()", "many.jsonl")
+    assert "12,500 groups; 0.0% would be dead" in score(tmp_path, "boxed()", "many.jsonl")
 
 
 @pytest.mark.slow
@@ -146,7 +160,7 @@ def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config
     trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(max_steps=2), train_dataset=problems)
     trainer.train()
     table = score(tmp_path, trainer.args.output_dir).splitlines()
-    rows = {line.split()[0]: line.split()[5] for line in table[1:3]}
+    rows = {line.split()[0]: line.split()[4] for line in table[1:3]}
     assert rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
     (tmp_path / "elsewhere").mkdir()
     said = score(tmp_path / "elsewhere", trainer.args.output_dir, fails=True)

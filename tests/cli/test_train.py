@@ -46,7 +46,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
 
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
     again = command("train", *SHORT)
-    assert again.returncode == 1
+    assert again.returncode == 2
     assert again.stderr.strip().splitlines()[-1] == (
         "ValueError: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
         "Choose another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
@@ -83,7 +83,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
 def test_bad_input_is_refused_before_the_model_loads(tmp_path, command, arguments, message):
     (tmp_path / "asked.jsonl").write_text('{"prompt": "2 + 2?", "answer": "4"}\n' * 3)
     run = command("train", "--model_name_or_path", "no/model", "--output_dir", "out", *arguments)
-    assert run.returncode == 1
+    assert run.returncode == 2
     assert re.search(message, run.stderr.strip().splitlines()[-1])
     assert not (tmp_path / "out").exists()
 
@@ -101,7 +101,7 @@ def test_bad_input_is_refused_before_the_model_loads(tmp_path, command, argument
 )
 def test_the_bundled_model_is_not_trained_by_mistake(command, arguments, message):
     run = command("train", "--output_dir", "out", *arguments)
-    assert run.returncode == 1 and re.search(message, run.stderr.strip().splitlines()[-1])
+    assert run.returncode == 2 and re.search(message, run.stderr.strip().splitlines()[-1])
 
 
 @pytest.mark.slow

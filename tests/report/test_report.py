@@ -294,7 +294,8 @@ def script(*arguments) -> subprocess.CompletedProcess:
 def test_the_script_writes_the_report(tmp_path):
     written(tmp_path, story(steps=2))
     done = script(tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{tmp_path / 'report.html'}\n", "")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"\nThe report is in {tmp_path / 'report.html'}.\n")
     other = script(tmp_path / "groups", "--out", tmp_path / "other.html")
     assert other.returncode == 0 and (tmp_path / "other.html").read_text() == (tmp_path / "report.html").read_text()
 
@@ -312,7 +313,7 @@ def test_bad_input_is_one_line(tmp_path):
     ]:
         done = script(*arguments)
         lines = [line for line in done.stderr.splitlines() if "not complete records" not in line]
-        assert done.returncode == 1 and len(lines) == 1, done.stderr
+        assert done.returncode == 2 and len(lines) == 1, done.stderr
         assert re.match(message, lines[0])
 
 

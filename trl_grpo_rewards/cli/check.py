@@ -2,21 +2,50 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 
-from ..checks import as_text, check
+from ..checks import Findings, as_text, check
 from .commands import exit_on
-from .job import load_tokenizer, prepare_job, read_job
+from .job import JobArguments, load_tokenizer, prepare_job, read_job
+from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
 
 
 DESCRIPTION = """Check a job before it uses GPU hours: rewards, dataset, configuration and chat template. This command takes the
-options of `trl-grpo-rewards train`. It loads the tokenizer but not the model. It exits with 1 if it finds a fault."""
+options of `trl-grpo-rewards train`. It loads the tokenizer but not the model. It exits with 1 if it finds a fault, and with
+2 if it cannot work with its options."""
+
+
+@dataclass
+class CheckArguments(JobArguments):
+    """The job to check, and what to print."""
+
+    details: bool = field(default=False, metadata={"help": "Print every finding instead of a summary."})
+    json: bool = field(default=False, metadata={"help": "Print the findings as JSON."})
 
 
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
-        job, training, model = read_job(arguments, "check", DESCRIPTION)
-        rewards, problems, _ = prepare_job(job, training, model)
-        tokenizer = load_tokenizer(model, training, job.dataset_name)
-    found = check(rewards, problems, training, tokenizer, job.bad_golds)
-    print(as_text(found))
-    sys.exit(any(one.faults for one in found))
+        job, training, model = read_job(arguments, "check", DESCRIPTION, job_type=CheckArguments)
+        with keep_stdout_for_json(job.json):
+            rewards, problems, _ = prepare_job(job, training, model)
+            tokenizer = load_tokenizer(model, training, job.dataset_name)
+    with keep_stdout_for_json(job.json):
+        found = check(rewards, problems, training, tokenizer, job.bad_golds)
+    if job.json:
+        numbers = {name: sum(len(getattr(one, name)) for one in found) for name in ("warnings", "faults")}
+        print_json({"expression": str(rewards), **numbers, "checks": [asdict(one) for one in found]})
+    else:
+        print(as_text(found) if job.details else summarize(found))
+    sys.exit(FAULTY if any(one.faults for one in found) else FINE)
+
+
+def summarize(findings: Sequence[Findings]) -> str:
+    """Return a table of the checks, the faults and the warnings as text that fits a screen."""
+    columns, lines = measure_screen()
+    rows = [[one.title, str(len(one.warnings)), str(len(one.faults))] for one in findings]
+    table = format_table([["check", "warnings", "faults"], *rows], "<>>", columns)
+    faults = [f"fault: {text}" for one in findings for text in one.faults]
+    texts = [*faults, *(f"warning: {text}" for one in findings for text in one.warnings)]
+    last = f"{count(len(faults), 'fault')} found." if faults else "No fault found."
+    shown = fit_texts(texts, columns, lines - len(rows) - 5, "--details")
+    return "\n".join([table, "", *shown, *([""] if shown else []), f"{last} --details shows every finding."])

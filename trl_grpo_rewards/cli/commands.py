@@ -6,28 +6,36 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from ..errors import describe_reward_error
+from .output import FAULTY, MISUSED
 
 
 @contextlib.contextmanager
 def exit_on(*errors: type[Exception]) -> Iterator[None]:
-    """End the process with one line, instead of a traceback, on errors of these types."""
+    """End the process with one line, instead of a traceback, on errors of these types, which are wrong use."""
     try:
         yield
     except errors as error:
-        sys.exit(f"{type(error).__name__}: {error}")
+        end(f"{type(error).__name__}: {error}", MISUSED)
 
 
 @contextlib.contextmanager
 def exit_on_reward_error() -> Iterator[None]:
-    """End the process with one sentence, instead of a traceback, if a reward raises an error."""
+    """End the process with one sentence, instead of a traceback, if a reward raises an error, which is a fault."""
     try:
         yield
     except Exception as error:  # a reward raises errors of any type
         if (text := describe_reward_error(error)) is None:
             raise
-        sys.exit(text)
+        end(text, FAULTY)
+
+
+def end(text: str, code: int) -> NoReturn:
+    """End the process with a text on standard error."""
+    print(text, file=sys.stderr)
+    sys.exit(code)
 
 
 def import_rewards(modules: Sequence[str]) -> None:

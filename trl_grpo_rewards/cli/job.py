@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import torch
 from datasets import Dataset
@@ -73,13 +73,16 @@ class JobArguments:
     )
 
 
+Job = TypeVar("Job", bound=JobArguments)
+
+
 class JobParser(TrlParser):
     """Parser of the options of a job. Its help shows the package's own options first."""
 
-    def __init__(self, prog: str, description: str) -> None:
+    def __init__(self, prog: str, description: str, job: type[JobArguments] = JobArguments) -> None:
         usage = f"{prog} [--config RECIPE] [--OPTION VALUE ...]"
-        types = (JobArguments, FilteredGRPOConfig, ModelConfig)
-        super().__init__(types, prog=prog, usage=usage, description=description)
+        self.job = job
+        super().__init__((job, FilteredGRPOConfig, ModelConfig), prog=prog, usage=usage, description=description)
 
     def read(self, arguments: Sequence[str]) -> tuple[Any, ...]:
         """
@@ -102,7 +105,7 @@ class JobParser(TrlParser):
     def format_help(self) -> str:
         trl = {field.name for field in fields(GRPOConfig)}
         sections = {
-            "the job": {field.name for field in fields(JobArguments)},
+            "the job": {field.name for field in fields(self.job)},
             "the trainer of this package (FilteredGRPOConfig)": {f.name for f in fields(FilteredGRPOConfig)} - trl,
             "the model (TRL's ModelConfig)": {field.name for field in fields(ModelConfig)} - trl,
             "TRL's trainer (GRPOConfig)": trl,
@@ -121,12 +124,24 @@ class JobParser(TrlParser):
         return formatter.format_help()
 
 
+@overload
 def read_job(
-    arguments: Sequence[str], command: str, description: str = ""
+    arguments: Sequence[str], command: str, description: str = ...
+) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]: ...
+
+
+@overload
+def read_job(
+    arguments: Sequence[str], command: str, description: str = ..., *, job_type: type[Job]
+) -> tuple[Job, FilteredGRPOConfig, ModelConfig]: ...
+
+
+def read_job(
+    arguments: Sequence[str], command: str, description: str = "", *, job_type: type[JobArguments] = JobArguments
 ) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]:
     """Return the job of a command line. It is the default job if no model, no dataset and no recipe are given."""
     warnings.filterwarnings("ignore", category=FutureWarning, module=DEPENDENCIES)
-    parser = JobParser(f"trl-grpo-rewards {command}", description)
+    parser = JobParser(f"trl-grpo-rewards {command}", description, job_type)
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
     arguments = [part for argument in arguments for part in split_config(argument)]

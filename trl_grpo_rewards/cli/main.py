@@ -7,6 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
+from .output import EXIT_CODES
+
 
 COMMANDS = {
     "train": "train a model with GRPO; without options, the bundled model on the bundled task",
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="trl-grpo-rewards",
         usage="%(prog)s COMMAND [OPTION ...]",
         description=f"Composable rewards for GRPO.\n\ncommands:\n{listed}",
-        epilog="'trl-grpo-rewards COMMAND --help' lists the options of a command.",
+        epilog=f"{EXIT_CODES}\n\n'trl-grpo-rewards COMMAND --help' lists the options of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("trl_grpo_rewards"))

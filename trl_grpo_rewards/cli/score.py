@@ -12,17 +12,11 @@ from tqdm import tqdm
 from ..expressions import Reward
 from ..parsing import parse
 from ..records.completions import read_groups
-from ..records.rescoring import (
-    Difference,
-    ScoredGroup,
-    Tally,
-    format_difference,
-    format_surprising,
-    format_table,
-    rescore,
-)
+from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from .commands import exit_on, exit_on_reward_error, import_rewards
+from .output import EXIT_CODES, keep_stdout_for_json, print_json
+from .score_summary import describe, summarize
 
 
 EXAMPLES = """examples:
@@ -32,14 +26,16 @@ EXAMPLES = """examples:
 
 Completions are read from the group records of a run (pass its output directory), from one of TRL's tables
 (completions/*.parquet), or from a file with lines of JSON. Each line has `prompt`, `completion` and the columns that
-the rewards need."""
+the rewards need.
+
+"""
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="trl-grpo-rewards score",
         description="Score completions that were sampled before. This needs no GPU.",
-        epilog=EXAMPLES,
+        epilog=EXAMPLES + EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("rewards", nargs="?", help="an expression of rewards; default: the rewards of the run")
@@ -49,6 +45,8 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--import", dest="modules", nargs="+", default=[], help="modules that register your own rewards"
     )
+    parser.add_argument("--details", action="store_true", help="print every example instead of a summary")
+    parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
     return parser.parse_args(arguments)
 
 
@@ -61,7 +59,7 @@ def read_rewards(args: argparse.Namespace) -> Reward:
     """
     if args.rewards is not None:
         import_rewards(args.modules)
-        return parse(args.rewards)
+        return parse_for_run(args.rewards, args)
     if not Path(args.completions).exists():
         raise FileNotFoundError(
             f"There is no file or folder '{args.completions}'. Give rewards, if any, first, and then the completions: "
@@ -90,6 +88,23 @@ def read_rewards(args: argparse.Namespace) -> Reward:
     return parse(run["rewards"])
 
 
+def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
+    """
+    Read an expression.
+
+    Raises:
+        `ValueError`: a reward is not registered. If the run has imported modules that this command has not, the error
+            names them.
+    """
+    try:
+        return parse(expression)
+    except ValueError as error:
+        missing = [name for name in (read_run(args.completions) or {}).get("modules", []) if name not in args.modules]
+        if not missing:
+            raise
+        raise ValueError(f"{error} The run has imported other modules: add --import {' '.join(missing)}.") from None
+
+
 def check_out(out: Path) -> None:
     """Check the file before anything is scored, which may take hours and money."""
     if out.is_dir():
@@ -112,16 +127,24 @@ def format_row(scored: ScoredGroup, row: int) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
+    args = parse_arguments(arguments)
     with exit_on(TypeError, ValueError, OSError, ImportError), exit_on_reward_error():
-        score(parse_arguments(arguments))
+        with keep_stdout_for_json(args.json):
+            rewards = read_rewards(args)
+            old = parse_for_run(args.against, args) if args.against else None
+            tally, difference = score(args, rewards, old)
+    if args.json:
+        against = None if old is None else str(old)
+        print_json({"expression": str(rewards), "against": against, **describe(tally, difference)})
+    else:
+        print(summarize(tally, difference, has_details=args.details))
 
 
-def score(args: argparse.Namespace) -> None:
-    rewards = read_rewards(args)
-    old = parse(args.against) if args.against else None
+def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tuple[Tally, Difference | None]:
+    """Score all completions, write the rows if `--out` is set, and return the statistics."""
     if args.out:
         check_out(args.out)
-    tally, difference = Tally(), Difference()
+    tally, difference = Tally(), Difference() if old else None
     groups, copies = itertools.tee(read_groups(args.completions))
     scored_by_old = rescore(old, copies) if old else itertools.repeat(None)
     unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # --out may be the file that is read
@@ -130,7 +153,7 @@ def score(args: argparse.Namespace) -> None:
         bar = stack.enter_context(tqdm(unit=" rows", disable=None))
         for scored, before in zip(rescore(rewards, groups), scored_by_old, strict=False):
             tally.add(scored)
-            if before is not None:
+            if difference is not None and before is not None:
                 difference.add(scored, before)
             if out is not None:
                 out.writelines(format_row(scored, row) for row in range(scored.group.size))
@@ -139,6 +162,4 @@ def score(args: argparse.Namespace) -> None:
         raise ValueError(f"'{args.completions}' has no completions. Choose a run that has sampled some.")
     if args.out:
         unfinished.replace(args.out)
-    print(format_table(tally), format_surprising(tally), sep="\n\n")
-    if old:
-        print("", format_difference(difference, tally), sep="\n")
+    return tally, difference

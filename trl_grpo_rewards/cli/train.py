@@ -18,8 +18,9 @@ from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
 from ..verify.pool import start_workers
 from .callbacks import BeforeAndAfter, RewardProgress
-from .commands import exit_on, exit_on_reward_error
+from .commands import end, exit_on, exit_on_reward_error
 from .job import choose_model, find_last_checkpoint, load_tokenizer, prepare_job, read_job
+from .output import FAULTY
 from .preparation import check_output, check_packages, check_writable, use_all_cores
 
 
@@ -56,8 +57,12 @@ def main(arguments: Sequence[str]) -> None:
         print(verdict(found), flush=True)
         has_faults = [any(one.faults for one in found)]
     if broadcast_object_list(has_faults)[0]:  # all processes end
-        remedy = "To see details, run trl-grpo-rewards check with the same options. To train anyway, pass --no_check."
-        sys.exit(remedy if training.process_index == 0 else 1)
+        if training.process_index == 0:
+            end(
+                "To see every finding, run trl-grpo-rewards check --details with the same options. To train anyway, pass --no_check.",
+                FAULTY,
+            )
+        sys.exit(FAULTY)
     with exit_on(ValueError, ImportError, OSError):  # weights that are missing, packages that a model needs
         trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset, job.dataset_name)
     trainer.run["job"] = asdict(job)

@@ -11,7 +11,6 @@ from itertools import islice
 from types import SimpleNamespace
 from typing import Any
 
-from ..batch import completion_text, prompt_text
 from ..expressions import Reward, find_first_outcome, score_known_groups
 from ..scores import Score
 from .completions import Group
@@ -224,77 +223,3 @@ class Difference:
             is_seen = any(group is new for *_, group, _ in self.examples[way])  # one row of a group is enough
             if len(self.examples[way]) < MAX_EXAMPLES and not is_seen:
                 self.examples[way].append((then, now, new, row))
-
-
-def format_table(tally: Tally) -> str:
-    """Return a table with a line for each reward and one for the total."""
-    lines = [f"{'reward':20} {'mean':>8} {'None':>7} {'p50 ms':>8} {'p99 ms':>8} {'recorded':>9}  scores"]
-    for name, scores in tally.scores.items():
-        count = scores.total()
-        known = Counter({score: number for score, number in scores.items() if score is not None})
-        mean = sum(score * number for score, number in known.items()) / known.total() if known else float("nan")
-        times = (
-            [f"{1000 * get_quantile(sorted(tally.seconds[name]), share):8.3f}" for share in (0.5, 0.99)]
-            if name in tally.seconds
-            else ["", ""]
-        )
-        same, seen = tally.matches.get(name, (0, 0))
-        lines.append(
-            f"{name:20} {mean:8.3f} {1 - known.total() / count:7.1%} {times[0]:>8} {times[1]:>8} "
-            f"{f'{same / seen:.1%}' if seen else '-':>9}  {format_distribution(known)}"
-        )
-    lines.append("")
-    lines.append(f"{tally.groups} groups; {tally.dead / max(1, tally.groups):.1%} would be dead")
-    return "\n".join(lines)
-
-
-def format_distribution(scores: Counter[float]) -> str:
-    """Return the scores with their shares if there are at most four, and otherwise the quartiles."""
-    count = scores.total()
-    if len(scores) <= 4:
-        return ", ".join(f"{score:g}: {number / count:.1%}" for score, number in sorted(scores.items()))
-    values = sorted(scores.elements())
-    return "quartiles " + ", ".join(f"{get_quantile(values, share):.4g}" for share in (0, 0.25, 0.5, 0.75, 1))
-
-
-def get_quantile(values: list[float], share: float) -> float:
-    """Return the sorted value below which this share of the values lies."""
-    return values[round(share * (len(values) - 1))]
-
-
-def format_surprising(tally: Tally) -> str:
-    """Return the most surprising rows, one in a line."""
-    found = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
-    if not found:
-        return ""
-    lines = ["most surprising completions, by distance from the mean of their group's other completions:"]
-    lines += [format_row(format_score(scored.totals[row]), scored.group, row) for _, _, row, scored in found]
-    return "\n".join(lines)
-
-
-def format_difference(difference: Difference, tally: Tally) -> str:
-    """Return how many rows earn more or less than under the old rewards, with examples."""
-    rows, groups = max(1, difference.rows), max(1, difference.groups)
-    lines = [
-        f"compared with the old rewards: {difference.equal / rows:.1%} of {difference.rows} rows earn the same, "
-        f"{difference.up} more, {difference.down} less; dead groups {difference.dead / groups:.1%} -> "
-        f"{tally.dead / groups:.1%}"
-    ]
-    for way, title in (("up", "rows that earn more"), ("down", "rows that earn less")):
-        if difference.examples[way]:
-            lines += ["", f"{title}:"]
-        for then, now, scored, row in difference.examples[way]:
-            lines.append(format_row(f"{format_score(then)} -> {format_score(now)}", scored.group, row))
-    return "\n".join(lines)
-
-
-def format_score(score: Score) -> str:
-    return "None" if score is None else f"{score:.4g}"
-
-
-def format_row(label: str, group: Group, row: int) -> str:
-    """Return a line with a label, the start of the prompt and the end of the completion."""
-    prompt = prompt_text(group.columns["prompts"][row]) if "prompts" in group.columns else ""
-    completion = completion_text(group.columns["completions"][row])
-    start, end = " ".join(prompt.split())[:50], " ".join(completion.split())
-    return f"  {label:>14} | {start:50} | {'...' if len(end) > 80 else ''}{end[-80:]}"

@@ -47,11 +47,17 @@ def write_report(source: str | Path, out: str | Path) -> Path:
         `FileNotFoundError`: there are no records, or the folder of `out` does not exist.
         `ValueError`: the records contain no group.
     """
-    out = Path(out)
+    write_page(source, Path(out))
+    return Path(out)
+
+
+def write_page(source: str | Path, out: Path) -> list[dict[str, Any]]:
+    """Write the page and return the data of each run on it. The arguments and errors are those of `write_report`."""
     find_record_files(source)
     check_folder(out)
-    out.write_text(render_page(*summarize_run(source)), encoding="utf-8", newline="\n")
-    return out
+    data, groups = summarize_run(source)
+    out.write_text(render_page(data, groups), encoding="utf-8", newline="\n")
+    return [data]
 
 
 def check_folder(out: Path) -> None:

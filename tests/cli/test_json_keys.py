@@ -1,0 +1,69 @@
+"""The page about the commands names exactly the keys that they print as JSON, and the exit codes that they use."""
+
+import json
+import re
+
+import pytest
+
+from helpers.paths import ROOT
+from trl_grpo_rewards import boxed
+from trl_grpo_rewards.cli import output
+from trl_grpo_rewards.records.files import GroupWriter
+
+
+PAGE = (ROOT / "docs" / "commands.md").read_text()
+WORDS = {word for line in PAGE.splitlines() if line.startswith("|") for word in re.findall(r"`(\w+)`", line)}
+
+
+def find_keys(value) -> set[str]:
+    if isinstance(value, dict):
+        return {*value}.union(*map(find_keys, value.values()))
+    return set().union(*map(find_keys, value)) if isinstance(value, list) else set()
+
+
+def list_top_keys(command: str) -> list[str]:
+    table = PAGE.split(f"`{command} --json`:")[1].split("\n\n")[1]
+    return [key for cell in re.findall(r"^\| (`.+?`) \|", table, re.MULTILINE) for key in re.findall(r"`(\w+)`", cell)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """The records of a run, as far as the commands read them."""
+    texts = [r"\boxed{4}", r"\boxed{5}", "4", r"\boxed{4} "]
+    record = {
+        "prompt": "2 + 2?",
+        "prompt_id": "a",
+        "completions": texts,
+        "columns": {"solution": "4"},
+        "rewards": {"boxed": boxed()(completions=texts, solution=["4"] * 4)},
+        "weights": {"boxed": 1.0},
+        "total": [1.0, 0.0, 0.0, 1.0],
+        "lengths": [5, 5, 1, 6],
+        "outcome_reward": "boxed",
+    }
+    writer = GroupWriter(tmp_path / "run")
+    for step in range(1, 26):
+        writer.write(step, [record, record])
+    return tmp_path / "run"
+
+
+def test_the_page_names_the_keys_of_each_command(command, run):
+    found = {
+        "check": command("check", "--rewards", "boxed()", "--json"),
+        "score": command("score", "boxed(evaluated=True)", run, "--against", "boxed(partial=0.5)", "--json"),
+        "report": command("report", run, "--json"),
+    }
+    assert [one.returncode for one in found.values()] == [1, 0, 0], [one.stderr for one in found.values()]
+    values = {name: json.loads(one.stdout) for name, one in found.items()}
+    assert {name: sorted(value) for name, value in values.items()} == {n: sorted(list_top_keys(n)) for n in values}
+    keys = set().union(*(find_keys(value) for value in values.values()))
+    assert keys == WORDS
+    assert values["score"]["difference"]["dead_groups"] == 0 and values["score"]["rows"] == 200
+
+
+def test_the_page_and_the_help_name_the_exit_codes(command):
+    codes = {str(code) for code in (output.FINE, output.FAULTY, output.MISUSED, 130)}
+    assert {*re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)} == codes
+    assert {*re.findall(r"^  (\d+) ", output.EXIT_CODES, re.MULTILINE)} == codes
+    for arguments in (["--help"], ["score", "--help"], ["report", "--help"]):
+        assert output.EXIT_CODES in command(*arguments).stdout

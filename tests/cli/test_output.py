@@ -1,0 +1,91 @@
+"""Tables, texts and JSON as the commands print them, whatever a model or a reward has written."""
+
+import json
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trl_grpo_rewards.cli.output import (
+    count_columns,
+    fit_texts,
+    format_table,
+    keep_stdout_for_json,
+    make_printable,
+    measure_screen,
+    print_json,
+    shorten,
+    wrap,
+)
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=200)
+
+
+def test_characters_that_control_a_terminal_are_escaped():
+    hostile = "a\x1b[2Jb\rc\x07d\u202ee\n\n f\x9b1m"
+    assert make_printable(hostile) == "a\\x1b[2Jb c\\x07d\\u202ee f\\x9b1m"
+    assert make_printable("日本 é ✓") == "日本 é ✓"
+
+
+def test_wide_characters_take_two_columns_and_accents_none():
+    assert [count_columns(text) for text in ("abc", "日本", "e\u0301")] == [3, 4, 1]
+    assert shorten("日本語の文", 8) == "日本..." and shorten("日本語の文", 8, keep_end=True) == "...の文"
+    assert shorten("日本語の文", 10) == "日本語の文"
+
+
+def test_numbers_are_aligned_and_never_shortened():
+    rows = [["reward", "mean", "scores"], ["a" * 40, "123456.789", "b" * 60], ["日本", "1", ""]]
+    lines = format_table(rows, "<><", 60).splitlines()
+    assert [count_columns(line) for line in lines[1:2]] == [60]
+    assert "123456.789" in lines[1] and lines[2].startswith("日本 ") and lines[2].endswith("         1")
+    assert lines[0].index("scores") == lines[1].index("b")
+    assert format_table(rows, "<><", 200).splitlines()[1] == f"{'a' * 40}  123456.789  {'b' * 60}"
+
+
+@given(st.lists(st.lists(TEXTS, min_size=3, max_size=3), min_size=1, max_size=6))
+def test_a_table_has_a_line_for_each_row_and_fits(rows):
+    rows = [[one, "1.0", other] for one, _, other in rows]
+    lines = format_table(rows, "<><", 60).split("\n")
+    assert len(lines) == len(rows) and all(count_columns(line) <= 60 for line in lines)
+
+
+@given(st.lists(TEXTS.filter(str.strip), min_size=1, max_size=12), st.integers(3, 15))
+def test_texts_fit_and_the_others_are_counted(texts, lines):
+    shown = fit_texts([f"fault: {text}" for text in texts], 60, lines, "here")
+    assert len(shown) <= lines and all(len(line) <= 60 for line in shown)
+    starts = sum(line.startswith("fault:") for line in shown)
+    left = len(texts) - starts
+    assert (shown[-1] == f"... and {left} more: here") == (left > 0)
+
+
+def test_a_text_that_does_not_fit_is_cut_and_says_so():
+    long = " ".join(["word"] * 200)
+    shown = fit_texts([long, "b"], 60, 5, "here")
+    assert shown[-1] == "... and 1 more: here" and shown[-2].endswith(" ...") and len(shown) == 5
+    assert fit_texts([long], 60, 5, "here")[-1] == "... here"
+    assert fit_texts(["a", "b"], 60, 2, "here") == ["a", "b"] and fit_texts([], 60, 5, "here") == []
+    assert wrap("one two", 5) == ["one", "  two"]
+
+
+@pytest.mark.parametrize(
+    "columns, lines, said", [("100", "50", (100, 49)), ("1", "1", (60, 19)), ("80", "24", (80, 23))]
+)
+def test_the_screen_is_that_of_the_terminal(monkeypatch, columns, lines, said):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setenv("LINES", lines)
+    assert measure_screen() == said
+
+
+def test_what_a_reward_prints_does_not_spoil_json(capsys):
+    with keep_stdout_for_json(True):
+        print("noise")
+    print_json({"a": None})
+    out, error = capsys.readouterr()
+    assert json.loads(out) == {"a": None} and error == "noise\n"
+    with keep_stdout_for_json(False):
+        print("shown", file=sys.stdout)
+    assert capsys.readouterr().out == "shown\n"
+    with pytest.raises(ValueError):
+        print_json({"a": float("nan")})

@@ -1,0 +1,168 @@
+"""What is released agrees with the repository: the wheel, the sdist, the pages, and the files about the release."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from email.parser import Parser
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from helpers.paths import ROOT
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_RELEASED = (".git", ".*_cache", ".hypothesis", ".venv", "*.egg-info", "__pycache__", "build", "dist", "runs")
+"""What git ignores, or is git's own."""
+
+BUILD = """
+import sys
+from setuptools import build_meta
+print(getattr(build_meta, sys.argv[1])(sys.argv[2]))
+"""
+
+
+def build(kind: str, source: Path, out: Path) -> Path:
+    """Build a wheel or an sdist with the build backend of the project."""
+    command = [sys.executable, "-c", BUILD, f"build_{kind}", str(out)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return out / done.stdout.splitlines()[-1]
+
+
+def list_files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The files of the repository that are released, without what a build leaves behind."""
+    folder = tmp_path_factory.mktemp("release") / "repository"
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_RELEASED))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def files(copy):
+    return list_files(copy)
+
+
+@pytest.fixture(scope="module")
+def sdist(copy, files):
+    """The unpacked sdist."""
+    with tarfile.open(build("sdist", copy, copy.parent)) as archive:
+        archive.extractall(copy.parent, filter="data")
+    return copy.parent / f"trl_grpo_rewards-{PROJECT['version']}"
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, files):
+    """The wheel, which is built from the sdist, as it is for users. The files of the sdist are listed before."""
+    return ZipFile(build("wheel", sdist, sdist.parent))
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel):
+    (name,) = [name for name in wheel.namelist() if name.endswith("/METADATA")]
+    return Parser().parsestr(wheel.read(name).decode())
+
+
+def test_every_place_names_the_same_version():
+    version = PROJECT["version"]
+    heading = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert heading.split(" - ") == [version, str(citation["date-released"])] and str(citation["version"]) == version
+    assert f"Version {version.rpartition('.')[0]} " in (ROOT / "SECURITY.md").read_text()
+    assert [one["name"] for one in citation["authors"]] == [one["name"] for one in PROJECT["authors"]]
+    assert citation["license"] == PROJECT["license"] == "Apache-2.0"
+    assert "Apache License" in (ROOT / "LICENSE").read_text()
+
+
+def test_the_pages_name_only_extras_and_addresses_that_exist():
+    extras = {*PROJECT["optional-dependencies"]}
+    readme = PAGES[0].read_text()
+    for page in PAGES:
+        text = page.read_text()
+        assert {*re.findall(r"pip install[^\n`]*\[(\w+)\]", text)} <= extras, page.name
+    assert all(url in readme for url in PROJECT.get("urls", {}).values())
+
+
+def test_the_readme_names_the_oldest_versions():
+    readme = PAGES[0].read_text()
+    (trl,) = [one for one in map(Requirement, PROJECT["dependencies"]) if one.name == "trl"]
+    assert f"TRL {str(trl.specifier).removeprefix('>=')}" in readme
+    python = PROJECT["requires-python"].removeprefix(">=")
+    assert f"Python {python} or newer" in readme
+    listed = re.findall(r"Python :: (3\.\d+)", " ".join(PROJECT["classifiers"]))
+    assert listed and all(version in SpecifierSet(PROJECT["requires-python"]) for version in listed)
+
+
+def test_the_forms_and_the_workflow_are_complete():
+    (workflow,) = (ROOT / ".github" / "workflows").iterdir()
+    steps = yaml.safe_load(workflow.read_text())["jobs"]["checks"]["steps"]
+    assert ".ci/run" in [step.get("run") for step in steps]
+    (upload,) = [step for step in steps if "upload-artifact" in step.get("uses", "")]
+    (run,) = [step for step in steps if step.get("run") == ".ci/run"]
+    assert upload["with"]["path"] == run["env"]["ARTIFACTS"] and "$ARTIFACTS" in (ROOT / ".ci" / "run").read_text()
+    for form in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"):
+        fields = yaml.safe_load(form.read_text())
+        assert fields["name"] and fields["description"]
+        ids = [one["id"] for one in fields["body"] if one["type"] != "markdown"]
+        assert len(ids) == len({*ids}) >= 3 and all(one["attributes"] for one in fields["body"])
+    for page in (ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"):
+        for link in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text()):
+            assert (ROOT / link).exists(), f"{page.name} links to {link}"
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_file_of_the_package(wheel, files):
+    packaged = {name for name in wheel.namelist() if ".dist-info/" not in name and not name.endswith("/")}
+    assert packaged == {name for name in files if name.startswith("trl_grpo_rewards/")}
+    assert {"trl_grpo_rewards/py.typed", "trl_grpo_rewards/demo/model/model.safetensors"} <= packaged
+    (licence,) = [name for name in wheel.namelist() if name.endswith("licenses/LICENSE")]
+    assert wheel.read(licence) == (ROOT / "LICENSE").read_bytes()
+    (entries,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
+    assert "trl-grpo-rewards = trl_grpo_rewards.cli.main:main" in wheel.read(entries).decode()
+
+
+@pytest.mark.slow
+def test_the_metadata_are_those_of_the_project_and_the_readme(metadata):
+    assert (metadata["Name"], metadata["Version"]) == (PROJECT["name"], PROJECT["version"])
+    assert (metadata["Author"], metadata["License-Expression"]) == ("the authors of trl_grpo_rewards", "Apache-2.0")
+    assert metadata.get_payload().strip() == (ROOT / "README.md").read_text().strip()
+    assert {*metadata.get_all("Provides-Extra")} == {*PROJECT["optional-dependencies"]}
+    assert metadata["Summary"] == PROJECT["description"] and len(metadata["Summary"]) < 512
+    assert metadata.get_all("Classifier") == PROJECT["classifiers"]
+    assert len(metadata.get_all("Project-URL", [])) == len(PROJECT.get("urls", {}))
+
+
+@pytest.mark.slow
+def test_the_sdist_has_every_file_and_can_run_the_tests(sdist, files):
+    made = {name for name in list_files(sdist) if "egg-info" in name} | {"PKG-INFO", "setup.cfg"}
+    assert list_files(sdist) - made - {name for name in list_files(sdist) if name.startswith("build/")} == files - {
+        ".gitignore"
+    }
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": str(sdist)}
+    collected = subprocess.run(
+        [*command, "--collect-only"], cwd=sdist, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert collected.returncode == 0, collected.stdout[-3000:]
+    run = subprocess.run(
+        [*command, "tests/test_release.py", "tests/test_public_api.py", "tests/test_parsing.py", "-m", "not slow"],
+        cwd=sdist,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0 and " passed" in run.stdout, run.stdout[-3000:]
