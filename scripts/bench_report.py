@@ -2,7 +2,8 @@
 
     python scripts/bench_report.py [--groups 1000 10000 100000]
 
-The records are synthetic: 20 groups per step, each of 8 completions of 1,000 characters, with a pass rate that rises.
+The records are synthetic: 20 groups per step, each of 8 completions of 1,000 characters, with a pass rate that rises,
+and a log entry for each step.
 Without chromium and its driver, no page is opened. A page counts as open when all its charts are drawn.
 """
 
@@ -17,17 +18,21 @@ from pathlib import Path
 
 from trl_grpo_rewards.records.fields import pack_ids
 from trl_grpo_rewards.records.files import GroupWriter
+from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.report import write_report
+from trl_grpo_rewards.report.training_log import CURVES
 
 
 GROUPS_PER_STEP, SIZE = 20, 8
 
 
 def write_records(count: int, folder: Path) -> None:
-    rng, writer = random.Random(0), GroupWriter(folder)
+    rng, writer, log = random.Random(0), GroupWriter(folder), LogWriter(folder)
+    log.start([])
     words = [f"w{number}" for number in range(1000)]
     for step in range(1, count // GROUPS_PER_STEP + 1):
         writer.write(step, [make_group(rng, words, step * GROUPS_PER_STEP / count) for _ in range(GROUPS_PER_STEP)])
+        log.write({"step": step, **{name: rng.random() for name in CURVES}})
 
 
 def make_group(rng: random.Random, words: list[str], progress: float) -> dict:

@@ -1,7 +1,15 @@
 """`trl-grpo-rewards report` as a user runs it."""
 
 import json
+import signal
+import subprocess
+import sys
+import urllib.request
 
+import pytest
+
+from helpers.made_runs import story, written
+from helpers.processes import build_environment
 from helpers.runs import train_and_read
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli.report import main
@@ -19,3 +27,43 @@ def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, 
     assert other.returncode == 0 and (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     nowhere = run_here(lambda: main([str(tmp_path / "nowhere")]))
     assert nowhere.returncode == 2 and nowhere.stderr.startswith("FileNotFoundError: There are no group records in ")
+
+
+def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
+    runs = [str(written(tmp_path / name, story(steps=2))) for name in "ab"]
+    done = run_here(lambda: main(runs))
+    assert done.returncode == 0 and done.stdout.endswith("The report is in comparison.html.\n")
+    assert '"name":"a"' in (tmp_path / "comparison.html").read_text()
+    done = run_here(lambda: main([*runs, str(tmp_path / "c")]))
+    assert done.returncode == 2 and done.stderr.startswith("FileNotFoundError: There are no group records in ")
+
+
+def test_the_live_page_is_served_until_ctrl_c(tmp_path):
+    (tmp_path / "out").mkdir()  # a run that has not sampled anything yet
+    command = [sys.executable, "-m", "trl_grpo_rewards.cli", "report", str(tmp_path / "out"), "--live"]
+    with subprocess.Popen(
+        command, env=build_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        url = run.stdout.readline().removeprefix("The page is at ").split()[0]
+        assert url.startswith("http://127.0.0.1:")
+        with urllib.request.urlopen(url) as page:
+            assert b"There are no groups yet." in page.read()
+        run.send_signal(signal.SIGINT)
+        assert run.communicate(timeout=20) == ("", "") and run.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--live", "--out", "x.html"],
+            "--live serves the page and writes no file. Leave out --out, --json or --live.",
+        ),
+        (["--port", "8000"], "--port must be from 0 to 65535 and needs --live; got --port 8000."),
+        (["--live", "--port", "65536"], "--port must be from 0 to 65535 and needs --live; got --port 65536."),
+        (["--live"], "FileNotFoundError: There is no 'nowhere'. Pass the output_dir of a run that has started."),
+    ],
+)
+def test_options_that_cannot_work_are_refused(run_here, options, message):
+    done = run_here(lambda: main(["nowhere", *options]))
+    assert done.returncode == 2 and message in done.stderr

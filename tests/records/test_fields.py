@@ -100,7 +100,14 @@ def test_each_group_has_a_record_of_its_rows():
     inputs = [{"prompt": prompt, "solution": prompt} for prompt in "aabb"]
     scores = [[1.0, 0.0], [0.0, NAN], [None, 0.5], [1.0, 1.0]]
     weights = {"boxed": 1.0, "tags": 0.5}
-    one, other = describe(pack(inputs), scores, weights, [1.0, NAN, None, 1.5], groups=2, predicted=[0.25, 0.75])
+    one, other = describe(
+        pack(inputs),
+        scores,
+        weights,
+        [1.0, NAN, None, 1.5],
+        groups=2,
+        predicted=[{"predicted_live": share} for share in (0.25, 0.75)],
+    )
     assert one["rewards"] == {"boxed": [1.0, 0.0], "tags": [0.0, None]} and one["total"] == [1.0, None]
     assert other["rewards"] == {"boxed": [None, 1.0], "tags": [0.5, 1.0]} and other["total"] == [None, 1.5]
     assert (one["prompt"], other["prompt"]) == ("a", "b") and other["completions"] == ["text 2", "text 3"]

@@ -3,7 +3,7 @@
 import json
 import logging
 
-from trl_grpo_rewards.records.runs import RUN_FILE, list_facts, read_run, write_run
+from trl_grpo_rewards.records.runs import RUN_FILE, list_differences, list_facts, read_run, write_run
 
 
 RUN = {
@@ -50,3 +50,14 @@ def test_the_facts_of_a_run_leave_out_what_is_not_known():
         "Versions": "trl 1.16.0, torch 2.13.0",
     }
     assert list_facts({}) == {} and list_facts(json.loads('{"dataset": null, "options": null}')) == {}
+
+
+def test_what_differs_between_runs_is_listed_and_nothing_else():
+    options = {"seed": 1, "beta": 0.0, "output_dir": "a", "scale_rewards": "group"}
+    other = RUN | {"rewards": "answer()", "started": "later", "options": options | {"beta": 0.1, "output_dir": "b"}}
+    assert list_differences([RUN | {"started": "now", "options": options}, other]) == [
+        ("Rewards", ["boxed()", "answer()"]),
+        ("beta", ["0.0", "0.1"]),
+    ]
+    assert list_differences([RUN, RUN]) == [] == list_differences([RUN])
+    assert ("Model", ["org/model", "–"]) in list_differences([RUN, {}])

@@ -121,7 +121,7 @@ def describe_groups(
     kinds: list[GroupKind],
     rule: Rule,
     duplicates: list[int],
-    predicted: list[float] | None = None,
+    predicted: list[dict[str, Any]] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """
     Yield the record of each group of a generation. Each record is made only when it is consumed.
@@ -143,8 +143,8 @@ def describe_groups(
             How the kinds were decided.
         duplicates (`list[int]`):
             Number of completions in each group that equal another one in the group.
-        predicted (`list[float]`, *optional*):
-            Estimated probability that each group would be live.
+        predicted (`list[dict]`, *optional*):
+            What was expected of each group before it was sampled.
     """
     size = len(rows) // len(kinds)
     scores, totals = replace_nan(scores), replace_nan(totals)
@@ -167,7 +167,7 @@ def describe_groups(
             "duplicates": duplicates[index],
             **merge_columns([row.columns for row in group]),
             **merge_logged([row.logged for row in group]),
-            **({"predicted_live": predicted[index]} if predicted else {}),
+            **(predicted[index] if predicted else {}),
             **get_texts(group),
         }
 

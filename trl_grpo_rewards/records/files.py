@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from .fields import unpack_ids
 
@@ -110,45 +110,92 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
         source (`str` or `Path`):
             Output directory of the run, its folder of groups, or one file.
     """
-    files = find_record_files(source)
-    places = find_records(source, files)
-    handles = [file.open("rb") for file in files]
+    reader = RecordReader(source)
+    _, records = reader.read_new()
+    if incomplete := reader.count_incomplete():
+        logger.warning(
+            f"{incomplete} line(s) of '{source}' are not complete records and are skipped. A killed run may leave one."
+        )
+    yield from records
+
+
+class RecordReader:
+    """
+    Reads the records of a run, also while the run goes on.
+
+    Args:
+        source (`str` or `Path`):
+            As for [`read_records`].
+    """
+
+    def __init__(self, source: str | Path) -> None:
+        self.source = source
+        self.places: dict[tuple[int, int], tuple[int, Path, int]] = {}
+        self.first_steps: dict[int, int] = {}
+        self.ends: dict[Path, int] = {}
+        self.incomplete = 0
+        self.seen: list[tuple[Path, int]] = []
+
+    def read_new(self) -> tuple[bool, Iterator[dict[str, Any]]]:
+        """
+        Return whether the records of earlier calls are still those of the run, and the records that are new.
+
+        All records are new if a later run has superseded some, or if files were replaced.
+
+        Raises:
+            `FileNotFoundError`: there are no records.
+        """
+        files = find_record_files(self.source)
+        is_replaced = any(file not in files or file.stat().st_size < end for file, end in self.ends.items())
+        if is_replaced:
+            self.places, self.first_steps, self.ends, self.incomplete = {}, {}, {}, 0
+        for file in files:
+            self._scan(file)
+        ends = find_superseding_steps(self.first_steps)
+        found = [(file, start) for (step, _), (run, file, start) in sorted(self.places.items()) if step < ends[run]]
+        is_continued = not is_replaced and found[: len(self.seen)] == self.seen
+        new = found[len(self.seen) :] if is_continued else found
+        self.seen = found
+        return is_continued, load_records(new)
+
+    def count_incomplete(self) -> int:
+        """Return the number of lines that are not records, including a last line that is not written yet."""
+        return self.incomplete + sum(file.stat().st_size > end for file, end in self.ends.items())
+
+    def _scan(self, file: Path) -> None:
+        """Note the place of each record after those that are already known. The last line may still be written."""
+        with file.open("rb") as lines:
+            start = lines.seek(self.ends.get(file, 0))
+            for line in lines:
+                if not line.endswith(b"\n"):
+                    break
+                match = RECORD_START.match(line)
+                if match and line.endswith(b"}\n"):
+                    run, step, group = map(int, match.groups()[:3])
+                    self.first_steps[run] = min(self.first_steps.get(run, step), int(match[4] or step))
+                    if self.places.get((step, group), (0,))[0] <= run:
+                        self.places[step, group] = (run, file, start)
+                else:
+                    self.incomplete += 1
+                start += len(line)
+        self.ends[file] = start
+
+
+def load_records(places: Iterable[tuple[Path, int]]) -> Iterator[dict[str, Any]]:
+    """Yield the record at each place, which is a file and an offset in bytes."""
+    handles: dict[Path, BinaryIO] = {}
     try:
-        for number, start in places:
-            handles[number].seek(start)
-            record = json.loads(handles[number].readline())
+        for file, start in places:
+            if file not in handles:
+                handles[file] = file.open("rb")
+            handles[file].seek(start)
+            record = json.loads(handles[file].readline())
             if "completion_ids" in record:
                 record["completion_ids"] = list(map(unpack_ids, record["completion_ids"]))
             yield record
     finally:
-        for handle in handles:
+        for handle in handles.values():
             handle.close()
-
-
-def find_records(source: str | Path, files: list[Path]) -> list[tuple[int, int]]:
-    """Return the file index and the offset of each record that is not superseded, in the order of their steps."""
-    places: dict[tuple[int, int], tuple[int, int, int]] = {}
-    first_steps: dict[int, int] = {}
-    incomplete = 0
-    for number, file in enumerate(files):
-        with file.open("rb") as lines:
-            start = 0
-            for line in lines:
-                match = RECORD_START.match(line)
-                if match and line.endswith(b"}\n"):
-                    run, step, group = map(int, match.groups()[:3])
-                    first_steps[run] = min(first_steps.get(run, step), int(match[4] or step))
-                    if places.get((step, group), (0,))[0] <= run:
-                        places[step, group] = (run, number, start)
-                else:
-                    incomplete += 1
-                start += len(line)
-    if incomplete:
-        logger.warning(
-            f"{incomplete} line(s) of '{source}' are not complete records and are skipped. A killed run may leave one."
-        )
-    ends = find_superseding_steps(first_steps)
-    return [(file, start) for (step, _), (run, file, start) in sorted(places.items()) if step < ends[run]]
 
 
 def find_superseding_steps(first_steps: dict[int, int]) -> dict[int, float]:

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +30,18 @@ def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
 
 def read_run(source: str | Path) -> dict[str, Any] | None:
     """Return the description of a run, or None if there is none. `source` is as for `read_records`."""
-    source = Path(source)
-    folder = source.parent if source.is_file() else source
-    path = (folder.parent if folder.name == FOLDER else folder) / RUN_FILE
     try:
-        run = json.loads(path.read_text(encoding="utf-8"))
+        run = json.loads((find_run_folder(source) / RUN_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return run if is_description(run) else None
+
+
+def find_run_folder(source: str | Path) -> Path:
+    """Return the output directory of a run. `source` is as for `read_records`."""
+    source = Path(source)
+    folder = source.parent if source.is_file() else source
+    return folder.parent if folder.name == FOLDER else folder
 
 
 def is_description(run: Any) -> bool:
@@ -64,3 +69,22 @@ def list_facts(run: dict[str, Any]) -> dict[str, str]:
         "Started": run.get("started"),
     }
     return {title: str(value) for title, value in facts.items() if value not in (None, "")}
+
+
+HIDDEN_DIFFERENCES = ("Started", "Learning rate", "Seed", "output_dir", "run_name", "logging_dir", "hub_model_id")
+"""Facts and options that differ between any two runs, and facts that are options as well."""
+
+
+def list_differences(runs: Sequence[dict[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Return the facts and the options that differ between runs, with their values for each run."""
+    described = [
+        list_facts(run) | {name: format_option(value) for name, value in (run.get("options") or {}).items()}
+        for run in runs
+    ]
+    names = dict.fromkeys(name for one in described for name in one if name not in HIDDEN_DIFFERENCES)
+    rows = [(name, [one.get(name, "–") for one in described]) for name in names]
+    return [(name, values) for name, values in rows if len({*values}) > 1]
+
+
+def format_option(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)

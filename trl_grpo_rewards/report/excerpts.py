@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..text.calls import is_error
-from .trends import read_outcome_scores, read_recorded_scores
+from .trends import find_outcome_reward, read_outcome_scores, read_recorded_scores
 
 
 MAX_BYTES = 4 << 20
-"""Maximum size in bytes of each of the three samples."""
+"""Maximum size in bytes of each of the three samples on a page."""
 
 MAX_TEXT = 8000
 """Maximum number of characters of one text. The middle of a longer text is left out."""
@@ -36,10 +36,16 @@ class BoundedHeap:
 
 
 class Excerpts:
-    """The three samples of a run's groups. A group in several of them is shown once."""
+    """
+    The three samples of a run's groups. A group in several of them is shown once.
 
-    def __init__(self) -> None:
-        self.newest, self.notable, self.spread = (BoundedHeap(MAX_BYTES) for _ in range(3))
+    Args:
+        runs (`int`, *optional*, defaults to 1):
+            Number of runs on the page, which share its size.
+    """
+
+    def __init__(self, runs: int = 1) -> None:
+        self.newest, self.notable, self.spread = (BoundedHeap(MAX_BYTES // runs) for _ in range(3))
         self.count = 0
 
     def add(self, record: dict[str, Any]) -> None:
@@ -90,6 +96,7 @@ def select_fields(record: dict[str, Any]) -> dict[str, Any]:
         "group": record.get("group", 0),
         "prompt_id": record.get("prompt_id"),
         "outcome": record.get("outcome"),
+        "right": find_outcome_reward(record),
         "mean": record.get("mean"),
         "spread": record.get("spread"),
         "rewards": [[name, weights.get(name, 1.0), scores] for name, scores in read_recorded_scores(record).items()],

@@ -1,15 +1,16 @@
-"""Pass rates of prompts over time, and what they predict for other group sizes.
+"""Pass rates of prompts over time.
 
 A prompt's pass rate is the share of its completions that are right. Only the prompts with the smallest ids are kept.
-Ids are hashes, so these prompts are a random sample, and the sample has all groups of each of them.
+Ids are hashes of prompts, so these prompts are a random sample, and the sample has all groups of each of them.
 """
 
+import hashlib
+import json
 import math
 from collections import Counter
 from typing import Any
 
 from ..batch import prompt_text
-from ..records.beta import beta_moment, fit_beta
 from .trends import StepBin, Timeline, read_passes
 
 
@@ -25,8 +26,8 @@ MAX_PROMPTS_SHOWN = 160
 MAX_COLUMNS = 48
 """Maximum number of columns in the heatmap, each a range of steps."""
 
-GROUP_SIZES = (2, 4, 8, 16, 32, 64)
-"""Group sizes to compare."""
+MIN_REPEATED = 0.1
+"""Share of prompts that must be sampled in several steps. Below it, there is no history of prompts to show."""
 
 
 class PromptHistory:
@@ -35,16 +36,21 @@ class PromptHistory:
     def __init__(self, label: str) -> None:
         self.label = label
         self.solved: int | None = None
-        self.groups = 0
+        self.first, self.last = 0, 0
         self.timeline = Timeline(MAX_PROMPT_BINS)
 
     def add(self, step: int, passes: list[bool]) -> None:
-        self.groups += 1
+        self.first, self.last = self.first or step, step
         if self.solved is None and all(passes):
             self.solved = step
         group = StepBin(step, step)
         group.add("pass", passes)
         self.timeline.add(group)
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the prompt was sampled in more than one step."""
+        return self.first < self.last
 
     @property
     def last_rate(self) -> float:
@@ -66,7 +72,7 @@ class PromptSample:
         self.first, self.last = 0, 0
 
     def add(self, record: dict[str, Any]) -> None:
-        prompt_id, passes = record.get("prompt_id"), read_passes(record)
+        prompt_id, passes = identify_prompt(record), read_passes(record)
         self.first, self.last = self.first or record["step"], record["step"]
         if prompt_id is None or not passes:
             return
@@ -84,13 +90,20 @@ class PromptSample:
         self.largest_id = max(self.prompts)
 
     def select_rows(self) -> list[PromptHistory]:
-        """Return the prompts of the heatmap, those with several groups if there are any, in the order of `solved`."""
+        """Return the prompts of the heatmap in the order of `solved`. Most prompts of a short run have no history."""
         prompts = [prompt for _, prompt in sorted(self.prompts.items())]
-        repeated = [prompt for prompt in prompts if prompt.groups > 1]
-        return sorted(
-            (repeated or prompts)[:MAX_PROMPTS_SHOWN],
-            key=lambda prompt: (prompt.solved or math.inf, -prompt.last_rate),
-        )
+        repeated = [prompt for prompt in prompts if prompt.is_repeated]
+        if len(repeated) < max(MIN_REPEATED * len(prompts), 2):
+            return []
+        return sorted(repeated[:MAX_PROMPTS_SHOWN], key=lambda prompt: (prompt.solved or math.inf, -prompt.last_rate))
+
+
+def identify_prompt(record: dict[str, Any]) -> str | None:
+    """Return a hash of the prompt and its columns. The prompts of an environment may differ only in their columns."""
+    prompt_id, columns = record.get("prompt_id"), record.get("columns")
+    if prompt_id is None or not columns:
+        return prompt_id
+    return hashlib.sha256(f"{prompt_id}{json.dumps(columns, sort_keys=True)}".encode()).hexdigest()[:16]
 
 
 def label_prompt(record: dict[str, Any]) -> str:
@@ -111,7 +124,6 @@ def build_heatmap(sample: PromptSample) -> dict[str, Any]:
         "prompts": [[prompt.label, prompt.solved] for prompt in rows],
         "rates": [fill_rates(prompt.timeline, width, columns) for prompt in rows],
         "total": len(sample.ids),
-        "repeated": max((prompt.groups for prompt in rows), default=0) > 1,
     }
 
 
@@ -127,50 +139,3 @@ def fill_rates(timeline: Timeline, width: int, columns: range) -> list[float | N
     for column in columns:
         rates.append(round(passed[column] / total[column], 3) if total[column] else rates[-1] if rates else None)
     return rates
-
-
-def estimate_dead_share(passed: int, total: int, size: int, prior: tuple[float, float]) -> float:
-    """
-    Return an estimate of p^k + (1 - p)^k, the share of dead groups for pass rate p and group size k.
-
-    Up to the number of observed completions, this is the share of dead groups among all groups that can be drawn from
-    them, which is unbiased. For larger groups, the prior says which rates are likely. The observed rate alone is not
-    enough, since eight wrong answers do not imply that sixty-four would all be wrong.
-    """
-    if size <= total:
-        return (math.comb(passed, size) + math.comb(total - passed, size)) / math.comb(total, size)
-    right, wrong = prior[0] + passed, prior[1] + total - passed
-    return beta_moment(right, wrong, size) + beta_moment(wrong, right, size)
-
-
-def fit_prior(counts: list[tuple[int, int]]) -> tuple[float, float]:
-    """Return the beta distribution of pass rates over prompts, from unbiased estimates of its first two moments."""
-    pairs = [pair for pair in counts if pair[1] > 1] or [(1, 2)]
-    mean = sum(passed / total for passed, total in pairs) / len(pairs)
-    mean_square = sum(passed * (passed - 1) / (total * (total - 1)) for passed, total in pairs) / len(pairs)
-    return fit_beta(mean, mean_square)
-
-
-def compare_group_sizes(sample: PromptSample) -> dict[str, Any]:
-    """Return the expected dead and live groups of each group size, from the last quarter of the steps."""
-    start = sample.last - (sample.last - sample.first + 1) / 4
-    counts = [count for count in (prompt.count_since(start) for prompt in sample.prompts.values()) if count[1]]
-    if not counts:
-        return {"sizes": [], "most": None, "prompts": 0, "since": 0}
-    sizes = [{"size": size, **evaluate_size(counts, size)} for size in GROUP_SIZES]
-    highest = max(one["live"] for one in sizes)
-    most = max(one["size"] for one in sizes if one["live"] >= highest - 1e-9)
-    return {
-        "sizes": sizes,
-        "most": most if highest > 1e-9 else None,
-        "prompts": len(counts),
-        "since": math.floor(start) + 1,
-    }
-
-
-def evaluate_size(counts: list[tuple[int, int]], size: int) -> dict[str, Any]:
-    """Return the share of dead groups, the live groups per completion, and whether most shares are extrapolated."""
-    prior = fit_prior(counts)
-    dead = sum(estimate_dead_share(*count, size, prior) for count in counts) / len(counts)
-    is_extrapolated = sum(total < size for _, total in counts) > len(counts) / 2
-    return {"dead": dead, "live": (1 - dead) / size, "extrapolated": is_extrapolated}

@@ -16,6 +16,9 @@ from typing import Any
 GROUP_OUTCOMES = ("live", "solved", "failed", "flat", "unscored")
 """The outcomes that a group can have, in the order in which the chart stacks them."""
 
+PASS_BANDS = ("none right", "up to 25%", "up to 50%", "up to 75%", "over 75%", "all right")
+"""Ranges of a group's pass rate, in the order in which the chart stacks them."""
+
 MAX_POINTS = 120
 """Maximum number of bins of a run, and thus of points in a chart."""
 
@@ -243,6 +246,11 @@ def read_passes(record: dict[str, Any]) -> list[bool]:
     return [score >= 1 for score in read_outcome_scores(record) if score is not None]
 
 
+def find_pass_band(passed: int, total: int) -> str:
+    """Return the range among [`PASS_BANDS`] in which a pass rate lies."""
+    return PASS_BANDS[0 if not passed else 5 if passed == total else min(math.ceil(4 * passed / total), 4)]
+
+
 def sum_group(record: dict[str, Any]) -> StepBin:
     """Return a bin with the sums of one group."""
     group = StepBin(record["step"], record["step"])
@@ -252,7 +260,9 @@ def sum_group(record: dict[str, Any]) -> StepBin:
     group.add("spread", [record.get("spread")])
     group.add("length", record.get("lengths"))
     group.add("truncated", record.get("truncated"))
-    group.add("pass", read_passes(record))
+    if passes := read_passes(record):
+        group.add("pass", passes)
+        group.sums["band", find_pass_band(sum(passes), len(passes))] = 1
     if record.get("duplicates") is not None and record.get("outcome") != "solved":
         group.add("duplicates", [record["duplicates"] / max(count_completions(record), 1)])
     for name, scores in read_recorded_scores(record).items():

@@ -1,119 +1,103 @@
-// The charts, which plotly draws in the colours of the page, and the table of group sizes.
+// How a section of the page is drawn: its caption, its legend, its chart in the colours of the page, and its numbers.
 
-const at = points.steps.map(([first, last]) => (first + last) / 2);
-const spans = points.steps.map(steps);
-const single = at.length === 1;
-const fewPoints = at.length < 40;
+const SETTINGS = { displayModeBar: false, responsive: true };
+const AXES = { steps: "step", seconds: "seconds of training", tokens: "generated tokens" };
+let axisName = "steps";
 
-function line(name, values, color, dash = "solid", more = {}) {
-  const known = values.some((value) => value !== null);
+/** The value at a step, on the line through pairs of a step and a value. */
+function between(pairs, step) {
+  const next = pairs.findIndex(([other]) => other >= step);
+  const [first, low] = next > 0 ? pairs[next - 1] : next === 0 ? [0, 0] : pairs.at(-1);
+  const [last, high] = next < 0 ? pairs.at(-1) : pairs[next];
+  return last > first ? low + ((high - low) * (step - first)) / (last - first) : high;
+}
+
+function tokenPairs({ points }) {
+  let sum = 0;
+  return points.steps.map(([, last], place) => [last, sum += points.tokens[place]]);
+}
+
+/** The places on the horizontal axis of these ranges of steps of a run. */
+function places(run, ranges) {
+  if (axisName === "steps") return ranges.map(([first, last]) => (first + last) / 2);
+  const pairs = axisName === "seconds" ? run.time : tokenPairs(run);
+  return ranges.map(([, last]) => between(pairs, last));
+}
+
+/** A line. `source` has the ranges of steps, and is that of the run's groups unless it is given. */
+function line(name, values, color, { run = data.runs[0], source = run.points, dash = "solid", ...more } = {}) {
+  const isShort = source.steps.length < 40;
   return {
-    name, values, color, dash, known,
+    name, values, color, dash, steps: source.steps, known: values.some((value) => value !== null),
     trace: () => ({
-      type: "scatter", mode: fewPoints ? "lines+markers" : "lines", x: at, y: values, name: escaped(short(name, 28)),
+      type: "scatter", mode: isShort ? "lines+markers" : "lines", x: places(run, source.steps), y: values,
+      name: escaped(short(name, 28)), customdata: source.steps.map(stepsLink),
       line: { color: ink(color), width: 2, dash }, marker: { color: ink(color), size: 5 }, ...more,
     }),
   };
 }
 
 function area(name, values, color) {
-  const known = values.some((value) => value > 0);
-  const shape = single
-    ? { type: "bar", width: 1 }
+  const run = data.runs[0];
+  const shape = values.length === 1
+    ? { type: "bar" }
     : { type: "scatter", mode: "lines", stackgroup: "one", line: { width: 0 } };
   return {
-    name, values, color, known,
+    name, values, color, steps: run.points.steps, known: values.some((value) => value > 0),
     trace: () => ({
-      ...shape, x: at, y: values, name, fillcolor: ink(color), marker: { color: ink(color) }, hovertemplate: "%{y:.0%}",
+      ...shape, x: places(run, run.points.steps), y: values, name, fillcolor: ink(color), marker: { color: ink(color) },
+      customdata: run.points.steps.map(stepsLink), hovertemplate: "%{y:.0%}",
     }),
   };
 }
 
-function edge(values, more) {
+/** One border of the band from the shortest to the longest completion. */
+function edge(name, values, more) {
+  const run = data.runs[0];
   return {
-    hidden: true, values, known: true,
+    name, hidden: true, values, steps: run.points.steps, known: values.some((value) => value !== null),
     trace: () => ({
-      type: "scatter", mode: "lines", x: at, y: values, line: { width: 0 }, fillcolor: `${ink("--one")}2b`, ...more,
+      name, type: "scatter", mode: "lines", x: places(run, run.points.steps), y: values, line: { width: 0 },
+      fillcolor: `${ink("--one")}2b`, customdata: run.points.steps.map(stepsLink), ...more,
     }),
   };
 }
 
-const many = (pairs) => pairs.map(([name, values], place) => line(
-  name, values, INKS[place % INKS.length], DASHES[Math.floor(place / INKS.length) % DASHES.length],
-));
-
-const CHARTS = {
-  kinds: {
-    series: points.kinds.map(([kind, values]) => area(kind, values, `--${kind}`)),
-    layout: () => ({ yaxis: { ...axis(), range: [0, 1], tickformat: ".0%" }, barmode: "stack" }),
-    air: 0,
-    height: 300,
-    show: percent,
-  },
-  reward: {
-    series: [
-      line("mean total reward", points.mean, "--one"),
-      line("spread within groups", points.spread, "--two", "dash"),
-    ],
-  },
-  signal: {
-    series: many(points.signal),
-    none: "No group was live, so no reward had a signal.",
-  },
-  rewards: { series: many(points.rewards), height: 320, none: "No reward gave a score." },
-  length: {
-    series: [
-      edge(points.shortest, { name: "shortest" }),
-      edge(points.longest, { name: "longest", fill: "tonexty" }),
-      line("mean tokens", points.length, "--one"),
-      line("truncated", points.truncated, "--six", "solid", { yaxis: "y2", hovertemplate: "%{y:.1%}" }),
-    ],
-    layout: () => ({
-      yaxis: { ...axis(), domain: [0.34, 1], rangemode: "tozero" },
-      yaxis2: { ...axis(), domain: [0, 0.2], range: [0, 1.06], tickvals: [0, 1], ticktext: ["0%", "100%"] },
-      xaxis: { ...stepAxis(), anchor: "y2" },
-    }),
-    height: 320,
-    none: "The records contain no lengths.",
-  },
-};
+const many = (pairs, options) => pairs.map(([name, values], place) => line(name, values, INKS[place % INKS.length], {
+  ...options, dash: DASHES[Math.floor(place / INKS.length) % DASHES.length],
+}));
 
 function axis() {
   return {
-    gridcolor: ink("--line"), zerolinecolor: ink("--line"), linecolor: ink("--line"), fixedrange: true,
+    gridcolor: ink("--line"), zerolinecolor: ink("--line"), linecolor: ink("--line"), fixedrange: true, exponentformat: "e", minexponent: 5,
+    separatethousands: true,
     tickfont: { size: 12, color: ink("--quiet") }, automargin: true, nticks: 5, hoverformat: ".4~r",
   };
 }
 
-/** The axis of steps, with some space at both ends. */
-function stepAxis(air = 0.02) {
-  const span = at.at(-1) - at[0];
-  const edges = single ? [at[0] - 0.5, at[0] + 0.5] : [at[0] - air * span, at.at(-1) + air * span];
+/** The horizontal axis, with some space at both ends. */
+function stepAxis(xs, air = 0.02) {
+  const [first, last] = [Math.min(...xs), Math.max(...xs)];
+  const space = first === last ? 0.5 : air * (last - first);
+  const unit = AXES[axisName];
+  const isFew = axisName === "steps" && new Set(xs).size < 6;
   return {
-    ...axis(), range: edges, showgrid: false, zeroline: false,
-    title: { text: "step", font: { size: 12, color: ink("--quiet") }, standoff: 8 },
-    unifiedhovertitle: { text: data.steps[1] - data.steps[0] + 1 > at.length ? "around step %{x:.0f}" : "step %{x}" },
-    ...(at.length < 6 ? { tickvals: at, tickformat: "d" } : {}),
+    ...axis(), range: [first - space, last + space], showgrid: false, zeroline: false,
+    title: { text: unit, font: { size: 12, color: ink("--quiet") }, standoff: 8 },
+    unifiedhovertitle: { text: axisName === "steps" ? "step %{x}" : `%{x:,.4~r} ${unit}` },
+    ...(isFew ? { tickvals: [...new Set(xs)], tickformat: "d" } : {}),
   };
 }
 
-function layout(chart) {
+function baseLayout(height = 260) {
   const font = getComputedStyle(document.body).fontFamily;
   return {
-    height: chart.height || 260, margin: { l: 36, r: 8, t: 8, b: 48 }, showlegend: false, dragmode: false,
-    hovermode: "x unified", paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-    font: { family: font, size: 12, color: ink("--text") },
+    height, margin: { l: 36, r: 8, t: 8, b: 48 }, showlegend: false, dragmode: false, hovermode: "x unified",
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { family: font, size: 12, color: ink("--text") },
     hoverlabel: {
       bgcolor: ink("--raised"), bordercolor: ink("--line"), font: { color: ink("--text"), family: font }, namelength: -1,
     },
-    xaxis: stepAxis(chart.air), yaxis: { ...axis(), rangemode: "tozero" }, ...(chart.layout ? chart.layout() : {}),
   };
-}
-
-function draw(id) {
-  const chart = CHARTS[id];
-  const traces = chart.series.map((series) => ({ ...series.trace(), visible: !series.off }));
-  Plotly.react(chart.element, traces, layout(chart), SETTINGS);
 }
 
 function key(series) {
@@ -122,168 +106,98 @@ function key(series) {
   return mark;
 }
 
-function legend(id) {
-  const buttons = CHARTS[id].series.filter((series) => series.known && !series.hidden).map((series) => {
-    const button = make("button", { type: "button", title: "Show or hide" }, key(series), short(series.name, 40));
-    button.setAttribute("aria-pressed", "true");
+const showValue = (value) => (typeof value === "number" ? figure(value) : value);
+
+/**
+ * A section of the page. What it shows is a plain object: `id`, `title`, `text`, and one of
+ *
+ * - `series` with lines or areas, and perhaps `layout`, `height`, `air`, `show`, and the text `none` if nothing is known;
+ * - `draw(element)` for any other chart, and `content()` for anything else, with its `sheet` for the table of numbers.
+ *
+ * `isWide` and `isSmall` say how much room it takes.
+ */
+class Section {
+  constructor(spec) {
+    this.off = new Set();
+    this.caption = make("p");
+    this.legend = make("div", { className: "legend" });
+    this.body = make("div", { className: "body" });
+    this.numbers = new Numbers(spec.numbers || "Numbers as a table");
+    this.element = make("section", { id: spec.id, className: spec.isWide ? "wide" : "" },
+      make(spec.isSmall ? "h3" : "h2", {}, spec.title), this.caption, this.legend, this.body, this.numbers.element);
+    this.update(spec);
+  }
+
+  update(spec) {
+    this.spec = spec;
+    this.known = (spec.series || []).filter((one) => one.known);
+    this.isEmpty = spec.series ? !this.known.some((one) => !one.hidden) : Boolean(spec.isEmpty);
+    this.caption.replaceChildren(...unbroken(spec.text));
+    this.addLegend();
+    this.numbers.element.hidden = this.isEmpty || !(spec.series || spec.sheet);
+    if (!this.numbers.element.hidden) this.numbers.update(spec.sheet || (() => this.sheet()), spec.show || figure);
+    if (this.isEmpty) {
+      this.chart = null;
+      this.body.replaceChildren(make("p", { className: "none" }, spec.none || "There is nothing to draw."));
+    } else if (spec.content) {
+      this.body.replaceChildren(spec.content());
+    } else if (!this.chart) {
+      this.chart = make("div", { className: "chart" });
+      this.chart.setAttribute("role", "img");
+      this.chart.setAttribute("aria-label", `Chart: ${spec.title}`);
+      this.body.replaceChildren(this.chart);
+    }
+  }
+
+  addLegend() {
+    const named = this.known.filter((one) => !one.hidden);
+    const names = named.map(({ name, color }) => `${color} ${name}`).join("\n");
+    if (this.spec.legend || names === this.names) {
+      if (this.spec.legend) this.legend.replaceChildren(this.spec.legend());
+      return;
+    }
+    this.names = names;
+    this.legend.replaceChildren(...(named.length > 1 || several() ? named.map((one) => this.legendButton(one)) : []));
+  }
+
+  legendButton({ name, ...series }) {
+    const button = make("button", { type: "button", title: "Show or hide" }, key(series), short(name, 40));
+    button.setAttribute("aria-pressed", String(!this.off.has(name)));
     button.addEventListener("click", () => {
-      series.off = !series.off;
-      button.setAttribute("aria-pressed", String(!series.off));
-      draw(id);
+      this.off.has(name) ? this.off.delete(name) : this.off.add(name);
+      button.setAttribute("aria-pressed", String(!this.off.has(name)));
+      this.draw();
     });
     return button;
-  });
-  return make("div", { className: "legend" }, ...buttons);
-}
-
-/** At most `limit` of the rows, always with the first and the last one. */
-function some(rows, limit) {
-  if (rows.length <= limit) return rows;
-  return Array.from({ length: limit }, (_, place) => rows[Math.round((place * (rows.length - 1)) / (limit - 1))]);
-}
-
-function table(heads, rows, className = "") {
-  const cell = (tag) => (value, place) => make(tag, { className: place ? "number" : "" }, value);
-  const head = make("tr", {}, ...heads.map(cell("th")));
-  const body = rows.map((row) => make("tr", {}, ...row.map(cell("td"))));
-  return make("table", { className }, make("thead", {}, head), make("tbody", {}, ...body));
-}
-
-/** The numbers of a chart as a table, for readers who cannot hover over the chart. It is made when it is opened. */
-function numbers(label, content) {
-  const details = make("details", {}, make("summary", {}, label));
-  details.addEventListener("toggle", () => {
-    if (details.children.length > 1) return;
-    const scroll = make("div", { className: "scroll", tabIndex: 0 }, content());
-    scroll.setAttribute("role", "region");
-    scroll.setAttribute("aria-label", label);
-    details.append(scroll);
-  });
-  return details;
-}
-
-function seriesTable(chart) {
-  const series = chart.series.filter((one) => one.known);
-  const names = series.map((one) => one.name || one.trace().name);
-  const rows = some(at.map((_, place) => place), 24).map((place) => [
-    spans[place].replace(/^steps? /, ""),
-    ...series.map((one) => (one.values[place] === null ? "–" : (chart.show || figure)(one.values[place]))),
-  ]);
-  return table(["Steps", ...names], rows);
-}
-
-function addChart(id) {
-  const chart = CHARTS[id];
-  const section = byId(id);
-  if (!chart.series.some((series) => series.known && !series.hidden)) {
-    section.append(make("p", { className: "none" }, chart.none || "There is nothing to draw."));
-    delete CHARTS[id];
-    return;
   }
-  chart.element = canvas(section.querySelector("h2").textContent);
-  section.append(legend(id), chart.element, numbers("Numbers", () => seriesTable(chart)));
-}
 
-function canvas(label) {
-  const element = make("div", { className: "chart" });
-  element.setAttribute("role", "img");
-  element.setAttribute("aria-label", `Chart: ${label}`);
-  return element;
-}
-
-// --- pass rates and group sizes -------------------------------------------------------------------------------------
-
-function heatCaption() {
-  const { prompts, total, repeated } = data.heat;
-  const which = prompts.length < total
-    ? ` These are ${count(prompts.length)} of ${plural(total, "prompt")}, chosen at random`
-      + `${repeated ? " from those that were sampled more than once" : ""}.`
-    : "";
-  return `Each row is a prompt. Its colour is the share of right completions (${data.outcome || "outcome"} of at least 1)`
-    + " when the prompt was last sampled. A prompt is solved when all its completions are right. The prompts that were"
-    + ` solved first are at the top.${which}`
-    + `${repeated ? "" : " Each prompt was sampled once."}`;
-}
-
-function addHeat() {
-  const section = byId("heat");
-  if (!data.heat.prompts.length) {
-    section.append(make("p", { className: "none" }, "No prompt was scored."));
-    return;
+  /** The numbers of all series. Series of several runs may have different ranges of steps. */
+  sheet() {
+    const rows = new Map();
+    this.known.forEach((one, column) => one.steps.forEach((range, place) => {
+      if (!rows.has(String(range))) rows.set(String(range), [range, ...this.known.map(() => null)]);
+      rows.get(String(range))[column + 1] = one.values[place];
+    }));
+    const sorted = [...rows.values()].sort(([one], [other]) => one[0] - other[0] || one[1] - other[1]);
+    return { file: `${fileName()}-${this.spec.id}`, heads: ["Steps", ...this.known.map(({ name }) => name)], rows: sorted };
   }
-  section.querySelector("p").textContent = heatCaption();
-  const element = canvas("pass rate of each prompt over steps");
-  CHARTS.heat = { element };
-  section.append(heatLegend(), element, numbers("Prompts", () => table(
-    ["Prompt", "Solved at step", "Last pass rate"],
-    data.heat.prompts.map(([label, solved], row) => [
-      label, solved === null ? "not yet" : count(solved), percent(data.heat.rates[row].at(-1)),
-    ]),
-  )));
-}
 
-function drawHeat() {
-  const { prompts, rates, steps: columns } = data.heat;
-  const places = columns.map(([first, last]) => (first + last) / 2);
-  const trace = {
-    type: "heatmap", x: places, y: prompts.map((_, row) => row), z: rates, zmin: 0, zmax: 1, hoverongaps: false,
-    text: prompts.map(([label]) => columns.map(() => escaped(short(label, 40)))),
-    hovertemplate: "%{text}<br>%{z:.0%} right<extra></extra>",
-    colorscale: ["--wrong", "--half", "--right"].map((name, place) => [place / 2, ink(name)]), showscale: false,
-  };
-  Plotly.react(CHARTS.heat.element, [trace], {
-    ...layout({ height: Math.min(Math.max(3 * prompts.length, 120), 460) + 56 }), hovermode: "closest",
-    margin: { l: 0, r: 8, t: 8, b: 48 },
-    xaxis: { ...stepAxis(), range: undefined, ...(places.length < 6 ? { tickvals: places } : {}) },
-    yaxis: { ...axis(), autorange: "reversed", visible: false },
-  }, SETTINGS);
-}
-
-function heatLegend() {
-  const scale = make("span", { className: "scale" });
-  scale.setAttribute("aria-hidden", "true");
-  return make("p", { className: "legend" }, "all wrong", scale, "all right");
-}
-
-function sizesCaption() {
-  const { sizes, most, prompts, since } = data.sizes;
-  const highest = sizes.find(({ size }) => size === most);
-  const largest = sizes.filter(({ live }) => highest && live >= 0.9 * highest.live).at(-1);
-  const also = largest && largest.size > most ? `, and groups of up to ${largest.size} give at least 90% of that` : "";
-  const best = most === null ? "No size gives live groups"
-    : `Groups of ${most} give the most live groups per completion${also}`;
-  const guesses = sizes.some(({ extrapolated }) => extrapolated)
-    ? " Sizes above the number of sampled completions (≈) are extrapolated from the pass rates of similar prompts."
-    : "";
-  return `Estimated from the pass rates of ${plural(prompts, "prompt")} since step ${count(since)}. Larger groups are dead`
-    + ` less often, but the same number of completions makes fewer of them. ${best}.${guesses}`;
-}
-
-function sizeRow({ size, dead, live, extrapolated }) {
-  const { most, sizes } = data.sizes;
-  const bar = (text, part, color) => {
-    const mark = inked(make("span", {}), color);
-    mark.style.setProperty("--part", part);
-    return make("td", {}, make("div", { className: "bar" }, `${extrapolated ? "≈ " : ""}${text}`, mark));
-  };
-  const notes = [size === most ? "most live groups" : null, size === data.size ? "this run" : null].filter(Boolean);
-  const highest = Math.max(...sizes.map((other) => other.live)) || 1;
-  return make("tr", { className: size === most ? "most" : "" },
-    make("td", {}, String(size), notes.length ? make("small", {}, notes.join(", ")) : null),
-    bar(percent(dead), dead, "--flat"),
-    bar(figure(100 * live), live / highest, size === most ? "--accent" : "--live"));
-}
-
-function addSizes() {
-  const section = byId("sizes");
-  const { sizes } = data.sizes;
-  if (!sizes.length) {
-    section.append(make("p", { className: "none" }, "No prompt was scored."));
-    return;
+  draw() {
+    const { spec } = this;
+    if (!this.chart) return;
+    if (spec.draw) {
+      spec.draw(this.chart);
+    } else {
+      const traces = this.known.map((one) => ({ ...one.trace(), visible: !this.off.has(one.name) }));
+      const xs = traces.flatMap(({ x }) => x);
+      Plotly.react(this.chart, traces, {
+        ...baseLayout(spec.height), xaxis: stepAxis(xs, spec.air), yaxis: { ...axis(), rangemode: "tozero" },
+        ...(spec.layout ? spec.layout(xs) : {}),
+      }, SETTINGS);
+    }
+    if (!this.isClickable) {
+      this.chart.on("plotly_click", ({ points }) => { if (points[0].customdata) location.hash = points[0].customdata; });
+      this.isClickable = true;
+    }
   }
-  section.querySelector("p").textContent = sizesCaption();
-  const heads = ["Group size", "Dead groups", "Live groups per 100 completions"];
-  section.append(make("table", { className: "sizes" },
-    make("thead", {}, make("tr", {}, ...heads.map((head, place) => make("th", { scope: "col", className: place ? "" : "size" }, head)))),
-    make("tbody", {}, ...sizes.map(sizeRow))));
 }

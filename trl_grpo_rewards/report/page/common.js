@@ -3,15 +3,23 @@
 
 const byId = (id) => document.getElementById(id);
 const read = (id) => JSON.parse(byId(id).textContent);
-const data = read("data");
-const groups = read("records");
-const points = data.points;
 const dark = matchMedia("(prefers-color-scheme: dark)");
+
+let data = read("data"); // null until a run that goes on has groups
+let groups = gather(read("records"));
 
 const INKS = ["--one", "--two", "--three", "--four", "--five", "--six", "--seven", "--eight"];
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 const PAGE = 50;
-const SETTINGS = { displayModeBar: false, responsive: true };
+
+/** The groups of all runs in one list. Each knows its run. */
+function gather(samples) {
+  samples.forEach((sample, run) => sample.forEach((group) => { group.run = run; }));
+  return samples.flat();
+}
+
+const several = () => data.runs.length > 1;
+const fileName = () => data.runs.map(({ name }) => name).join("-");
 
 function make(tag, properties, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -26,6 +34,12 @@ const short = (text, length) => (text.length > length ? `${text.slice(0, length 
 const count = (number) => number.toLocaleString("en");
 const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 
+/** The text with its numbers in elements that no line break divides. */
+function unbroken(text) {
+  const parts = text.split(/(\d[\d.,:/]{0,23}\d)(?!\d)/);
+  return parts.map((part, place) => (place % 2 ? make("span", { className: "whole" }, part) : part));
+}
+
 function percent(value) {
   if (value > 0 && value < 0.001) return "<0.1%";
   return `${(100 * value).toFixed(value > 0 && value < 0.1 ? 1 : 0)}%`;
@@ -34,9 +48,21 @@ function percent(value) {
 function figure(value) {
   if (value === null || value === undefined) return "–";
   const size = Math.abs(value);
-  return size >= 1000 ? count(Math.round(value)) : value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+  if (size >= 1000) return count(Math.round(value));
+  if (size > 0 && size < 0.0995) return value.toPrecision(2);
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
+}
+
+function duration(seconds) {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+  if (hours) return `${count(hours)}\u00a0h ${minutes}\u00a0min`;
+  return minutes ? `${minutes}\u00a0min ${Math.floor(seconds % 60)}\u00a0s` : `${figure(seconds)}\u00a0s`;
 }
 
 function steps([first, last]) {
   return first === last ? `step ${count(first)}` : `steps ${count(first)} to ${count(last)}`;
 }
+
+/** The part of the address after # that leads to a group, or to the groups of some steps. */
+const groupLink = (group) => `#${several() ? `run${group.run + 1}-` : ""}step${group.step}-${group.group}`;
+const stepsLink = ([first, last]) => (first === last ? `#step${first}` : `#steps${first}-${last}`);

@@ -2,7 +2,8 @@
 
 let matching = [];
 let visible = PAGE;
-const texts = new Map();
+let shown = null; // the group in the dialog
+const texts = new WeakMap();
 
 const wordsOf = (turns) => turns.map(([, text, name]) => (name ? `${name} ${text}` : text)).join(" ");
 const title = (group) => (group.prompt.length ? wordsOf(group.prompt.slice(-1)) : group.prompt_id || "").trim();
@@ -16,7 +17,7 @@ function textOf(group) {
 
 function meanOf(group, which) {
   if (which === "") return group.mean;
-  const [, , values] = group.rewards.find(([name]) => name === data.weights[which][0]) || [null, null, []];
+  const [, , values] = group.rewards.find(([name]) => name === which) || [null, null, []];
   const known = values.filter((value) => value !== null);
   return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : null;
 }
@@ -28,16 +29,24 @@ const ORDERS = {
   lowest: (one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity),
 };
 
+const numberIn = (id) => (byId(id).value === "" ? null : Number(byId(id).value));
+
 function filter() {
   const outcome = byId("outcome").value;
   const sense = Number(byId("sense").value);
-  const bound = byId("bound").value === "" ? null : Number(byId("bound").value);
+  const [bound, first, last] = ["bound", "first", "last"].map(numberIn);
   const words = byId("search").value.trim().toLowerCase();
   const which = byId("which").value;
+  const run = byId("run").value;
   const reaches = (mean) => mean !== null && sense * (mean - bound) >= -1e-9;
-  matching = groups.filter((group) => (outcome === "" || group.outcome === outcome)
+  matching = groups.filter((group) => (outcome === "" || group.outcome === outcome) && (run === "" || group.run === Number(run))
+    && (first === null || group.step >= first) && (last === null || group.step <= last)
     && (bound === null || reaches(meanOf(group, which))) && (words === "" || textOf(group).includes(words)));
   matching.sort(ORDERS[byId("order").value]);
+}
+
+function filterAnew() {
+  filter();
   visible = PAGE;
   list();
 }
@@ -46,17 +55,20 @@ function kind(name) {
   return inked(make("span", { className: "kind" }, name || "unknown"), `--${name}`);
 }
 
-function row(group, place) {
+function row(group) {
   const open = make("button", { type: "button", className: "open" }, count(group.step));
-  open.setAttribute("aria-label", `Open group ${group.group} of step ${group.step}`);
-  open.addEventListener("click", () => show(place));
+  open.setAttribute("aria-label", `Open group ${group.group} of step ${group.step}${several() ? ` of ${data.runs[group.run].name}` : ""}`);
+  open.dataset.link = groupLink(group);
+  open.addEventListener("click", () => show(group));
   return make("tr", {}, make("td", {}, open), make("td", {}, kind(group.outcome)),
     make("td", { className: "number" }, figure(group.mean)), make("td", { className: "number roomy" }, figure(group.spread)),
-    make("td", {}, short(title(group), 200)));
+    several() ? make("td", { className: "run" }, data.runs[group.run].name) : null, make("td", {}, short(title(group), 200)));
 }
 
 function list() {
+  const focused = document.activeElement?.dataset?.link;
   byId("table").tBodies[0].replaceChildren(...matching.slice(0, visible).map(row));
+  if (focused) byId("table").querySelector(`[data-link="${focused}"]`)?.focus({ preventScroll: true });
   byId("found").textContent = matching.length === groups.length
     ? `${plural(groups.length, "group")}. Press Enter to open one.`
     : `${count(matching.length)} of ${plural(groups.length, "group")}.`;
@@ -72,14 +84,60 @@ function move(event) {
   }
 }
 
+/** Fill the part about groups. When a run goes on, filters and the open group stay as they are. */
 function addGroups() {
-  const option = (value, text) => make("option", { value }, text);
-  const there = points.kinds.map(([name]) => name).filter((name) => groups.some((group) => group.outcome === name));
-  byId("outcome").append(option("", "all"), ...there.map((name) => option(name, name)));
-  byId("which").append(option("", "total"), ...data.weights.map(([name], place) => option(place, short(name, 40))));
+  const kindsThere = one().points.kinds.map(([name]) => name).filter((name) => groups.some((group) => group.outcome === name));
+  const names = [...new Set(data.runs.flatMap(({ weights }) => weights.map(([name]) => name)))];
+  fillSelect(byId("outcome"), [["", "all"], ...kindsThere.map((name) => [name, name])]);
+  fillSelect(byId("which"), [["", "total"], ...names.map((name) => [name, short(name, 40)])]);
+  fillSelect(byId("run"), [["", "all"], ...data.runs.map(({ name }, place) => [place, short(name, 40)])]);
+  byId("run").parentElement.hidden = byId("run-head").hidden = !several();
   byId("sampled").textContent = sampledText();
-  for (const id of ["outcome", "which", "sense", "order"]) byId(id).addEventListener("change", filter);
-  for (const id of ["bound", "search"]) byId(id).addEventListener("input", filter);
+  filter();
+  list();
+  if (byId("group").open && shown) {
+    shown = groups.find((group) => groupLink(group) === groupLink(shown)) || shown;
+    byId("group").querySelectorAll("nav button").forEach((button) => { button.disabled = !neighbour(button.value); });
+  }
+}
+
+function sampledText() {
+  const [there, all] = [groups.length, data.runs.reduce((sum, run) => sum + run.groups, 0)];
+  const sample = there === all ? "" : `These are ${count(there)} of ${plural(all, "group")}: the newest, `
+    + "the most notable (a wrong completion has a higher reward than a right one, or the spread is large), and some "
+    + "from all steps. ";
+  const silent = groups.every((group) => !group.completions.length)
+    ? "The records contain no texts (group_records_text=False)."
+    : `The middle of texts longer than ${count(data.text)} characters is left out.`;
+  return sample + silent;
+}
+
+/** The groups that match the filters, with a row for each completion. */
+function groupSheet() {
+  const names = [...new Set(matching.flatMap((group) => group.rewards.map(([name]) => name)))];
+  const logged = [...new Set(matching.flatMap((group) => group.logged.map(([name]) => name)))];
+  const find = (pairs, name, place) => pairs.find(([other]) => other === name)?.at(-1)[place] ?? null;
+  return {
+    file: `${fileName()}-groups`,
+    heads: [
+      "run", "step", "group", "outcome", "prompt", "completion", "text", ...names, "total", "advantage", "tokens", "truncated",
+      ...logged,
+    ],
+    rows: matching.flatMap((group) => rank(group).sort((one, other) => one - other).map((place) => [
+      data.runs[group.run].name, group.step, group.group, group.outcome, plain(group.prompt) || group.prompt_id, place + 1,
+      plain(group.completions[place] || []), ...names.map((name) => find(group.rewards, name, place)), group.total[place],
+      group.advantages[place], group.lengths[place], group.truncated[place] === undefined ? null : Number(group.truncated[place]),
+      ...logged.map((name) => find(group.logged, name, place)),
+    ])),
+  };
+}
+
+const plain = (turns) => turns.map(([role, text, name]) => (
+  role && turns.length > 1 ? `${[role, name].filter(Boolean).join(" ")}: ${text}` : text)).join("\n");
+
+function listen() {
+  for (const id of ["outcome", "which", "sense", "order", "run"]) byId(id).addEventListener("change", filterAnew);
+  for (const id of ["bound", "search", "first", "last"]) byId(id).addEventListener("input", filterAnew);
   byId("filters").addEventListener("submit", (event) => event.preventDefault());
   byId("table").addEventListener("keydown", move);
   byId("more").addEventListener("click", () => {
@@ -88,17 +146,31 @@ function addGroups() {
     list();
     byId("table").querySelectorAll(".open")[first].focus();
   });
-  filter();
+  byId("more").after(downloadButton("Download these groups as CSV", groupSheet));
+  byId("group").addEventListener("close", () => {
+    if (/step\d+-\d+$/.test(location.hash)) history.replaceState(null, "", location.pathname + location.search);
+    byId("table").querySelector(`[data-link="${groupLink(shown)}"]`)?.focus();
+  });
 }
 
-function sampledText() {
-  const all = data.shown === data.groups ? "" : `These are ${count(data.shown)} of ${plural(data.groups, "group")}: the newest, `
-    + "the most notable (a wrong completion has a higher reward than a right one, or the spread is large), and some "
-    + "from all steps. ";
-  const silent = groups.every((group) => !group.completions.length)
-    ? "The records contain no texts (group_records_text=False)."
-    : `The middle of texts longer than ${count(data.text)} characters is left out.`;
-  return all + silent;
+/** Go where the address points: to a group (#step60-15), or to the groups of some steps (#step60, #steps57-64). */
+function follow() {
+  const [, run, step, group, first, last] = /^#(?:run(\d+)-)?(?:step(\d+)(?:-(\d+))?|steps(\d+)-(\d+))$/.exec(location.hash) || [];
+  if (!data || !(step || first)) return;
+  const found = group && groups.find((one) => (
+    one.step === Number(step) && one.group === Number(group) && one.run === Number(run || 1) - 1));
+  if (found) {
+    show(found);
+    return;
+  }
+  if (byId("group").open) byId("group").close();
+  byId("first").value = step || first;
+  byId("last").value = step || last;
+  byId("run").value = run && several() ? String(Number(run) - 1) : "";
+  filterAnew();
+  if (group) byId("found").textContent = `Group ${group} of step ${step} is not on this page. ${byId("found").textContent}`;
+  byId("groups").scrollIntoView();
+  byId("first").focus({ preventScroll: true });
 }
 
 // --- one group ------------------------------------------------------------------------------------------------------
@@ -122,8 +194,21 @@ const TOOL_ROLES = ["call", "result", "error"];
 
 /** A call or its result on one line, which unfolds. */
 function tool(role, text, name) {
-  const line = make("summary", {}, make("b", {}, name ? `${role} ${name}` : role), ` ${short(text.replace(/\s+/g, " "), 60)}`);
-  return make("details", { className: `tool ${role}` }, line, make("p", { className: "message" }, text || "(empty)"));
+  const title = make("b", {}, name ? `${role} ${name}` : role);
+  const line = make("summary", {}, title, ` ${short(text.replace(/\s+/g, " "), 60)}`);
+  return make("details", { className: `tool ${role}` }, line, make("p", { className: "message" }, ...unbroken(text || "(empty)")));
+}
+
+/** A text, with its code blocks set as programs: they keep their lines, and scroll. */
+function prose(text) {
+  const parts = text.split(/^(```[^\n]*\n[\s\S]*?^```[^\S\n]*$)/m);
+  return make("div", { className: "message" }, ...parts.flatMap((part, place) => {
+    if (place % 2 === 0) return unbroken(part);
+    const program = make("pre", { className: "program", tabIndex: 0 }, part);
+    program.setAttribute("role", "region");
+    program.setAttribute("aria-label", "Program");
+    return [program];
+  }));
 }
 
 function messages(turns) {
@@ -132,7 +217,7 @@ function messages(turns) {
     const isNew = place === 0 || turns[place - 1][0] !== role;
     return [
       role && turns.length > 1 && isNew ? make("p", { className: "role" }, role) : null,
-      make("p", { className: text ? "message" : "role" }, text || "(empty)"),
+      text ? prose(text) : make("p", { className: "role" }, "(empty)"),
     ];
   });
 }
@@ -144,14 +229,14 @@ function counts(turns) {
 }
 
 function facts(pairs) {
-  return make("dl", { className: "facts" }, ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  return make("dl", { className: "facts" }, ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, ...unbroken(value)))));
 }
 
 function completion(group, place) {
   const advantage = group.advantages[place] ?? null;
   const top = Math.max(...group.advantages.map((value) => Math.abs(value ?? 0)), 1e-9);
   const rows = group.rewards.map(([name, weight, values]) => [
-    weight === 1 ? name : `${name} × ${figure(weight)}`, values[place] === null || values[place] === undefined
+    `${name}${weight === 1 ? "" : ` × ${figure(weight)}`}${name === group.right ? " (outcome)" : ""}`, values[place] === null || values[place] === undefined
       ? "none" : chip(figure(values[place]), heats(values)[place] * (Math.sign(weight) || 0)),
   ]);
   rows.push(["total", figure(group.total[place])], ["tokens", group.lengths[place] === undefined ? "–" : count(group.lengths[place])]);
@@ -164,7 +249,10 @@ function completion(group, place) {
     make("header", {}, make("h3", {}, `Completion ${place + 1}`),
       group.truncated[place] ? make("span", { className: "badge" }, "truncated") : null,
       advantage === null ? null : chip(`advantage ${advantage > 0 ? "+" : ""}${figure(advantage).replace("-", "−")}`, advantage / top)),
-    make("dl", {}, ...rows.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)])),
+    make("dl", {}, ...rows.flatMap(([name, value]) => [
+      make("dt", {}, name),
+      make("dd", { className: value.length > 24 ? "long" : "" }, ...(typeof value === "string" ? unbroken(value) : [value])),
+    ])),
     group.completions.length ? body : null);
 }
 
@@ -175,34 +263,45 @@ function rank(group) {
   return Array.from({ length: size }, (_, place) => place).sort((one, other) => advantage(other) - advantage(one));
 }
 
-function navigation(place) {
-  const button = (text, enabled, act) => {
-    const element = make("button", { type: "button", disabled: !enabled }, text);
-    element.addEventListener("click", act);
-    return element;
-  };
-  const previous = button("Previous", place > 0, () => show(place - 1, "Previous"));
-  const next = button("Next", place < matching.length - 1, () => show(place + 1, "Next"));
-  return make("nav", {}, previous, next, button("Close", true, () => byId("group").close()));
+/** The group before or after the one in the dialog, among those that match. */
+function neighbour(step) {
+  const place = matching.findIndex((group) => groupLink(group) === groupLink(shown));
+  return place < 0 ? undefined : matching[place + Number(step)];
 }
 
-function show(place, pressed) {
-  const group = matching[place];
+function navigation() {
+  const button = (text, step) => {
+    const element = make("button", { type: "button", value: step, disabled: !neighbour(step) }, text);
+    element.addEventListener("click", () => neighbour(step) && show(neighbour(step), text));
+    return element;
+  };
+  const close = make("button", { type: "button", value: "0" }, "Close");
+  close.addEventListener("click", () => byId("group").close());
+  return make("nav", {}, button("Previous", "-1"), button("Next", "1"), close);
+}
+
+function show(group, pressed) {
+  shown = group;
   const dialog = byId("group");
-  const places = rank(group);
+  const ranked = rank(group);
   const about = [["mean reward", figure(group.mean)], ["spread", figure(group.spread)]];
-  if (group.duplicates) about.push(["duplicates", `${group.duplicates} of ${places.length}`]);
-  const heading = make("h2", { id: "group-name" }, `Step ${count(group.step)}, group ${group.group} `, kind(group.outcome));
+  if (group.duplicates) about.push(["duplicates", `${group.duplicates} of ${ranked.length}`]);
+  const name = `${several() ? `${data.runs[group.run].name}, step` : "Step"} ${count(group.step)}, group ${group.group}`;
+  const link = make("a", { href: groupLink(group), title: "Link to this group" }, name);
+  const heading = make("h2", { id: "group-name" }, link, " ", kind(group.outcome));
   dialog.replaceChildren(
-    make("header", {}, heading, navigation(place)),
+    make("header", {}, heading, navigation()),
     make("div", {},
       make("section", {}, make("h3", {}, "Prompt"),
         ...(group.prompt.length ? messages(group.prompt).filter(Boolean) : [make("p", { className: "message" }, group.prompt_id || "unknown")])),
       facts([...group.columns, ...about]),
       make("section", {}, make("h3", {}, "Completions, best first"),
-        make("div", { className: "completions" }, ...places.map((one) => completion(group, one))))));
+        make("div", { className: "completions" }, ...ranked.map((place) => completion(group, place))))));
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
+  history.replaceState(null, "", groupLink(group));
   const buttons = [...dialog.querySelectorAll("nav button")];
   (buttons.find((one) => one.textContent === pressed && !one.disabled) || buttons.at(-1)).focus();
 }
+
+listen();

@@ -1,0 +1,185 @@
+"""What a browser shows of a run."""
+
+import json
+
+import pytest
+
+from helpers.browser import until
+from helpers.made_runs import EVIL, record, story, written
+from helpers.reward_functions import lengths_of_some
+from helpers.runs import train_and_read
+from trl_grpo_rewards import boxed
+from trl_grpo_rewards.report import write_report
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_page_is_sound_at_any_width_and_in_both_themes(browser, healthy, width, theme):
+    browser.open(healthy, width, theme).assert_sound(healthy)
+    drawn = "[...document.querySelectorAll('.chart')].map(chart => chart.querySelectorAll('.trace, .hm image').length)"
+    assert browser.run(drawn) == [3, 2, 2, 2, 4, 1, 1]  # the last one: generated tokens
+    paper = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert paper == {"light": "rgb(253, 253, 251)", "dark": "rgb(23, 24, 26)"}[theme]
+    assert browser.text("#anomalies")[0].startswith("No warnings: ")
+
+
+def test_charts_follow_the_theme_and_their_legends(browser, healthy):
+    browser.open(healthy)
+    line = "document.querySelector('#rewards .lines path').style.stroke"
+    light = browser.run(line)
+    browser.theme("dark")
+    until(lambda: browser.run(line) != light)
+    browser.focus("#rewards .legend button")
+    browser.press("\ue007")
+    assert browser.run("document.querySelectorAll('#rewards .trace').length") == 1
+    browser.focus("#rewards summary")
+    browser.press("\ue007")
+    until(lambda: browser.text("#rewards th") == ["Steps", "boxed", "style"])
+    browser.assert_sound(healthy)
+
+
+def test_filters_and_groups_by_keyboard(browser, tmp_path):
+    stepped = [
+        (1, record({"boxed": [1, 0], "tags": [1, 1]}, prompt="What is 1 + 1?", completions=["first text", "two"])),
+        (2, record({"boxed": [0, 0], "tags": [0, 0]}, prompt="What is 2 + 2?")),
+        (3, record({"boxed": [1, 0], "tags": [0.5, 0]}, prompt="What is 3 + 3?", lengths=[7, 9])),
+    ]
+    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
+    browser.open(page)
+    shown = "#table tbody .open"
+    assert browser.text(shown) == ["3", "2", "1"]
+    for selector, keys, steps in [
+        ("#outcome", "live", ["3", "1"]), ("#bound", "1", ["1"]), ("#search", "three", []), ("#search", "\ue009a", []),
+        ("#search", "FIRST", ["1"]), ("#last", "2", ["1"]),
+    ]:  # fmt: skip
+        browser.focus(selector)
+        browser.press(keys)
+        assert browser.text(shown) == steps
+    assert browser.text("#found") == ["1 of 3 groups."]
+    browser.open(page)
+    browser.focus(shown)
+    browser.press("\ue015", "\ue015", "\ue007")  # down, down, Enter
+    assert (
+        browser.text("#group h2") == ["Step 1, group 0\nlive"]
+        and browser.text("#group .message")[0] == "What is 1 + 1?"
+    )
+    assert browser.text("article h3") == ["Completion 1", "Completion 2"]
+    assert browser.text("article .chip")[0] == "advantage +0.50 ▲" and "first text" in browser.text("article")[0]
+    browser.focus("#group nav button")
+    browser.press("\ue007", "\ue007")  # Previous, twice
+    assert browser.text("#group h2") == ["Step 3, group 0\nlive"]
+    browser.press("\ue00c")  # Escape
+    assert browser.run("document.querySelector('dialog').open") is False
+    assert browser.run("document.activeElement.className") == "open"
+    browser.assert_sound(page)
+
+
+def test_text_of_a_model_is_shown_and_does_not_run(browser, tmp_path):
+    names = [EVIL, "<b>bold</b>", "__proto__"]
+    scores = {name: [1.0, 0.0] for name in names}
+    one = record(scores, prompt=[{"role": EVIL, "content": EVIL}], completions=[EVIL, "\ud800"])
+    one["columns"] = {EVIL: EVIL, "plain": ["a", 1]}
+    page = write_report(written(tmp_path, [(step, one) for step in (1, 2, 3)]), tmp_path / "report.html")
+    browser.open(page, 360)
+    browser.focus(".open")
+    browser.press("\ue007")
+    said = browser.run("[...document.querySelectorAll('#group .message')].map(one => one.textContent.toWellFormed())")
+    assert said == [EVIL, EVIL, "\ufffd"]
+    legend = browser.run("[...document.querySelectorAll('#rewards .legend button')].map(name => name.textContent)")
+    assert legend[0].startswith("<script>document") and legend[1:] == ["<b>bold</b>", "__proto__"]
+    assert browser.driver.title == f"{tmp_path.name} – training report"
+    assert browser.run("document.querySelectorAll('img, #group script').length") == 0
+    browser.assert_sound(page)
+
+
+def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
+    call = {"type": "function", "function": {"name": "add", "arguments": {"a": 2, "b": 3}}}
+    evil = {"type": "function", "function": {"name": EVIL, "arguments": json.dumps({EVIL: EVIL})}}
+    turns = [
+        {"role": "assistant", "content": "I add.", "tool_calls": [call, evil]},
+        {"role": "tool", "name": "add", "content": "5"},
+        {"role": "tool", "name": EVIL, "content": "{'error': '" + EVIL + "'}"},
+        {"role": "assistant", "content": "", "tool_calls": [{"name": "now", "arguments": None}]},
+        {"role": "tool", "name": "now", "content": EVIL},
+        {"role": "assistant", "content": "It is 5."},
+    ]
+    odd = [
+        {"role": "assistant", "tool_calls": ["add", None]},
+        {"role": "tool"},
+        {"role": "assistant", "tool_calls": 5},
+    ]
+    one = record({"boxed": [1.0, 0.0]}, prompt=[{"role": "user", "content": "2 + 3?"}], completions=[turns, odd])
+    page = write_report(written(tmp_path, [(1, one)]), tmp_path / "report.html")
+    browser.open(page, 360)
+    browser.focus(".open")
+    browser.press("\ue007")
+    first = "document.querySelector('#group article')"
+    kinds = browser.run(f"[...{first}.querySelectorAll('.tool')].map(one => one.className + ' ' + one.open)")
+    assert kinds == [f"tool {kind} false" for kind in ("call", "call", "result", "error", "call", "result")]
+    names = browser.run(f"[...{first}.querySelectorAll('.tool b')].map(one => one.textContent)")
+    assert names == ["call add", f"call {EVIL}", "result add", f"error {EVIL}", "call now", "result now"]
+    whole = browser.run(f"{first}.querySelector('.body').textContent")
+    assert whole.index("I add.") < whole.index("call add") < whole.index("error") < whole.index("It is 5.")
+    assert browser.run(f"{first}.querySelector('.call .message').textContent") == '{"a": 2, "b": 3}'
+    counted = browser.run(f"[...{first}.querySelectorAll('dt, dd')].map(one => one.textContent)")
+    assert counted[-4:] == ["calls", "3", "errors", "1"]
+    browser.focus("#group .tool summary")
+    browser.press("\ue007")
+    assert browser.run("document.querySelector('#group .tool').open") is True
+    assert browser.driver.title == f"{tmp_path.name} – training report"
+    assert browser.run("document.querySelectorAll('img, #group script').length") == 0
+    browser.press("\ue00c")
+    browser.focus("#search")
+    browser.press("NOW")  # names are searched, too
+    assert browser.text("#found") == ["1 group. Press Enter to open one."]
+    browser.assert_sound(page)
+
+
+@pytest.mark.parametrize(
+    "stepped",
+    [
+        [(7, record({"boxed": [1.0, 0.0]}))],
+        [(1, record({"boxed": [None, None]}, text=False))],
+        [(step, record({"boxed": [0.0, 0.0]}, text=False)) for step in (1, 2)],
+        [(1, {"outcome": "live"}), (2, {"prompt_id": "x"})],
+        [(1, {"rewards": {"boxed": [1.0, float("inf")]}, "prompt_id": "x", "mean": float("nan")})],
+    ],
+    ids=["one group", "nothing scored", "no live group and no text", "hardly a field", "numbers that are none"],
+)
+def test_odd_runs_have_a_page(browser, tmp_path, stepped):
+    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
+    browser.open(page, 360).assert_sound(page)
+    browser.focus(".open")
+    browser.press("\ue007")
+    assert browser.text("#group h2")[0].startswith(f"Step {stepped[-1][0]}, group 0")
+    browser.assert_sound(page)
+
+
+def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
+    trainer, lines = train_and_read(config, problems, [lengths_of_some, boxed()], max_steps=3)
+    page = write_report(trainer.args.output_dir, tmp_path / "report.html")
+    browser.open(page).assert_sound(page)
+    shares = browser.run("data.runs[0].points.kinds[0][1]")
+    assert shares == [
+        sum(line["outcome"] == "live" for line in lines if line["step"] == step) / 2 for step in (1, 2, 3)
+    ]
+    browser.focus(".open")
+    browser.press("\ue007")
+    assert browser.text("#group .message")[0] == lines[-1]["prompt"][-1]["content"]
+
+
+def test_warnings_are_on_the_page(browser, tmp_path):
+    page = write_report(written(tmp_path, story(right=(0.7, 0.3), style=(0.2, 0.9))), tmp_path / "report.html")
+    browser.open(page, 360)
+    assert browser.text("#anomalies strong") == ["style rises while boxed falls"]
+    browser.assert_sound(page)
+
+
+@pytest.mark.slow
+def test_ten_thousand_groups_have_a_page(browser, tmp_path):
+    said = ["word " * 200] * 8
+    page = write_report(written(tmp_path, story(steps=500, each=20, completions=said)), tmp_path / "report.html")
+    assert page.stat().st_size < 20_000_000
+    browser.open(page)
+    assert browser.text("#sampled")[0].startswith("These are ") and "of 10,000 groups" in browser.text("#sampled")[0]
+    browser.assert_sound(page)

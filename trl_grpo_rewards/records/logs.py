@@ -1,0 +1,108 @@
+"""The trainer's log of a run: one line of JSON for each entry, in a file next to its records.
+
+The trainer itself keeps its log in memory and writes it only with checkpoints. The file is there while the run goes on,
+and after it was killed.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .runs import find_run_folder
+
+
+logger = logging.getLogger(__name__)
+
+LOG_FILE = "log.jsonl"
+"""Name of the file in the output directory of a run."""
+
+STATE_FILE = "trainer_state.json"
+"""Name of the file in which transformers saves the log with each checkpoint. Runs without a [`LOG_FILE`] have it."""
+
+
+class LogWriter:
+    """
+    Writes the log of a run. A disk that is full or read-only is reported once, and training goes on.
+
+    Args:
+        output_dir (`str` or `Path`):
+            Output directory of the run.
+    """
+
+    def __init__(self, output_dir: str | Path) -> None:
+        self.path = Path(output_dir, LOG_FILE)
+        self.size = 0
+        self.has_warned = False
+
+    def start(self, entries: Iterable[dict[str, Any]]) -> None:
+        """Replace the file with the entries of a run up to the checkpoint that it resumes from."""
+        unfinished = self.path.with_suffix(".unfinished")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_bytes(b"".join(map(encode_entry, entries)))
+            self.size = unfinished.stat().st_size
+            os.replace(unfinished, self.path)
+        except OSError as error:
+            self._warn(error)
+
+    def write(self, entry: dict[str, Any]) -> None:
+        try:
+            with self.path.open("ab") as file:
+                file.truncate(min(self.size, file.tell()))  # a failed write may have left an incomplete line
+                file.write(encode_entry(entry))
+                file.flush()
+                self.size = file.tell()
+        except OSError as error:
+            self._warn(error)
+
+    def _warn(self, error: OSError) -> None:
+        if not self.has_warned:
+            logger.warning(f"The log of the run cannot be written to '{self.path}': {error}. Training continues.")
+        self.has_warned = True
+
+
+def encode_entry(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, default=str).encode() + b"\n"
+
+
+def find_log_file(source: str | Path) -> Path | None:
+    """Return the file with the log of a run, or None if there is none. `source` is as for `read_records`."""
+    folder = find_run_folder(source)
+    states = [*folder.glob(f"checkpoint-*/{STATE_FILE}")]
+    states.sort(key=lambda file: int(number) if (number := file.parent.name.split("-")[-1]).isdigit() else -1)
+    candidates = [folder / LOG_FILE, folder / STATE_FILE, *reversed(states)]
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def read_log(source: str | Path) -> list[dict[str, Any]]:
+    """Return the entries of a run's log in the order of time: the file of [`LogWriter`], or that of transformers."""
+    file = find_log_file(source)
+    if file is None:
+        return []
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return []
+    found = map(decode, text.splitlines()) if file.name == LOG_FILE else decode_state(text)
+    return [entry for entry in found if isinstance(entry, dict) and is_step(entry.get("step"))]
+
+
+def is_step(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def decode_state(text: str) -> list[Any]:
+    state = decode(text)
+    entries = state.get("log_history") if isinstance(state, dict) else None
+    return entries if isinstance(entries, list) else []
+
+
+def decode(text: str) -> Any:
+    """Return the value of a JSON text, or None for a line that was torn."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

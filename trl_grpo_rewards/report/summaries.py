@@ -1,0 +1,132 @@
+"""Everything that the page says about one run, computed from its records one at a time."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..records.files import FOLDER
+from ..records.logs import read_log
+from ..records.runs import list_facts, read_run
+from .anomalies import find_anomalies, split_into_tenths
+from .excerpts import Excerpts
+from .group_sizes import compare_group_sizes
+from .pass_rates import PromptSample, build_heatmap
+from .predictions import Predictions
+from .training_log import compare_held_out, measure_time, select_curves
+from .trends import GROUP_OUTCOMES, PASS_BANDS, Run, StepBin
+
+
+class Summary:
+    """
+    What is known about a run. Records are added in the order of their steps, also while the run goes on.
+
+    Args:
+        source (`str` or `Path`):
+            Output directory of the run, its folder of groups, or one file.
+        runs (`int`, *optional*, defaults to 1):
+            Number of runs on the page.
+    """
+
+    def __init__(self, source: str | Path, runs: int = 1) -> None:
+        self.source = Path(source)
+        self.run, self.prompts, self.excerpts = Run(), PromptSample(), Excerpts(runs)
+        self.predictions = Predictions()
+        self.description: dict[str, Any] = {}
+        self.log: list[dict[str, Any]] = []
+
+    def add(self, record: dict[str, Any]) -> None:
+        for part in (self.run, self.prompts, self.excerpts, self.predictions):
+            part.add(record)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the data of the page. The description of the run and its log are read again."""
+        self.run.end_step()
+        self.description, self.log = read_run(self.source) or {}, read_log(self.source)
+        return {name: describe(self) for name, describe in SECTIONS.items()}
+
+    @property
+    def name(self) -> str:
+        source = self.source.resolve()
+        return source.parent.name if source.name == FOLDER else source.name
+
+
+def describe_sizes(summary: Summary) -> dict[str, Any]:
+    scale = (summary.description.get("options") or {}).get("scale_rewards", "group")
+    return compare_group_sizes(summary.prompts, scale in ("group", True))
+
+
+SECTIONS: dict[str, Callable[[Summary], Any]] = {
+    "name": lambda summary: summary.name,
+    "facts": lambda summary: list(list_facts(summary.description).items()),
+    "size": lambda summary: summary.run.size,
+    "groups": lambda summary: summary.excerpts.count,
+    "prompts": lambda summary: len(summary.prompts.ids),
+    "steps": lambda summary: [summary.run.whole.first, summary.run.whole.last],
+    "tokens": lambda summary: summary.run.whole.sums["length", "sum"],
+    "outcome": lambda summary: summary.run.outcome,
+    "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
+    "checked": lambda summary: bool(split_into_tenths(summary.run)),
+    "anomalies": lambda summary: [asdict(anomaly) for anomaly in find_anomalies(summary.run)],
+    "changes": lambda summary: compare_ends(summary.run),
+    "held_out": lambda summary: compare_held_out(summary.log),
+    "points": lambda summary: chart_columns(summary.run),
+    "log": lambda summary: select_curves(summary.log),
+    "time": lambda summary: measure_time(summary.log),
+    "heat": lambda summary: build_heatmap(summary.prompts),
+    "predictions": lambda summary: summary.predictions.describe(),
+    "sizes": describe_sizes,
+}
+"""What the page knows about a run. The section of the same name in `page/sections.js` shows it."""
+
+
+def chart_columns(run: Run) -> dict[str, Any]:
+    """Return the columns of the charts over steps: a value for each bin, None if the bin has none."""
+    bins = list(run.points)
+
+    def means(series: Hashable) -> list[float | None]:
+        return [one.mean(series) for one in bins]
+
+    return {
+        "steps": [[one.first, one.last] for one in bins],
+        "kinds": [[outcome, [outcome_share(one, outcome) for one in bins]] for outcome in GROUP_OUTCOMES],
+        "bands": [[band, [band_share(one, band) for one in bins]] for band in PASS_BANDS],
+        "mean": means("mean"),
+        "spread": means("spread"),
+        "rewards": [[name, means(("reward", name))] for name in run.rewards],
+        "signal": [[name, [one.signal(name) for one in bins]] for name in run.rewards],
+        "length": means("length"),
+        "shortest": [one.lowest.get("length") for one in bins],
+        "longest": [one.highest.get("length") for one in bins],
+        "truncated": means("truncated"),
+        "tokens": [one.sums["length", "sum"] for one in bins],
+    }
+
+
+def outcome_share(one: StepBin, outcome: str) -> float:
+    """Return the share of groups with this outcome."""
+    return one.sums["outcome", outcome] / one.sums["groups"]
+
+
+def band_share(one: StepBin, band: str) -> float | None:
+    """Return the share of groups whose pass rate is in this range, among those that were judged."""
+    judged = sum(one.sums["band", other] for other in PASS_BANDS)
+    return one.sums["band", band] / judged if judged else None
+
+
+def compare_ends(run: Run) -> list[dict[str, Any]]:
+    """Return values at the beginning and at the end of a run: of its tenths, or of single steps if it is short."""
+    parts = split_into_tenths(run) or list(run.points)
+    ends = [parts[0], parts[-1]]
+    rows: list[tuple[str, bool, list[float | None]]] = [
+        ("Live groups", True, [outcome_share(part, "live") for part in ends]),
+        (f"Mean of {run.outcome}", False, [part.mean(("reward", run.outcome)) for part in ends]),
+        ("Total reward", False, [part.mean("mean") for part in ends]),
+        ("Tokens per completion", False, [part.mean("length") for part in ends]),
+        ("Truncated", True, [part.mean("truncated") for part in ends]),
+    ]
+    return [
+        {"what": what, "share": is_share, "values": values if len(parts) > 1 else values[1:]}
+        for what, is_share, values in rows
+        if None not in values
+    ]

@@ -1,0 +1,97 @@
+"""What the trainer itself logged: its curves, the time of its steps, and evaluations on held-out problems."""
+
+import re
+from typing import Any
+
+from .trends import MAX_POINTS, StepBin, Timeline, keep_finite
+
+
+CURVES = (
+    "entropy",
+    "kl",
+    "clip_ratio/region_mean",
+    "grad_norm",
+    "learning_rate",
+    "step_time",
+)
+"""Names in the log that the page draws, unless they are always 0 or not logged."""
+
+EVALUATION = re.compile(r"eval_(?:(?P<dataset>.+)_)?runtime")
+"""The name in an entry that says that it is an evaluation, and of which dataset."""
+
+HELD_OUT = re.compile(r"eval_(reward|rewards/(.+)/mean|groups/dead|completions/mean_length)")
+"""Names in the log that are compared before and after training."""
+
+TITLES = {"reward": "total reward", "groups/dead": "dead groups", "completions/mean_length": "tokens per completion"}
+"""Titles of the values that are compared. A reward has its own name."""
+
+
+def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the curves of the log: the steps of each point, and the values of each name."""
+    timeline = Timeline(MAX_POINTS)
+    for entry in log:
+        point = StepBin(entry["step"], entry["step"])
+        for name in CURVES:
+            point.add(name, [to_number(entry.get(name))])
+        if point.sums:
+            timeline.add(point)
+    bins = list(timeline)
+    return {
+        "steps": [[one.first, one.last] for one in bins],
+        "series": [
+            [name, [one.mean(name) for one in bins]]
+            for name in CURVES
+            if any(one.sums[name, "squares"] for one in bins)
+        ],
+    }
+
+
+def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
+    """
+    Return the seconds that steps took until each logged step: pairs of a step and a sum.
+
+    An entry has the mean time of the steps since the previous one. Long logs are thinned out.
+    """
+    pairs, last, seconds = [], 0, 0.0
+    for entry in log:
+        step, time = entry["step"], to_number(entry.get("step_time"))
+        if time is not None and step > last:
+            seconds += time * (step - last)
+            last = step
+            pairs.append([last, seconds])
+    stride = max(len(pairs) // MAX_POINTS, 1)
+    return pairs[:-1:stride] + pairs[-1:]
+
+
+def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the values of the first and the last evaluation of each dataset, and the steps of both."""
+    entries: dict[str, list[dict[str, Any]]] = {}
+    for entry in log:
+        found = next(filter(None, map(EVALUATION.fullmatch, entry)), None)
+        if found:
+            entries.setdefault(found["dataset"] or "", []).append(entry)
+    return [
+        {
+            "dataset": dataset,
+            "evaluations": len(evaluations),
+            "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
+            "values": pair_values(evaluations[0], evaluations[-1]),
+        }
+        for dataset, evaluations in entries.items()
+    ]
+
+
+def pair_values(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
+    """Return the title of each compared value with its value before and after. Rewards are first."""
+    matches = [match for match in map(HELD_OUT.fullmatch, before) if match]
+    matches.sort(key=lambda match: (match[2] is None, match[1] != "reward"))
+    return [
+        (match[2] or TITLES[match[1]], [to_number(before[match[0]]), to_number(after.get(match[0]))])
+        for match in matches
+    ]
+
+
+def to_number(value: Any) -> float | None:
+    """Return a finite number of the log, or None."""
+    known = keep_finite([value]) if isinstance(value, (int, float)) else []
+    return known[0] if known else None

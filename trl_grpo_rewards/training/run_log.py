@@ -1,0 +1,35 @@
+"""The trainer's log as a file that grows with the run, for its report."""
+
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from ..records.logs import LogWriter
+
+
+class RunLog(TrainerCallback):
+    """
+    Write each entry of the trainer's log to the output directory, on the main process.
+
+    An evaluation before training is kept until training begins. A run that resumes keeps the entries up to its
+    checkpoint.
+    """
+
+    def __init__(self) -> None:
+        self.early: list[dict[str, Any]] = []
+        self.writer: LogWriter | None = None
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if state.is_world_process_zero:
+            self.writer = LogWriter(args.output_dir or ".")
+            self.writer.start([*self.early, *state.log_history])
+        self.early = []
+
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        entry = state.log_history[-1]
+        if self.writer is not None:
+            self.writer.write(entry)
+        elif state.is_world_process_zero:
+            self.early.append(entry)
