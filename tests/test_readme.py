@@ -107,7 +107,9 @@ def test_the_table_of_record_fields_is_complete(config, problems):
     record = next(read_records(args.output_dir))
     table = PAGES["trainer.md"].split("fields of a record")[1].split("run.json")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \|$", table, flags=re.MULTILINE)
-    assert {name for row in rows for name in re.findall(r"\w+", row)} == record.keys() | {"row_columns", "logged"}
+    assert {name for row in rows for name in re.findall(r"\w+", row)} == record.keys() | {
+        "row_columns", "logged", "predicted_from"
+    }  # fmt: skip
 
 
 def test_the_table_of_options_is_complete():

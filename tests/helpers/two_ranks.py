@@ -36,6 +36,8 @@ from trl_grpo_rewards import (
 )
 from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records.files import read_records
+from trl_grpo_rewards.records.pass_rates import PassRate, append_pass_rates
+from trl_grpo_rewards.training.pass_rate_trainer import PassRateTrainer
 
 
 SEEN = []
@@ -321,6 +323,27 @@ def resumed(folder, **options) -> dict:
 
 def resumed_selective(folder) -> dict:
     return resumed(folder, zero_variance="skip", max_resample_rounds=0, selective=True, max_steps=18)
+
+
+def resumed_foreseen(folder) -> dict:
+    """As above, with pass rates from a table and from the prompts."""
+    prompts = demo.arithmetic(size=32)["prompt"]
+    table = folder / "rates.jsonl"
+    if dist.get_rank() == 0:
+        table.unlink(missing_ok=True)
+        append_pass_rates(table, [(prompt, PassRate(row % 5, 4)) for row, prompt in enumerate(prompts)])
+    dist.barrier()
+    options = {"selective": True, "selective_prior": str(table), "max_steps": 6}
+    return resumed(folder, zero_variance="skip", max_resample_rounds=0, **options)
+
+
+def sampled(folder) -> dict:
+    """Pass rates of a number of prompts that does not divide evenly."""
+    args = config(folder, num_generations_eval=4, per_device_eval_batch_size=6, max_completion_length=24)
+    data = demo.arithmetic(size=7)
+    trainer = PassRateTrainer(demo.MODEL, [tokens], args=args, train_dataset=data)
+    rates = trainer.sample_pass_rates(folder / "rates.jsonl")
+    return {"rates": sorted(rates.items()), "lines": len((folder / "rates.jsonl").read_text().splitlines())}
 
 
 def judged(folder) -> dict:

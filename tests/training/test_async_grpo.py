@@ -129,6 +129,21 @@ def test_live_groups_come_out_and_the_others_count_as_consumed(make_trainer):
 
 
 @pytest.mark.slow
+def test_prompts_are_drawn_selectively(make_trainer):
+    """Even first numbers are always answered alike. After the first epoch, they are drawn less often."""
+    trainer = make_trainer([boxed()])
+    drop_dead_groups(trainer, selective=True, selective_columns=[])
+    worker = trainer.rollout_worker
+    worker.start()
+    groups = set()
+    while max(groups, default=0) < 160:
+        groups.add(worker.rollout_buffer.get(timeout=60).group_id)
+    late = [group for group in groups if group >= 64]
+    assert len([group for group in groups if group < 32]) / 32 < 0.7 < len(late) / (max(groups) - 63)
+    worker.stop()
+
+
+@pytest.mark.slow
 def test_a_run_without_a_live_group_ends_with_a_clear_error(make_trainer, server):
     server.all_alike = True
     trainer = make_trainer([boxed()])
@@ -151,6 +166,17 @@ def test_what_cannot_work_is_refused(make_trainer):
     trainer = make_trainer([boxed()])
     with pytest.raises(ValueError, match="requires a patience of at least 1; got 0"):
         drop_dead_groups(trainer, patience=0)
+    with pytest.raises(ValueError, match="selective_prior='rate' must be a column of the dataset"):
+        drop_dead_groups(trainer, selective=True, selective_prior="rate")
+    with pytest.raises(
+        ValueError, match="selective_prior='rate' says how prompts are drawn selectively, but selective=F"
+    ):
+        drop_dead_groups(trainer, selective_prior="rate")
+    worker = trainer.rollout_worker
+    dataset, worker._loop_kwargs["dataset"] = worker._loop_kwargs["dataset"], iter([])
+    with pytest.raises(ValueError, match="selective=True requires a dataset that can be indexed"):
+        drop_dead_groups(trainer, selective=True)
+    worker._loop_kwargs["dataset"] = dataset
     drop_dead_groups(trainer)
     with pytest.raises(TypeError, match="with another loop. Call .* only once, and leave out `rollout_worker`"):
         drop_dead_groups(trainer)

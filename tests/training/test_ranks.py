@@ -142,7 +142,7 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 18)])
+@pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 18), ("resumed_foreseen", 6)])
 def test_ranks_that_are_killed_resume_a_run_that_chooses_its_prompts(tmp_path, scenario, last):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     whole.mkdir()
@@ -155,6 +155,13 @@ def test_ranks_that_are_killed_resume_a_run_that_chooses_its_prompts(tmp_path, s
     assert run_on_two_ranks(scenario, parted) == expected
     assert expected[0] == expected[1] and expected[0]["taken"] > 0 and (parted / f"checkpoint-{last}").exists()
     assert read_prompts(parted) == read_prompts(whole)
+
+
+@pytest.mark.slow
+def test_ranks_sample_pass_rates_together(tmp_path):
+    one, other = run_on_two_ranks("sampled", tmp_path)
+    assert one == other and len(one["rates"]) == 7 <= one["lines"] <= 9  # the last batch is filled with early prompts
+    assert all(samples in (4, 8) for _, (_, samples) in one["rates"])
 
 
 @pytest.mark.slow

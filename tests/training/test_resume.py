@@ -84,6 +84,7 @@ def test_resample_scales_by_group_alone(config, problems):
 MODES = {
     "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 8}, 64),
     "selective": ({"selective": True, "max_steps": 14}, 12),  # six steps are an epoch
+    "foreseen": ({"selective": True, "selective_prior": "rate", "max_steps": 14}, 24),
     "both": ({"zero_variance": "drop", "max_resample_rounds": 2, "selective": True, "max_steps": 14}, 12),
 }
 """Options, and how many problems there are."""
@@ -104,9 +105,9 @@ def main(folder: str, mode: str, *resume: str) -> None:
                 Path(folder, "killed here").touch()
                 time.sleep(60)
 
-    trainer = FilteredGRPOTrainer(
-        demo.MODEL, [mostly_dead], args=args, train_dataset=demo.arithmetic("train", size=size), callbacks=[Wait()]
-    )
+    data = demo.arithmetic("train", size=size)
+    data = data.add_column("rate", [row / size for row in range(size)])
+    trainer = FilteredGRPOTrainer(demo.MODEL, [mostly_dead], args=args, train_dataset=data, callbacks=[Wait()])
     trainer.train(resume_from_checkpoint=resume == ("resume",))
     trainer.save_model(f"{folder}/end")
     Path(folder, "taken").write_text(json.dumps(trainer._prompts.position))

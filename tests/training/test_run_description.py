@@ -39,7 +39,8 @@ def test_a_run_can_be_told_from_its_folder(config, problems):
     assert "None" not in card and Path(args.output_dir, "checkpoint-1").is_dir()
     page = write_report(args.output_dir, Path(args.output_dir, "report.html")).read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    assert dict(data["facts"])["Rewards"] == str(rewards) and dict(data["facts"])["Model"] == demo.MODEL
+    facts = dict(data["runs"][0]["facts"])
+    assert facts["Rewards"] == str(rewards) and facts["Model"] == demo.MODEL
 
 
 def test_functions_that_are_not_ours_are_told_by_name(config, problems):

@@ -2,7 +2,8 @@
 
 from types import SimpleNamespace
 
-from trl_grpo_rewards.training.prompt_sampling import PLACE_COLUMN, PromptStream
+from trl_grpo_rewards.training.prompt_sampling import PLACE_COLUMN
+from trl_grpo_rewards.training.prompt_stream import PromptStream
 from trl_grpo_rewards.training.shared_prompts import draw_rows
 
 

@@ -13,16 +13,17 @@ from .output import EXIT_CODES
 COMMANDS = {
     "train": "train a model with GRPO; without options, the bundled model on the bundled task",
     "check": "check a job without loading the model",
+    "pass-rates": "sample each prompt a few times, to know the difficulty of the prompts before training",
     "score": "score completions that were sampled before",
     "report": "make a page about a run",
 }
-"""What each subcommand does. A subcommand is the function `main` of the module with its name."""
+"""What each subcommand does. A subcommand is the function `main` of the module with its name (with `_` for `-`)."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a subcommand with its arguments, by default those of the process."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    listed = "\n".join(f"  {name:8} {what}" for name, what in COMMANDS.items())
+    listed = "\n".join(f"  {name:11} {what}" for name, what in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="trl-grpo-rewards",
         usage="%(prog)s COMMAND [OPTION ...]",
@@ -37,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        importlib.import_module(f".{command}", __package__).main(arguments[1:])
+        importlib.import_module(f".{command.replace('-', '_')}", __package__).main(arguments[1:])
     except KeyboardInterrupt:
         print(f"\ntrl-grpo-rewards {command} was interrupted.", file=sys.stderr)
         sys.exit(130)

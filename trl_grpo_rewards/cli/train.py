@@ -91,6 +91,7 @@ def build_trainer(
     train_dataset: Dataset,
     eval_dataset: Dataset | None,
     dataset: str | None = None,
+    trainer_class: type[FilteredGRPOTrainer] = FilteredGRPOTrainer,
 ) -> FilteredGRPOTrainer:
     training.model_init_kwargs = {
         "revision": model.model_revision,
@@ -98,7 +99,7 @@ def build_trainer(
         "dtype": model.dtype,
         **(training.model_init_kwargs or {}),
     }
-    return FilteredGRPOTrainer(
+    return trainer_class(
         choose_model(model.model_name_or_path, dataset),
         rewards,
         args=training,

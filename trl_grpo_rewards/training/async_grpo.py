@@ -1,7 +1,9 @@
 """TRL's asynchronous trainer without groups whose rewards are all equal."""
 
 import queue
+from collections.abc import Iterator
 from functools import partial
+from itertools import count
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
 from typing import Any, TypeAlias
@@ -11,6 +13,9 @@ from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
 from ..records.kinds import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
+from .config import check_selective
+from .priors import build_foresight
+from .selective_stream import SelectiveStream
 from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members
 from .validation import find_outcome
 
@@ -23,8 +28,8 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
     """
     TRL's rollout loop, which runs in a separate process, without dead groups.
 
-    The only change with respect to TRL's loop is that `_score_group` returns no sample of a dead group, and reports the
-    kind of every group.
+    The only changes with respect to TRL's loop are that `_score_group` returns no sample of a dead group and reports the
+    kind of every group, and that the iterator over the dataset draws prompts selectively if there is a stream.
 
     Args:
         kinds (`multiprocessing.Queue`):
@@ -33,20 +38,45 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
             Name of the reward that says which completions are right.
+        stream ([`SelectiveStream`], *optional*):
+            Draws the prompts.
         **kwargs:
             The arguments of TRL's loop.
     """
 
-    def __init__(self, *, kinds: KindQueue, tolerance: float, outcome_reward: str | None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        kinds: KindQueue,
+        tolerance: float,
+        outcome_reward: str | None,
+        stream: SelectiveStream | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         check_members(self, ROLLOUT_LOOP_ATTRIBUTES)
         self._kinds, self._tolerance = kinds, tolerance
         self._outcome = find_outcome(outcome_reward, self.reward_func_names, self.reward_funcs)
         self._kinds.cancel_join_thread()  # a trainer that has ended no longer reads
+        self._stream, self._drawn = stream, dict[int, int]()  # the prompt of each group that is not scored yet
+        if stream is not None:
+            stream.position = kwargs.get("dataset_start_index", 0)
+            self._dataset_iter = self._draw_rows(stream)
+
+    def _draw_rows(self, stream: SelectiveStream) -> Iterator[dict[str, Any]]:
+        """Yield the row of each group. TRL numbers groups in the order in which it takes rows."""
+        for group in count():
+            (self._drawn[group],) = stream.draw(1)
+            yield self.dataset[self._drawn[group]]
 
     async def _score_group(self, group: Any) -> list[Any]:
         samples: list[Any] = await super()._score_group(group)
         kind = self._find_kind(samples)
+        if self._stream is not None:
+            outcomes = self._read_outcomes(samples)
+            scored = [score for score in outcomes if score == score]
+            right = sum(score >= 1 for score in scored)
+            self._stream.learn([self._drawn.pop(group.group_id)], [right], [len(scored)])
         for name, is_kind in {"dead": kind != "live", "solved": kind == "solved", "failed": kind == "failed"}.items():
             self._rates[f"groups/{name}"][0] += is_kind  # TRL's worker sends a sum and a count
             self._rates[f"groups/{name}"][1] += 1
@@ -57,9 +87,13 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
         """Return the kind of a group."""
         if not samples:
             return "unscored"
-        outcome = f"rewards/{self.reward_func_names[self._outcome]}"
-        totals, outcomes = ([sample.metrics[name] for sample in samples] for name in ("reward", outcome))
-        return kind_of_group(is_dead(totals, self._tolerance), totals, outcomes)
+        totals = [sample.metrics["reward"] for sample in samples]
+        return kind_of_group(is_dead(totals, self._tolerance), totals, self._read_outcomes(samples))
+
+    def _read_outcomes(self, samples: list[Any]) -> list[float]:
+        """Return the scores of the outcome reward."""
+        name = f"rewards/{self.reward_func_names[self._outcome]}"
+        return [sample.metrics[name] for sample in samples]
 
 
 class DroppedGroups(TrainerCallback):
@@ -132,6 +166,9 @@ def drop_dead_groups(
     patience: int = 256,
     tolerance: float = DEFAULT_TOLERANCE,
     outcome_reward: str | None = None,
+    selective: bool = False,
+    selective_prior: str | None = None,
+    selective_columns: list[str] | None = None,
 ) -> None:
     """
     Make TRL's asynchronous trainer train on live groups only. Call it before `trainer.train()`.
@@ -150,10 +187,18 @@ def drop_dead_groups(
         outcome_reward (`str`, *optional*):
             Name of the reward that says which completions are right. By default it is the first reward that is
             registered as an outcome, or the first reward if there is none.
+        selective (`bool`, *optional*, defaults to `False`):
+            Whether to draw prompts by the probability that their next group has both right and wrong completions. What
+            is learned about the prompts is kept in the worker's process, and is lost when the run ends or is resumed.
+        selective_prior (`str`, *optional*):
+            What is known of the prompts before training, as in [`FilteredGRPOConfig`].
+        selective_columns (`list[str]`, *optional*):
+            The columns from which pass rates are predicted, as in [`FilteredGRPOConfig`].
 
     Raises:
         `TypeError`: the trainer's worker is not TRL's, or it already drops groups.
-        `ValueError`: `patience` is less than 1, the worker has started, or no reward is named `outcome_reward`.
+        `ValueError`: `patience` is less than 1, the worker has started, no reward is named `outcome_reward`, or prompts
+            cannot be drawn from the dataset.
 
     Example:
 
@@ -165,6 +210,7 @@ def drop_dead_groups(
     """
     if patience < 1:
         raise ValueError(f"drop_dead_groups() requires a patience of at least 1; got {patience}.")
+    check_selective(selective, selective_prior, selective_columns)
     worker = trainer.rollout_worker
     if worker is None:  # only the first rank has one
         return
@@ -181,6 +227,17 @@ def drop_dead_groups(
     functions = worker._loop_kwargs["reward_funcs"]
     if not worker._loop_kwargs.get("environment_factory"):  # environments add their own rewards in the other process
         find_outcome(outcome_reward, [getattr(function, "__name__", "") for function in functions], functions)
+    stream = None
+    if selective:
+        dataset = worker._loop_kwargs["dataset"]
+        if not hasattr(dataset, "__len__"):
+            raise ValueError(
+                "selective=True requires a dataset that can be indexed, but the trainer's dataset is a stream. Load it "
+                "without streaming, or leave out selective."
+            )
+        foresight = build_foresight(dataset, selective_prior, selective_columns)
+        group = worker._loop_kwargs["num_generations"]
+        stream = SelectiveStream(len(dataset), 0, shuffle=False, group=group, foresight=foresight)
     kinds: KindQueue = get_context("spawn").Queue()
     dropped_groups = DroppedGroups(trainer, kinds, patience)
     trainer.add_callback(dropped_groups)
@@ -190,5 +247,7 @@ def drop_dead_groups(
         check_health(stale_after_s)
         dropped_groups.check_patience()
 
-    worker._loop_cls = partial(LiveRolloutLoop, kinds=kinds, tolerance=tolerance, outcome_reward=outcome_reward)
+    worker._loop_cls = partial(
+        LiveRolloutLoop, kinds=kinds, tolerance=tolerance, outcome_reward=outcome_reward, stream=stream
+    )
     worker.check_health = check_health_and_patience

@@ -42,8 +42,15 @@ class FilteredGRPOConfig(GRPOConfig):
             [DAPO](https://huggingface.co/papers/2503.14476). Requires `zero_variance="drop"`.
         selective (`bool`, *optional*, defaults to `False`):
             Whether to draw prompts by the probability that their next group has both right and wrong completions. The
-            probability is estimated from how many of the prompt's earlier completions were right. A prompt is skipped
-            at most nine times in a row.
+            probability is estimated from how many of the prompt's earlier completions were right, and for prompts that
+            were never asked from similar prompts. A prompt is skipped at most nine times in a row.
+        selective_prior (`str`, *optional*):
+            What is known of the prompts before training, for `selective`: the name of a column with the expected pass
+            rate of each prompt, from 0 to 1 (None where it is not known), the output folder of an earlier run with
+            group records, or a table that `trl-grpo-rewards pass-rates` has written.
+        selective_columns (`list[str]`, *optional*):
+            The columns from which `selective` predicts the pass rates of prompts that were never asked. By default it
+            is the prompt. `[]` predicts nothing from the prompts themselves.
         unscored (`str`, *optional*, defaults to `"term"`):
             What happens to a completion that some rewards have scored and others have not. `"term"`: a None counts as 0
             in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None. TRL
@@ -85,6 +92,17 @@ class FilteredGRPOConfig(GRPOConfig):
     )
     selective: bool = field(
         default=False, metadata={"help": "Whether to prefer prompts whose next group is likely to be live."}
+    )
+    selective_prior: str | None = field(
+        default=None,
+        metadata={
+            "help": "Column with expected pass rates, output folder of an earlier run, or table of pass rates, for "
+            "selective."
+        },
+    )
+    selective_columns: list[str] | None = field(
+        default=None,
+        metadata={"help": "Columns from which selective predicts pass rates of new prompts. Default: the prompt."},
     )
     unscored: str = field(
         default="term",
@@ -140,7 +158,23 @@ def check_config(args: FilteredGRPOConfig) -> None:
                     f"{name}={getattr(args, name)!r} leaves out groups that TRL would train on, but "
                     f"zero_variance={args.zero_variance!r} keeps TRL's objective. Set zero_variance='drop'."
                 )
+    check_selective(args.selective, args.selective_prior, args.selective_columns)
     resolve_zero_variance(args)
+
+
+def check_selective(selective: bool, prior: str | None, columns: list[str] | None) -> None:
+    """
+    Check that no option of selective drawing is set without it.
+
+    Raises:
+        `ValueError`: one is.
+    """
+    for name, value in (("selective_prior", prior), ("selective_columns", columns)):
+        if value is not None and not selective:
+            raise ValueError(
+                f"{name}={value!r} says how prompts are drawn selectively, but selective=False. Set selective=True, or "
+                f"leave out {name}."
+            )
 
 
 class Obstacle(NamedTuple):

@@ -6,7 +6,8 @@ from typing import Any
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
-from .prompt_sampling import PLACE_COLUMN, PromptStream
+from .prompt_sampling import PLACE_COLUMN
+from .prompt_stream import PromptStream
 
 
 def draw_rows(

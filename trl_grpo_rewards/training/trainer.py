@@ -22,13 +22,18 @@ from ..records.kinds import Rule
 from .config import FilteredGRPOConfig, check_config, explain_keep, find_obstacle, resolve_zero_variance
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
+from .group_table import GroupTable
 from .micro_batches import pack_live_rows, set_loss_scales
 from .placement import compute_pack_span
-from .prompt_sampling import PLACE_COLUMN, PlacedRows, PromptStream, SelectiveSampler, SelectiveStream
+from .priors import build_foresight
+from .prompt_sampling import PLACE_COLUMN, PlacedRows, SelectiveSampler
+from .prompt_stream import PromptStream
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, count_rows, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
+from .run_log import RunLog
 from .scored_groups import ScoredGroups
+from .selective_stream import Prediction, SelectiveStream
 from .shared_prompts import check_streams, draw_rows
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import (
@@ -68,7 +73,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
       about each prompt.
     - `train` returns once all records are written.
     - `run` describes the run. It is written to `output_dir/run.json` when training begins, and `create_model_card` adds
-      it to the model card.
+      it to the model card. Each entry of the log is also written to `output_dir/log.jsonl`, and some groups are a table
+      in Weights & Biases and in Trackio, if the run reports to them.
 
     Args:
         model (`str` or `PreTrainedModel`):
@@ -115,6 +121,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
                 check_dataset(part, reward_funcs, kwargs.get("environment_factory"), kwargs.get("rollout_func"))
         check_prompts(args, train_dataset, kwargs.get("environment_factory"))
+        prior = (args.selective_prior, args.selective_columns)
+        foresight = build_foresight(train_dataset, *prior) if args.selective else None
         check_outcome(args.outcome_reward, reward_funcs, kwargs.get("environment_factory"))
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
@@ -138,13 +146,18 @@ class FilteredGRPOTrainer(GRPOTrainer):
         exact += [1.0] * (len(self.reward_funcs) - len(exact))
         self.run = describe_run(self.reward_funcs, self.reward_func_names, exact, args, self.model, self.train_dataset)
         self.add_callback(RunDescription(self.run))
+        self.add_callback(RunLog())
+        self._table = GroupTable(args)
+        self.add_callback(self._table)
         self._inputs: list[dict[str, Any]] = []  # of the current generation
         self._lengths: list[int] = []  # number of tokens that the model wrote, without the results of tools
         self._live_rows: list[int] | None = None  # set from `_generate` until TRL asks for the rewards
         self._prompts: PromptStream | None = None
         if args.selective:
             prompts = len(self.train_dataset)
-            self._prompts = SelectiveStream(prompts, args.seed + 1, self.shuffle_dataset, self.num_generations)
+            self._prompts = SelectiveStream(
+                prompts, args.seed + 1, self.shuffle_dataset, self.num_generations, foresight
+            )
         elif args.max_resample_rounds:
             self._prompts = PromptStream(len(self.train_dataset), args.seed + 1, self.shuffle_dataset)
 
@@ -286,19 +299,23 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _remember(self, groups: ScoredGroups, places: list[int | None]) -> None:
         """Record the groups. A selective stream also learns how many completions of each prompt were right."""
-        predicted: list[float] = []
+        predicted: list[Prediction] = []
         if self._prompts is not None:
             check_streams(self._prompts)
         if isinstance(self._prompts, SelectiveStream):
             prompts = gather_object(places)[:: groups.size]
-            predicted = [self._prompts.predict_live(prompt) for prompt in prompts]
-            self._log_groups(predicted_live=sum(predicted) / len(predicted), skipped_prompts=self._prompts.skipped)
+            predicted = [self._prompts.predict(prompt) for prompt in prompts]
+            self._log_groups(
+                predicted_live=sum(one.live for one in predicted) / len(predicted),
+                skipped_prompts=self._prompts.skipped,
+                foreseen=sum(one.is_foreseen for one in predicted) / len(predicted),
+            )
             right, scored = (groups.outcomes >= 1).sum(1), (~groups.outcomes.isnan()).sum(1)
             self._prompts.learn(prompts, right.tolist(), scored.tolist())
         self._record(groups, predicted)
 
-    def _record(self, groups: ScoredGroups, predicted: list[float]) -> None:
-        """Write a record of every group. `predicted` has the probability that each group would be live, if known."""
+    def _record(self, groups: ScoredGroups, predicted: list[Prediction]) -> None:
+        """Write a record of every group. `predicted` has what was expected of each group, if anything was."""
         rows = self._recorder.gather()
         if not rows:
             return
@@ -311,9 +328,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
             groups.kinds,
             Rule(self.reward_func_names[self._outcome], groups.dead_by, groups.tolerance, self.args.unscored),
             groups.duplicates.sum(1).tolist(),
-            predicted,
+            [{"epoch": math.floor(self.state.epoch or 0) + 1, **one.fields} for one in predicted],
         )
-        self._recorder.write(self.state.global_step + 1, records)
+        step = self.state.global_step + 1
+        self._recorder.write(step, self._table.keep(step, records))
 
     def _mask_live(self, live: Tensor, count: int) -> Tensor:
         """Return whether each of the `count` rows of this rank belongs to a live group."""

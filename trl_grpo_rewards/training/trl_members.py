@@ -46,8 +46,8 @@ ATTRIBUTES = (
 ROLLOUT_LOOP = ("_score_group",)
 """Methods of the asynchronous trainer's rollout loop that this package overrides."""
 
-ROLLOUT_LOOP_ATTRIBUTES = ("_rates", "reward_func_names", "reward_funcs")
-"""Attributes of the rollout loop."""
+ROLLOUT_LOOP_ATTRIBUTES = ("_dataset_iter", "_rates", "dataset", "reward_func_names", "reward_funcs")
+"""Attributes of the rollout loop that this package reads or sets."""
 
 ROLLOUT_WORKER = ("_loop_cls", "_loop_kwargs", "_process", "check_health")
 """Attributes of the asynchronous trainer's rollout worker."""

@@ -1,0 +1,53 @@
+"""`trl-grpo-rewards pass-rates`: sample each prompt a few times before training, and write how often it was right."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..records.pass_rates import PassRate
+from ..training.pass_rate_trainer import PassRateTrainer
+from ..verify.pool import start_workers
+from .commands import exit_on, exit_on_reward_error
+from .job import prepare_job, read_job
+from .preparation import check_packages, check_writable, use_all_cores
+from .train import build_trainer, disconnect
+
+
+DESCRIPTION = """Sample completions of every training prompt, and write a table of pass rates for --selective_prior. The command takes
+the options of `trl-grpo-rewards train`. It samples --num_generations_eval completions of each prompt, with vLLM if
+--use_vllm is set, and writes OUTPUT_DIR-pass-rates.jsonl. If it was interrupted, the same command samples the rest."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    with exit_on(TypeError, ValueError, ImportError):
+        job, training, model = read_job(arguments, "pass-rates", DESCRIPTION)
+        check_packages(training, model)
+        use_all_cores(training)
+        table = Path(f"{training.output_dir}-pass-rates.jsonl")  # outside, since a run needs an empty folder
+        if training.process_index == 0:
+            check_writable(table.parent)
+        start_workers()
+        rewards, dataset, _ = prepare_job(job, training, model)
+        training.selective, training.selective_prior, training.selective_columns = False, None, None
+    with exit_on(ValueError, ImportError, OSError):
+        trainer = build_trainer(training, model, rewards, dataset, None, job.dataset_name, PassRateTrainer)
+        assert isinstance(trainer, PassRateTrainer)
+    with exit_on_reward_error(), exit_on(ValueError):
+        table.parent.mkdir(parents=True, exist_ok=True)
+        rates = trainer.sample_pass_rates(table)
+    if trainer.is_world_process_zero():
+        print(describe_rates([*rates.values()]))
+        print(f"The table is in {table}. To use it, add to the options of the run:")
+        print(f"    --selective true --selective_prior {table}")
+    disconnect(trainer)
+
+
+def describe_rates(rates: list[PassRate]) -> str:
+    """Return one sentence about the pass rates."""
+    never, always = sum(not rate.right for rate in rates), sum(rate.right == rate.samples for rate in rates)
+    samples = sum(rate.samples for rate in rates)
+    mean = sum(rate.right for rate in rates) / samples
+    return (
+        f"{len(rates):,} prompts with {samples / len(rates):.0f} completions each: "
+        f"{mean:.0%} are right. Of the prompts, {never:,} were never answered right, {always:,} always, and "
+        f"{len(rates) - never - always:,} sometimes."
+    )

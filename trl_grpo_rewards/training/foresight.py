@@ -1,0 +1,141 @@
+"""Pass rates of prompts that were never asked, learned from what is known of them and from how others were answered."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from ..records.beta import fit_beta
+from .pass_rate_model import PassRateModel
+from .prompt_features import BIAS, GIVEN, LACKING, PRIOR_NAME, PromptFeatures
+
+
+POOL, FROM_GIVEN, FROM_FEATURES = "pool", "given", "features"
+"""Models: one distribution of pass rates for all prompts; a line through the given ones; and a line through these and all
+features."""
+
+BIAS_VARIANCE, GIVEN_VARIANCE = 2.0, 0.25
+"""Variances of weights before anything is known. That of given pass rates has the mean 1, all others 0."""
+
+FEATURES_VARIANCE = 2.5
+"""Variance of the sum of a prompt's other weights."""
+
+PROGRESS = (0.0005, 0.005)
+"""How fast the model that is trained may learn: a version of each model for each."""
+
+MARGIN, FIRST_CREDIT = 5.0, 8.0
+"""How much better a model must foresee than a simpler one to be used, as the logarithm of a ratio of likelihoods, and the
+value that given pass rates start with."""
+
+SAVED_ATTRIBUTES = ("weights", "covariance", "evidence")
+"""The attributes of a model that a checkpoint has."""
+
+
+class Foresight:
+    """
+    Predictors of the pass rates of prompts. A kind of model is used if recent groups were clearly more likely under it than
+    under a simpler one. Given pass rates are used at once, and given up in the same way.
+
+    Args:
+        features ([`PromptFeatures`]):
+            The features of the prompts.
+    """
+
+    def __init__(self, features: PromptFeatures) -> None:
+        self.features = features
+        count, has_given = len(features.places), features.given is not None
+        self.kinds = [POOL, *[FROM_GIVEN] * has_given, *[FROM_FEATURES] * bool(count)]
+        self.models: dict[tuple[str, int], PassRateModel] = {}
+        for kind in self.kinds:
+            mean, variance = np.zeros(3 + count), np.zeros(3 + count)
+            variance[BIAS] = BIAS_VARIANCE
+            if kind != POOL and has_given:
+                mean[GIVEN], variance[[GIVEN, LACKING]] = 1.0, (GIVEN_VARIANCE, BIAS_VARIANCE)
+            if kind == FROM_FEATURES:
+                variance[3:] = FEATURES_VARIANCE / max(1.0, features.mean_count)
+            for speed, progress in enumerate(PROGRESS):
+                self.models[kind, speed] = PassRateModel(mean, variance, progress)
+                self.models[kind, speed].evidence += FIRST_CREDIT * (has_given and kind != POOL)
+        self.columns = [None, *[PRIOR_NAME] * has_given, *features.columns]
+        places = [self.columns.index(name) for name in features.names]
+        self.places = np.array([0, has_given, has_given, *places])  # the place of its column, for each feature
+        self.source, self.chosen = POOL, list[tuple[PassRateModel, float]]()
+        self._choose()
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return the arrays that a checkpoint has."""
+        return {
+            f"{kind}_{speed}_{part}": getattr(model, part)
+            for (kind, speed), model in self.models.items()
+            for part in SAVED_ATTRIBUTES
+        }
+
+    def set_state(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """
+        Restore the arrays of a checkpoint. A checkpoint of an earlier version has none.
+
+        Raises:
+            `ValueError`: they are those of other models.
+        """
+        expected = {name: value.shape for name, value in self.get_state().items()}
+        found = {name: arrays[name].shape for name in arrays if name.split("_")[-1] in SAVED_ATTRIBUTES}
+        if found and found != expected:
+            raise ValueError(
+                f"A checkpoint must be resumed with the same selective_prior and selective_columns, but it has the "
+                f"weights {found}, and these options make {expected}. Set the options of the run that wrote it."
+            )
+        for (kind, speed), model in self.models.items():
+            for part in SAVED_ATTRIBUTES if found else ():
+                setattr(model, part, arrays[f"{kind}_{speed}_{part}"])
+        self._choose()
+
+    def _choose(self) -> None:
+        """Set what pass rates are foreseen from (`"pool"`, `"given"` or `"features"`), and the models with their weights."""
+        best = -np.inf
+        for kind in self.kinds:
+            models = [self.models[kind, speed] for speed in range(len(PROGRESS))]
+            evidence = np.array([np.logaddexp.reduce(model.evidence) for model in models])
+            total = float(np.logaddexp.reduce(evidence))
+            if total > best + (0.0 if kind == POOL else MARGIN):
+                self.source, best = kind, total
+                self.chosen = list(zip(models, np.exp(evidence - total).tolist(), strict=True))
+
+    def foresee(self, row: int, find_next: Callable[[], Iterable[int]] = tuple) -> tuple[float, float]:
+        """
+        Return the parameters of a beta distribution for a prompt's pass rate.
+
+        `find_next` returns the prompts whose features are needed soon, so that they are read at the same time.
+        """
+        features = self.features.get(row, find_next)
+        found = [(*model.predict(features), trust) for model, trust in self.chosen]
+        return fit_beta(
+            sum(mean * trust for mean, _, trust in found), sum(square * trust for _, square, trust in found)
+        )
+
+    def explain(self, row: int) -> dict[str, float]:
+        """Return how much each column adds to the log-odds of a prompt's pass rate. Empty if no model is of use."""
+        if self.source == POOL:
+            return {}
+        features, sums = self.features.get(row), np.zeros(len(self.columns))
+        for model, trust in self.chosen:
+            parts = trust * model.weights * features[model.used]
+            sums += np.bincount(self.places[model.used], parts, len(sums))
+        return {name: value for name, value in zip(self.columns, sums.tolist(), strict=True) if name is not None}
+
+    def learn(self, row: int, right: int, total: int, is_new: bool) -> None:
+        """
+        Learn from a group.
+
+        Args:
+            row (`int`):
+                Index of the prompt.
+            right (`int`):
+                Number of right completions.
+            total (`int`):
+                Number of scored completions.
+            is_new (`bool`):
+                Whether the prompt had never been asked. Only such prompts tell how well a model foresees.
+        """
+        features = self.features.get(row)
+        for model in self.models.values():
+            model.learn(features, right, total, is_new)
+        self._choose()

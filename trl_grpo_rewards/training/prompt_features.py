@@ -1,0 +1,155 @@
+"""What a dataset says of a prompt before it is asked: words, lengths, columns and a given pass rate."""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import xor
+from typing import Any
+
+import datasets
+import numpy as np
+
+from .placement import pick_evenly
+
+
+BIAS, GIVEN, LACKING = range(3)
+"""The first features: 1 for every prompt, the log-odds of its given pass rate, and whether it has none."""
+
+MAX_FEATURES = 256
+"""Number of features. All but the given pass rate take one bit of a prompt."""
+
+SAMPLE = 2048
+"""Number of prompts in which words are counted, in order to know which ones are frequent."""
+
+MIN_PROMPTS = 3
+"""How many prompts of the sample have a feature at least. Rarer ones tell nothing of prompts that were never asked."""
+
+READ_AHEAD = 256
+"""Number of prompts that are read at a time."""
+
+MAX_CHARACTERS = 2000
+"""Number of characters at the start and at the end of a text that are read."""
+
+TOKEN = re.compile(r"[a-zß-öø-ÿα-ωа-яё]+|\d+|\S")
+"""A word in a script with letters, a number, or any other character."""
+
+PRIOR_NAME = "selective_prior"
+"""What the given pass rate is called among the columns."""
+
+Feature = tuple[str, str, str | float]
+"""A column, a kind, and a value: a word or the whole value that occurs, or a number that is exceeded."""
+
+
+class PromptFeatures:
+    """
+    The features of the prompts of a dataset. They are read when they are first needed, and take 34 bytes a prompt.
+
+    Texts have words, characters and pairs of neighbours, with a 0 for each digit, and lengths. Other columns have their
+    whole value. Numbers and lengths have a feature for each tenth of the prompts that they exceed. Of the features that
+    divide a sample in the same way, one is kept, and of these the ones that divide the prompts most evenly.
+
+    Args:
+        dataset (`datasets.Dataset`):
+            The dataset.
+        columns (`list[str]`):
+            The columns to read. The first one is usually the prompt.
+        given (`numpy.ndarray`, *optional*):
+            Log-odds of the pass rate of each prompt, NaN where it is not known.
+    """
+
+    def __init__(self, dataset: datasets.Dataset, columns: Sequence[str], given: np.ndarray | None = None) -> None:
+        known = getattr(dataset, "column_names", None) or []
+        self.columns = [name for name in columns if name in known]
+        self.dataset = dataset.with_format(None).select_columns(self.columns) if self.columns else dataset
+        self.given = None if given is None else given.astype(np.float16)
+        self.bits = np.zeros((len(dataset), MAX_FEATURES // 8 if self.columns else 0), np.uint8)
+        self.edges: dict[tuple[str, str], Sequence[float]] = {}
+        self.mean_count = 0.0  # number of features that a prompt has on average
+        self.places: dict[Feature, int] = self._choose_features() if self.columns else {}
+        self.names = [column for column, _, _ in self.places]
+
+    def get(self, row: int, find_next: Callable[[], Iterable[int]] = tuple) -> np.ndarray:
+        """
+        Return the features of a prompt, of shape (3 + features,).
+
+        `find_next` returns the prompts whose features are needed soon, so that they are read at the same time.
+        """
+        if self.columns and not self.bits[row, 0]:
+            self._read([row, *(other for other in find_next() if other != row and not self.bits[other, 0])])
+        features = np.zeros(3 + len(self.places))
+        features[3:] = np.unpackbits(self.bits[row])[3 : len(features)]
+        odds = math.nan if self.given is None else float(self.given[row])
+        features[:3] = 1.0, 0.0 if odds != odds else odds, float(odds != odds)
+        return features
+
+    def _choose_features(self) -> dict[Feature, int]:
+        """Return the features to use with their place among the bits."""
+        rows = pick_evenly(min(len(self.dataset), SAMPLE), len(self.dataset))
+        batch = self.dataset[rows]
+        for name in self.columns:
+            for kind, numbers in describe_numbers(name, batch[name]).items():
+                self.edges[name, kind] = np.unique(np.quantile(numbers, np.arange(1, 10) / 10)).tolist()
+        counts: dict[Feature, int] = {}
+        signatures: dict[Feature, int] = {}
+        marks = np.random.default_rng(0).integers(1 << 62, size=len(rows)).tolist()
+        for mark, values in zip(marks, zip(*(batch[name] for name in self.columns), strict=True), strict=True):
+            for feature in self._find_features(values):
+                counts[feature] = counts.get(feature, 0) + 1
+                signatures[feature] = signatures.get(feature, 0) ^ mark
+        everywhere = reduce(xor, marks, 0)  # a feature and its absence say the same
+        different = {min(mark, mark ^ everywhere): one for one, mark in reversed(signatures.items())}.values()
+        useful = [one for one in different if MIN_PROMPTS <= counts[one] <= len(rows) - MIN_PROMPTS]
+        useful.sort(key=lambda one: (one[1] == "word", abs(2 * counts[one] - len(rows)), str(one)))
+        chosen = useful[: MAX_FEATURES - 3]
+        self.mean_count = sum(counts[one] for one in chosen) / len(rows)
+        return {feature: place for place, feature in enumerate(chosen, start=3)}
+
+    def _read(self, rows: list[int]) -> None:
+        batch = self.dataset[rows]
+        bits = np.zeros((len(rows), MAX_FEATURES), bool)
+        bits[:, BIAS] = True
+        for mine, values in zip(bits, zip(*(batch[name] for name in self.columns), strict=True), strict=True):
+            mine[[self.places[one] for one in self._find_features(values) if one in self.places]] = True
+        self.bits[rows] = np.packbits(bits, axis=1)
+
+    def _find_features(self, values: Iterable[Any]) -> dict[Feature, None]:
+        """Return the features of a prompt, given its columns."""
+        found: dict[Feature, None] = {}
+        for name, value in zip(self.columns, values, strict=True):
+            for kind, (number,) in describe_numbers(name, [value]).items():
+                found |= {(name, kind, edge): None for edge in self.edges.get((name, kind), ()) if number > edge}
+            if name != "prompt" and (name, "number") not in self.edges:
+                found[name, "value", f"{value!r:.100}"] = None
+            if name == "prompt" or isinstance(value, str):
+                found |= {(name, "word", word): None for word in split_words(read_text(value))}
+        return found
+
+
+def describe_numbers(name: str, values: Sequence[Any]) -> dict[str, list[float]]:
+    """Return the values of a column if they are numbers, or the lengths of its texts."""
+    if name == "prompt" or all(isinstance(value, str) for value in values):
+        return {"length": [float(len(read_text(value))) for value in values]}
+    is_number = (isinstance(value, (int, float)) and math.isfinite(value) for value in values)
+    return {"number": [float(value) for value in values]} if all(is_number) else {}
+
+
+def split_words(text: str) -> Iterator[str]:
+    """Yield the words and characters of a text and all pairs of neighbours, with a 0 for each digit."""
+    if len(text) > 2 * MAX_CHARACTERS:
+        text = f"{text[:MAX_CHARACTERS]} {text[-MAX_CHARACTERS:]}"
+    before = ""
+    for word in TOKEN.findall(text.lower()):
+        word = "0" * len(word) if word.isdigit() else word
+        yield word
+        yield f"{before} {word}"
+        before = word
+
+
+def read_text(value: Any) -> str:
+    """Return the text of a prompt, which is a text, a list of messages or a list of parts of one message."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        return read_text(value.get("content") or value.get("text"))
+    return "\n".join(map(read_text, value)) if isinstance(value, (list, tuple)) else ""
