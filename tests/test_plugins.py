@@ -23,7 +23,7 @@ CALLS = {
         "--per_device_train_batch_size",
         "32",
     ],
-    "check": ["--rewards", REWARDS],
+    "check": ["--rewards", REWARDS, "--details"],
     "score": [REWARDS, "rows.jsonl"],
 }
 

@@ -40,7 +40,11 @@ def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
 
 def test_the_live_page_is_served_until_ctrl_c(tmp_path):
     (tmp_path / "out").mkdir()  # a run that has not sampled anything yet
-    command = [sys.executable, "-m", "trl_grpo_rewards.cli", "report", str(tmp_path / "out"), "--live"]
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's jobs ignore it
+    )
+    program += "from trl_grpo_rewards.cli.main import main; main(['report', sys.argv[1], '--live'])"
+    command = [sys.executable, "-c", program, str(tmp_path / "out")]
     with subprocess.Popen(
         command, env=build_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
@@ -49,7 +53,10 @@ def test_the_live_page_is_served_until_ctrl_c(tmp_path):
         with urllib.request.urlopen(url) as page:
             assert b"There are no groups yet." in page.read()
         run.send_signal(signal.SIGINT)
-        assert run.communicate(timeout=20) == ("", "") and run.returncode == 0
+        try:
+            assert run.communicate(timeout=60) == ("", "") and run.returncode == 0
+        finally:
+            run.kill()
 
 
 @pytest.mark.parametrize(

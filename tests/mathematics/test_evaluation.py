@@ -60,6 +60,7 @@ def test_a_rewritten_expression_is_equal_and_a_changed_one_is_not(rewrite, expre
 @pytest.mark.parametrize(
     "one, other, verdict",
     [
+        (r"\sin(e^{16})", r"\sin(e^{16})", True),  # too large to be evaluated
         (r"\sqrt{x^2}", "|x|", True),
         (r"\sqrt{x^2}", "x", False),
         ("x|x|", "x^2", False),

@@ -34,7 +34,7 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         try:
             return are_close(evaluate(one, {}), evaluate(other, {}), error)
         except TooLarge:
-            return False
+            return one == other
         except Undefined:
             return None
     if len(symbols) > MAX_SYMBOLS:
