@@ -18,8 +18,8 @@ def test_epochs_ranges_and_columns_are_counted():
     predictions.add(make_record(1.0, [None, None], epoch=2))  # never scored
     predictions.add({"step": 1, "rewards": {}, "outcome": "live"})  # not drawn selectively
     found = predictions.describe()
-    assert found["epochs"] == [["epoch 1", 2, 0.8, 0.5, 1.0], ["epoch 2", 1, 0.72, 0.0, 0.0]]
-    assert found["ranges"] == [["70% to 80%", 2, 0.71, 0.0, 0.5], ["90% to 100%", 1, 0.9, 1.0, 1.0]]
+    assert found["epochs"] == [["1", 2, 0.8, 0.5, 1.0], ["2", 1, 0.72, 0.0, 0.0]]
+    assert found["ranges"] == [["70–80%", 2, 0.71, 0.0, 0.5], ["90–100%", 1, 0.9, 1.0, 1.0]]
     assert found["columns"] == [["prompt", 0.8], ["level", 0.2]] and found["foreseen"] == 2
 
 
@@ -30,5 +30,5 @@ def test_a_run_without_predictions_has_no_section():
 def test_a_certain_prediction_is_in_the_last_range():
     predictions = Predictions()
     predictions.add(make_record(1.0, [1, 0]))
-    assert predictions.describe()["ranges"][0][0] == "90% to 100%" and predictions.describe()["columns"] == []
+    assert predictions.describe()["ranges"][0][0] == "90–100%" and predictions.describe()["columns"] == []
     assert predictions.describe()["epochs"][0][2] == pytest.approx(1.0)

@@ -59,11 +59,11 @@ class Predictions:
         if not self.epochs:
             return None
         ranges = [
-            count.describe(f"{place / RANGES:.0%} to {(place + 1) / RANGES:.0%}")
+            count.describe(f"{100 * place // RANGES}–{100 * (place + 1) // RANGES}%")
             for place, count in sorted(self.ranges.items())
         ]
         return {
-            "epochs": [count.describe(f"epoch {epoch}") for epoch, count in sorted(self.epochs.items())],
+            "epochs": [count.describe(str(epoch)) for epoch, count in sorted(self.epochs.items())],
             "ranges": ranges,
             "columns": self.explain(),
             "foreseen": self.foreseen.groups,

@@ -160,10 +160,10 @@ function predictionsText() {
       + ` told came from these columns, as shares of the variance: ${by}.`
     : " Pass rates of other prompts told nothing about a prompt that was never asked, so such prompts were drawn in order.";
   return "Selective drawing predicts how likely a group is to have right and wrong completions. If the predictions are"
-    + ` honest, the predicted and the observed share agree in every row.${source}`;
+    + ` honest, the predicted and the observed share agree in every row. New is the share of prompts that were never asked.${source}`;
 }
 
-const PREDICTION_HEADS = ["Groups", "Number", "Predicted", "Observed", "New prompts"];
+const PREDICTION_HEADS = ["", "Groups", "Predicted", "Observed", "New"];
 
 /** What selective drawing predicted. */
 const predictions = () => (one().predictions ? {
@@ -171,11 +171,11 @@ const predictions = () => (one().predictions ? {
   content: () => {
     const row = ([label, number, ...shares]) => [label, count(number), ...shares.map(percent)];
     const { epochs, ranges } = one().predictions;
-    return make("div", { className: "scroll" }, table(PREDICTION_HEADS, epochs.map(row)),
-      table(["Predicted", ...PREDICTION_HEADS.slice(1)], ranges.map(row)));
+    return make("div", { className: "scroll tall predictions" }, table(["Epoch", ...PREDICTION_HEADS.slice(1)], epochs.map(row)),
+      table(["Range", ...PREDICTION_HEADS.slice(1)], ranges.map(row)));
   },
   sheet: () => ({
-    file: `${one().name}-predictions`, heads: PREDICTION_HEADS,
+    file: `${one().name}-predictions`, heads: ["Epoch or range", ...PREDICTION_HEADS.slice(1)],
     rows: [...one().predictions.epochs, ...one().predictions.ranges],
   }),
 } : null);
