@@ -123,10 +123,16 @@ class World:
         states["folder"] = describe_file(self.folder)
         states["connections"] = {name: has_visitor(one) for name, one in self.sockets.items() if one is not None}
         states["processes"] = {name: describe_process(process) for name, process in self.processes.items()}
-        states["shared memory"] = [*os.listdir("/dev/shm"), Path("/proc/sysvipc/shm").read_text().count("\n")]
+        states["shared memory"] = [*list_shared_memory(), Path("/proc/sysvipc/shm").read_text().count("\n")]
         states["library"] = describe_file(Path(json.__file__))
         states["descendants"] = find_descendants([pid for name, pid in self.processes.items() if name != "victim"])
         return states
+
+
+def list_shared_memory() -> list[str]:
+    """Return the names of shared memory, without those that other tests use at the same time."""
+    others = ("psm_", "sem.", "torch_")  # of Python's multiprocessing and of torch
+    return sorted(name for name in os.listdir("/dev/shm") if not name.startswith(others))
 
 
 def describe_file(path: Path) -> Any:

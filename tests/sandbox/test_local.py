@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helpers.attacked import find_descendants, start_runner
+from helpers.attacked import find_descendants, list_shared_memory, start_runner
 from helpers.paths import TESTS
 from helpers.processes import build_environment
 from trl_grpo_rewards.sandbox.local import LocalSandbox, get_local_sandbox
@@ -251,7 +251,7 @@ def test_ten_thousand_runs_leave_nothing_behind(tmp_path):
             sandbox.run_once(program, b"1", Limits())
         before = (
             list_descriptors(),
-            sorted(os.listdir("/dev/shm")),
+            list_shared_memory(),
             threading.active_count(),
             find_descendants([os.getpid()]),
         )
@@ -259,7 +259,7 @@ def test_ten_thousand_runs_leave_nothing_behind(tmp_path):
         assert statuses == {"finished", "crashed", "refused"}
         after = (
             list_descriptors(),
-            sorted(os.listdir("/dev/shm")),
+            list_shared_memory(),
             threading.active_count(),
             find_descendants([os.getpid()]),
         )
