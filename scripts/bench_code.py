@@ -201,7 +201,7 @@ def main() -> None:
     wrong = sum(not one for one in paid["asserts"])
     only = [job for job, one, other in zip(mutants, paid["code"], paid["asserts"], strict=True) if one and not other]
     less = [job for job, one, other in zip(mutants, paid["code"], paid["asserts"], strict=True) if other and not one]
-    print(f"mutants: {len(mutants)}, of which {wrong} fail an assert; code pays {len(only)} of these")
+    print(f"mutants: {len(mutants)}; {wrong} of them fail an assert, and code pays {len(only)} of those")
     print(f"  mutants that pass all asserts: {len(mutants) - wrong}; code pays all but {len(less)} of these")
     for _, problem in [*only, *less]:
         print(f"  differs: {problem['task_id']}")

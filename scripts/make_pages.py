@@ -1,4 +1,4 @@
-"""Write the pages of the documentation site to build/pages: those of docs/, and those made from docstrings.
+"""Write the pages of the documentation site to build/pages. They come from docs/ and from docstrings.
 
 pip install -e ".[docs]"
 python scripts/make_pages.py && zensical serve            # or zensical build --strict
@@ -75,7 +75,7 @@ def make_linker(page: str) -> Callable[[str], str]:
 
 
 def describe_members(node: ast.ClassDef, own: type, link: Callable[[str], str]) -> str:
-    """Describe the public methods and properties of a class that do not replace those of a base class."""
+    """Describe the public methods and properties that a class adds to its base classes."""
     text = ""
     for member in node.body:
         if not isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) or member.name.startswith("_"):

@@ -39,7 +39,11 @@ def test_an_earlier_run_is_a_prior(config, problems):
     "prior, columns, said",
     [
         ("percent", None, r"Row 0 of the column 'percent' must have a pass rate from 0 to 1, but it has 10.0. Divide"),
-        ("prompt", None, "Row 0 of the column 'prompt' must have a pass rate from 0 to 1, but it has 'a'. Remove"),
+        (
+            "prompt",
+            None,
+            "Row 0 of the column 'prompt' must have a pass rate from 0 to 1, but it has 'a'. Where it is not known, write None",
+        ),
         (
             "difficulty",
             None,

@@ -121,7 +121,7 @@ def check_rate(rate: Any, place: str) -> float:
     if is_number and 1 < rate <= 100:
         remedy = "Divide percentages by 100."
     else:
-        remedy = "Remove such rows, or write the pass rate that you expect for all prompts."
+        remedy = "Where it is not known, write None in a column, or leave out the line of a table."
     raise ValueError(f"{place} must have a pass rate from 0 to 1, but it has {rate!r}. {remedy}")
 
 

@@ -121,8 +121,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
                 check_dataset(part, reward_funcs, kwargs.get("environment_factory"), kwargs.get("rollout_func"))
         check_prompts(args, train_dataset, kwargs.get("environment_factory"))
-        prior = (args.selective_prior, args.selective_columns)
-        foresight = build_foresight(train_dataset, *prior) if args.selective else None
+        foresight = None
+        if args.selective:
+            foresight = build_foresight(train_dataset, args.selective_prior, args.selective_columns)
         check_outcome(args.outcome_reward, reward_funcs, kwargs.get("environment_factory"))
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
