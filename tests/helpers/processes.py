@@ -55,7 +55,7 @@ def run_in_spawned_child(target: Callable, *arguments: Any) -> Any:
     queue = context.Queue()
     child = context.Process(target=target, args=(*arguments, queue))
     child.start()
-    result = queue.get(timeout=120)
+    result = queue.get(timeout=300)
     child.join()
     assert child.exitcode == 0
     return result

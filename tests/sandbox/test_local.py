@@ -14,7 +14,7 @@ import pytest
 
 from helpers.attacked import find_descendants, list_shared_memory, start_runner
 from helpers.paths import TESTS
-from helpers.processes import build_environment
+from helpers.processes import build_environment, run_in_spawned_child
 from trl_grpo_rewards.sandbox.local import LocalSandbox, get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits, SandboxFailed, SandboxMissing
 
@@ -237,8 +237,8 @@ print([worker.process.poll() for worker in sandbox.workers if worker.process])
     assert found.stdout == "True\n[None]\n", found.stderr
 
 
-@pytest.mark.slow
-def test_ten_thousand_runs_leave_nothing_behind(tmp_path):
+def run_ten_thousand_programs(queue):
+    """Put what a process holds before and after ten thousand runs, how the runs ended, and what the workers hold."""
     sandbox = LocalSandbox(2)
     programs = [
         b"print(input())",
@@ -246,31 +246,31 @@ def test_ten_thousand_runs_leave_nothing_behind(tmp_path):
         b"import os; os.fork()",
         b"import threading; threading.Timer(0, print).start()",
     ]
+
+    def look():
+        return list_descriptors(), list_shared_memory(), threading.active_count(), find_descendants([os.getpid()])
+
     try:
         for program in programs:
             sandbox.run_once(program, b"1", Limits())
-        before = (
-            list_descriptors(),
-            list_shared_memory(),
-            threading.active_count(),
-            find_descendants([os.getpid()]),
-        )
+        before = look()
         statuses = {sandbox.run_once(programs[n % len(programs)], b"1", Limits()).status for n in range(10_000)}
-        assert statuses == {"finished", "crashed", "refused"}
-        after = (
-            list_descriptors(),
-            list_shared_memory(),
-            threading.active_count(),
-            find_descendants([os.getpid()]),
-        )
-        assert after == before
-        for worker in sandbox.workers:
-            if worker.process is not None:
-                files = os.listdir(f"/proc/{worker.process.pid}/fd")
-                assert len(files) <= 6, files
-                assert read_memory(worker.process.pid) < 60 << 20
+        after = look()
+        workers = [worker.process.pid for worker in sandbox.workers if worker.process is not None]
+        held = [(os.listdir(f"/proc/{worker}/fd"), read_memory(worker)) for worker in workers]
     finally:
         sandbox.stop()
+    queue.put((before, after, statuses, held))
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_leave_nothing_behind():
+    before, after, statuses, held = run_in_spawned_child(run_ten_thousand_programs)
+    assert after == before
+    assert statuses == {"finished", "crashed", "refused"}
+    for files, memory in held:
+        assert len(files) <= 6, files
+        assert memory < 60 << 20
 
 
 def read_memory(process):
