@@ -90,11 +90,14 @@ TASKS = {
 
 
 class Course(TrainerCallback):
-    """Records the CPU seconds, the generated tokens and the held-out accuracy every few generations of a run."""
+    """
+    Records the CPU seconds, the generated tokens and the held-out accuracy every few generations of a run, and the share
+    of live groups of each generation.
+    """
 
     def __init__(self, trainer: GRPOTrainer, every: int) -> None:
         self.trainer, self.every = trainer, every * trainer.num_iterations
-        self.seconds, self.tokens, self.seen = 0.0, 0, []
+        self.seconds, self.tokens, self.seen, self.live = 0.0, 0, [], []
         self.generate, trainer._generate = trainer._generate, self.count_tokens
         trainer.add_callback(self)
 
@@ -111,6 +114,12 @@ class Course(TrainerCallback):
 
     def on_step_end(self, args, state, control, **kwargs) -> None:
         self.seconds += time.process_time() - self.start
+        metrics = self.trainer._metrics["train"]
+        dead = metrics.get("groups/dead", metrics["frac_reward_zero_std"])
+        if (
+            state.global_step % self.trainer.num_iterations == 1 % self.trainer.num_iterations
+        ):  # generated in this step
+            self.live.append(1 - dead[-1])
         if state.global_step % self.every == 0:
             self.evaluate(state.global_step // self.trainer.num_iterations)
 
@@ -156,9 +165,7 @@ def run_training(name: str, mode: str, seed: int, models: Path) -> dict:
         trainer.train()
         groups = [] if mode == "TRL" else list(read_records(folder))
     predicted = [[group["epoch"], group["predicted_live"], is_mixed(group)] for group in groups if "epoch" in group]
-    dead = "frac_reward_zero_std" if mode == "TRL" else "groups/dead"
-    live = [1 - entry[dead] for entry in trainer.state.log_history if dead in entry]
-    return {"task": name, "mode": mode, "seed": seed, "seen": course.seen, "live": live, "predicted": predicted}
+    return {"task": name, "mode": mode, "seed": seed, "seen": course.seen, "live": course.live, "predicted": predicted}
 
 
 def is_mixed(group: dict) -> bool:
@@ -266,10 +273,7 @@ def make_table(task: str, runs: dict) -> str:
 
 def live_share(task: str, mode: str, seed: int, runs: dict) -> float:
     """Return the share of live groups in the first epoch."""
-    live = runs[task, mode, seed]["live"]
-    if len(live) > TASKS[task].steps:  # two iterations: the second has no new groups
-        live = live[::2]
-    return statistics.mean(live[: TASKS[task].epoch])
+    return statistics.mean(runs[task, mode, seed]["live"][: TASKS[task].epoch])
 
 
 def make_calibration(task: str, runs: dict) -> str:

@@ -21,6 +21,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes that tests start:
 torch.set_num_threads(1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests in a browser are slow."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def config(tmp_path):
     return lambda cls=FilteredGRPOConfig, **options: small_config(tmp_path, cls, **options)

@@ -140,6 +140,7 @@ def is_scored(found):
     return isinstance(found, list) and len(found) == 2 and all(one is None or math.isfinite(one) for one in found)
 
 
+@pytest.mark.slow
 def test_the_trainer_gets_the_same_scores(server, config, problems):
     values = samples(server)
     rewards = sum(values.values())

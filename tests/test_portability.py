@@ -56,6 +56,9 @@ EXPRESSIONS = {
 }
 """An expression for each reward of the package."""
 
+OURS = {name for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
+"""The rewards of the package, before examples of docstrings are run and register more."""
+
 COLUMNS = {
     "prompts": ["Wie groß ist 2 + 2?"] * 4,
     "completions": [
@@ -112,10 +115,10 @@ def run_bare(script: str, *arguments: str, **options) -> str:
 
 
 def test_every_reward_of_the_package_has_an_expression():
-    ours = {name for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
-    assert {*EXPRESSIONS} == ours
+    assert {*EXPRESSIONS} == OURS
 
 
+@pytest.mark.slow
 def test_every_reward_gives_the_same_scores(tmp_path):
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
     rows = [{"prompt": row.pop("prompts"), "completion": row.pop("completions"), **row} for row in rows]
@@ -200,12 +203,14 @@ def test_an_answer_during_which_the_worker_dies_twice_is_wrong():
     assert "killed its process" in errors and has_no_workers_within(run.pid, 3)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_at_its_start_leaves_answers_without_a_score():
     script = ASK.replace("import os, sys", "import os, sys; os.environ['PYTHONHOME'] = '/nowhere'")
     recovery = "del os.environ['PYTHONHOME']\nask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{49}}')\n"
     assert run_bare(script + recovery).splitlines() == ["[None] 0 0 1", "[1.0] 0 0 0"]
 
 
+@pytest.mark.slow
 def test_many_threads_may_ask_at_once():
     script = """
 from concurrent.futures import ThreadPoolExecutor

@@ -75,6 +75,7 @@ def test_the_links_of_the_pages_lead_somewhere():
             assert (ROOT / "docs" / link).exists(), f"{name} links to {link}"
 
 
+@pytest.mark.slow
 def test_the_tutorial_does_what_it_says(command, tmp_path, monkeypatch):
     def run(line):
         monkeypatch.delitem(sys.modules, "my_rewards", raising=False)  # a process of its own would import it

@@ -59,6 +59,7 @@ def test_gsm8k_is_checked(tmp_path, command, column, arguments, fault):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_the_summary_and_the_details_say_the_same(command):
     gameable = ["--rewards", "boxed() + 0.2 * tags('think')"]
     shown, full = command("check", *gameable), command("check", *gameable, "--details")

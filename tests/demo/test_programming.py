@@ -13,6 +13,7 @@ def pay(programs, tests):
     return asyncio.run(code()(completions=[f"```python\n{one}\n```" for one in programs], tests=tests))
 
 
+@pytest.mark.slow
 def test_solutions_pass_and_mistakes_fail():
     problems = [(task, number) for task in TASKS for number in NUMBERS]
     tests = [write_tests(*one) for one in problems]

@@ -31,6 +31,7 @@ def test_no_example_is_forgotten():
     assert {file.stem for file in EXAMPLES.glob("*.py")} - {"warm_up"} <= tested
 
 
+@pytest.mark.slow
 def test_judged_maths(load, server, tmp_path):
     server(score=8)
     trainer = load("judged_maths").main(server.base_url, "m", str(tmp_path / "run"), max_steps=2)

@@ -138,6 +138,7 @@ def test_reading_is_total_and_comparison_reflexive(text):
     assert isinstance(spell(text), str)
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=4).map("".join), st.sampled_from([40, 2_000, 64_000]))
 @example("A) ", 2_000)
 @example("B. ", 2_000)

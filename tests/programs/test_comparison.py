@@ -245,6 +245,7 @@ COLLIDING = ",".join(f'["int", "{number * (2**61 - 1):x}"]' for number in range(
 NESTED = '["set", [' * 240 + '"' + "a" * 900_000 + '"' + "]]" * 240
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "output",
     [
@@ -264,6 +265,7 @@ def test_a_hostile_megabyte_of_values_costs_no_more_than_its_length(output):
     assert time.thread_time() - start < 8.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["1e999", "0." + "3" * 390, "9" * 400, "-", "1."])
 def test_a_hostile_megabyte_of_words_costs_no_more_than_its_length(word):
     start = time.thread_time()

@@ -82,6 +82,7 @@ def test_records_without_text_and_no_records(config, problems):
         list(read_records(trainer.args.output_dir))
 
 
+@pytest.mark.slow
 def test_records_hold_every_round_and_every_generation_of_a_step(config, problems):
     options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 2}
     trainer, lines = train_and_read(config, problems, [lengths_of_some], **options)
@@ -109,6 +110,7 @@ def test_records_are_rotated_and_read_in_order(config, problems, monkeypatch):
     assert list(read_records(files[1])) == lines[2:4] and list(read_records(files[0].parent)) == lines
 
 
+@pytest.mark.slow
 def test_of_a_step_that_was_run_twice_the_last_attempt_is_read(config, problems, caplog):
     options = {"max_steps": 4, "save_strategy": "steps", "save_steps": 2}
     trainer, first = train_and_read(config, problems, boxed(), **options)
@@ -142,6 +144,7 @@ def again(trainer, **options):
     return FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=trainer.train_dataset)
 
 
+@pytest.mark.slow
 def test_a_run_from_the_start_supersedes_an_earlier_longer_one(config, problems):
     trainer, _ = train_and_read(config, problems, boxed(), max_steps=4)
     folder = trainer.args.output_dir
@@ -183,6 +186,7 @@ def test_a_reader_gets_each_record_once_while_a_run_goes_on(tmp_path):
     assert read() == (False, [(2, 1, 0)])
 
 
+@pytest.mark.slow
 def test_a_resumed_run_supersedes_the_branch_that_was_left(config, problems):
     trainer, _ = train_and_read(config, problems, boxed(), max_steps=6, save_strategy="steps", save_steps=2)
     folder = trainer.args.output_dir
@@ -192,6 +196,7 @@ def test_a_resumed_run_supersedes_the_branch_that_was_left(config, problems):
     assert places(folder) == [(1, 1, 0), (1, 1, 1), (1, 2, 0), (1, 2, 1), (3, 3, 0), (3, 3, 1)]
 
 
+@pytest.mark.slow
 def test_records_of_earlier_versions_are_read_and_superseded(config, problems):
     trainer, _ = train_and_read(config, problems, boxed(), max_steps=2, save_strategy="steps", save_steps=1)
     folder = Path(trainer.args.output_dir, "groups")
@@ -209,6 +214,7 @@ def test_records_of_earlier_versions_are_read_and_superseded(config, problems):
     assert places(folder) == [(1, 1, 0), (3, 2, 0), (3, 2, 1)]
 
 
+@pytest.mark.slow
 def test_token_ids_are_compact_or_left_out(config, problems):
     given = []
 
@@ -285,6 +291,7 @@ def test_a_full_disk_costs_the_records_of_its_steps_only(config, problems, caplo
     assert "not complete records" not in caplog.text  # the part of a line has been removed
 
 
+@pytest.mark.slow
 def test_a_run_supersedes_earlier_records_also_where_it_could_not_write(config, problems):
     trainer, _ = train_and_read(config, problems, boxed(), max_steps=4)
     folder = Path(trainer.args.output_dir, "groups")
@@ -301,6 +308,7 @@ def test_a_run_supersedes_earlier_records_also_where_it_could_not_write(config, 
     assert places(folder) == [(2, 2, 0), (2, 2, 1), (2, 3, 0), (2, 3, 1)]
 
 
+@pytest.mark.slow
 def test_what_was_sampled_is_on_disk_when_training_raises(config, problems):
     """Records large enough that writing them takes longer than the rest of the step."""
 

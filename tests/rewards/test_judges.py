@@ -267,6 +267,7 @@ def test_judge_is_asked_for_structure_again_after_one_bad_request(server):
     assert server.calls == 10 and all(server.formats)
 
 
+@pytest.mark.slow
 def test_judge_makes_calls_again_and_tells_what_failed(server, caplog):
     """A thousand completions, of which a tenth fails at first and some for ever."""
     fates = [429] * 50 + [500] * 30 + ["cut"] * 20 + [None] * 900
@@ -328,6 +329,7 @@ def test_judge_may_fail_alone_but_not_again_and_again(server):
         scored(ask, ["two"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["0", "3"])
 def test_ranking_may_lose_one_group_of_a_batch_but_not_of_two_in_a_row(server, lost):
     prompts = [f"{index}?" for index in range(4) for _ in range(2)]
@@ -355,6 +357,7 @@ def test_judges_that_share_a_call_do_not_share_a_cancellation(server):
     assert asyncio.run(both()) == [0.2] and server.calls == 1
 
 
+@pytest.mark.slow
 def test_judge_waits_no_longer_than_it_was_told(server):
     server(slow={"1": 30.0, "2": 30.0}, latency=0.01)
     texts = [f"text #{index}#" for index in range(20)]

@@ -69,6 +69,7 @@ def check_harmless(world, runner, name):
     assert (after["status"], after["output"]) == ("finished", "alive\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
 def test_without_a_jail_the_attack_does_harm(user, name):
     """The witnesses see what they are there for."""

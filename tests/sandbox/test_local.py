@@ -96,6 +96,7 @@ def test_a_killed_worker_is_replaced(sandbox):
     assert run(sandbox, ECHO, "2")[0].output == "2\n"
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_during_a_run_takes_the_program_with_it(sandbox):
     results = []
     program = "import time, os; time.sleep(1); print(os.getpid())"

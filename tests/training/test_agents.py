@@ -72,6 +72,7 @@ def test_gradient_of_drop_is_that_of_the_live_groups_alone(config, problems, los
     assert compare_drop(config, problems, (half_by_turns,), **options) <= 1e-6
 
 
+@pytest.mark.slow
 def test_results_of_tools_are_masked_and_have_no_part_in_the_gradient(config, problems):
     _, trainer = train_for_gradients(
         FilteredGRPOTrainer, config, problems, [half_by_turns], **TURNS, **WAYS["tools"], max_steps=1
@@ -84,6 +85,7 @@ def test_results_of_tools_are_masked_and_have_no_part_in_the_gradient(config, pr
     assert any("tool\n" in text for text in texts) and not any("tool_call" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_resampling_fills_the_batch_with_live_groups(config, problems, way):
     options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 2, **way}
     options |= {"zero_variance_by": "outcome", "outcome_reward": "half_by_turns"}  # Sums differs in most groups
@@ -94,11 +96,13 @@ def test_resampling_fills_the_batch_with_live_groups(config, problems, way):
     assert all(torch.isfinite(one).all() for one in trainer.model.state_dict().values())
 
 
+@pytest.mark.slow
 def test_prompts_are_drawn_selectively(config, problems, way):
     trainer, records = train(config, problems.select(range(4)), boxed(), selective=True, max_steps=3, **way)
     assert len(get_metric(trainer, "predicted_live")) == 3 and any("predicted_live" in record for record in records)
 
 
+@pytest.mark.slow
 def test_records_keep_every_turn(config, problems):
     trainer, records = train(
         config, problems, boxed() + 0.2 * tool_errors() + 0.1 * turns(2), tools=[add, lookup], max_steps=2
@@ -122,6 +126,7 @@ def test_records_keep_every_turn(config, problems):
     assert 0 < sum(logged) < 2
 
 
+@pytest.mark.slow
 def test_lengths_in_records_are_those_of_the_model(config, problems):
     """Not the results of tools, whose tokens the model did not write. TRL's own metric counts likewise."""
     trainer, records = train(config, problems, boxed(), tools=[add, lookup])
@@ -135,6 +140,7 @@ def test_lengths_in_records_are_those_of_the_model(config, problems):
 # --- outcomes and rewards of environments
 
 
+@pytest.mark.slow
 def test_the_reward_of_an_environment_is_the_outcome_unless_a_reward_says_what_is_right(config, problems):
     options = {"environment_factory": Sums, "max_steps": 2}
     trainer, records = train(config, problems, turns(2) + tags("think"), **options)
@@ -149,6 +155,7 @@ def test_the_reward_of_an_environment_is_the_outcome_unless_a_reward_says_what_i
         train(config, problems, boxed(), outcome_reward="Sum", **options)
 
 
+@pytest.mark.slow
 def test_the_outcome_of_an_environment_decides_which_groups_are_dead(config, problems):
     options = {"environment_factory": Sums, "max_steps": 3, "zero_variance": "drop", "zero_variance_by": "outcome"}
     trainer, records = train(config, problems, 0.1 * turns(1), **options)

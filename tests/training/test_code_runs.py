@@ -33,6 +33,7 @@ def train(tmp_path, rewards, **options):
     return trainer, list(read_records(args.output_dir))
 
 
+@pytest.mark.slow
 def test_a_failing_case_is_in_the_record_and_in_the_report(tmp_path):
     _, records = train(tmp_path, code(), max_steps=2)
     scores = [score for record in records for score in record["rewards"]["code"]]
@@ -61,6 +62,7 @@ def full_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
+@pytest.mark.slow
 def test_training_goes_on_if_the_disk_is_full(full_disk, monkeypatch, capsys):
     monkeypatch.setenv("TMPDIR", str(full_disk))
     trainer, records = train(full_disk, code(), max_steps=2)
@@ -93,6 +95,7 @@ async def bombed(completions: list) -> list[float]:
     return [float(score) for score in scores]
 
 
+@pytest.mark.slow
 def test_a_step_goes_on_beside_bombs(tmp_path):
     start = time.monotonic()
     trainer, records = train(tmp_path, code() + bombed(), max_steps=3)
@@ -110,6 +113,7 @@ def test_two_ranks(tmp_path):
     assert any("logged" in record for record in read_records(one["output_dir"]))
 
 
+@pytest.mark.slow
 def test_the_check_of_the_bundled_task():
     found = check(code(), demo.programs())
     assert [fault for one in found for fault in one.faults] == []
@@ -121,6 +125,7 @@ def test_the_check_of_the_bundled_task():
     )
 
 
+@pytest.mark.slow
 def test_the_check_finds_a_wrong_dataset():
     data = demo.programs().map(lambda row: {"solution": "def f(x): return 'wrong'"})
     faults = [fault for one in check(code(), data) for fault in one.faults]
@@ -129,6 +134,7 @@ def test_the_check_finds_a_wrong_dataset():
     assert any("cannot be read" in fault for fault in faults)
 
 
+@pytest.mark.slow
 def test_completions_of_a_run_are_scored_again(tmp_path, run_here):
     trainer, _ = train(tmp_path, code())
     result = run_here(lambda: main(["score", "code()", trainer.args.output_dir, "--against", "code(partial=True)"]))

@@ -54,6 +54,7 @@ def test_images_under_drop_train_as_if_the_dead_had_not_been(config, layout, row
     assert compare(DropReference, config, layout, dataset(*ROWS[rows]), beta=0.1, **SGD) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_of_rows_that_fill_up_add_nothing_to_a_kl_term(config, layout):
     """Of 16 micro-batches of one row, 8 have none to compute."""
@@ -68,6 +69,7 @@ def test_images_of_dead_groups_alone_leave_no_gradient(config, layout, rows):
     assert all(gradient.norm() == 0 for step in got for gradient in step.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_keep_train_as_in_trl(config, layout):
     assert compare(GRPOTrainer, config, layout, dataset(1, 2), beta=0.1) == 0.0
@@ -101,6 +103,7 @@ def test_images_may_be_a_column_of_one_each(config):
     assert compare(Reference, config, "qwen2.5-vl", single) <= 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ["qwen2.5-vl", "idefics3"])
 def test_images_of_dead_rows_alone_leave_vision_a_gradient_of_zero(config, layout):
     """Optimizers with momentum or weight decay step on a gradient of 0, and not on none at all."""

@@ -21,7 +21,7 @@ os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions
 
 
 @pytest.mark.parametrize("loss_type", slow_except(["vespo"], ["dapo", "grpo", "vespo", "luspo"]))
-@pytest.mark.parametrize("mode", slow_except(["token_mask", "sequence_truncate"], MODES))
+@pytest.mark.parametrize("mode", slow_except(["token_mask"], MODES))
 def test_gradient_with_the_correction_of_vllm_needs_no_pass_over_dead_rows(config, problems, mode, loss_type):
     expected, reference, all_passes = train_and_count(Reference, config, problems, mode, loss_type=loss_type)
     got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, mode, loss_type=loss_type)
@@ -30,6 +30,7 @@ def test_gradient_with_the_correction_of_vllm_needs_no_pass_over_dead_rows(confi
     assert all_passes.quiet == 3 * 16 and passes.quiet == sum(live_rows(trainer)) < 3 * 16
 
 
+@pytest.mark.slow
 def test_gradient_with_old_log_probabilities_needs_no_pass_over_dead_rows(config, problems):
     options = {"num_iterations": 2, "max_steps": 4, **SGD}
     expected, _, all_passes = train_and_count(Reference, config, problems, **options)
@@ -107,7 +108,8 @@ def test_rewards_are_asked_once_and_the_tables_have_the_right_rows(config, probl
     assert all(0.5 < one < 1.5 for one in ratio) and all(0.01 < one < 0.2 for one in drift)
 
 
-@pytest.mark.parametrize("mode", slow_except([None], [None, "token_mask"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [None, "token_mask"])
 def test_evaluation_is_that_of_trl(config, problems, mode):
     def evaluated(trainer_class):
         torch.manual_seed(0)

@@ -72,6 +72,7 @@ def test_a_long_text_costs_as_much_as_a_short_one():
     assert time.perf_counter() - start < 1
 
 
+@pytest.mark.slow
 def test_features_are_few_and_the_same_in_every_process():
     program = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

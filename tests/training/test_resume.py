@@ -44,6 +44,7 @@ def trained(config, problems, func, **options):
     return trainer, asked.rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", [{}, {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 4}])
 def test_resample_fills_the_batch_with_live_groups(config, problems, split):
     trainer, steps = trained(config, problems, mostly_dead, **split)
@@ -54,6 +55,7 @@ def test_resample_fills_the_batch_with_live_groups(config, problems, split):
     assert trainer._prompts.position >= 3
 
 
+@pytest.mark.slow
 def test_resample_goes_no_further_than_its_rounds(config, problems):
     trainer, _ = trained(config, problems, all_dead, max_resample_rounds=2)
     assert get_metric(trainer, "resample_rounds") == [2.0] * 3 and get_metric(trainer, "rows_computed") == [1.0] * 3

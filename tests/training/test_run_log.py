@@ -1,5 +1,6 @@
 """The trainer's log, written while the run goes on."""
 
+import pytest
 from transformers import TrainerCallback
 
 from helpers.runs import train_and_read
@@ -36,6 +37,7 @@ def test_the_file_grows_during_the_run(config, problems):
     assert Look.seen == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_run_that_resumes_keeps_the_entries_up_to_its_checkpoint(config, problems, tmp_path):
     options = {"output_dir": str(tmp_path / "out"), "save_strategy": "steps", "save_steps": 2}
     train_and_read(config, problems, boxed(), max_steps=3, **options)

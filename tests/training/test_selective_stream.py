@@ -51,6 +51,7 @@ def test_the_first_pass_is_the_order_itself_and_unscored_prompts_stay_unknown():
     assert sorted(stream.draw(64)) == list(range(64))
 
 
+@pytest.mark.slow
 def test_its_memory_is_small():
     data = Dataset.from_dict({"prompt": [*map(str, range(200_000))], "rate": [0.5] * 200_000})
     stream = open_stream(data, prior="rate")

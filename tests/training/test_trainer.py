@@ -138,6 +138,7 @@ def test_a_sum_as_one_function_trains_alike(config, problems):
     assert advantages(one) == pytest.approx(advantages(terms), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_whatever_trl_accepts_is_accepted(config, problems):
     for funcs in (scripted(*range(8)), [scripted(*range(8)), boxed()], (boxed(), tags("a")), boxed()):
         assert len(trained(config, problems, funcs).reward_funcs) in (1, 2)
@@ -290,6 +291,7 @@ def test_what_drops_groups_requires_drop(config, problems, options, message):
         FilteredGRPOTrainer("no/model", boxed(), args=config(**options), train_dataset=problems)
 
 
+@pytest.mark.slow
 def test_the_outcome_reward_may_decide_which_groups_are_dead(config, problems):
     right = [1, 1, 1, 1, 0, 0, 0, 0]
     rewards = [scripted(*right), scripted(*range(8))]
