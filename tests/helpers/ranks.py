@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,25 @@ from helpers.processes import build_environment, find_free_port
 
 
 def launch(command: list[str], **options) -> subprocess.CompletedProcess:
-    return subprocess.run(command, env=build_environment(), capture_output=True, text=True, timeout=240, **options)
+    return subprocess.run(command, env=build_environment(), capture_output=True, text=True, timeout=600, **options)
 
 
 def launch_on_two_ranks(scenario: str, folder: Path, script: str = "two_ranks.py") -> subprocess.CompletedProcess:
-    """Run a scenario of a script in `tests/helpers` under torchrun."""
+    """Run a scenario of a script in `tests/helpers` under torchrun, or several that are separated by commas."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
     port = ["--master_port", str(find_free_port())]
     return launch([*torchrun, *port, str(TESTS / "helpers" / script), scenario, str(folder)])
+
+
+def run_together_on_two_ranks(
+    scenarios: Sequence[str], folder: Path, script: str = "two_ranks.py"
+) -> dict[str, list[dict]]:
+    """Run scenarios one after another in the same two processes, and return what each rank saw in each of them."""
+    for scenario in scenarios:
+        (folder / scenario).mkdir()
+    run = launch_on_two_ranks(",".join(scenarios), folder, script)
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-6000:]
+    return {scenario: read_ranks(folder / scenario) for scenario in scenarios}
 
 
 def run_on_two_ranks(scenario: str, folder: Path, fails: bool = False, script: str = "two_ranks.py") -> list[dict]:

@@ -1,6 +1,6 @@
 """What test_ranks.py runs on two ranks: `torchrun --nproc_per_node 2 two_ranks.py SCENARIO FOLDER`, with tests/ on PYTHONPATH.
 
-Every scenario leaves what it saw in FOLDER/<rank>.json.
+Every scenario leaves what it saw in FOLDER/<rank>.json. With several (`A,B`), it is FOLDER/A/<rank>.json.
 """
 
 import asyncio
@@ -118,6 +118,7 @@ def whole_groups(folder) -> dict:
 def gate_open_on_one_rank(folder) -> dict:
     """Rows are scored where their group is owned, so that a rank may have none that is open."""
     trainer = trainer_of(FilteredGRPOTrainer, folder, gate(relative(), by=on_rank_zero(), otherwise=-1.0), max_steps=2)
+    SEEN.clear()
     trainer.train()
     return {"seen": len(SEEN), "scores": list(trainer._logs["rewards"]["relative"])}
 
@@ -286,7 +287,8 @@ def recorded(folder) -> dict:
             trainer.add_callback(held)
             trainer.train()
             logged = [entry["groups/duplicates"] for entry in trainer.state.log_history if "groups/dead" in entry]
-            runs[name] = {"duplicates": logged, "held": held.count, **vars(gathered)}
+            kept = (output / "groups").is_file()
+            runs[name] = {"duplicates": logged, "held": held.count, "kept": kept, **vars(gathered)}
     if dist.get_rank() == 0:
         decode = trainer.processing_class.batch_decode
         runs["lines"] = [
@@ -321,19 +323,15 @@ def resumed(folder, **options) -> dict:
     return {"weights": weights, "taken": trainer._prompts.position, "steps": len(trainer.state.log_history)}
 
 
-def resumed_selective(folder) -> dict:
-    return resumed(folder, zero_variance="skip", max_resample_rounds=0, selective=True, max_steps=18)
-
-
 def resumed_foreseen(folder) -> dict:
-    """As above, with pass rates from a table and from the prompts."""
+    """Prompts are drawn selectively, by pass rates from a table and from the prompts."""
     prompts = demo.arithmetic(size=32)["prompt"]
     table = folder / "rates.jsonl"
     if dist.get_rank() == 0:
         table.unlink(missing_ok=True)
         append_pass_rates(table, [(prompt, PassRate(row % 5, 4)) for row, prompt in enumerate(prompts)])
     dist.barrier()
-    options = {"selective": True, "selective_prior": str(table), "max_steps": 6}
+    options = {"selective": True, "selective_prior": str(table), "max_steps": 15}
     return resumed(folder, zero_variance="skip", max_resample_rounds=0, **options)
 
 
@@ -369,14 +367,17 @@ def write(folder, result: dict) -> None:
     (folder / f"{dist.get_rank()}.json").write_text(json.dumps({**world, **result}))
 
 
-def run_scenario(scenarios: dict) -> None:
-    """Run the scenario that the command line names, and leave what it saw in the folder."""
+def run_scenarios(scenarios: dict) -> None:
+    """Run the scenario that the command line names, and leave what it saw in the folder. Several have a folder each."""
     dist.init_process_group("gloo")
-    write(Path(sys.argv[2]), scenarios[sys.argv[1]](Path(sys.argv[2])))
+    names, folder = sys.argv[1].split(","), Path(sys.argv[2])
+    for name in names:
+        own = folder / name if len(names) > 1 else folder
+        write(own, scenarios[name](own))
     dist.barrier()
     sys.stderr.flush()
     os._exit(0)  # threads of gloo that are at work while Python closes may abort it
 
 
 if __name__ == "__main__":
-    run_scenario(globals())
+    run_scenarios(globals())

@@ -6,7 +6,7 @@ import torch.distributed as dist
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
 from helpers.gradients import compare_drop, compare_skip
-from helpers.two_ranks import config, run_scenario
+from helpers.two_ranks import config, run_scenarios
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, environment, gate, reward, shortest
 from trl_grpo_rewards.records.files import read_records
 
@@ -94,4 +94,4 @@ def resampled(folder) -> dict:
 
 
 if __name__ == "__main__":
-    run_scenario(globals())
+    run_scenarios(globals())

@@ -16,7 +16,7 @@ from helpers.gradients import SGD, DropReference, Reference, difference
 from helpers.passes import live_rows, train_and_count
 from helpers.reward_functions import mostly_dead, one_of_four
 from helpers.stand_in_vllm import StandIn
-from helpers.two_ranks import config, run_scenario, trainer_of
+from helpers.two_ranks import config, run_scenarios, trainer_of
 from helpers.vision_models import LAYOUTS
 from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, train
@@ -241,4 +241,4 @@ def spread(folder) -> dict:
 
 
 if __name__ == "__main__":
-    run_scenario(globals())
+    run_scenarios(globals())

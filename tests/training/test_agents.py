@@ -5,7 +5,7 @@ import torch
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
 from helpers.gradients import compare_drop, compare_skip, train_for_gradients
-from helpers.ranks import run_on_two_ranks
+from helpers.ranks import run_together_on_two_ranks
 from helpers.reward_functions import first_summand
 from helpers.runs import get_metric
 from trl_grpo_rewards import (
@@ -235,15 +235,22 @@ def test_resampling_works_if_the_environment_supplies_the_prompts(config):
 # --- two ranks
 
 
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """What each rank saw in each of these scenarios."""
+    scenarios = ("gradients", "environments", "resampled")
+    return run_together_on_two_ranks(scenarios, tmp_path_factory.mktemp("ranks"), "two_ranks_of_agents.py")
+
+
 @pytest.mark.slow
-def test_ranks_have_trls_gradient_with_masked_results(tmp_path):
-    for rank in run_on_two_ranks("gradients", tmp_path, script="two_ranks_of_agents.py"):
+def test_ranks_have_trls_gradient_with_masked_results(seen):
+    for rank in seen["gradients"]:
         assert max(rank["skip"]) <= 1e-6 and max(rank["drop"]) <= 1e-6
 
 
 @pytest.mark.slow
-def test_ranks_score_groups_next_to_environments(tmp_path):
-    one, other = run_on_two_ranks("environments", tmp_path, script="two_ranks_of_agents.py")
+def test_ranks_score_groups_next_to_environments(seen):
+    one, other = seen["environments"]
     assert one == other and len(one["lines"]) == 6
     for line in one["lines"]:
         counts = [sum(message["role"] == "tool" for message in text) for text in line["completions"]]
@@ -256,8 +263,8 @@ def test_ranks_score_groups_next_to_environments(tmp_path):
 
 
 @pytest.mark.slow
-def test_ranks_resample_with_tools_and_environments(tmp_path):
-    one, other = run_on_two_ranks("resampled", tmp_path, script="two_ranks_of_agents.py")
+def test_ranks_resample_with_tools_and_environments(seen):
+    one, other = seen["resampled"]
     assert one == other
     for run in (one["tools"], one["environment"]):
         assert run["equal"] and run["computed"] == [12.0] * 2 and max(run["rounds"]) >= 1

@@ -2,36 +2,43 @@
 
 import pytest
 
-from helpers.ranks import run_on_two_machines, run_on_two_ranks
+from helpers.ranks import run_on_two_machines, run_on_two_ranks, run_together_on_two_ranks
 
 
 SCRIPT = "two_ranks_of_rows.py"
 
 
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """What each rank saw in each of these scenarios."""
+    scenarios = ("images", "images_resampled", "widths", "micro_batches")
+    return run_together_on_two_ranks(scenarios, tmp_path_factory.mktemp("ranks"), SCRIPT)
+
+
 @pytest.mark.slow
-def test_images_on_one_rank_only_have_the_gradient_of_trl(tmp_path):
-    for rank in run_on_two_ranks("images", tmp_path, script=SCRIPT):
+def test_images_on_one_rank_only_have_the_gradient_of_trl(seen):
+    for rank in seen["images"]:
         assert len(rank["skip"]) == 10
         assert max(rank["skip"].values()) <= 1e-6 and rank["drop"] <= 1e-6
 
 
 @pytest.mark.slow
-def test_images_are_resampled_on_two_ranks(tmp_path):
-    one, other = run_on_two_ranks("images_resampled", tmp_path, script=SCRIPT)
+def test_images_are_resampled_on_two_ranks(seen):
+    one, other = seen["images_resampled"]
     assert one == other and all(max(rounds) > 0 for rounds in one["rounds"].values())
 
 
 @pytest.mark.slow
-def test_gradient_with_the_correction_of_vllm_where_ranks_differ_in_width(tmp_path):
-    ranks = run_on_two_ranks("widths", tmp_path, script=SCRIPT)
+def test_gradient_with_the_correction_of_vllm_where_ranks_differ_in_width(seen):
+    ranks = seen["widths"]
     for rank in ranks:
         assert len(rank["differences"]) == 4 and max(rank["differences"]) <= 1e-6
     assert sum(rank["quiet"] for rank in ranks) == ranks[0]["live"]
 
 
 @pytest.mark.slow
-def test_gradient_takes_no_micro_batch_without_a_live_row_on_two_ranks(tmp_path):
-    for rank in run_on_two_ranks("micro_batches", tmp_path, script=SCRIPT):
+def test_gradient_takes_no_micro_batch_without_a_live_row_on_two_ranks(seen):
+    for rank in seen["micro_batches"]:
         assert rank["difference"] <= 1e-6
         assert rank["calls"] == sum(max(1, -(-int(kept) // 2)) for kept in rank["live"]) < 6 * 8 / 2
 
