@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -10,13 +9,11 @@ import threading
 import time
 
 import pytest
-import yaml
 
 from helpers.ranks import run_on_two_ranks
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, code, demo, reward
 from trl_grpo_rewards.checks import check
-from trl_grpo_rewards.cli.job import RECIPES
 from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.report.excerpts import select_fields
@@ -156,13 +153,3 @@ def test_the_asynchronous_trainer_scores_groups_in_threads():
     for thread in threads:
         thread.join()
     assert results == [[1.0, 0.0]] * 6
-
-
-@pytest.mark.slow
-def test_the_share_of_passing_programs_rises(tmp_path):
-    """The bundled recipe, with fewer steps."""
-    recipe = yaml.safe_load(RECIPES["code"].read_text())
-    options = {name: value for name, value in recipe.items() if name not in ("dataset_name", "rewards", "output_dir")}
-    trainer, _ = train(tmp_path, code(), **{**options, "max_steps": 25, "logging_steps": 1, "max_grad_norm": 1.0})
-    means = [entry["rewards/code/mean"] for entry in trainer.state.log_history if "rewards/code/mean" in entry]
-    assert sum(means[-5:]) / 5 > sum(means[:5]) / 5 + 0.15, json.dumps(means)

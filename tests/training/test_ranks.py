@@ -1,7 +1,6 @@
 """Two ranks on gloo: whole groups for grouped rewards, and the trainer whatever is dead where."""
 
 import re
-import sys
 import time
 
 import pytest
@@ -174,24 +173,9 @@ def test_ranks_sample_pass_rates_together(seen):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "launcher",
-    [
-        ["accelerate", "launch", "--multi_gpu", "--num_processes", "2", "--main_process_port"],
-        [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port"],
-    ],
-    ids=["accelerate", "torchrun"],
-)
-def test_ranks_train_the_bundled_task_by_the_script(tmp_path, launcher):
-    script = [
-        str(SCRIPTS / "train.py"),
-        "--max_steps",
-        "2",
-        "--eval_prompts",
-        "8",
-        "--import",
-        "census",
-    ]
+def test_ranks_train_the_bundled_task_by_the_script(tmp_path):
+    launcher = ["accelerate", "launch", "--multi_gpu", "--num_processes", "2", "--main_process_port"]
+    script = [str(SCRIPTS / "train.py"), "--max_steps", "2", "--eval_prompts", "8", "--import", "census"]
     (tmp_path / "census.py").write_text(
         "import torch.distributed as dist\nfrom trl_grpo_rewards import reward\n\n@reward\n"
         "def ranks(completion):\n    return float(dist.get_world_size())\n"

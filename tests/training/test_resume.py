@@ -85,9 +85,11 @@ def test_resample_scales_by_group_alone(config, problems):
 
 MODES = {
     "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 8}, 64),
-    "selective": ({"selective": True, "max_steps": 14}, 12),  # six steps are an epoch
     "foreseen": ({"selective": True, "selective_prior": "rate", "max_steps": 14}, 24),
-    "both": ({"zero_variance": "drop", "max_resample_rounds": 2, "selective": True, "max_steps": 14}, 12),
+    "both": (
+        {"zero_variance": "drop", "max_resample_rounds": 2, "selective": True, "max_steps": 14},
+        12,
+    ),  # six steps are an epoch
 }
 """Options, and how many problems there are."""
 
