@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..records.beta import beta_moment, fit_beta
+from .calibration import Calibration
 from .foresight import POOL, Foresight
 from .prompt_features import READ_AHEAD
 from .prompt_stream import PromptStream
@@ -124,7 +125,7 @@ class SelectiveStream(PromptStream):
 
     def __init__(self, size: int, seed: int, shuffle: bool, group: int, foresight: Foresight | None = None) -> None:
         super().__init__(size, seed, shuffle)
-        self.group, self.foresight = group, foresight
+        self.group, self.foresight, self.calibration = group, foresight, Calibration()
         self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, when last counted
         self.counted = np.zeros(size, np.uint32)  # the value of `groups` at that time, or 0
         self.groups = 0  # number of groups that were counted
@@ -166,11 +167,12 @@ class SelectiveStream(PromptStream):
         rates = [right / (right + wrong) for right, wrong in shapes]
         pass_rate = sum(weight * rate for weight, rate in zip(weights, rates, strict=True))
         reasons = self.foresight.explain(row) if self.foresight is not None else {}
-        return Prediction(self._average_mixed(shapes, weights), pass_rate, not self._is_known(row), reasons)
+        live = self.calibration.correct(self._average_mixed(shapes, weights))
+        return Prediction(live, pass_rate, not self._is_known(row), reasons)
 
     def predict_live(self, row: int) -> float:
         """Return the probability that the next group of a prompt has right and wrong completions."""
-        return self._average_mixed(*self._find_shapes(row))
+        return self.calibration.correct(self._average_mixed(*self._find_shapes(row)))
 
     def _average_mixed(self, shapes: list[list[float]], weights: list[float]) -> float:
         return sum(weight * self._compute_mixed(*shape) for shape, weight in zip(shapes, weights, strict=True))
@@ -207,6 +209,10 @@ class SelectiveStream(PromptStream):
     def learn(self, rows: Sequence[int], right: Sequence[int], scored: Sequence[int]) -> None:
         """Count the groups of these rows, given how many completions of each group were right and how many scored."""
         weights = [self.passed_over[row] + 1.0 for row in rows]  # so that all prompts count equally
+        expected = [self._average_mixed(*self._find_shapes(row)) for row in rows]
+        for chance, passed, total in zip(expected, right, scored, strict=True):
+            if total > 1:
+                self.calibration.learn(chance, 0 < passed < total)
         for row, passed, total, weight in zip(rows, right, scored, weights, strict=True):
             if self.foresight is not None and total:
                 self.foresight.learn(row, passed, total, not self._is_known(row))
@@ -239,7 +245,7 @@ class SelectiveStream(PromptStream):
     def save(self, folder: Path, at_end: bool) -> None:
         super().save(folder, at_end)
         drawn = np.array([] if at_end else self.drawn, np.int32)
-        saved: dict[str, Any] = {name: getattr(self, name) for name in SAVED_ATTRIBUTES}
+        saved: dict[str, Any] = {name: getattr(self, name) for name in SAVED_ATTRIBUTES} | vars(self.calibration)
         if self.foresight is not None:
             saved |= self.foresight.get_state()
         np.savez(folder / MEMORY_FILE, drawn=drawn, **saved)
@@ -251,6 +257,8 @@ class SelectiveStream(PromptStream):
                 for name in SAVED_ATTRIBUTES:
                     setattr(self, name, memory[name])
                 self.groups = int(self.groups)
+                for name in vars(self.calibration).keys() & memory.keys():  # earlier versions had none
+                    setattr(self.calibration, name, memory[name])
                 self.drawn = [*memory["drawn"]]
                 if self.foresight is not None:
                     self.foresight.set_state(memory)
