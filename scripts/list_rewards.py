@@ -1,4 +1,4 @@
-"""Write the lists of all rewards: the table in the docs, the pages of the site, and the stub that editors read.
+"""Write the lists of all rewards: the table in the docs, the pages of the site, their number in the README, and the stub.
 
 python scripts/list_rewards.py            # writes them, from signatures and docstrings
 python scripts/list_rewards.py --check    # exits with 1 if one of them is out of date
@@ -18,6 +18,7 @@ from trl_grpo_rewards.registry import REGISTRY
 
 
 ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 PAGE = ROOT / "docs" / "rewards.md"
 TABLE = re.compile(r"(<!-- rewards: .*?-->\n).*?(<!-- end of rewards -->)", re.DOTALL)
 SITE = ROOT / "zensical.toml"
@@ -125,7 +126,8 @@ def main() -> None:
     check = parser.parse_args().check
     table = TABLE.sub(lambda match: match[1] + make_table() + match[2], PAGE.read_text())
     site = PAGES.sub(lambda match: match[1] + make_navigation() + match[2], SITE.read_text())
-    for file, text in ((PAGE, table), (SITE, site), (STUB, make_stub())):
+    readme = re.sub(r"There are \d+ rewards", f"There are {len(list_rewards())} rewards", README.read_text())
+    for file, text in ((PAGE, table), (SITE, site), (README, readme), (STUB, make_stub())):
         if not check:
             file.write_text(text)
         elif not file.exists() or file.read_text() != text:

@@ -1,40 +1,44 @@
-"""Corrects predicted probabilities by what came of earlier ones."""
+"""Corrects the predicted probability that a group is live, by how often earlier predictions came true."""
 
 import math
 
 import numpy as np
 
 
-UNCORRECTED = np.array([0.0, 1.0])
-"""The coefficients before anything is known."""
+FIRST_COEFFICIENTS = np.array([0.0, 1.0])
+"""The coefficients before anything is known. They change nothing."""
 
-CERTAINTY = np.diag([1 / 0.3**2, 1 / 0.25**2])
-"""The inverse of its covariance."""
+FIRST_PRECISION = np.diag([1 / 0.3**2, 1 / 0.25**2])
+"""The precision of the coefficients at first, for standard deviations of 0.3 and 0.25. It never falls below this."""
 
-MEMORY = 0.995
-"""Share of the earlier evidence that is left when one more result is added, so that about the last 200 count."""
+EVIDENCE_KEPT = 0.995
+"""Share of the earlier evidence that is left when a result is added, so that about the last 200 count."""
 
 
 class Calibration:
     """
     An online logistic regression (Platt scaling). The corrected log-odds are a + b times the predicted log-odds.
 
-    A model that learns while its prompts are predicted makes predictions too extreme, or too low, as a whole. Two numbers
+    Predictions of a model that is being trained tend to be too extreme, or too low, all in the same way. Two coefficients
     are learned fast enough to follow it.
     """
 
     def __init__(self) -> None:
-        self.coefficients, self.precision = UNCORRECTED.copy(), CERTAINTY.copy()
+        self.coefficients, self.precision = FIRST_COEFFICIENTS.copy(), FIRST_PRECISION.copy()
 
     def correct(self, probability: float) -> float:
-        """Return the corrected probability."""
-        odds = self.coefficients[0] + self.coefficients[1] * math.log(probability / (1.0 - probability))
-        return min(max(1.0 / (1.0 + math.exp(-odds)), 0.001), 0.999)
+        """Return the corrected probability. The predicted one must be strictly between 0 and 1."""
+        log_odds = float(self.coefficients @ describe_prediction(probability))
+        return min(max(1.0 / (1.0 + math.exp(-log_odds)), 0.001), 0.999)
 
     def learn(self, probability: float, result: bool) -> None:
         """Learn from a prediction, as it was before its correction, and whether it came true."""
-        features = np.array([1.0, math.log(probability / (1.0 - probability))])
-        expected = self.correct(probability)
-        self.precision = CERTAINTY + MEMORY * (self.precision - CERTAINTY)
+        features, expected = describe_prediction(probability), self.correct(probability)
+        self.precision = FIRST_PRECISION + EVIDENCE_KEPT * (self.precision - FIRST_PRECISION)
         self.precision += expected * (1.0 - expected) * np.outer(features, features)
         self.coefficients = self.coefficients + np.linalg.solve(self.precision, (result - expected) * features)
+
+
+def describe_prediction(probability: float) -> np.ndarray:
+    """Return the features of a prediction: a constant, and its log-odds."""
+    return np.array([1.0, math.log(probability / (1.0 - probability))])

@@ -10,8 +10,7 @@ from .prompt_features import BIAS, GIVEN, LACKING, PRIOR_NAME, PromptFeatures
 
 
 POOL, FROM_GIVEN, FROM_FEATURES = "pool", "given", "features"
-"""Models: one distribution of pass rates for all prompts; a line through the given ones; and a line through these and all
-features."""
+"""What pass rates are foreseen from: one distribution for all prompts; the given pass rates; and these with all features."""
 
 BIAS_VARIANCE, GIVEN_VARIANCE = 2.0, 0.25
 """Variances of weights before anything is known. That of given pass rates has the mean 1, all others 0."""
@@ -26,14 +25,14 @@ MARGIN, FIRST_CREDIT = 5.0, 8.0
 """How much better a model must foresee than a simpler one to be used, as the logarithm of a ratio of likelihoods, and the
 value that given pass rates start with."""
 
-SAVED_ATTRIBUTES = ("weights", "covariance", "evidence")
+MODEL_ATTRIBUTES = ("weights", "covariance", "evidence")
 """The attributes of a model that a checkpoint has."""
 
 
 class Foresight:
     """
-    Predictors of the pass rates of prompts. A kind of model is used if recent groups were clearly more likely under it than
-    under a simpler one. Given pass rates are used at once, and given up in the same way.
+    Predictors of the pass rates of prompts. A kind of model is used if recent groups of new prompts were clearly more likely
+    under it than under a simpler one. Given pass rates are used at once, and given up in the same way.
 
     Args:
         features ([`PromptFeatures`]):
@@ -66,7 +65,7 @@ class Foresight:
         return {
             f"{kind}_{speed}_{part}": getattr(model, part)
             for (kind, speed), model in self.models.items()
-            for part in SAVED_ATTRIBUTES
+            for part in MODEL_ATTRIBUTES
         }
 
     def set_state(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -77,14 +76,14 @@ class Foresight:
             `ValueError`: they are those of other models.
         """
         expected = {name: value.shape for name, value in self.get_state().items()}
-        found = {name: arrays[name].shape for name in arrays if name.split("_")[-1] in SAVED_ATTRIBUTES}
+        found = {name: arrays[name].shape for name in arrays if name.split("_")[-1] in MODEL_ATTRIBUTES}
         if found and found != expected:
             raise ValueError(
                 f"A checkpoint must be resumed with the same selective_prior and selective_columns, but it has the "
                 f"weights {found}, and these options make {expected}. Set the options of the run that wrote it."
             )
         for (kind, speed), model in self.models.items():
-            for part in SAVED_ATTRIBUTES if found else ():
+            for part in MODEL_ATTRIBUTES if found else ():
                 setattr(model, part, arrays[f"{kind}_{speed}_{part}"])
         self._choose()
 
@@ -112,10 +111,10 @@ class Foresight:
         )
 
     def explain(self, row: int) -> dict[str, float]:
-        """Return how much each column adds to the log-odds of a prompt's pass rate. Empty if no model is of use."""
-        if self.source == POOL:
-            return {}
+        """Return how much each column adds to the log-odds of a prompt's pass rate. Empty if nothing is known of it."""
         features, sums = self.features.get(row), np.zeros(len(self.columns))
+        if self.source == POOL or (features[LACKING] and not features[3:].any()):
+            return {}
         for model, trust in self.chosen:
             parts = trust * model.weights * features[model.used]
             sums += np.bincount(self.places[model.used], parts, len(sums))

@@ -60,13 +60,13 @@ class PassRateModel:
         mine = features[self.used]
         direction = self.covariance @ mine
         mean, variance = mine @ self.weights, mine @ direction + SPREADS**2
-        odds = mean + np.sqrt(variance)[:, None] * NODES
-        likelihoods = np.exp(right * odds - total * np.logaddexp(0.0, odds)) * SHARES
+        log_odds = mean + np.sqrt(variance)[:, None] * NODES
+        likelihoods = np.exp(right * log_odds - total * np.logaddexp(0.0, log_odds)) * SHARES
         evidence = likelihoods.sum(1)
         if is_new:
             self.evidence = MEMORY * self.evidence + np.log(evidence)
-        shifts = (likelihoods * odds).sum(1) / evidence - mean
-        kept = (likelihoods * odds**2).sum(1) / evidence - (mean + shifts) ** 2
+        shifts = (likelihoods * log_odds).sum(1) / evidence - mean
+        kept = (likelihoods * log_odds**2).sum(1) / evidence - (mean + shifts) ** 2
         shrinkage = np.clip((variance - kept) / variance**2, 0.0, 0.999 / variance)
         trust = self.trust
         self.weights += direction * float(trust @ (shifts / variance))

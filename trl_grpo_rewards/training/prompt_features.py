@@ -79,8 +79,8 @@ class PromptFeatures:
             self._read([row, *(other for other in find_next() if other != row and not self.bits[other, 0])])
         features = np.zeros(3 + len(self.places))
         features[3:] = np.unpackbits(self.bits[row])[3 : len(features)]
-        odds = math.nan if self.given is None else float(self.given[row])
-        features[:3] = 1.0, 0.0 if odds != odds else odds, float(odds != odds)
+        log_odds = math.nan if self.given is None else float(self.given[row])
+        features[:3] = (1.0, 0.0, 1.0) if math.isnan(log_odds) else (1.0, log_odds, 0.0)
         return features
 
     def _choose_features(self) -> dict[Feature, int]:

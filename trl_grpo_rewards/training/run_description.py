@@ -19,7 +19,6 @@ from ..records.runs import list_facts, write_run
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
 """Packages whose versions a description contains."""
 
-
 SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
 """Names of nested options whose values are hidden, such as `model_init_kwargs["token"]`. TRL hides only its own options."""
 
@@ -95,7 +94,7 @@ def list_modules(rewards: Iterable[Reward]) -> Iterator[str]:
 
 
 def describe_dataset(dataset: Any) -> dict[str, Any] | None:
-    """Return the name, configuration, split, rows, columns and files of a dataset, as far as they are known."""
+    """Return the name, configuration, split, rows, columns and fingerprint of a dataset, as far as they are known."""
     if dataset is None:
         return None
     info = getattr(dataset, "info", None)

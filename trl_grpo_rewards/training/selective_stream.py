@@ -64,14 +64,14 @@ class Prediction(NamedTuple):
 
     Args:
         live (`float`):
-            Probability that it has right and wrong completions.
+            Probability that it has right and wrong completions, corrected by [`Calibration`].
         pass_rate (`float`):
-            Expected share of right completions.
+            Expected share of right completions, which is not corrected.
         is_new (`bool`):
             Whether the prompt was never asked.
         reasons (`dict[str, float]`):
-            How much each column adds to the log-odds of the prompt's pass rate, as far as other prompts tell. Empty if
-            they tell nothing.
+            How much each column, or the given pass rate, adds to the log-odds of the prompt's pass rate. Empty if they
+            tell nothing.
     """
 
     live: float
@@ -81,7 +81,7 @@ class Prediction(NamedTuple):
 
     @property
     def is_foreseen(self) -> bool:
-        """Whether this is known from other prompts alone."""
+        """Whether this is known although the prompt was never asked."""
         return self.is_new and bool(self.reasons)
 
     @property
@@ -208,17 +208,15 @@ class SelectiveStream(PromptStream):
 
     def learn(self, rows: Sequence[int], right: Sequence[int], scored: Sequence[int]) -> None:
         """Count the groups of these rows, given how many completions of each group were right and how many scored."""
-        weights = [self.passed_over[row] + 1.0 for row in rows]  # so that all prompts count equally
-        expected = [self._average_mixed(*self._find_shapes(row)) for row in rows]
-        for chance, passed, total in zip(expected, right, scored, strict=True):
-            if total > 1:
-                self.calibration.learn(chance, 0 < passed < total)
-        for row, passed, total, weight in zip(rows, right, scored, weights, strict=True):
+        expected = [self._find_shapes(row) for row in rows]  # before anything is learned from these groups
+        for row, (shapes, shares), passed, total in zip(rows, expected, right, scored, strict=True):
+            weight = self.passed_over[row] + 1.0  # so that all prompts count equally
             if self.foresight is not None and total:
                 self.foresight.learn(row, passed, total, not self._is_known(row))
             if total > 1:
+                self.calibration.learn(self._average_mixed(shapes, shares), 0 < passed < total)
                 if self._is_known(row):
-                    chances = np.array([self._compute_mixed(*shape) for shape in self._find_shapes(row)[0]])
+                    chances = np.array([self._compute_mixed(*shape) for shape in shapes])
                     likelihoods = chances if 0 < passed < total else 1.0 - chances
                     self.trust = np.maximum(self.trust**TRUST_EXPONENT * likelihoods, 1e-12)  # each can recover
                     self.trust /= self.trust.sum()
