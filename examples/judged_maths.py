@@ -1,4 +1,4 @@
-"""Mathematics with a judge behind a rule: `python examples/judged_maths.py http://localhost:8000/v1 Qwen/Qwen3-8B`.
+"""Mathematics with a judge of right answers: `python examples/judged_maths.py http://localhost:8000/v1 Qwen/Qwen3-8B`.
 
 The rule decides which answers are right. The judge grades how clear the right ones are, and never sees a wrong one. The
 server may be any that speaks OpenAI's chat protocol, such as `vllm serve Qwen/Qwen3-8B`.

@@ -17,8 +17,8 @@ async def gate(
     """
     The reward if `by` is at least `at_least`, else `otherwise`; None if `by` is None.
 
-    `by` is scored first, and the reward is only computed for the rows that pass. For example, a judge behind a rule is
-    not asked about answers that the rule rejects.
+    `by` is scored first, and the reward is only computed for the rows that pass. For example, `gate(judge(...),
+    by=boxed())` does not call the judge for wrong answers.
 
     Args:
         reward (`Reward`):
@@ -157,7 +157,7 @@ async def route(
     batch: Batch, *, column: str, rewards: dict[Any, Reward], default: Reward | None = None
 ) -> list[Score]:
     """
-    For each row, the reward that is chosen by its value in a column.
+    The reward that each row's value in a column selects.
 
     Each reward is only computed for its own rows.
 

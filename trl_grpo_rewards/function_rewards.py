@@ -258,8 +258,8 @@ class FunctionReward(Reward):
             return [one for child in self.children for one in child.list_alone()]
         if self.is_grouped:
             raise ValueError(
-                f"On several ranks, a reward of whole groups cannot read environments, which never leave their rank; "
-                f"{self} does. Take a reward of environments as an option of it, such as environment('score')."
+                f"On several ranks, a grouped reward cannot read environments, because they never leave their rank; "
+                f"got {self}. Give it an option that is a reward instead, and pass environment('score')."
             )
         return [self]
 

@@ -21,8 +21,8 @@ def test_a_table_is_sampled_and_used_by_a_run(command, tmp_path):
     job += ["--eval_prompts", "2", "--output_dir", "runs/sums", "--report_to", "none", *SAMPLING]
     sampled = command("pass-rates", *job)
     assert sampled.returncode == 0 and re.search(
-        r"^10 prompts with 4 completions each: \d+% are right\. Of the prompts, \d+ were never answered right, \d+ always, "
-        r"and \d+ sometimes\.$",
+        r"^10 prompts with 4 completions each: \d+% of the completions are right\. "
+        r"Number of prompts with no right completion: \d+; with only right ones: \d+; with both: \d+\.$",
         sampled.stdout,
         re.MULTILINE,
     )
@@ -39,8 +39,8 @@ def test_a_table_is_sampled_and_used_by_a_run(command, tmp_path):
 def test_pass_rates_are_summed_up_in_a_sentence():
     rates = [PassRate(0, 4), PassRate(4, 4), PassRate(2, 4), PassRate(6, 8)]
     assert describe_rates(rates) == (
-        "4 prompts with 5 completions each: 60% are right. Of the prompts, 1 were never answered right, 1 always, and 2 "
-        "sometimes."
+        "4 prompts with 5 completions each: 60% of the completions are right. Number of prompts with no right "
+        "completion: 1; with only right ones: 1; with both: 2."
     )
 
 

@@ -49,7 +49,7 @@ def test_weak_tests_are_counted():
     found = examine({"tests": ["assert f(1) != f(2)", "assert f(1) == 1"]}, {"tests": ["assert f(1) == 1"]})
     assert found.lines[1:] == [
         "2 with calls with their results",
-        "1 weak tests in 1 rows, which run in the process of the program, so a program can cheat",
+        "1 weak tests in 1 rows. They run in the process of the program, so a program can cheat",
     ]
 
 

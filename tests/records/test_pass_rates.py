@@ -43,11 +43,11 @@ def test_records_are_counted_by_the_outcome_reward(tmp_path):
         ({"prompt": "a", "pass_rate": 57, "samples": 4}, "from 0 to 1, but it has 57. Divide percentages by 100."),
         (
             {"prompt": "a", "pass_rate": float("nan"), "samples": 4},
-            "from 0 to 1, but it has nan. Where it is not known, write None",
+            "from 0 to 1, but it has nan. If it is not known, write None",
         ),
         (
             {"prompt": "a", "pass_rate": "half", "samples": 4},
-            "from 0 to 1, but it has 'half'. Where it is not known, write None",
+            "from 0 to 1, but it has 'half'. If it is not known, write None",
         ),
         ({"prompt": "a", "pass_rate": 0.5, "samples": 0}, "samples of at least 1, but it has 0. Write how many"),
         ({"prompt": "a"}, "must be JSON with prompt, pass_rate and samples, but it is .* Write a table"),

@@ -259,7 +259,7 @@ def test_ranks_score_groups_next_to_environments(seen):
         worked = [any(m["role"] == "tool" and m["content"].isdigit() for m in text) for text in line["completions"]]
         assert [score == -1 for score in line["rewards"]["shortest"]] == [not one for one in worked]
     assert any(score > -1 for line in one["lines"] for score in line["rewards"]["shortest"])
-    assert one["error"].startswith("On several ranks, a reward of whole groups cannot read environments, which never")
+    assert one["error"].startswith("On several ranks, a grouped reward cannot read environments, because they never")
 
 
 @pytest.mark.slow

@@ -168,9 +168,7 @@ def test_what_cannot_work_is_refused(make_trainer):
         drop_dead_groups(trainer, patience=0)
     with pytest.raises(ValueError, match="selective_prior='rate' must be a column of the dataset"):
         drop_dead_groups(trainer, selective=True, selective_prior="rate")
-    with pytest.raises(
-        ValueError, match="selective_prior='rate' says how prompts are drawn selectively, but selective=F"
-    ):
+    with pytest.raises(ValueError, match="selective_prior='rate' requires selective=True; got selective=F"):
         drop_dead_groups(trainer, selective_prior="rate")
     worker = trainer.rollout_worker
     dataset, worker._loop_kwargs["dataset"] = worker._loop_kwargs["dataset"], iter([])

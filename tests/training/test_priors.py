@@ -42,7 +42,7 @@ def test_an_earlier_run_is_a_prior(config, problems):
         (
             "prompt",
             None,
-            "Row 0 of the column 'prompt' must have a pass rate from 0 to 1, but it has 'a'. Where it is not known, write None",
+            "Row 0 of the column 'prompt' must have a pass rate from 0 to 1, but it has 'a'. If it is not known, write None",
         ),
         (
             "difficulty",
@@ -72,7 +72,7 @@ def test_a_prior_is_refused_before_the_model_loads(config, problems):
         args = config(selective=True, selective_prior="rate")
         FilteredGRPOTrainer("no-such-model", boxed(), args=args, train_dataset=problems)
     for options in ({"selective_prior": "rate"}, {"selective_columns": ["rate"]}):
-        with pytest.raises(ValueError, match="but selective=False. Set selective=True, or leave out selective_"):
+        with pytest.raises(ValueError, match="got selective=False. Set selective=True, or leave out selective_"):
             check_config(config(**options))
 
 

@@ -123,7 +123,7 @@ def find_outcomes(rewards: Reward) -> list[FunctionReward]:
 
 
 def solve(rewards: Reward, row: Mapping[str, Any]) -> dict[FunctionReward, str]:
-    """Return the ends of a right completion that outcome rewards declare, such as the calls of tools."""
+    """Return the ends of a right completion that outcome rewards declare, such as tool calls."""
     ends = {function: function.solve(row) for function in find_outcomes(rewards)}
     return {function: end for function, end in ends.items() if end is not None}
 

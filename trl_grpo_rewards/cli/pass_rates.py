@@ -42,12 +42,12 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def describe_rates(rates: list[PassRate]) -> str:
-    """Return one sentence about the pass rates."""
+    """Return two sentences about the pass rates."""
     never, always = sum(not rate.right for rate in rates), sum(rate.right == rate.samples for rate in rates)
     samples = sum(rate.samples for rate in rates)
     mean = sum(rate.right for rate in rates) / samples
     return (
         f"{len(rates):,} prompts with {samples / len(rates):.0f} completions each: "
-        f"{mean:.0%} are right. Of the prompts, {never:,} were never answered right, {always:,} always, and "
-        f"{len(rates) - never - always:,} sometimes."
+        f"{mean:.0%} of the completions are right. Number of prompts with no right "
+        f"completion: {never:,}; with only right ones: {always:,}; with both: {len(rates) - never - always:,}."
     )

@@ -39,9 +39,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("rewards", nargs="?", help="an expression of rewards; default: the rewards of the run")
-    parser.add_argument("completions", help="output directory of a run, .parquet table, or file with lines of JSON")
+    parser.add_argument("completions", help="output directory of a run, .parquet table, or JSON Lines file")
     parser.add_argument("--against", help="old rewards, to show what the new ones change")
-    parser.add_argument("--out", type=Path, help="write every row with its scores to this file, as lines of JSON")
+    parser.add_argument("--out", type=Path, help="write every row with its scores to this JSON Lines file")
     parser.add_argument(
         "--import", dest="modules", nargs="+", default=[], help="modules that register your own rewards"
     )

@@ -53,7 +53,8 @@ class CallCase:
 @dataclass(frozen=True)
 class WeakCase:
     """
-    Tests that run in the process of the program, which can see and change them. Each is one that cannot be rewritten.
+    Tests that run in the process of the program, which can see and change them. They are the asserts that cannot be
+    rewritten as calls.
 
     Args:
         tests (`str`):

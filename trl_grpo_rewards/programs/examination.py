@@ -100,7 +100,7 @@ def count_kinds(readable: Mapping[int, RowTests]) -> Iterator[str]:
     weak = sum(tests.weak_asserts for tests in readable.values())
     if weak:
         rows = sum(tests.weak_asserts > 0 for tests in readable.values())
-        yield f"{weak:,} weak tests in {rows:,} rows, which run in the process of the program, so a program can cheat"
+        yield f"{weak:,} weak tests in {rows:,} rows. They run in the process of the program, so a program can cheat"
 
 
 def find_contradiction(tests: RowTests) -> str | None:
@@ -115,7 +115,7 @@ def find_contradiction(tests: RowTests) -> str | None:
             case _:
                 continue
         if key in expected and repr(expected[key]) != repr(value):
-            return f"{str(key)[:100]!r} must give {str(expected[key])[:50]} and {str(value)[:50]}"
+            return f"{str(key)[:100]!r} must give both {str(expected[key])[:50]} and {str(value)[:50]}"
         expected[key] = value
     return None
 

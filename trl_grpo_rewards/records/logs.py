@@ -101,7 +101,7 @@ def decode_state(text: str) -> list[Any]:
 
 
 def decode(text: str) -> Any:
-    """Return the value of a JSON text, or None for a line that was torn."""
+    """Return the value of a JSON text, or None for an incomplete line."""
     try:
         return json.loads(text)
     except ValueError:

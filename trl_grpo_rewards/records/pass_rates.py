@@ -53,8 +53,8 @@ def read_pass_rates(source: str | Path) -> dict[str, PassRate]:
 
     Args:
         source (`str` or `Path`):
-            The output directory of a run, its folder of records, one file of them, or a table as
-            [`append_pass_rates`] writes it. A prompt that occurs more than once has its counts added.
+            The output directory of a run, its folder of records, one file of them, or a table as [`append_pass_rates`]
+            writes it. The counts of a prompt that occurs more than once are added.
 
     Raises:
         `FileNotFoundError`: the folder has no records.
@@ -121,7 +121,7 @@ def check_rate(rate: Any, place: str) -> float:
     if is_number and 1 < rate <= 100:
         remedy = "Divide percentages by 100."
     else:
-        remedy = "Where it is not known, write None in a column, or leave out the line of a table."
+        remedy = "If it is not known, write None in a column, or leave out the line of a table."
     raise ValueError(f"{place} must have a pass rate from 0 to 1, but it has {rate!r}. {remedy}")
 
 

@@ -50,34 +50,34 @@ def boxed(
     r"""
     1 if the boxed answer is right, `partial` if it is wrong, 0 without a box; None if the solution cannot be read.
 
-    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. Boxes that only a
-    comma, "and" or "or" separates are one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>` and a
-    box that is never closed do not count. The answer is compared with the column `solution`, which may contain numbers,
-    truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's `... #### 72`. Both are
-    read into values, and the values are compared: numbers exactly, expressions at several points, sets and inequalities
-    as sets of numbers. What cannot be read is compared by
+    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. Boxes that only
+    a comma, "and" or "or" separates are one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>`
+    and a box that is never closed do not count. The answer is compared with the column `solution`, which may contain
+    numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's
+    `... #### 72`. The solution and the answer are read into values, and the values are compared: numbers exactly,
+    expressions at several points, sets and inequalities as sets of numbers. Texts that cannot be read are compared by
     [math-verify](https://github.com/huggingface/Math-Verify) in a separate process. If this takes longer than two
-    seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`, `boxed/unreadable_gold` and
-    `boxed/worker_restarts` as counts per batch.
+    seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`, `boxed/unreadable_gold`
+    and `boxed/worker_restarts` as counts per batch.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
             Score of a boxed answer that is wrong. For example, `boxed(partial=0.5) + 0.5 * boxed(name="correct")` pays 0
             without a box, 0.5 for a wrong answer and 1.5 for the right one.
         tolerance (`float`, *optional*):
-            Maximum difference of two equal numbers, absolute or relative to the larger one. By default, they must be
-            equal.
+            Maximum difference, absolute or relative to the larger number, at which two numbers count as equal. By
+            default, they must be exactly equal.
         box (`str`, *optional*, defaults to `"last"`):
             Which box counts: `"last"`, `"first"` or `"only"`. With `"only"`, several boxes count as no box.
         units (`str`, *optional*, defaults to `"may_omit"`):
-            With `"may_omit"`, a unit that the answer names must be the solution's, in any usual spelling but not converted,
-            if the solution has one: `18` and `18 dollars` answer `18 dollars`, and `18 meters` does not. With `"ignore"`,
-            only the values count. With `"must_match"`, a solution with a unit needs an answer with the same unit. `50\%`
-            equals `0.5`, and also `50` unless units must match.
+            With `"may_omit"`, the answer may omit the unit of the solution. If both have a unit, it must be the same,
+            in any usual spelling; units are not converted. `18` and `18 dollars` answer `18 dollars`, and `18 meters`
+            does not. With `"ignore"`, only the values count. With `"must_match"`, a solution with a unit needs an
+            answer with the same unit. `50\%` equals `0.5`, and also `50` unless units must match.
         evaluated (`bool`, *optional*, defaults to `False`):
-            Whether the answer must be worked out, unless the solution itself is not. If so, sums and products of numbers,
-            powers and roots with a rational value, integrals, and expressions copied from the prompt are wrong. Fractions
-            and powers of ten count as numbers.
+            Whether the answer must be worked out. If so, sums and products of numbers, powers and roots with a
+            rational value, integrals, and expressions copied from the prompt are wrong. This does not apply if the
+            solution itself is not worked out. Fractions and powers of ten count as numbers.
 
     Example:
 
@@ -179,7 +179,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     1 if the final answer equals the solution as text, else 0; None if the solution is empty.
 
     The answer is found as in [`answer`]. If there is none, the whole text after the reasoning is compared. Spacing, a
-    final full stop, bold print and LaTeX fonts are ignored.
+    final period, bold type and LaTeX fonts are ignored.
 
     Args:
         case (`bool`, *optional*, defaults to `False`):

@@ -1,4 +1,4 @@
-"""Rewards that ask another model."""
+"""Rewards for which another model grades completions."""
 
 import logging
 import random
@@ -120,11 +120,11 @@ async def judge(
     """
     Score that another model gives by a rubric, from 0 (worst) to 1 (best); None if it gave no valid score.
 
-    Each distinct completion takes one call to a server with OpenAI's chat protocol: vLLM, TGI, llama.cpp, `transformers
-    serve`, or a hosted one. The judge sees the last question and the last answer, including its reasoning, between random
-    marks that the text cannot predict. It replies with structured output, or with JSON if the server does not support
-    that. The reply is read strictly: it must contain a number within the scale. Completions without a letter, digit or
-    symbol, and phrases such as "Thought process:", get 0 without a call.
+    Each distinct completion takes one call to a server with OpenAI's chat protocol: vLLM, TGI, llama.cpp,
+    `transformers serve`, or a hosted one. The judge sees the last question and the last answer, including its
+    reasoning, between random marks that the answer cannot predict. It replies with structured output, or with JSON if
+    the server does not support that. The reply is read strictly: it must contain a number within the scale.
+    Completions without a letter, digit or symbol, and phrases such as "Thought process:", get 0 without a call.
 
     Logs for each batch `judge/calls`, `judge/cached`, `judge/failures`, `judge/latency` (mean seconds per call),
     `judge/tokens_in`, `judge/tokens_out` and `judge/criteria/<name>` (the mean of each criterion). Logs the column
@@ -145,10 +145,10 @@ async def judge(
         reference (`bool`, *optional*, defaults to `False`):
             Show the judge the column `solution` as the right answer.
         request (`dict`, *optional*):
-            More fields of the request, such as `{"max_tokens": 16384}`. By default, the temperature is 0 and a reply has
-            at most 4096 tokens, including the judge's reasoning. If the context is too short for this limit, the request
-            is sent without it. A value of None removes a field, such as `{"temperature": None}` for models that do not
-            accept one.
+            More fields of the request, such as `{"max_tokens": 16384}`. By default, the temperature is 0, and a reply
+            has at most 4096 tokens, including the judge's reasoning. If the context is too short for this limit, the
+            request is sent without it. A value of None removes a field, such as `{"temperature": None}` for models
+            that do not accept one.
         max_concurrency (`int`, *optional*, defaults to `64`):
             Maximum number of concurrent calls of this judge. It is divided evenly between the ranks, with at least one
             call per rank.
@@ -161,12 +161,12 @@ async def judge(
             pauses grow and are jittered, unless the server asks for a specific pause that the client allows.
         max_failures (`float`, *optional*, defaults to `0.2`):
             Share of the calls of a batch that may fail after all retries. The run stops if more fail. A single failed
-            call does not stop it, unless the same happens in the next batch.
+            call does not stop it, unless a call of the next batch fails, too.
         cache (`str`, *optional*):
             Folder for verdicts, so that the same request is not sent again. Several processes can share it.
         canaries (`int`, *optional*, defaults to `0`):
-            In every batch with this number, the judge also grades a text that only flatters it; 0 means never. The score
-            is logged as `judge/canary`. A score of 0.5 or more gives a warning.
+            Once in this many batches, the judge also grades a text that only flatters it; 0 means never. The score is
+            logged as `judge/canary`. A score of 0.5 or more logs a warning.
 
     Raises:
         `RuntimeError`: more calls of a batch failed than `max_failures` allows. The message quotes the server.

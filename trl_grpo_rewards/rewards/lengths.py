@@ -69,7 +69,7 @@ def length(
         target (`int`):
             The length that earns 1.
         tolerance (`int`, *optional*, defaults to `0`):
-            Lengths that differ from the target by at most this earn 1, too.
+            Lengths that differ from the target by at most this value also earn 1.
         unit (`str`, *optional*, defaults to `"tokens"`):
             `"tokens"` (from `completion_ids`, which TRL passes), `"words"` (separated by whitespace) or `"chars"`.
 
@@ -145,7 +145,7 @@ def cosine(
     at_least: float = 1.0,
 ) -> float | None:
     r"""
-    Right answers earn more the shorter they are, wrong ones the longer they are; None if `by` is None.
+    More for shorter right answers and for longer wrong answers; None if `by` is None.
 
     From 0 to `max_tokens` tokens, the score moves from the first to the second value of `right` or `wrong` along half a
     cosine wave. Beyond `max_tokens`, it stays at the second value. For a length \\( n \\), it is \\( \text{second} +

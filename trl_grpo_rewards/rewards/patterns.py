@@ -38,8 +38,8 @@ def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", 
     r"""
     1 if the regular expression has at least `at_least` matches that do not overlap; else 0.
 
-    The score is also 0 if matching takes longer than `timeout`, since some texts make an expression run for hours. A
-    warning names the expression the first time.
+    The score is also 0 if matching takes longer than `timeout`, because some texts make an expression run for hours.
+    The first time this happens, a warning names the expression.
 
     Args:
         regex (`str`):
@@ -49,7 +49,7 @@ def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", 
         flags (`str`, *optional*, defaults to `""`):
             Letters among `"aimsx"`, as in `(?i)`.
         timeout (`float`, *optional*, defaults to `0.1`):
-            Limit for one completion, in seconds of processor time of all threads of the process.
+            Time limit for one completion, in seconds of CPU time summed over all threads of the process.
 
     Example:
 
@@ -129,13 +129,13 @@ NAME_OR_YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|[^\W\d_](?:[\w'-]*\w)?")
 @combinator(columns=lambda sources: {sources} if sources else set())
 async def citations(batch: Batch, *, sources: str | None = None) -> list[Score]:
     """
-    1 if the text after the reasoning cites (`[1]`, `[2, 3]`, `(Author, 2020)`); with `sources`, the share that exists.
+    1 if the text after the reasoning cites (`[1]`, `(Author, 2020)`); with `sources`, the share of existing citations.
 
-    The share is the number of different citations that exist divided by the number of different citations, or 0 if there
-    are none. So it does not help to cite every number. `[3]` exists if the third source is not empty. `(Author et al.,
-    2020)` exists if a source names both the first author and the year. The score is None if a row has no sources. Only
-    numbers up to 999 are citations. An index such as `x[1]` and a link such as `[1](...)` are not citations, but the
-    interval `[1, 2]` is mistaken for one.
+    The share is the number of different citations that exist divided by the number of different citations, or 0 if
+    there are none. Therefore, a model gains nothing by citing every number. `[3]` exists if the third source is not
+    empty. `(Author et al., 2020)` exists if a source names both the first author and the year. The score is None if a
+    row has no sources. Only numbers up to 999 are citations. An index such as `x[1]` and a link such as `[1](...)` are
+    not citations, but the interval `[1, 2]` is mistaken for one.
 
     Args:
         sources (`str`, *optional*):

@@ -156,16 +156,17 @@ async def code(
     """
     1 if the program in the last code block passes all tests of its row, else 0; None if they cannot be read or run.
 
-    The program is the last closed block of the completion that is marked as Python, or the last one without a language.
-    Text before `</think>` does not count. Each case of the tests is a run of its own, and what it returns is compared in
-    this process, so the program never sees what is expected. Equal programs of a batch are run once. The tests may be
-    inputs with outputs, calls with results, or asserts, in the formats of APPS, LiveCodeBench, open-r1, PrimeIntellect,
-    MBPP and HumanEval. `docs/programs.md` describes the formats and the jail.
+    The program is the last closed block of the completion that is marked as Python, or, if there is none, the last
+    closed block without a language. Text before `</think>` does not count. Each test case is a separate run. Its
+    result is compared in the training process, so the program never sees the expected result. Identical programs with
+    the same tests are run once per batch. The tests may be inputs with outputs, calls with results, or asserts, in the
+    formats of APPS, LiveCodeBench, open-r1, PrimeIntellect, MBPP and HumanEval. `docs/programs.md` describes the
+    formats and the jail.
 
-    Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first failure
-    was of this kind), `code/weak_tests` (programs with tests that run in their own process), `code/unreadable_tests`,
-    `code/failures` (programs that the back end could not run) and `code/runs` (different programs). Logs the column
-    `code/failure` in the table of completions: the first case that failed.
+    Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
+    failure was of this kind), `code/weak_tests` (programs with tests that run in the same process as the program),
+    `code/unreadable_tests`, `code/failures` (programs that the back end could not run) and `code/runs` (different
+    programs). Logs the column `code/failure` in the table of completions: the first case that failed.
 
     Args:
         column (`str`, *optional*, defaults to `"tests"`):
@@ -173,17 +174,18 @@ async def code(
         partial (`bool`, *optional*, defaults to `False`):
             Pay the share of the cases that pass. By default, a program is stopped at its first failure.
         timeout (`float`, *optional*, defaults to `2.0`):
-            CPU time of one case, in seconds. A program that waits is stopped after five times as long.
+            CPU time limit of one case, in seconds. A program that waits instead of computing is stopped after five
+            times as long.
         memory_mb (`int`, *optional*, defaults to `512`):
-            Address space of a program, in megabytes.
+            Limit of a program's address space, in megabytes.
         output_bytes (`int`, *optional*, defaults to `1_000_000`):
-            Largest output of a case, in bytes.
+            Maximum output of a case, in bytes.
         backend (`str`, *optional*, defaults to `"local"`):
             Where programs run: `"local"` is the jail on this machine, which needs Linux. `"http://..."` is the URL of a
             Sandbox Fusion server. `"my_module:MySandbox"` is a back end of your own.
         python (`str`, *optional*):
-            Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or newer.
-            By default, it is the one that trains.
+            Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or
+            newer. By default, it is the interpreter of the training process.
         retries (`int`, *optional*, defaults to `2`):
             How often a request to a server is repeated, as in [`judge`].
         max_concurrency (`int`, *optional*, defaults to `64`):

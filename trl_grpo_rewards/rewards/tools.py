@@ -90,16 +90,16 @@ async def tool_calls(
     r"""
     1 if the completion makes exactly the expected calls, else 0; with `score="f1"` or `"partial"`, the F1 of its calls.
 
-    With \\( m \\) calls that match among \\( n \\) made and \\( k \\) expected ones, F1 is \\( 2m / (n + k) \\), so calls
-    in excess, repeated calls and missing calls all cost. If no calls are expected and none are made, the score is 1. A
-    call matches if its name and all of its arguments are right; calls are paired with expected ones as well as possible.
-    With `"partial"`, a pair with the right name counts as the share of its arguments that are right. Prefer `"f1"` to it
-    if arguments are easy to guess.
+    With \\( m \\) calls that match among \\( n \\) made and \\( k \\) expected ones, F1 is \\( 2m / (n + k) \\), so
+    calls in excess, repeated calls and missing calls all cost. If no calls are expected and none are made, the score
+    is 1. A call matches if its name and all of its arguments are right. Calls are paired with expected ones so that
+    the score is as high as possible. With `"partial"`, a pair with the right name counts as the share of its arguments
+    that are right. Prefer `"f1"` to `"partial"` if arguments are easy to guess.
 
     Calls are read from `tool_calls` of messages, or else from the text after the reasoning: JSON with `name` and
-    `arguments` between `<tool_call>` and `</tool_call>`, or a whole text of JSON with one call or a list of calls. A call
-    that cannot be read and a call after the answer (after `\boxed{`, `<answer>` or a message without calls) count as
-    excess. Calls that are only mentioned do not count.
+    `arguments` between `<tool_call>` and `</tool_call>`, or a text that consists of JSON with one call or a list of
+    calls. A call that cannot be read and a call after the answer (after `\boxed{`, `<answer>` or a message without
+    calls) count as excess. Calls that are only mentioned do not count.
 
     Values are compared strictly: `"2"` is not 2, but 2.0 is. The score is None if the row has no expected calls.
 
@@ -203,12 +203,12 @@ def check_turns(at_most: int, at_least: int) -> None:
 @reward(check=check_turns)
 def turns(messages: list[Message], *, at_most: int, at_least: int = 1) -> float:
     r"""
-    1 if the completion has between `at_least` and `at_most` turns, and less the further it is outside.
+    1 if the number of turns is between `at_least` and `at_most`, and less the further it is outside.
 
     A turn is a message of the assistant that calls a tool or says something. With \\( n \\) turns, the score is
-    \\( \text{clip}(\min(n / \text{at\_least}, 2 - n / \text{at\_most}), 0, 1) \\): it is 0 without a turn and at twice
-    `at_most`. For a target, set both options to it. Turns are easy to fill, so combine this with a reward for the
-    outcome.
+    \\( \text{clip}(\min(n / \text{at\_least}, 2 - n / \text{at\_most}), 0, 1) \\): it is 0 without a turn and from
+    twice `at_most` turns on. For a target, set both options to it. Turns are easy to fill, so combine this with a
+    reward for the outcome.
 
     Args:
         at_most (`int`):
@@ -253,7 +253,7 @@ def environment(
     optional: bool = False,
 ) -> list[Score]:
     """
-    Number that the environment of each completion holds, or, with `low` and `high`, its place between these, from 0 to 1.
+    A number from the environment of each completion; with `low` and `high`, rescaled to the range from 0 to 1.
 
     `environments` are the objects that TRL's `GRPOTrainer` makes with `environment_factory`. A value outside `low` and
     `high` counts as the nearer one. True counts as 1. If the value is None, so is the score.

@@ -85,9 +85,9 @@ def read_reply(reply: Any, limits: Limits) -> RunResult:
     output, errors, code = result.get("stdout") or "", result.get("stderr") or "", result.get("return_code")
     status = STATUSES.get(str(result.get("status")))
     if status is None and (result.get("status") != "Finished" or not isinstance(code, int)):
-        raise SandboxFailed(f"the server gave a result of another form: {str(result)[:300]}")
+        raise SandboxFailed(f"the server gave a result in an unknown format: {str(result)[:300]}")
     if not isinstance(output, str) or not isinstance(errors, str):
-        raise SandboxFailed(f"the server gave an output that is no text: {str(result)[:300]}")
+        raise SandboxFailed(f"the server gave an output that is not text: {str(result)[:300]}")
     is_flooded = len(output.encode(errors="replace")) > limits.output_bytes
     status = status or ("flooded" if is_flooded else "crashed" if code else "finished")
     seconds = result.get("execution_time")

@@ -1,8 +1,8 @@
 """The jail: what a process gives up before it runs a program, in layers that each suffice against most attacks.
 
-A process in the jail has an own session and dies with its parent. It has no capabilities and no way to get any, limits of
-time, memory and output, no file but the interpreter's library (Landlock), and few system calls (seccomp). None of this
-needs privileges, so it works for every user and inside containers.
+A process in the jail has its own session, and it dies with its parent. It has no capabilities and no way to get any,
+limits of time, memory and output, no file but the interpreter's library (Landlock), and few system calls (seccomp).
+None of this needs privileges, so it works for every user and inside containers.
 """
 
 import ctypes
@@ -55,7 +55,7 @@ def drop_capabilities() -> None:
 def limit_resources(seconds: float, memory_mb: int, output_bytes: int) -> None:
     for kind, wanted in (
         (resource.RLIMIT_AS, memory_mb << 20),
-        (resource.RLIMIT_CPU, math.ceil(seconds) + 1),  # in case that the worker cannot stop the program in time
+        (resource.RLIMIT_CPU, math.ceil(seconds) + 1),  # in case the worker cannot stop the program in time
         (resource.RLIMIT_FSIZE, output_bytes),
         (resource.RLIMIT_STACK, STACK_BYTES),
         (resource.RLIMIT_NOFILE, MAX_FILES),

@@ -75,5 +75,5 @@ def build_ruleset(readable: Iterable[str]) -> int:
 
 
 def restrict_self(ruleset: int) -> None:
-    """Bind this process to the rules, for ever. It must have given up new privileges before."""
+    """Bind this process to the rules permanently. It must have set `no_new_privs` before."""
     call_kernel(RESTRICT_SELF, ruleset, 0)

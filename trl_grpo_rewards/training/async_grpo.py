@@ -191,7 +191,7 @@ def drop_dead_groups(
             Whether to draw prompts by the probability that their next group has both right and wrong completions. What
             is learned about the prompts is kept in the worker's process, and is lost when the run ends or is resumed.
         selective_prior (`str`, *optional*):
-            What is known of the prompts before training, as in [`FilteredGRPOConfig`].
+            What is known about the prompts before training, as in [`FilteredGRPOConfig`].
         selective_columns (`list[str]`, *optional*):
             The columns from which pass rates are predicted, as in [`FilteredGRPOConfig`].
 

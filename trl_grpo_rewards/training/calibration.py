@@ -1,4 +1,4 @@
-"""Corrects the predicted probability that a group is live, by how often earlier predictions came true."""
+"""Corrects the predicted probability that a group is live, by comparing earlier predictions with their results."""
 
 import math
 
@@ -9,7 +9,7 @@ FIRST_COEFFICIENTS = np.array([0.0, 1.0])
 """The coefficients before anything is known. They change nothing."""
 
 FIRST_PRECISION = np.diag([1 / 0.3**2, 1 / 0.25**2])
-"""The precision of the coefficients at first, for standard deviations of 0.3 and 0.25. It never falls below this."""
+"""The inverse of the prior covariance of the coefficients. The precision never falls below it."""
 
 EVIDENCE_KEPT = 0.995
 """Share of the earlier evidence that is left when a result is added, so that about the last 200 count."""
@@ -19,8 +19,8 @@ class Calibration:
     """
     An online logistic regression (Platt scaling). The corrected log-odds are a + b times the predicted log-odds.
 
-    Predictions of a model that is being trained tend to be too extreme, or too low, all in the same way. Two coefficients
-    are learned fast enough to follow it.
+    While the trained model learns, predictions are too extreme, or too low overall. Two coefficients can be learned
+    fast enough to correct this.
     """
 
     def __init__(self) -> None:

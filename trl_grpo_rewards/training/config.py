@@ -37,20 +37,20 @@ class FilteredGRPOConfig(GRPOConfig):
             `"outcome"`, a group whose answers are all wrong is dead even if other rewards differ. `"outcome"` requires
             `zero_variance="drop"`.
         max_resample_rounds (`int`, *optional*, defaults to `0`):
-            Largest number of rounds in which fresh prompts are sampled to replace dead groups. The rounds stop when
-            every group of the batch is live, as in the dynamic sampling of
+            Largest number of rounds in which fresh prompts are sampled to replace dead groups. Sampling stops as soon
+            as every group of the batch is live, as in the dynamic sampling of
             [DAPO](https://huggingface.co/papers/2503.14476). Requires `zero_variance="drop"`.
         selective (`bool`, *optional*, defaults to `False`):
             Whether to draw prompts by the probability that their next group has both right and wrong completions. The
-            probability is estimated from how many of the prompt's earlier completions were right, and for prompts that
-            were never asked from similar prompts. A prompt is skipped at most nine times in a row.
+            probability is estimated from how many of the prompt's earlier completions were right. For prompts that
+            were never sampled, it is predicted from other prompts. A prompt is skipped at most nine times in a row.
         selective_prior (`str`, *optional*):
-            What is known of the prompts before training, for `selective`: the name of a column with the expected pass
-            rate of each prompt, from 0 to 1 (None where it is not known), the output folder of an earlier run with
-            group records, or a table that `trl-grpo-rewards pass-rates` has written.
+            What is known about the prompts before training, for `selective`: the name of a column with the expected
+            pass rate of each prompt, from 0 to 1 (None where it is not known), the output folder of an earlier run
+            with group records, or a table that `trl-grpo-rewards pass-rates` has written.
         selective_columns (`list[str]`, *optional*):
-            The columns from which `selective` predicts the pass rates of prompts that were never asked. By default it
-            is the prompt. `[]` predicts nothing from the prompts themselves.
+            The columns from which `selective` predicts the pass rates of prompts that were never sampled. The default
+            is the prompt alone. With `[]`, nothing is predicted from the prompts.
         unscored (`str`, *optional*, defaults to `"term"`):
             What happens to a completion that some rewards have scored and others have not. `"term"`: a None counts as 0
             in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None. TRL
@@ -167,13 +167,13 @@ def check_selective(selective: bool, prior: str | None, columns: list[str] | Non
     Check that no option of selective drawing is set without it.
 
     Raises:
-        `ValueError`: one is.
+        `ValueError`: such an option is set.
     """
     for name, value in (("selective_prior", prior), ("selective_columns", columns)):
         if value is not None and not selective:
             raise ValueError(
-                f"{name}={value!r} says how prompts are drawn selectively, but selective=False. Set selective=True, or "
-                f"leave out {name}."
+                f"{name}={value!r} requires selective=True; got selective=False. Set selective=True, or leave "
+                f"out {name}."
             )
 
 
@@ -194,7 +194,7 @@ class Obstacle(NamedTuple):
 
 def find_obstacle(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> Obstacle | None:
     """
-    Return the option because of which `"skip"` would change TRL's gradient, or None.
+    Return the option with which `"skip"` would change TRL's gradient, or None if there is none.
 
     Args:
         args ([`FilteredGRPOConfig`]):

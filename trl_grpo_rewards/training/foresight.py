@@ -1,4 +1,4 @@
-"""Pass rates of prompts that were never asked, learned from what is known of them and from how others were answered."""
+"""Predicts pass rates of prompts that were never sampled, from given pass rates and the results of other prompts."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -10,29 +10,31 @@ from .prompt_features import BIAS, GIVEN, LACKING, PRIOR_NAME, PromptFeatures
 
 
 POOL, FROM_GIVEN, FROM_FEATURES = "pool", "given", "features"
-"""What pass rates are foreseen from: one distribution for all prompts; the given pass rates; and these with all features."""
+"""Kinds of models: one distribution of pass rates for all prompts, a regression on the given pass rates, and a
+regression on the given pass rates and all features."""
 
 BIAS_VARIANCE, GIVEN_VARIANCE = 2.0, 0.25
-"""Variances of weights before anything is known. That of given pass rates has the mean 1, all others 0."""
+"""Prior variances of weights. The weight of given pass rates has the prior mean 1, and all others have 0."""
 
 FEATURES_VARIANCE = 2.5
-"""Variance of the sum of a prompt's other weights."""
+"""Prior variance of the sum of a prompt's other weights."""
 
 PROGRESS = (0.0005, 0.005)
-"""How fast the model that is trained may learn: a version of each model for each."""
+"""Assumptions about how fast the trained model learns. There is one version of each kind of model for each value."""
 
 MARGIN, FIRST_CREDIT = 5.0, 8.0
-"""How much better a model must foresee than a simpler one to be used, as the logarithm of a ratio of likelihoods, and the
-value that given pass rates start with."""
+"""Log-likelihood ratio by which a model must predict better than a simpler one to be used, and the head start of
+models that use given pass rates."""
 
 MODEL_ATTRIBUTES = ("weights", "covariance", "evidence")
-"""The attributes of a model that a checkpoint has."""
+"""The attributes of a model that are saved in a checkpoint."""
 
 
 class Foresight:
     """
     Predictors of the pass rates of prompts. A kind of model is used if recent groups of new prompts were clearly more likely
-    under it than under a simpler one. Given pass rates are used at once, and given up in the same way.
+    under it than under a simpler one. Given pass rates are used from the start, and dropped when recent groups no longer
+    clearly favour them.
 
     Args:
         features ([`PromptFeatures`]):
@@ -61,7 +63,7 @@ class Foresight:
         self._choose()
 
     def get_state(self) -> dict[str, np.ndarray]:
-        """Return the arrays that a checkpoint has."""
+        """Return the arrays that are saved in a checkpoint."""
         return {
             f"{kind}_{speed}_{part}": getattr(model, part)
             for (kind, speed), model in self.models.items()
@@ -73,14 +75,18 @@ class Foresight:
         Restore the arrays of a checkpoint. A checkpoint of an earlier version has none.
 
         Raises:
-            `ValueError`: they are those of other models.
+            `ValueError`: the arrays belong to other models.
         """
         expected = {name: value.shape for name, value in self.get_state().items()}
         found = {name: arrays[name].shape for name in arrays if name.split("_")[-1] in MODEL_ATTRIBUTES}
         if found and found != expected:
+            saved, current = (
+                sum(shape[0] for name, shape in shapes.items() if name.endswith("weights"))
+                for shapes in (found, expected)
+            )
             raise ValueError(
-                f"A checkpoint must be resumed with the same selective_prior and selective_columns, but it has the "
-                f"weights {found}, and these options make {expected}. Set the options of the run that wrote it."
+                f"A checkpoint must be resumed with the same selective_prior and selective_columns. The checkpoint "
+                f"has {saved} weights; the current options give {current}. Set the options of the run that wrote it."
             )
         for (kind, speed), model in self.models.items():
             for part in MODEL_ATTRIBUTES if found else ():
@@ -88,7 +94,7 @@ class Foresight:
         self._choose()
 
     def _choose(self) -> None:
-        """Set what pass rates are foreseen from (`"pool"`, `"given"` or `"features"`), and the models with their weights."""
+        """Choose the kind of model to predict with (`"pool"`, `"given"` or `"features"`), and weight its versions."""
         best = -np.inf
         for kind in self.kinds:
             models = [self.models[kind, speed] for speed in range(len(PROGRESS))]
@@ -132,7 +138,7 @@ class Foresight:
             total (`int`):
                 Number of scored completions.
             is_new (`bool`):
-                Whether the prompt had never been asked. Only such prompts tell how well a model foresees.
+                Whether the prompt had never been sampled. Only such prompts show how well a model predicts.
         """
         features = self.features.get(row)
         for model in self.models.values():

@@ -20,7 +20,7 @@ MEMORY = 0.999
 class PassRateModel:
     """
     A normal distribution of weights. The log-odds of a prompt's pass rate are the sum of its features' weights, plus a
-    normal deviation of its own. How large these deviations are is learned, too.
+    normal deviation of its own. The size of these deviations is also learned.
 
     A group changes the weights by as much as it changes the mean and the variance of the prompt's log-odds.
 
@@ -48,7 +48,7 @@ class PassRateModel:
         return shares
 
     def predict(self, features: np.ndarray) -> tuple[float, float]:
-        """Return the mean and the mean square of the pass rate of a prompt that was never asked."""
+        """Return the mean and the mean square of the pass rate of a prompt that was never sampled."""
         mine = features[self.used]
         variance = mine @ self.covariance @ mine + SPREADS**2
         rates = 1 / (1 + np.exp(-(mine @ self.weights + np.sqrt(variance)[:, None] * NODES)))

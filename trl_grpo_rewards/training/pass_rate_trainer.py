@@ -48,8 +48,8 @@ class PassRateTrainer(FilteredGRPOTrainer):
         found = {prompt: rates[prompt] for prompt in prompts if prompt in rates}
         if not found:
             raise ValueError(
-                f"Pass rates need prompts that the outcome reward scores, but none of the prompts was scored "
-                f"({len(prompts):,} prompts). Look at the reward '{self.reward_func_names[self._outcome]}' with "
+                f"Pass rates need prompts that the outcome reward scores, but it scored none of the {len(prompts):,} "
+                f"prompts. Look at the reward '{self.reward_func_names[self._outcome]}' with "
                 f"trl-grpo-rewards check, or name another one with outcome_reward."
             )
         return found

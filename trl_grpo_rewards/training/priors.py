@@ -1,4 +1,4 @@
-"""What is expected of prompts before they are asked: pass rates from a column, an earlier run or a table."""
+"""Expected pass rates of prompts before they are sampled, from a column, an earlier run or a table."""
 
 import math
 from pathlib import Path
@@ -13,7 +13,7 @@ from .prompt_features import PromptFeatures
 
 
 COLUMN_SAMPLES = 8
-"""Number of completions that a pass rate in a column counts as, which limits how close to 0 or 1 it is taken."""
+"""Number of completions that a pass rate in a column counts as. It limits how close to 0 or 1 the rate can be."""
 
 
 def build_foresight(dataset: Any, prior: str | None, columns: list[str] | None) -> Foresight:
@@ -24,7 +24,7 @@ def build_foresight(dataset: Any, prior: str | None, columns: list[str] | None) 
         dataset (`Dataset`):
             Contains the prompts.
         prior (`str`, *optional*):
-            What is known of the prompts, as in `selective_prior`.
+            What is known about the prompts, as in `selective_prior`.
         columns (`list[str]`, *optional*):
             The columns to predict from, as in `selective_columns`.
 
@@ -36,7 +36,7 @@ def build_foresight(dataset: Any, prior: str | None, columns: list[str] | None) 
     for column in columns or ():
         if column not in known:
             raise ValueError(
-                f"selective_columns={columns} must be columns of the dataset, but it has "
+                f"selective_columns={columns} must be columns of the dataset, but the dataset has "
                 f"{', '.join(map(repr, sorted(known)))}. Correct the name {column!r}."
             )
     given = None if prior is None else read_given(prior, dataset, known)
@@ -66,8 +66,8 @@ def read_given(prior: str, dataset: Any, columns: list[str]) -> np.ndarray:
         found = [known.get(hash_prompt(make_readable(prompt))) for prompt in dataset["prompt"]]
         if not any(found):
             raise ValueError(
-                f"selective_prior='{prior}' must have pass rates of the dataset's prompts, but it has other ones "
-                f"({len(known):,} prompts). Check that both have the same system prompt and the same format."
+                f"selective_prior='{prior}' must have pass rates of the dataset's prompts, but it has only those of "
+                f"other prompts ({len(known):,}). Check that both have the same system prompt and the same format."
             )
     else:
         raise ValueError(

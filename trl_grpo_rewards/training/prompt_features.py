@@ -1,4 +1,4 @@
-"""What a dataset says of a prompt before it is asked: words, lengths, columns and a given pass rate."""
+"""What a dataset says about a prompt before it is sampled: words, lengths, columns and a given pass rate."""
 
 import math
 import re
@@ -17,13 +17,13 @@ BIAS, GIVEN, LACKING = range(3)
 """The first features: 1 for every prompt, the log-odds of its given pass rate, and whether it has none."""
 
 MAX_FEATURES = 256
-"""Number of features. All but the given pass rate take one bit of a prompt."""
+"""Maximum number of features. Each one but the given pass rate takes one bit per prompt."""
 
 SAMPLE = 2048
 """Number of prompts in which words are counted, in order to know which ones are frequent."""
 
 MIN_PROMPTS = 3
-"""How many prompts of the sample have a feature at least. Rarer ones tell nothing of prompts that were never asked."""
+"""Minimum number of prompts in the sample that have a feature. Rarer features do not help to predict other prompts."""
 
 READ_AHEAD = 256
 """Number of prompts that are read at a time."""
@@ -43,11 +43,12 @@ Feature = tuple[str, str, str | float]
 
 class PromptFeatures:
     """
-    The features of the prompts of a dataset. They are read when they are first needed, and take 34 bytes a prompt.
+    The features of the prompts of a dataset. They are read when they are first needed, and take 34 bytes per prompt.
 
-    Texts have words, characters and pairs of neighbours, with a 0 for each digit, and lengths. Other columns have their
-    whole value. Numbers and lengths have a feature for each tenth of the prompts that they exceed. Of the features that
-    divide a sample in the same way, one is kept, and of these the ones that divide the prompts most evenly.
+    The features of a text are its words and characters, pairs of neighbouring ones, with a 0 for each digit, and its
+    length. The feature of another column is its whole value. A number or length has one feature for each decile that
+    it exceeds. Of several features that divide a sample of prompts in the same way, only one is kept. Of the others,
+    those that divide the sample most evenly are preferred.
 
     Args:
         dataset (`datasets.Dataset`):

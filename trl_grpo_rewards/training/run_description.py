@@ -1,4 +1,4 @@
-"""What a run was asked to do: its rewards, options, model and dataset, for its folder, its report and its model card."""
+"""The description of a run (rewards, options, model and dataset) for its folder, its report and its model card."""
 
 import platform
 import re

@@ -68,7 +68,7 @@ class Prediction(NamedTuple):
         pass_rate (`float`):
             Expected share of right completions, which is not corrected.
         is_new (`bool`):
-            Whether the prompt was never asked.
+            Whether the prompt was never sampled before.
         reasons (`dict[str, float]`):
             How much each column, or the given pass rate, adds to the log-odds of the prompt's pass rate. Empty if they
             tell nothing.
@@ -120,7 +120,7 @@ class SelectiveStream(PromptStream):
         group (`int`):
             Number of completions of a group.
         foresight ([`Foresight`], *optional*):
-            Predicts the pass rates of prompts that were never asked.
+            Predicts the pass rates of prompts that were never sampled.
     """
 
     def __init__(self, size: int, seed: int, shuffle: bool, group: int, foresight: Foresight | None = None) -> None:
@@ -185,7 +185,7 @@ class SelectiveStream(PromptStream):
         return (STRENGTH * (prior + self._fade_counts(row) + SLIP)).tolist(), self.trust.tolist()
 
     def _find_prior(self, row: int) -> tuple[float, float]:
-        """Return the parameters of a beta distribution for a prompt's pass rate, before the prompt was asked."""
+        """Return the parameters of a beta distribution for a prompt's pass rate, before the prompt was sampled."""
         if self.foresight is None or (self._is_known(row) and self.foresight.source == POOL):
             return fit_beta(*self.moments.tolist())
         return self.foresight.foresee(row, self._find_next)

@@ -66,8 +66,8 @@ def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
 
 def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any], given: int | None = None) -> int:
     """
-    Return the index of the outcome reward: the reward of this name, else the first with the trait, else that of an
-    environment, else the first.
+    Return the index of the outcome reward: the reward of this name, else the first reward with the trait, else the
+    reward of an environment, else the first reward.
 
     Args:
         name (`str`, *optional*):
@@ -77,7 +77,7 @@ def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any], gi
         reward_funcs (`list`):
             The reward functions.
         given (`int`, *optional*):
-            Number of rewards that the user passed. TRL puts the rewards of environments behind them.
+            Number of rewards that the user passed. TRL appends the rewards of environments.
 
     Raises:
         `ValueError`: no reward has this name.
@@ -109,7 +109,7 @@ def check_outcome(name: str | None, reward_funcs: Any, environment_factory: Any 
 def warn_without_outcome(
     args: FilteredGRPOConfig, reward_funcs: list[Any], names: list[str], outcome: int = 0
 ) -> None:
-    """Warn that an option goes by the first reward, because no reward says which completions are right."""
+    """Warn that an option uses the first reward, because no reward says which completions are right."""
     if args.zero_variance_by == "outcome":
         option = "zero_variance_by='outcome' decides which groups are dead by their right completions"
     elif args.selective:

@@ -156,11 +156,11 @@ function predictionsText() {
   const groups = epochs.reduce((sum, [, number]) => sum + number, 0);
   const by = columns.map(([column, share]) => `${column} (${percent(share)})`).join(", ");
   const source = foreseen
-    ? ` For ${percent(foreseen / groups)} of the groups, pass rates of other prompts told something about the prompt. What they`
-      + ` told came from these columns, as shares of the variance: ${by}.`
-    : " Pass rates of other prompts told nothing about a prompt that was never asked, so such prompts were drawn in order.";
+    ? ` For ${percent(foreseen / groups)} of the groups, the pass rate was predicted from other prompts. The predictions came`
+      + ` from these columns, as shares of the variance: ${by}.`
+    : " Pass rates of other prompts did not help to predict a prompt that was never sampled, so such prompts were drawn in order.";
   return "Selective drawing predicts how likely a group is to have right and wrong completions. If the predictions are"
-    + ` honest, the predicted and the observed share agree in every row. New is the share of prompts that were never asked.${source}`;
+    + ` honest, the predicted and the observed share agree in every row. New is the share of prompts that were never sampled before.${source}`;
 }
 
 const PREDICTION_HEADS = ["", "Groups", "Predicted", "Observed", "New"];
