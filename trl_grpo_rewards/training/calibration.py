@@ -11,8 +11,8 @@ FIRST_COEFFICIENTS = np.array([0.0, 1.0])
 FIRST_PRECISION = np.diag([1 / 0.3**2, 1 / 0.25**2])
 """The inverse of the prior covariance of the coefficients. The precision never falls below it."""
 
-EVIDENCE_KEPT = 0.995
-"""Share of the earlier evidence that is left when a result is added, so that about the last 200 count."""
+EVIDENCE_KEPT = 0.98
+"""Share of the earlier evidence that is left when a result is added, so that about the last 50 count."""
 
 
 class Calibration:
