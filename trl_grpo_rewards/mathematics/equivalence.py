@@ -2,12 +2,13 @@
 
 import random
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from .evaluation import CONTEXT, INTEGRAL_ERROR, SAME, Numeric, TooLarge, Undefined, are_close, evaluate
 from .rationals import evaluate_exactly
-from .values import Operation, Value, find_names, find_symbols, walk
+from .values import ZERO, Operation, Value, find_names, find_symbols, walk
 
 
 POINTS, ENOUGH = 14, 4
@@ -28,6 +29,7 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     exact = evaluate_exactly(one), evaluate_exactly(other)
     if exact[0] is not None and exact[1] is not None:
         return exact[0] == exact[1]
+    one, other = cancel_terms(one, other)
     symbols = sorted(find_symbols(one) | find_symbols(other))
     error = INTEGRAL_ERROR if has_integral(one) or has_integral(other) else SAME
     if not symbols:
@@ -46,6 +48,30 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     if verdict is None:
         verdict = compare_at(draw_points(one, other, symbols), one, other, False, error)
     return verdict
+
+
+def cancel_terms(one: Value, other: Value) -> tuple[Value, Value]:
+    """Return two sums without the terms that both have. A large term would hide the difference of small ones."""
+    terms, others = list_terms(one), list_terms(other)
+    common = Counter(terms) & Counter(others)
+    if not common or len(terms) == len(others) == 1:
+        return one, other
+    return make_rest(terms, common), make_rest(others, common)
+
+
+def list_terms(value: Value) -> Sequence[Value]:
+    return value.operands if isinstance(value, Operation) and value.name == "+" else (value,)
+
+
+def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
+    """Return the sum of the terms that are not cancelled."""
+    left, rest = Counter(cancelled), []
+    for term in terms:
+        if left[term]:
+            left[term] -= 1
+        else:
+            rest.append(term)
+    return Operation("+", tuple(rest)) if len(rest) > 1 else rest[0] if rest else ZERO
 
 
 def compare_at(
