@@ -116,9 +116,7 @@ class Course(TrainerCallback):
         self.seconds += time.process_time() - self.start
         metrics = self.trainer._metrics["train"]
         dead = metrics.get("groups/dead", metrics["frac_reward_zero_std"])
-        if (
-            state.global_step % self.trainer.num_iterations == 1 % self.trainer.num_iterations
-        ):  # generated in this step
+        if (state.global_step - 1) % self.trainer.num_iterations == 0:  # this step has generated
             self.live.append(1 - dead[-1])
         if state.global_step % self.every == 0:
             self.evaluate(state.global_step // self.trainer.num_iterations)

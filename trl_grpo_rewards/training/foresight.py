@@ -118,8 +118,10 @@ class Foresight:
 
     def explain(self, row: int) -> dict[str, float]:
         """Return how much each column adds to the log-odds of a prompt's pass rate. Empty if nothing is known of it."""
+        if self.source == POOL:
+            return {}
         features, sums = self.features.get(row), np.zeros(len(self.columns))
-        if self.source == POOL or (features[LACKING] and not features[3:].any()):
+        if features[LACKING] and not features[3:].any():
             return {}
         for model, trust in self.chosen:
             parts = trust * model.weights * features[model.used]

@@ -66,8 +66,8 @@ def read_given(prior: str, dataset: Any, columns: list[str]) -> np.ndarray:
         found = [known.get(hash_prompt(make_readable(prompt))) for prompt in dataset["prompt"]]
         if not any(found):
             raise ValueError(
-                f"selective_prior='{prior}' must have pass rates of the dataset's prompts, but it has only those of "
-                f"other prompts ({len(known):,}). Check that both have the same system prompt and the same format."
+                f"selective_prior='{prior}' must have pass rates of the dataset's prompts, but none of "
+                f"its {len(known):,} prompts is in the dataset. Check that both have the same system prompt and the same format."
             )
     else:
         raise ValueError(

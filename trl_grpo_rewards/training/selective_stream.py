@@ -81,7 +81,7 @@ class Prediction(NamedTuple):
 
     @property
     def is_foreseen(self) -> bool:
-        """Whether this is known although the prompt was never asked."""
+        """Whether this is known although the prompt was never sampled."""
         return self.is_new and bool(self.reasons)
 
     @property
@@ -105,7 +105,7 @@ class SelectiveStream(PromptStream):
     the distribution of pass rates over all prompts where that predicts nothing. The next G completions of the prompt
     include both right and wrong ones with probability 1 - E[p^G] - E[(1 - p)^G]. How long counts stay valid depends on
     how fast the model learns. The stream therefore averages over several [`BELIEFS`], weighted by how likely each one
-    made recent groups.
+    made recent groups. [`Calibration`] corrects the average by how often recent groups were live.
 
     A prompt is drawn with a chance equal to the square of this probability. It is always drawn after [`MAX_SKIPS`] skips
     in a row, and as long as nothing is known about it. `scripts/study_draws.py` compares this rule with others.
