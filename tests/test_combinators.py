@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from transformers import TrainerState
 
-from trl_grpo_rewards import boxed, clip, gate, keywords, length, reward, route, schedule, tags
+from trl_grpo_rewards import boxed, clip, gate, keywords, length, reward, route, schedule, shortest, tags
 
 
 @reward
@@ -177,6 +177,15 @@ def test_equal_rewards_in_one_expression_are_computed_once():
     total = costly_async() + clip(costly_async(), high=1, name="clipped")
     assert asyncio.run(total(**call)) == [2.0, 3.0]
     assert CALLS == ["a", "bc"]
+
+
+@pytest.mark.parametrize("inner", [costly(), costly_async()])
+def test_a_reward_that_decides_is_not_computed_again_for_the_rows_that_pass(inner):
+    CALLS.clear()
+    brief = gate(shortest(clip(inner, high=1)), by=inner, at_least=2)
+    scores = brief(completions=["a", "bc", "de"], prompts=["p"] * 3, completion_ids=[[1], [1, 2], [1]])
+    assert scores == [0.0, -0.5, 0.5]
+    assert CALLS == ["a", "bc", "de"]
 
 
 def test_different_rewards_of_one_name_log_one_column():

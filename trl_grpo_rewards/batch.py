@@ -134,8 +134,8 @@ class Batch:
         scored (`dict`):
             Scores of the rewards that were already computed on these rows, or the tasks that compute them.
         known (`dict`):
-            Scores of the rewards that another rank computed on these rows. Unlike `scored`, they do not depend on which
-            rows are in the batch.
+            Scores that stay the same if only some of the rows are selected: of rewards that need no whole groups, and
+            of those that another rank computed.
     """
 
     columns: Mapping[str, list[Any]]
@@ -145,7 +145,7 @@ class Batch:
     groups: Sequence[int] | None = None
     path: tuple[str, ...] = ()
     scored: dict[Hashable, list[Score] | Awaitable[list[Score]]] = field(default_factory=dict)
-    known: Mapping[Hashable, list[Score]] = field(default_factory=dict)
+    known: dict[Hashable, list[Score]] = field(default_factory=dict)
 
     @classmethod
     def from_call(cls, arguments: Mapping[str, Any]) -> "Batch":

@@ -177,7 +177,10 @@ class Reward(ABC):
             scoring = self._score(batch)
             batch.scored[self] = asyncio.ensure_future(scoring) if self.is_async else await scoring
         scores = batch.scored[self]
-        return list(scores if isinstance(scores, list) else await scores)
+        scores = scores if isinstance(scores, list) else await scores
+        if not self.is_grouped:
+            batch.known[self] = scores
+        return list(scores)
 
     def _hand_over_log(self, batch: Batch) -> None:
         """Pass the logged columns to TRL. Its table needs the same columns in every call, so None fills the gaps."""
