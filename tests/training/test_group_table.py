@@ -1,81 +1,74 @@
-"""The table of groups in trackers. A small module takes the place of a tracker that is not installed."""
+"""The table of groups in Weights & Biases and in Trackio."""
 
-import sys
-from types import ModuleType
+import json
+import sqlite3
+from pathlib import Path
 
 import pytest
+from transformers import TrainerState
 
-from helpers.runs import train_and_read
-from trl_grpo_rewards import boxed, tags
+from helpers.processes import run_in_spawned_child
+from helpers.runs import small_config, train_and_read
+from trl_grpo_rewards import boxed, demo, tags
 from trl_grpo_rewards.training.group_table import MAX_GROUPS, GroupTable, show_completion
 
 
-class Tracker(ModuleType):
-    """The two names of wandb and trackio that tables need."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.run, self.logged = object(), []
-
-    def Table(self, dataframe):
-        return dataframe
-
-    def log(self, values):
-        self.logged.append(values)
+SIZE, PROMPTS = 4, 6
+"""Number of completions in a group, and of groups in a step."""
 
 
-@pytest.fixture
-def trackers(monkeypatch):
-    found = {name: Tracker(name) for name in ("wandb", "trackio")}
-    for name, tracker in found.items():
-        monkeypatch.setitem(sys.modules, name, tracker)
-    return found
+def train_with_trackers(folder: Path, queue) -> None:
+    """Train two steps, and put the records into the queue."""
+
+    def config(**options):
+        return small_config(folder, **options)
+
+    options = {"max_steps": 2, "per_device_train_batch_size": SIZE * PROMPTS, "report_to": ["wandb", "trackio"]}
+    queue.put(train_and_read(config, demo.arithmetic("train", size=64), boxed() + tags("think"), **options)[1])
 
 
-def reports_to(trackers, monkeypatch):
-    """Lets a run report to the trackers for its table only: the callbacks of transformers need the real ones."""
-    real = GroupTable.__init__
-
-    def init(self, args):
-        real(self, args)
-        self.trackers = [*trackers]
-
-    monkeypatch.setattr(GroupTable, "__init__", init)
+def read_tables_of_wandb(folder: Path) -> list[list[dict]]:
+    files = [json.loads(file.read_text()) for file in folder.glob("wandb/offline-*/files/media/table/groups_*.json")]
+    tables = [[dict(zip(file["columns"], row, strict=True)) for row in file["data"]] for file in files]
+    return sorted(tables, key=lambda table: table[0]["step"])
 
 
-def test_each_log_has_a_table_with_a_row_for_each_completion(config, problems, trackers, monkeypatch):
-    reports_to(trackers, monkeypatch)
-    size, prompts = 4, 6
-    _, lines = train_and_read(
-        config, problems, boxed() + tags("think"), max_steps=2, per_device_train_batch_size=size * prompts
-    )
-    assert trackers["wandb"].logged[0].keys() == {"groups"} and len(trackers["trackio"].logged) == 2
-    for step, values in enumerate(trackers["wandb"].logged, start=1):
-        table = values["groups"]
-        assert [*table.columns] == [
-            "step", "group", "outcome", "prompt", "completion", "boxed", "tags", "total", "advantage", "tokens"
-        ]  # fmt: skip
-        wanted = [line for line in lines if line["step"] == step][:MAX_GROUPS]
-        assert [*table["total"]] == [total for line in wanted for total in line["total"]]
-        assert [*table["completion"]] == [one[0]["content"] for line in wanted for one in line["completions"]]
-        assert len(table) == MAX_GROUPS * size and len(wanted) < prompts
+def read_tables_of_trackio(folder: Path) -> list[list[dict]]:
+    (file,) = folder.glob("*.db")
+    with sqlite3.connect(file) as database:
+        logged = [json.loads(metrics) for (metrics,) in database.execute("SELECT metrics FROM metrics ORDER BY id")]
+    return [entry["groups"]["_value"] for entry in logged if "groups" in entry]
 
 
-def test_a_run_of_wandb_that_has_not_begun_gets_no_table(config, problems, trackers, monkeypatch):
-    reports_to(trackers, monkeypatch)
-    trackers["wandb"].run = None
-    train_and_read(config, problems, boxed(), max_steps=1)
-    assert trackers["wandb"].logged == [] and len(trackers["trackio"].logged) == 1
-
-
-def test_weights_and_biases_takes_the_table(config, problems, tmp_path, monkeypatch):
-    wandb = pytest.importorskip("wandb")
+@pytest.mark.slow
+def test_each_log_has_a_table_with_a_row_for_each_completion(tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
-    train_and_read(config, problems, boxed(), max_steps=2, report_to=["wandb"], run_name="table")
-    wandb.finish()
-    tables = [*tmp_path.glob("wandb/offline-*/files/media/table/*.table.json")]
-    assert len(tables) == 2 and all(file.name.startswith("groups_") for file in tables)
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path))
+    records = run_in_spawned_child(train_with_trackers, tmp_path)
+    for tables in (read_tables_of_wandb(tmp_path), read_tables_of_trackio(tmp_path)):
+        assert len(tables) == 2
+        for step, table in enumerate(tables, start=1):
+            assert [*table[0]] == [
+                "step", "group", "outcome", "prompt", "completion", "boxed", "tags", "total", "advantage", "tokens"
+            ]  # fmt: skip
+            wanted = [record for record in records if record["step"] == step][:MAX_GROUPS]
+            assert [row["total"] for row in table] == [total for record in wanted for total in record["total"]]
+            assert [row["completion"] for row in table] == [
+                completion[0]["content"] for record in wanted for completion in record["completions"]
+            ]
+            assert len(table) == MAX_GROUPS * SIZE and len(wanted) < PROMPTS
+
+
+def test_a_run_of_wandb_that_has_not_begun_gets_no_table(config):
+    record = {
+        "prompt": "1 + 1?", "completions": ["2"], "outcome": "solved", "rewards": {"boxed": [1.0]}, "total": [1.0],
+        "advantages": [0.0], "lengths": [1],
+    }  # fmt: skip
+    table = GroupTable(config(report_to=["wandb"]))
+    assert [*table.keep(1, [record])] == [record]
+    state = TrainerState(is_world_process_zero=True)
+    table.on_log(None, state, None, {"reward": 1.0})  # Weights & Biases would raise an error
 
 
 @pytest.mark.parametrize(
