@@ -1,4 +1,4 @@
-"""Errors of rewards: which reward raised one, and columns that are missing."""
+"""Errors that commands show without a traceback: those of rewards, missing columns, and checkpoints of other runs."""
 
 import traceback
 from collections.abc import Iterable, Iterator
@@ -68,3 +68,7 @@ def missing_column(reward: str, column: str, available: Iterable[str]) -> Missin
     similar = [*(name for name in usual if name in available), *get_close_matches(column, available, n=1)]
     found = ", ".join(map(repr, available)) or "no columns"
     return MissingColumn(f"Reward '{reward}' needs the column '{column}'; found {found}.", column, similar)
+
+
+class CheckpointMismatch(ValueError):
+    """Raised when a run is resumed from a checkpoint of a run with another dataset or other options."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from transformers.integrations import integration_utils
 
+from trl_grpo_rewards import demo
 from trl_grpo_rewards.cli import preparation
 
 
@@ -150,6 +151,32 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(command, tmp_path, tex
     message = last_line(command("score", "boxed()", "rows.jsonl", "--import", "mine_that_fails"))
     said = re.escape(said).replace(r"\.\*", ".*")
     assert re.match(f"ImportError: The module 'mine_that_fails' cannot be imported: {said}. Correct", message)
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(problems, tmp_path):
+    options = [
+        *(
+            "train",
+            *problems,
+            "--solution_column",
+            "final_answer",
+            "--max_completion_length",
+            8,
+            "--selective",
+            "true",
+        ),
+        *("--model_name_or_path", demo.MODEL, "--per_device_train_batch_size", 16, "--save_steps", 1, "--no_check"),
+        "--output_dir",
+    ]
+    assert run(*options, "first", "--max_steps", 1, cwd=tmp_path).returncode == 0
+    lines = (tmp_path / "p.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "p.jsonl").write_text("".join(lines[:8]))
+    resumed = run(*options, "second", "--resume_from_checkpoint", "first/checkpoint-1", cwd=tmp_path)
+    assert last_line(resumed) == (
+        "CheckpointMismatch: The checkpoint in first/checkpoint-1 must be resumed with the 16 prompts that it was "
+        "trained on; the dataset has 8. Load the same dataset, or start a new run from its weights."
+    )
 
 
 def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path):

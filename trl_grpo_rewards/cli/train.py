@@ -12,6 +12,7 @@ from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
 from ..checks import check, verdict
+from ..errors import CheckpointMismatch
 from ..expressions import Reward
 from ..report import write_report
 from ..training.config import FilteredGRPOConfig
@@ -72,7 +73,7 @@ def main(arguments: Sequence[str]) -> None:
         trainer.add_callback(progress)
     if eval_dataset is not None:
         trainer.add_callback(evaluation)
-    with exit_on_reward_error(), contextlib.closing(progress):
+    with exit_on(CheckpointMismatch), exit_on_reward_error(), contextlib.closing(progress):
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
     trainer.save_model()
     trainer.create_model_card()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from ..errors import CheckpointMismatch
 from ..records.beta import fit_beta
 from .pass_rate_model import PassRateModel
 from .prompt_features import BIAS, GIVEN, LACKING, PRIOR_NAME, PromptFeatures
@@ -75,7 +76,7 @@ class Foresight:
         Restore the arrays of a checkpoint. A checkpoint of an earlier version has none.
 
         Raises:
-            `ValueError`: the arrays belong to other models.
+            [`CheckpointMismatch`]: the arrays belong to other models.
         """
         expected = {name: value.shape for name, value in self.get_state().items()}
         found = {name: arrays[name].shape for name in arrays if name.split("_")[-1] in MODEL_ATTRIBUTES}
@@ -84,7 +85,7 @@ class Foresight:
                 sum(shape[0] for name, shape in shapes.items() if name.endswith("weights"))
                 for shapes in (found, expected)
             )
-            raise ValueError(
+            raise CheckpointMismatch(
                 f"A checkpoint must be resumed with the same selective_prior and selective_columns. The checkpoint "
                 f"has {saved} weights; the current options give {current}. Set the options of the run that wrote it."
             )

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import torch
 
+from ..errors import CheckpointMismatch
+
 
 POSITION_FILE = "prompts.json"
 """The file in a checkpoint with the position in the order of the prompts."""
@@ -63,12 +65,12 @@ class PromptStream:
         Restore the state that was saved, if there is one.
 
         Raises:
-            `ValueError`: it was saved with another number of prompts.
+            [`CheckpointMismatch`]: it was saved with another number of prompts.
         """
         if (folder / POSITION_FILE).exists():
             state = json.loads((folder / POSITION_FILE).read_text())
             if state.get("size", self.size) != self.size:
-                raise ValueError(
+                raise CheckpointMismatch(
                     f"The checkpoint in {folder} must be resumed with the {state['size']} prompts that it was trained "
                     f"on; the dataset has {self.size}. Load the same dataset, or start a new run from its weights."
                 )
