@@ -84,7 +84,7 @@ def test_scores_and_totals_are_those_of_the_trainer():
     assert table.scores == {"boxed": [1.0, 0.0, 0.0, 0.0], "tags": [1.0, 0.0, 0.0, 0.0], "longest": [1.0, 0.0] * 2}
     assert table.totals == rewards(**batch, prompts=["a", "a", "b", "b"]) == [pytest.approx(0.7), 0.0, -0.5, 0.0]
     assert table.expression == str(rewards) and table.logged == {}
-    assert str(table).splitlines()[:3] == [str(rewards), f"completion: {batch['completions'][0]}", "boxed: 1"]
+    assert str(table).splitlines()[:4] == [str(rewards), "", f"completion: {batch['completions'][0]}", "boxed: 1"]
     assert boxed().explain(["4"], solution=["4"]).totals == [0.0]
 
 

@@ -25,7 +25,7 @@ CODE = '<code class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap
 @dataclass(frozen=True)
 class ScoreTable:
     """
-    The scores of a batch by each term of a reward. A notebook shows it as a table, and `print` as lines of text.
+    The scores of a batch by each term of a reward. A notebook shows it as a table, and `print` as one block of lines per completion.
 
     Args:
         expression (`str`):
@@ -56,8 +56,8 @@ class ScoreTable:
 
     def __str__(self) -> str:
         titles, *rows = self.list_rows()
-        lines = [f"{title}: {cell}" for row in rows for title, cell in zip(titles, row, strict=True)]
-        return "\n".join([self.expression, *map(make_visible, lines)])
+        blocks = ["\n".join(f"{title}: {cell}" for title, cell in zip(titles, row, strict=True)) for row in rows]
+        return "\n\n".join([self.expression, *map(make_visible, blocks)])
 
     def _repr_html_(self) -> str:
         titles, *rows = self.list_rows()
