@@ -14,9 +14,7 @@ the same seed.
 
 import argparse
 import json
-import math
 import os
-import statistics
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -26,6 +24,8 @@ from pathlib import Path
 
 import torch
 import varied_problems
+from study_picture import draw_picture
+from study_tables import final_accuracy, make_calibration, make_table, seeds_of
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
@@ -44,9 +44,6 @@ MODES = {
 
 GROUPS, SIZE = 16, 8
 """Number of groups per step, and of completions per group."""
-
-LAST = 4
-"""Number of evaluations at the end of a run whose mean is its final accuracy."""
 
 
 @dataclass(frozen=True)
@@ -171,191 +168,6 @@ def is_mixed(group: dict) -> bool:
     return len({score >= 1 for score in group["rewards"]["accuracy"]}) == 2
 
 
-def smooth(seen: list) -> list[float]:
-    """Return the accuracies averaged over three neighbouring evaluations, or over two at both ends."""
-    return [statistics.mean(row[3] for row in seen[max(0, place - 1) : place + 2]) for place in range(len(seen))]
-
-
-def final_accuracy(result: dict) -> float:
-    return statistics.mean(row[3] for row in result["seen"][-LAST:])
-
-
-def cost_of_level(result: dict, level: float, column: int) -> float:
-    """Return the interpolated generations (column 0), seconds (1) or tokens (2) to reach a level, or infinity if never."""
-    seen, accuracies = result["seen"], smooth(result["seen"])
-    for place in range(1, len(seen)):
-        low, high = accuracies[place - 1 : place + 1]
-        if low < level <= high:
-            before, after = seen[place - 1][column], seen[place][column]
-            return before + (level - low) / (high - low) * (after - before)
-    return math.inf
-
-
-LEVELS = (0.5, 0.8, 1.0)
-"""Levels of accuracy, as shares of the way from the start to the final accuracy of TRL under the same seed."""
-
-
-def relative_costs(task: str, mode: str, runs: dict, level: float, column: int) -> list[float]:
-    """Return the cost of a level for each seed, relative to TRL's. A whole run is the cost of a level never reached."""
-    found = []
-    for seed in seeds_of(task, mode, runs):
-        theirs, mine = runs[task, "TRL", seed], runs[task, mode, seed]
-        start = theirs["seen"][0][3]
-        wanted = start + level * (final_accuracy(theirs) - start)
-        costs = [min(cost_of_level(one, wanted, column), one["seen"][-1][column]) for one in (mine, theirs)]
-        found.append(costs[0] / costs[1])
-    return found
-
-
-def seeds_of(task: str, mode: str, runs: dict) -> list[int]:
-    """Return the seeds with a run in this mode and one of TRL."""
-    return sorted(seed for kind, other, seed in runs if (kind, other) == (task, mode) and (task, "TRL", seed) in runs)
-
-
-T_VALUES = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 16: 2.13}
-"""Quantiles of Student's distribution for intervals of 95 %, by the number of seeds."""
-
-
-def find_interval(values: list[float]) -> tuple[float, float]:
-    """Return the mean and half of the width of its 95 % interval."""
-    if len(values) < 2:
-        return statistics.mean(values), math.inf
-    t_value = T_VALUES[max(count for count in T_VALUES if count <= len(values))]
-    return statistics.mean(values), t_value * statistics.stdev(values) / len(values) ** 0.5
-
-
-def format_ratio(ratios: list[float]) -> str:
-    """Return the geometric mean of ratios and its 95 % interval."""
-    mean, half = find_interval([math.log(ratio) for ratio in ratios])
-    return f"{math.exp(mean):.2f} ({math.exp(mean - half):.2f} to {math.exp(mean + half):.2f})"
-
-
-def format_difference(differences: list[float]) -> str:
-    mean, half = find_interval(differences)
-    return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
-
-
-def make_table(task: str, runs: dict) -> str:
-    """Return the table of a task: ratios and differences to TRL under the same seed."""
-    heads = [f"{unit} to {level:.0%}" for level in LEVELS for unit in ("seconds", "tokens")]
-    lines = [f"| {task} | {' | '.join(heads)} | final accuracy | live, first epoch |", "|---" * (len(heads) + 3) + "|"]
-    for mode in MODES:
-        seeds = seeds_of(task, mode, runs)
-        if mode == "TRL" or not seeds:
-            continue
-        cells = [
-            format_ratio(relative_costs(task, mode, runs, *one)) for one in [(x, y) for x in LEVELS for y in (1, 2)]
-        ]
-        cells.append(
-            format_difference(
-                [final_accuracy(runs[task, mode, x]) - final_accuracy(runs[task, "TRL", x]) for x in seeds]
-            )
-        )
-        cells.append(
-            format_difference([live_share(task, mode, x, runs) - live_share(task, "TRL", x, runs) for x in seeds])
-        )
-        lines.append(f"| {mode} | {' | '.join(cells)} |")
-    theirs = [runs[task, "TRL", seed] for seed in seeds_of(task, "TRL", runs)]
-    start, end = (
-        statistics.mean(values)
-        for values in zip(*((one["seen"][0][3], final_accuracy(one)) for one in theirs), strict=True)
-    )
-    seconds, tokens = (statistics.mean(one["seen"][-1][column] for one in theirs) for column in (1, 2))
-    live = statistics.mean(live_share(task, "TRL", seed, runs) for seed in seeds_of(task, "TRL", runs))
-    lines.append(
-        f"\nTRL: accuracy from {start:.3f} to {end:.3f} in {seconds:.0f} s and {tokens:,.0f} tokens, {live:.2f} of the groups "
-        f"of the first epoch are live (means of {len(theirs)} seeds)."
-    )
-    return "\n".join(lines)
-
-
-def live_share(task: str, mode: str, seed: int, runs: dict) -> float:
-    """Return the share of live groups in the first epoch."""
-    return statistics.mean(runs[task, mode, seed]["live"][: TASKS[task].epoch])
-
-
-def make_calibration(task: str, runs: dict) -> str:
-    """Return predicted and observed shares of groups with right and wrong completions, by epoch and by fifth."""
-    seen = [tuple(row) for (kind, _, _), one in runs.items() if kind == task for row in one["predicted"]]
-    parts = {
-        f"epoch {number}": [one for one in seen if one[0] == number] for number in sorted({one[0] for one in seen})
-    }
-    ordered = sorted(seen, key=lambda one: one[1])
-    for fifth in range(5):
-        some = ordered[fifth * len(seen) // 5 : (fifth + 1) * len(seen) // 5]
-        parts[f"{some[0][1]:.2f} to {some[-1][1]:.2f}"] = some
-    lines = [f"| {task} | groups | predicted | observed |", "|---|---|---|---|"]
-    for name, some in parts.items():
-        _, chances, lives = zip(*some, strict=True)
-        lines.append(f"| {name} | {len(some):,} | {statistics.mean(chances):.3f} | {statistics.mean(lives):.3f} |")
-    return "\n".join(lines)
-
-
-def draw_picture(runs: dict, file: Path) -> None:
-    """Draw the mean accuracy over seconds and over tokens for each task, and below it the difference to TRL."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    import numpy as np
-
-    tasks = [task for task in TASKS if seeds_of(task, "TRL", runs)]
-    figure, axes = plt.subplots(
-        2 * len(tasks), 2, figsize=(11, 5 * len(tasks)), squeeze=False, height_ratios=[2, 1] * len(tasks), sharey="row"
-    )
-    for number, task in enumerate(tasks):
-        for place, (column, name, unit) in enumerate(((1, "CPU seconds", 1), (2, "generated tokens (1,000)", 1000))):
-            above, below = axes[2 * number, place], axes[2 * number + 1, place]
-            base = [runs[task, "TRL", seed] for seed in seeds_of(task, "TRL", runs)]
-            grid = np.linspace(0, min(one["seen"][-1][column] for one in base), 60)
-            ends = []
-            for color, mode in enumerate(MODES):
-                seeds = seeds_of(task, mode, runs)
-                if not seeds:
-                    continue
-                mine, theirs = (
-                    np.array([follow(runs[task, one, x], grid, column) for x in seeds]) for one in (mode, "TRL")
-                )
-                above.plot(grid / unit, np.nanmean(mine, 0), color=f"C{color}", linewidth=1.8)
-                ends.append([float(np.nanmean(mine, 0)[35]), mode, f"C{color}"])
-                if mode != "TRL":
-                    middle, half = zip(*map(find_interval, (mine - theirs).T.tolist()), strict=True)
-                    middle, half = np.array(middle), np.array(half)
-                    below.plot(grid / unit, middle, color=f"C{color}", linewidth=1.6)
-                    below.fill_between(
-                        grid / unit, middle - half, middle + half, color=f"C{color}", alpha=0.12, linewidth=0
-                    )
-            ends.sort()
-            low, high = above.get_ylim()
-            for rank, (_, mode, color) in enumerate(ends):
-                height = low + (high - low) * (0.06 + 0.09 * rank)
-                above.text(
-                    0.985,
-                    (height - low) / (high - low),
-                    mode,
-                    color=color,
-                    ha="right",
-                    fontsize=9,
-                    transform=above.transAxes,
-                )
-            above.set_title(f"{task}: accuracy", loc="left", fontsize=10)
-            below.set_title("difference to TRL, with its 95 % interval", loc="left", fontsize=9)
-            below.axhline(0, color="0.4", linewidth=0.8)
-            below.set_xlabel(name)
-            for axis in (above, below):
-                axis.grid(alpha=0.3)
-                axis.set_xlim(0, grid[-1] / unit)
-    figure.tight_layout()
-    figure.savefig(file, dpi=100)
-
-
-def follow(result: dict, grid: list, column: int) -> list[float]:
-    """Return the accuracies of a run at these seconds or tokens, and NaN after its end."""
-    import numpy as np
-
-    return np.interp(grid, [seen[column] for seen in result["seen"]], smooth(result["seen"]), right=np.nan)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--file", type=Path, default=Path("study.jsonl"), help="file with one line for each run")
@@ -390,11 +202,11 @@ def main() -> None:
     runs = read_runs()
     for task in TASKS:
         if seeds_of(task, "TRL", runs):
-            print(f"\n{make_table(task, runs)}")
+            print(f"\n{make_table(task, runs, MODES, TASKS[task].epoch)}")
         if any(one["predicted"] for (kind, _, _), one in runs.items() if kind == task):
             print(f"\n{make_calibration(task, runs)}")
     if args.picture:
-        draw_picture(runs, args.picture)
+        draw_picture(runs, [*TASKS], args.picture)
 
 
 if __name__ == "__main__":

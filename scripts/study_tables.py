@@ -1,0 +1,126 @@
+"""Tables of the study: what each mode costs, relative to TRL's `GRPOTrainer` under the same seed, and calibration."""
+
+import math
+import statistics
+from collections.abc import Iterable
+
+
+Runs = dict[tuple[str, str, int], dict]
+"""The result of each run, by task, mode and seed."""
+
+LAST = 4
+"""Number of evaluations at the end of a run whose mean is its final accuracy."""
+
+
+def smooth(seen: list) -> list[float]:
+    """Return the accuracies averaged over three neighbouring evaluations, or over two at both ends."""
+    return [statistics.mean(row[3] for row in seen[max(0, place - 1) : place + 2]) for place in range(len(seen))]
+
+
+def final_accuracy(result: dict) -> float:
+    return statistics.mean(row[3] for row in result["seen"][-LAST:])
+
+
+def cost_of_level(result: dict, level: float, column: int) -> float:
+    """Return the interpolated generations (column 0), seconds (1) or tokens (2) to reach a level, or infinity if never."""
+    seen, accuracies = result["seen"], smooth(result["seen"])
+    for place in range(1, len(seen)):
+        low, high = accuracies[place - 1 : place + 1]
+        if low < level <= high:
+            before, after = seen[place - 1][column], seen[place][column]
+            return before + (level - low) / (high - low) * (after - before)
+    return math.inf
+
+
+LEVELS = (0.5, 0.8, 1.0)
+"""Levels of accuracy, as shares of the way from the start to the final accuracy of TRL under the same seed."""
+
+
+def relative_costs(task: str, mode: str, runs: Runs, level: float, column: int) -> list[float]:
+    """Return the cost of a level for each seed, relative to TRL's. A whole run is the cost of a level never reached."""
+    found = []
+    for seed in seeds_of(task, mode, runs):
+        theirs, mine = runs[task, "TRL", seed], runs[task, mode, seed]
+        start = theirs["seen"][0][3]
+        wanted = start + level * (final_accuracy(theirs) - start)
+        costs = [min(cost_of_level(one, wanted, column), one["seen"][-1][column]) for one in (mine, theirs)]
+        found.append(costs[0] / costs[1])
+    return found
+
+
+def seeds_of(task: str, mode: str, runs: Runs) -> list[int]:
+    """Return the seeds with a run in this mode and one of TRL."""
+    return sorted(seed for kind, other, seed in runs if (kind, other) == (task, mode) and (task, "TRL", seed) in runs)
+
+
+T_VALUES = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 16: 2.13}
+"""Quantiles of Student's distribution for intervals of 95 %, by the number of seeds."""
+
+
+def find_interval(values: list[float]) -> tuple[float, float]:
+    """Return the mean and half of the width of its 95 % interval."""
+    if len(values) < 2:
+        return statistics.mean(values), math.inf
+    t_value = T_VALUES[max(count for count in T_VALUES if count <= len(values))]
+    return statistics.mean(values), t_value * statistics.stdev(values) / len(values) ** 0.5
+
+
+def format_ratio(ratios: list[float]) -> str:
+    """Return the geometric mean of ratios and its 95 % interval."""
+    mean, half = find_interval([math.log(ratio) for ratio in ratios])
+    return f"{math.exp(mean):.2f} ({math.exp(mean - half):.2f} to {math.exp(mean + half):.2f})"
+
+
+def format_difference(differences: list[float]) -> str:
+    mean, half = find_interval(differences)
+    return f"{mean:+.3f} ({mean - half:+.3f} to {mean + half:+.3f})"
+
+
+def make_table(task: str, runs: Runs, modes: Iterable[str], epoch: int) -> str:
+    """Return the table of a task: ratios and differences to TRL under the same seed. An epoch has so many generations."""
+
+    def share_live(result: dict) -> float:
+        return statistics.mean(result["live"][:epoch])
+
+    heads = [f"{unit} to {level:.0%}" for level in LEVELS for unit in ("seconds", "tokens")]
+    lines = [f"| {task} | {' | '.join(heads)} | final accuracy | live, first epoch |", "|---" * (len(heads) + 3) + "|"]
+    for mode in modes:
+        seeds = seeds_of(task, mode, runs)
+        if mode == "TRL" or not seeds:
+            continue
+        cells = [
+            format_ratio(relative_costs(task, mode, runs, level, column)) for level in LEVELS for column in (1, 2)
+        ]
+        for measure in (final_accuracy, share_live):
+            differences = [measure(runs[task, mode, seed]) - measure(runs[task, "TRL", seed]) for seed in seeds]
+            cells.append(format_difference(differences))
+        lines.append(f"| {mode} | {' | '.join(cells)} |")
+    theirs = [runs[task, "TRL", seed] for seed in seeds_of(task, "TRL", runs)]
+    start, end = (
+        statistics.mean(values)
+        for values in zip(*((one["seen"][0][3], final_accuracy(one)) for one in theirs), strict=True)
+    )
+    seconds, tokens = (statistics.mean(one["seen"][-1][column] for one in theirs) for column in (1, 2))
+    live = statistics.mean(map(share_live, theirs))
+    lines.append(
+        f"\nTRL: accuracy from {start:.3f} to {end:.3f} in {seconds:.0f} s and {tokens:,.0f} tokens, {live:.2f} of the groups "
+        f"of the first epoch are live (means of {len(theirs)} seeds)."
+    )
+    return "\n".join(lines)
+
+
+def make_calibration(task: str, runs: Runs) -> str:
+    """Return predicted and observed shares of groups with right and wrong completions, by epoch and by fifth."""
+    seen = [tuple(row) for (kind, _, _), one in runs.items() if kind == task for row in one["predicted"]]
+    parts = {
+        f"epoch {number}": [one for one in seen if one[0] == number] for number in sorted({one[0] for one in seen})
+    }
+    ordered = sorted(seen, key=lambda one: one[1])
+    for fifth in range(5):
+        some = ordered[fifth * len(seen) // 5 : (fifth + 1) * len(seen) // 5]
+        parts[f"{some[0][1]:.2f} to {some[-1][1]:.2f}"] = some
+    lines = [f"| {task} | groups | predicted | observed |", "|---|---|---|---|"]
+    for name, some in parts.items():
+        _, chances, lives = zip(*some, strict=True)
+        lines.append(f"| {name} | {len(some):,} | {statistics.mean(chances):.3f} | {statistics.mean(lives):.3f} |")
+    return "\n".join(lines)
