@@ -24,8 +24,11 @@ def find_faults(probabilities, results):
     ]
 
 
-def test_nothing_is_corrected_before_anything_is_known():
-    assert [Calibration().correct(value) for value in (0.001, 0.3, 0.999)] == pytest.approx([0.001, 0.3, 0.999])
+def test_predictions_are_only_less_extreme_before_anything_is_known():
+    before = np.array([0.001, 0.3, 0.5, 0.7, 0.999])
+    after = np.array([Calibration().correct(value) for value in before])
+    assert after == pytest.approx(before, abs=0.04) and after[2] == 0.5
+    assert (abs(after - 0.5) <= abs(before - 0.5)).all() and (after == np.sort(after)).all()
 
 
 def test_predictions_that_are_too_extreme_are_corrected():

@@ -17,3 +17,12 @@ def beta_moment(right: float, wrong: float, exponent: int) -> float:
     return math.exp(
         math.lgamma(right + exponent) - math.lgamma(right) + math.lgamma(total) - math.lgamma(total + exponent)
     )
+
+
+def count_likelihood(right: float, wrong: float, passed: int, total: int) -> float:
+    """Return the mean of p^passed (1 - p)^(total - passed), where p has the beta distribution with these parameters."""
+    failed = total - passed
+    return math.exp(
+        math.lgamma(right + passed) - math.lgamma(right) + math.lgamma(wrong + failed) - math.lgamma(wrong)
+        + math.lgamma(right + wrong) - math.lgamma(right + wrong + total)
+    )  # fmt: skip

@@ -5,14 +5,14 @@ import math
 import numpy as np
 
 
-FIRST_COEFFICIENTS = np.array([0.0, 1.0])
-"""The coefficients before anything is known. They change nothing."""
+FIRST_COEFFICIENTS = np.array([0.0, 0.85])
+"""The coefficients before anything is known. They pull predictions toward one half, since most are too extreme."""
 
-FIRST_PRECISION = np.diag([1 / 0.3**2, 1 / 0.25**2])
+FIRST_PRECISION = np.diag([1 / 0.3**2, 1 / 0.2**2])
 """The inverse of the prior covariance of the coefficients. The precision never falls below it."""
 
-EVIDENCE_KEPT = 0.98
-"""Share of the earlier evidence that is left when a result is added, so that about the last 50 count."""
+EVIDENCE_KEPT = 0.95
+"""Share of the earlier evidence that is left when a result is added, so that about the last 20 count."""
 
 
 class Calibration:

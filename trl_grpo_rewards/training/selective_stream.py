@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..records.beta import beta_moment, fit_beta
+from ..records.beta import beta_moment, count_likelihood, fit_beta
 from .calibration import Calibration
 from .foresight import POOL, Foresight
 from .prompt_features import READ_AHEAD
@@ -216,8 +216,7 @@ class SelectiveStream(PromptStream):
             if total > 1:
                 self.calibration.learn(self._average_mixed(shapes, shares), 0 < passed < total)
                 if self._is_known(row):
-                    chances = np.array([self._compute_mixed(*shape) for shape in shapes])
-                    likelihoods = chances if 0 < passed < total else 1.0 - chances
+                    likelihoods = np.array([count_likelihood(alpha, beta, passed, total) for alpha, beta in shapes])
                     self.trust = np.maximum(self.trust**TRUST_EXPONENT * likelihoods, 1e-12)  # each can recover
                     self.trust /= self.trust.sum()
                 moments = np.array([passed / total, passed * (passed - 1) / (total * (total - 1))])
