@@ -34,6 +34,7 @@ from . import checks as checks, demo as demo, records as records, rewards as rew
 from .expressions import Reward as Reward
 from .parsing import parse as parse
 from .registry import reward as reward
+from .score_tables import ScoreTable as ScoreTable
 from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer
 
 """

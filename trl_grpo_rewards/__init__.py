@@ -11,6 +11,7 @@ from .expressions import Reward
 from .parsing import parse
 from .registry import reward
 from .rewards import *
+from .score_tables import ScoreTable
 
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ __all__ = [
     "FilteredGRPOConfig",
     "FilteredGRPOTrainer",
     "Reward",
+    "ScoreTable",
     "clip",
     "gate",
     "parse",

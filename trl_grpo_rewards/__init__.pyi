@@ -6,6 +6,7 @@ from . import checks as checks, demo as demo, records as records, rewards as rew
 from .expressions import Reward as Reward
 from .parsing import parse as parse
 from .registry import reward as reward
+from .score_tables import ScoreTable as ScoreTable
 from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer
 
 def clip(reward: Reward, low: float | None = None, high: float | None = None, *, name: str | None = None) -> Reward: ...

@@ -147,8 +147,8 @@ class Reward(ABC):
                 One value per completion for each dataset column that the rewards read.
 
         Returns:
-            `ScoreTable`: the `scores` by each term, the `totals`, and what the rewards `logged`. A notebook shows it as
-            a table.
+            [`ScoreTable`]:
+                The `scores` by each term, the `totals`, and what the rewards `logged`. A notebook shows it as a table.
 
         Example:
 
