@@ -11,14 +11,14 @@ from trl import GRPOConfig
 
 import trl_grpo_rewards
 from helpers.paths import ROOT
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.registry import REGISTRY
 
 
-PAGES = {page.name: page.read_text() for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]}
+PAGES = {page.name: page.read_text() for page in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]}
 
 EXAMPLES = [
     pytest.param(example, id=f"{name}-{place}")
@@ -32,7 +32,7 @@ def test_the_examples_run(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = dict(REGISTRY)
     try:
-        exec(compile(example, "example", "exec"), {"__name__": "readme"})
+        exec(compile(example, "example", "exec"), {"__name__": "readme", "reward": reward})
     finally:
         REGISTRY.clear()
         REGISTRY.update(before)
@@ -72,7 +72,8 @@ def test_the_readme_fits_150_lines_and_has_no_link_that_needs_the_repository():
 def test_the_links_of_the_pages_lead_somewhere():
     for name, text in PAGES.items():
         for link in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", text):
-            assert (ROOT / "docs" / link).exists(), f"{name} links to {link}"
+            folder = ROOT if (ROOT / name).exists() else ROOT / "docs"
+            assert (folder / link).exists(), f"{name} links to {link}"
 
 
 @pytest.mark.slow

@@ -143,7 +143,7 @@ class RewardFactory:
         return self.__qualname__
 
     def __repr__(self) -> str:
-        return f"<reward {self.__name__}({self.declaration})>"
+        return f"<reward {self.__name__}>"
 
 
 def describe_uncalled(factory: RewardFactory) -> str:
