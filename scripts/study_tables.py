@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 
 Runs = dict[tuple[str, str, int], dict]
@@ -82,31 +82,37 @@ def make_table(task: str, runs: Runs, modes: Iterable[str], epoch: int) -> str:
     def share_live(result: dict) -> float:
         return statistics.mean(result["live"][:epoch])
 
-    heads = [f"{unit} to {level:.0%}" for level in LEVELS for unit in ("seconds", "tokens")]
-    lines = [f"| {task} | {' | '.join(heads)} | final accuracy | live, first epoch |", "|---" * (len(heads) + 3) + "|"]
-    for mode in modes:
-        seeds = seeds_of(task, mode, runs)
-        if mode == "TRL" or not seeds:
-            continue
-        cells = [
-            format_ratio(relative_costs(task, mode, runs, level, column)) for level in LEVELS for column in (1, 2)
-        ]
-        for measure in (final_accuracy, share_live):
-            differences = [measure(runs[task, mode, seed]) - measure(runs[task, "TRL", seed]) for seed in seeds]
-            cells.append(format_difference(differences))
-        lines.append(f"| {mode} | {' | '.join(cells)} |")
+    def differences(measure: Callable[[dict], float], mode: str) -> list[float]:
+        return [measure(runs[task, mode, x]) - measure(runs[task, "TRL", x]) for x in seeds_of(task, mode, runs)]
+
+    def whole_runs(mode: str) -> list[float]:
+        sides = [[runs[task, one, x]["seen"][-1][1] for x in seeds_of(task, mode, runs)] for one in (mode, "TRL")]
+        return [mine / theirs for mine, theirs in zip(*sides, strict=True)]
+
+    shown = [mode for mode in modes if mode != "TRL" and seeds_of(task, mode, runs)]
+    rows = {
+        f"{unit} to {level:.0%} of TRL's gain": [format_ratio(relative_costs(task, x, runs, level, at)) for x in shown]
+        for at, unit in ((1, "seconds"), (2, "tokens"))
+        for level in LEVELS
+    }
+    rows["seconds of the whole run"] = [format_ratio(whole_runs(mode)) for mode in shown]
+    rows["final accuracy"] = [format_difference(differences(final_accuracy, mode)) for mode in shown]
+    rows["live groups in the first epoch"] = [format_difference(differences(share_live, mode)) for mode in shown]
+    rows["seeds"] = [str(len(seeds_of(task, mode, runs))) for mode in shown]
     theirs = [runs[task, "TRL", seed] for seed in seeds_of(task, "TRL", runs)]
-    start, end = (
-        statistics.mean(values)
-        for values in zip(*((one["seen"][0][3], final_accuracy(one)) for one in theirs), strict=True)
+    start, end, seconds, tokens, live = map(
+        statistics.mean,
+        zip(*((x["seen"][0][3], final_accuracy(x), *x["seen"][-1][1:3], share_live(x)) for x in theirs), strict=True),
     )
-    seconds, tokens = (statistics.mean(one["seen"][-1][column] for one in theirs) for column in (1, 2))
-    live = statistics.mean(map(share_live, theirs))
-    lines.append(
-        f"\nTRL: accuracy from {start:.3f} to {end:.3f} in {seconds:.0f} s and {tokens:,.0f} tokens, {live:.2f} of the groups "
-        f"of the first epoch are live (means of {len(theirs)} seeds)."
+    return "\n".join(
+        [
+            f"| {task} | {' | '.join(shown)} |",
+            "|---" * (len(shown) + 1) + "|",
+            *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()),
+            f"\nTRL: accuracy from {start:.3f} to {end:.3f} in {seconds:.0f} s and {tokens:,.0f} tokens, {live:.2f} of the "
+            f"groups of the first epoch are live (means of {len(theirs)} seeds).",
+        ]
     )
-    return "\n".join(lines)
 
 
 def make_calibration(task: str, runs: Runs) -> str:
