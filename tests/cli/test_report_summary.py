@@ -33,6 +33,7 @@ def test_a_run_without_warnings(data, tmp_path):
         "Total reward   0.500  0.500",
         "",
         "1,280 groups of 8 in steps 1 to 40",
+        "start and end: the means over the first and the last tenth of the steps",
         "",
         "No warnings.",
         f"The report is in {tmp_path / 'report.html'}.",
@@ -54,9 +55,9 @@ def test_warnings_fit_a_screen(data, tmp_path, warnings):
 
 def test_a_short_run_is_said_to_be_short(data, tmp_path):
     run = describe([data | {"checked": False, "facts": []}], tmp_path / "report.html")
-    assert run["runs"][0]["expression"] is None and "No warnings; the run is too short for most of them." in summarize(
-        run
-    )
+    shown = summarize(run)
+    assert run["runs"][0]["expression"] is None and "No warnings; the run is too short for most of them." in shown
+    assert "\nstart and end: the means over the first and the last step\n" in shown
 
 
 def test_several_runs_are_compared_by_their_ends(data, tmp_path):
@@ -64,12 +65,12 @@ def test_several_runs_are_compared_by_their_ends(data, tmp_path):
     other |= {"anomalies": [{"title": "It fell", "details": "Look."}]}
     shown = summarize(describe([data, other], tmp_path / "comparison.html")).splitlines()
     assert shown == [
-        "at the end    run\\x1b[2J  ...h/a/long/path",
-        "Live groups        28.1%             28.1%",
-        "Total reward       0.500                 -",
+        "                              Groups x    Live   Total",
+        "at the end             Steps      size  groups  reward",
+        "run\\x1b[2J              1-40    1280x8   28.1%   0.500",
+        "runs/with/a/long/path   1-40       1x8   28.1%       -",
         "",
-        "run\\x1b[2J: 1,280 groups of 8 in steps 1 to 40",
-        "runs/with/a/long/path: 1 group of 8 in steps 1 to 40",
+        "at the end: the means over the last tenth of the steps",
         "",
         "warning of runs/with/a/long/path: It fell. Look.",
         "",
@@ -78,8 +79,43 @@ def test_several_runs_are_compared_by_their_ends(data, tmp_path):
     ]
 
 
-def test_five_runs_fit_a_screen(data, tmp_path):
-    runs = [data | {"name": f"runs/of/a/long/study-{place}"} for place in range(5)]
-    shown = summarize(describe(runs, tmp_path / "comparison.html")).splitlines()
+@pytest.mark.parametrize("runs", [2, 5, 6, 12, 40])
+@pytest.mark.parametrize("warnings", [0, 1])
+@pytest.mark.parametrize("name", ["run-{}", "runs/of/a/long/study-of-group-sizes-{}"])
+def test_many_runs_fit_a_screen_and_what_does_not_is_said(data, tmp_path, runs, warnings, name):
+    values = ["Live groups", "Mean of boxed", "Total reward", "Tokens per completion", "Truncated"]
+    data |= {"changes": [{"what": what, "share": what == "Truncated", "values": [0.5, 111.25]} for what in values]}
+    data |= {"anomalies": [{"title": "It fell", "details": "Look. " * 40}] * warnings}
+    several = [data | {"name": name.format(place), "groups": 1000 + place} for place in range(runs)]
+    shown = summarize(describe(several, tmp_path / "comparison.html")).splitlines()
     assert len(shown) <= 23 and all(len(line) <= 80 for line in shown[:-1])
-    assert shown[0].split()[3:] == [f"...tudy-{place}" for place in range(5)]
+    listed = [place for place in range(runs) if any(f" {1000 + place}x8 " in line for line in shown)]
+    assert listed == list(range(len(listed))) and len(listed) >= min(runs, 9)
+    rest = runs - len(listed)
+    assert (f"... and {rest} more run{'s' * (rest > 1)}: the report" in shown) == (rest > 0)
+    starts = [at for at, line in enumerate(shown) if "x8 " in line]
+    for place, (start, end) in enumerate(zip(starts, [*starts[1:], starts[-1] + 4], strict=True)):
+        parts = [line.split("  ")[0] for line in shown[start:end]]
+        assert "".join(parts).startswith(name.format(place)) or parts[0].endswith(f"-{place}")
+    heads = "\n".join(shown[:2])
+    assert all(heads.count(word) == 1 for value in values for word in value.split())
+
+
+def test_values_for_which_a_screen_is_too_narrow_are_named(data, tmp_path):
+    names = [f"a_long_name_of_an_outcome_{place}" for place in range(8)]
+    several = [
+        data | {"changes": [{"what": f"Mean of {name}", "share": False, "values": [0.0, 1.0]}]} for name in names
+    ]
+    shown = summarize(describe(several, tmp_path / "comparison.html"))
+    assert all(len(line) <= 80 for line in shown.splitlines()[:-1]) and "..." not in shown
+    (hidden,) = [part for part in shown.split("\n\n") if "not shown, but in the report: " in part]
+    heads = shown[: shown.index("1280x8")]
+    assert heads.count("Mean") + hidden.count("Mean of") == len(names) and hidden.count("Mean of") == 4
+
+
+def test_short_runs_have_another_end(data, tmp_path):
+    short = data | {"name": "short", "checked": False}
+    shown = summarize(describe([short, short], tmp_path / "comparison.html"))
+    assert "at the end: the means over the last step\n" in shown
+    shown = summarize(describe([data, short], tmp_path / "comparison.html"))
+    assert "tenth of the steps, or over the last step of\n  a run with fewer than 20 steps\n" in shown

@@ -40,7 +40,8 @@ def test_the_signal_of_a_group_is_the_mean_size_of_its_advantages(size, is_scale
         advantages = rewards - rewards.mean()
         if is_scaled and 0 < right < size:
             advantages /= rewards.std()  # as TRL divides, which adds 1e-4 to it
-        assert mean_advantage(right, size, is_scaled) == pytest.approx(advantages.abs().mean().item(), abs=1e-6)
+        found = evaluate_size([(right, size)], size, is_scaled)["signal"]
+        assert found == pytest.approx(advantages.abs().mean().item(), abs=1e-6)
 
 
 @pytest.mark.parametrize("is_scaled", [True, False])
@@ -53,21 +54,22 @@ def test_the_signal_per_completion_is_that_of_drawn_groups(is_scaled):
         truth = dead = 0.0
         for rate in rates:
             chances = [comb(size, k) * rate**k * (1 - rate) ** (size - k) for k in range(size + 1)]
-            truth += sum(one * mean_advantage(k, size, is_scaled) for k, one in enumerate(chances)) / len(rates)
+            scales = [sqrt(k * (size - k) / size / (size - 1)) or 1.0 if is_scaled else 1.0 for k in range(size + 1)]
+            sizes = [2 * k / size * (1 - k / size) / scale for k, scale in enumerate(scales)]
+            truth += sum(one * part for one, part in zip(chances, sizes, strict=True)) / len(rates)
             dead += (chances[0] + chances[-1]) / len(rates)
         found = evaluate_size(seen, size, is_scaled)
         assert found["signal"] == pytest.approx(truth, abs=0.02) and found["dead"] == pytest.approx(dead, abs=0.02)
 
 
-def test_without_scaling_the_signal_has_a_closed_form():
-    """p(1-p)(k-1)/k, twice: the mean of |reward - mean of the group|."""
-    for passed, size in ((4, 4), (4, 16), (100, 8)):
-        expected = 2 * passed / 200 * (1 - passed / 200) * (size - 1) / size * 200 / 199  # drawn without replacement
-        found = sum(
-            chance * mean_advantage(right, size, False)
-            for right, chance in enumerate(draw_chances(passed, 200, size, (1.0, 1.0)))
+@pytest.mark.parametrize(("passed", "total"), [(2, 100), (16, 64), (1, 8), (4, 8), (8, 8)])
+def test_without_scaling_the_signal_is_that_of_every_group_that_can_be_drawn(passed, total):
+    for size in (2, 4, 8):
+        drawn = sum(
+            chance * 2 * right / size * (1 - right / size)
+            for right, chance in enumerate(draw_chances(passed, total, size, (1.0, 1.0)))
         )
-        assert found == pytest.approx(expected)
+        assert evaluate_size([(passed, total)], size, False)["signal"] == pytest.approx(drawn)
 
 
 def test_chances_are_probabilities():
@@ -87,6 +89,50 @@ def test_the_size_that_is_enough_depends_on_the_run():
         assert signals == sorted(signals) and signals[-1] < 2 * sqrt(rate * (1 - rate)) + 0.02
         enough.append(found["enough"])
     assert enough == sorted({*enough}) and enough[0] <= 16 and enough[-1] == 64
+
+
+PASS_RATES = {
+    "always 2%": lambda rng: 0.02,
+    "0 or 3%": lambda rng: rng.choice([0.0, 0.03]),
+    "always 10%": lambda rng: 0.1,
+    "mostly hard": lambda rng: rng.betavariate(0.3, 6),
+    "hard or easy": lambda rng: rng.betavariate(0.2, 0.2),
+    "always 50%": lambda rng: 0.5,
+    "even": lambda rng: rng.random(),
+}
+"""Pass rates of prompts."""
+
+ENOUGH_SIZES = {
+    "always 2%": 64, "0 or 3%": 64, "always 10%": 32, "mostly hard": 32, "hard or easy": 32, "always 50%": 16, "even": 16
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [8, 64])
+@pytest.mark.parametrize("name", PASS_RATES)
+def test_the_size_that_is_enough_for_pass_rates(name, size):
+    """It depends on the run, and sizes that are extrapolated from groups of 8 agree with those observed in groups of 64."""
+    rng = random.Random(0)
+    rates = [PASS_RATES[name](rng) for _ in range(300)]
+    found = compare_group_sizes(sample([sum(rng.random() < rate for _ in range(size)) for rate in rates], size))
+    assert found["enough"] == ENOUGH_SIZES[name]
+    assert [one["size"] for one in found["sizes"] if one["extrapolated"]] == [one for one in GROUP_SIZES if one > size]
+
+
+@pytest.mark.parametrize("size", [8, 64])
+@pytest.mark.parametrize("name", PASS_RATES)
+def test_without_scaling_the_sizes_compare_alike_in_every_run(name, size):
+    """So nothing is recommended: the answer would say nothing about the run."""
+    rng = random.Random(0)
+    rates = [PASS_RATES[name](rng) for _ in range(50)]
+    found = compare_group_sizes(sample([sum(rng.random() < rate for _ in range(size)) for rate in rates], size), False)
+    shares = [one["signal"] / found["sizes"][-1]["signal"] for one in found["sizes"]]
+    assert shares == pytest.approx([(1 - 1 / size) / (1 - 1 / 64) for size in GROUP_SIZES]) and found["enough"] is None
+
+
+@pytest.mark.parametrize("own", [0, 1, 8, 6, 128])
+def test_the_size_of_the_run_is_compared_too(own):
+    sizes = [one["size"] for one in compare_group_sizes(sample([1, 2, 3], 8), own=own)["sizes"]]
+    assert sizes == sorted({*GROUP_SIZES, *([own] if own > 1 else [])})
 
 
 def test_eight_wrong_answers_do_not_say_that_sixty_four_are_wrong_too():

@@ -2,10 +2,34 @@
 
 import csv
 
+import pytest
+
 from helpers.browser import until
 from helpers.made_runs import EVIL, record, story, with_log, written
+from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.records.runs import write_run
 from trl_grpo_rewards.report import write_report
+
+
+def let_download(browser, folder):
+    """Let the page save files in this folder. Return a function that presses a button and reads the rows of its file."""
+    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+
+    def download(selector, rows=1):
+        before = {*folder.glob("*.csv")}
+        browser.focus(selector)
+        browser.press("\ue007")
+        until(lambda: len({*folder.glob("*.csv")} - before) == 1)
+        (path,) = {*folder.glob("*.csv")} - before
+
+        def read():
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                return [*csv.reader(file)]
+
+        until(lambda: len(read()) >= rows)
+        return path.name, read()
+
+    return download
 
 
 def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path):
@@ -20,6 +44,12 @@ def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path)
         "Generated tokens per step",
     ]
     assert browser.text("#logged h3") == titles
+    assert browser.text("#held-out > p") == ["The first and the last evaluation."]
+    assert browser.text("#ends") == ["Start → end: the means over the first and the last tenth of the steps."]
+    name, rows = let_download(browser, tmp_path / "files")("#held-out .download", 4)
+    assert name == f"{tmp_path.name}-held-out.csv"
+    assert rows[0] == ["Run", "Dataset", "Value", "First step", "Before", "Last step", "After"]
+    assert rows[1] == [tmp_path.name, "", "boxed", "0", "0.25", "40", "0.75"] and len(rows) == 4
     assert browser.text("#held-out tr") == [
         "before (step 0) after (step 40)", "boxed 0.25 0.75", "total reward 0.25 0.75", "dead groups 50% 50%"
     ]  # fmt: skip
@@ -34,6 +64,20 @@ def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path)
     browser.press("\ue015")  # down, to the generated tokens
     until(lambda: browser.run(last) == browser.run("data.runs[0].tokens"))
     browser.assert_sound(page)
+
+
+def test_a_single_evaluation_is_said_to_be_one(browser, tmp_path):
+    writer = LogWriter(tmp_path)
+    writer.start([{"step": 0, "eval_runtime": 1.0, "eval_reward": 0.25}])
+    browser.open(write_report(written(tmp_path, story(steps=1)), tmp_path / "report.html"))
+    assert browser.text("#held-out > p") == ["There was one evaluation."] and browser.text("#ends") == [""]
+    assert browser.text("#held-out tr") == ["step 0", "total reward 0.25"]
+    _, rows = let_download(browser, tmp_path / "files")("#held-out .download", 2)
+    assert rows[1:] == [[tmp_path.name, "", "total reward", "0", "0.25", "", ""]]
+    both = [tmp_path, with_log(tmp_path / "other", steps=19)]
+    browser.open(write_report(both, tmp_path / "report.html"))
+    assert browser.text("#held-out > p") == ["The first and the last evaluation, or the only one."]
+    assert browser.text("#comparison > p") == ["Start → end: the means over the first and the last step."]
 
 
 def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
@@ -63,17 +107,34 @@ def test_group_sizes_are_ranked_by_signal_and_the_page_says_so(browser, healthy)
     shown = [float(text.split()[-1]) for text in browser.text("#sizes .sizes tbody td:nth-child(2)")]
     assert shown == sorted(shown, reverse=True)
     assert len(browser.text("#sizes .most")) == 1
+    assert "of the signal of groups of 64, which is extrapolated. " in browser.text("#sizes p")[0]
+    assert [text.split()[0] for text in browser.text("#sizes tr") if "this run" in text] == ["8"]
+
+
+def test_without_scaling_no_group_size_is_recommended(browser, tmp_path):
+    write_run(tmp_path, {"rewards": "boxed()", "options": {"scale_rewards": "none"}})
+    page = write_report(written(tmp_path, story(steps=4, size=6)), tmp_path / "report.html")
+    browser.open(page)
+    said = browser.text("#sizes p")[0]
+    assert "No size is recommended, since the relative signal of the sizes is the same for every run if " in said
+    assert said.startswith("Ranked by the expected signal per generated completion: ") and "90%" not in said
+    rows = browser.text("#sizes .sizes tbody tr")
+    assert [row.split()[0] for row in rows] == ["64", "32", "16", "8", "6", "4", "2"] and "this run" in rows[4]
+    assert browser.text("#sizes .most") == []
 
 
 def test_runs_are_compared(browser, tmp_path):
     runs = [with_log(tmp_path / name / "out", entropy=entropy) for name, entropy in (("a", 0.5), ("b", 0.1))]
     for run, rate in zip(runs, (1e-6, 5e-7), strict=True):
         options = {"learning_rate": rate, "output_dir": str(run), "seed": 3}
-        write_run(run, {"rewards": "boxed()", "model": EVIL, "options": options, "started": str(run)})
+        job = {"system_prompt": f"{rate} {'long ' * 200}end"}
+        write_run(run, {"rewards": "boxed()", "model": EVIL, "options": options, "job": job, "started": str(run)})
     page = write_report([*runs, with_log(tmp_path / "third", steps=30)], tmp_path / "report.html")
     browser.open(page, 1280)
     names = [str(runs[0]), str(runs[1]), "third"]
-    assert browser.text("#kinds .legend button") == [name if len(name) <= 40 else name[:39] + "…" for name in names]
+    assert browser.text("#kinds .legend button") == names
+    hovered = browser.run("document.querySelector('#kinds .chart').data.map(line => line.name)")
+    assert hovered == [names[0][:13] + "…" + names[0][-14:], names[1][:13] + "…" + names[1][-14:], "third"]
     assert browser.text("#charts h2") == [
         "Live groups",
         "Total reward",
@@ -83,12 +144,26 @@ def test_runs_are_compared(browser, tmp_path):
     ]
     assert browser.text("#comparison tr")[2] == "Groups 160 160 120"
     differences = [text.split()[0] for text in browser.text("#differences tr")]
+    assert browser.run("document.querySelector('#differences tbody').textContent").count("long end") == 2
     assert "learning_rate" in differences and "output_dir" not in differences and "Started" not in differences
     lines = browser.run("document.querySelector('#entropy .chart').data.map(line => line.y[0])")
     assert lines == [0.5, 0.1, 0.5]
     browser.assert_sound(page)
-    browser.open(page, 390)
-    assert browser.run("document.documentElement.scrollWidth") == 390
+    download = let_download(browser, tmp_path / "files")
+    _, side = download("#comparison .download", 17)
+    assert side[:4] == [["Value", *names], ["First step", "1", "1", "1"], ["Last step", "40", "40", "30"], ["Groups", "160", "160", "120"]]  # fmt: skip
+    assert [row[0] for row in side[6:9]] == ["Seconds of steps", "Live groups, start", "Live groups, end"]
+    kinds = browser.run("data.runs.map(run => run.changes[0].values)")
+    assert [[float(one) for one in row[1:]] for row in side[7:9]] == [[one[end] for one in kinds] for end in (0, 1)]
+    _, differing = download("#differences .download", 4)
+    assert differing[0] == side[0] and any(row[1].endswith("long end") for row in differing[1:])
+    for width in (1280, 390):
+        browser.open(page, width)
+        assert browser.run("document.documentElement.scrollWidth") == width
+        cut = "[...document.querySelectorAll('#table .run')].filter(one => one.scrollWidth > one.clientWidth + 1)"
+        assert browser.run(f"{cut}.length") == 0 and browser.text("#table .run")[0] in names
+    room = "document.querySelector('#table .run').clientWidth / document.querySelector('#table').clientWidth"
+    assert browser.run(room) == 1
     browser.focus("#run")
     browser.press("third")
     assert browser.text("#found") == ["120 of 440 groups."]
@@ -96,6 +171,9 @@ def test_runs_are_compared(browser, tmp_path):
     browser.press("\ue007")
     assert browser.text("#group h2")[0].startswith("third, step 30, group ")
     assert browser.run("location.hash").startswith("#run3-step30-")
+    browser.driver.get("about:blank")
+    browser.driver.get(f"{page.as_uri()}#run2-steps1-2")
+    assert browser.text("#found") == ["8 of 440 groups."]
 
 
 def test_links_lead_to_steps_and_groups(browser, tmp_path):
@@ -143,30 +221,31 @@ def test_tables_are_complete_and_can_be_downloaded(browser, tmp_path):
     texts = ["=HYPERLINK(1)", " \t@SUM(1)", 'a "quoted", text', "two\nlines", "-5", "\ud55c", "+1", "=1"]
     stepped = [(step, record({"boxed": [0.25] * 8, "-x": [-1.0] * 8}, completions=texts)) for step in range(1, 61)]
     page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    folder = tmp_path / "files"
-    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
     browser.open(page)
     browser.focus("#rewards summary")
     browser.press("\ue007")
     until(lambda: len(browser.text("#rewards tr")) == 61)
-    for selector, name in (("#rewards .download", "rewards"), ("#groups > .download", "groups")):
-        browser.focus(selector)
-        browser.press("\ue007")
-        until(lambda name=name: (folder / f"{tmp_path.name}-{name}.csv").exists())
-
-    def read(name):
-        with (folder / f"{tmp_path.name}-{name}.csv").open(encoding="utf-8-sig", newline="") as file:
-            return [*csv.reader(file)]
-
-    until(lambda: len(read("groups")) == 481)
-    assert read("rewards")[:2] == [["first step", "last step", "boxed", "'-x"], ["1", "1", "0.25", "-1"]]
-    assert len(read("rewards")) == 61
-    head, *rows = read("groups")
+    download = let_download(browser, tmp_path / "files")
+    name, rows = download("#rewards .download", 61)
+    assert name == f"{tmp_path.name}-rewards.csv" and len(rows) == 61
+    assert rows[:2] == [["first step", "last step", "boxed", "'-x"], ["1", "1", "0.25", "-1"]]
+    name, (head, *rows) = download("#groups > .download", 481)
+    assert name == f"{tmp_path.name}-groups.csv" and len(rows) == 480
     assert head[:9] == ["run", "step", "group", "outcome", "prompt", "completion", "text", "boxed", "'-x"]
     said = [row[6] for row in rows[:8]]
     assert said == ["'=HYPERLINK(1)", "' \t@SUM(1)", 'a "quoted", text', "two\nlines", "'-5", "\ud55c", "'+1", "'=1"]
     assert {row[8] for row in rows} == {"-1"} and rows[0][1] == "60"
     browser.assert_sound(page)
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_every_table_has_a_file(browser, tmp_path, runs):
+    """Except for the groups and the numbers below the charts, which have tests of their own."""
+    page = write_report([with_log(tmp_path / str(place)) for place in range(runs)], tmp_path / "report.html")
+    browser.open(page)
+    without = "[...document.querySelectorAll('main section')].filter(one => one.querySelector('table')"
+    without += " && !one.querySelector('.download, details')).map(one => one.id)"
+    assert browser.run(without) == []
 
 
 def test_numbers_are_not_broken_across_lines(browser, tmp_path):

@@ -1,17 +1,22 @@
 """What the page about one or several runs says, as text that fits a screen and as JSON."""
 
+import textwrap
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from .output import count, fit_texts, format_table, make_printable, measure_screen, shorten
+from .output import GAP, count, fit_texts, format_table, make_printable, measure_screen, shorten, wrap
 
 
-NAME_WIDTHS = (8, 16)
-"""Smallest and largest number of columns for the name of a run in a table of several runs."""
+HEAD_WIDTH = 10
+"""Columns for the title of a value in a table of several runs. A longer title takes several lines."""
 
-LABEL_WIDTH = 24
-"""Columns that are left for the names of the values."""
+NAME_WIDTH = 8
+"""Smallest number of columns for the names of the runs in such a table. A longer name takes several lines."""
+
+WARNING_LINES = 5
+"""Lines that a table of many runs leaves for their warnings."""
 
 
 def describe(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any]:
@@ -38,45 +43,83 @@ def describe_run(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def summarize(report: dict[str, Any]) -> str:
-    """Return a table of how the runs changed, or of their ends if there are several, and their warnings."""
+    """Return a table of how the run changed, or of the ends of several runs, and their warnings."""
     columns, lines = measure_screen()
     runs = report["runs"]
-    rows = list_changes(runs[0]) if len(runs) == 1 else list_ends(runs, columns)
-    table = format_table(rows, "<" + ">" * (len(rows[0]) - 1), columns)
-    facts = [shorten(describe_size(run, len(runs) > 1), columns) for run in runs[: lines // 3]]
     names = [f" of {run['name']}" if len(runs) > 1 else "" for run in runs]
     warnings = [f"warning{name}: {text}" for name, run in zip(names, runs, strict=True) for text in run["warnings"]]
-    shown = fit_texts(warnings, columns, lines - len(rows) - len(facts) - 5, "the report")
+    room = lines - 4 - (WARNING_LINES if warnings else 0)
+    top = show_run(runs[0], columns) if len(runs) == 1 else show_runs(runs, columns, room)
+    shown = fit_texts(warnings, columns, lines - len(top) - 4, "the report")
     verdict = count(len(warnings), "warning") if warnings else "No warnings"
     if not all(run["is_long_enough_for_warnings"] for run in runs):
         verdict += f"; {'the run is' if len(runs) == 1 else 'some runs are'} too short for most of them"
     end = [*shown, *([""] if shown else []), f"{verdict}.", f"The report is in {report['page']}."]
-    return "\n".join([table, "", *facts, "", *end])
+    return "\n".join([*top, "", *end])
 
 
-def describe_size(run: dict[str, Any], is_named: bool) -> str:
-    """Return a line about the number of groups and steps of a run."""
-    size = f" of {run['group_size']}" if run["group_size"] else ""
-    name = f"{make_printable(run['name'])}: " if is_named else ""
-    return f"{name}{count(run['groups'], 'group')}{size} in steps {run['first_step']} to {run['last_step']}"
-
-
-def list_changes(run: dict[str, Any]) -> list[list[str]]:
-    """Return a table with the values at the start and at the end of a run."""
+def show_run(run: dict[str, Any], columns: int) -> list[str]:
+    """Return lines with the values at the start and at the end of a run, and with its size."""
     values = [
         [one["name"], *(format_value(one[end], one["is_share"]) for end in ("start", "end"))] for one in run["changes"]
     ]
-    return [[run["name"], "start", "end"], *values]
+    table = format_table([[run["name"], "start", "end"], *values], "<>>", columns)
+    size = f" of {run['group_size']}" if run["group_size"] else ""
+    facts = f"{count(run['groups'], 'group')}{size} in steps {run['first_step']} to {run['last_step']}"
+    part = "tenth of the steps" if run["is_long_enough_for_warnings"] else "step"
+    return [*table.splitlines(), "", facts, f"start and end: the means over the first and the last {part}"]
 
 
-def list_ends(runs: Sequence[dict[str, Any]], columns: int) -> list[list[str]]:
-    """Return a table with the values at the end of each run."""
-    least, most = NAME_WIDTHS
-    width = max(least, min(most, (columns - LABEL_WIDTH) // len(runs) - 2))
-    ends = [{one["name"]: format_value(one["end"], one["is_share"]) for one in run["changes"]} for run in runs]
-    names = dict.fromkeys(name for one in ends for name in one)
-    titles = [shorten(make_printable(run["name"]), width, keep_end=True) for run in runs]
-    return [["at the end", *titles], *([name, *(one.get(name, "-") for one in ends)] for name in names)]
+def show_runs(runs: Sequence[dict[str, Any]], columns: int, lines: int) -> list[str]:
+    """Return lines with a row for each run, with its values at the end. What does not fit is counted or named."""
+    ends = [list_end(run) for run in runs]
+    titles, hidden, width = choose_titles(ends, columns)
+    heads = [split("at the end", width), *(split(title, HEAD_WIDTH) for title in titles)]
+    rows = [*zip_longest(*(reversed(head) for head in heads), fillvalue="")][::-1]
+    below = wrap(f"at the end: the means over {describe_end(runs)}", columns)
+    below += wrap(f"not shown, but in the report: {', '.join(hidden)}", columns) if hidden else []
+    room = max(lines - len(rows) - len(below) - 2, 1)
+    names = [split(run["name"], width) for run in runs]
+    if sum(map(len, names)) > room:
+        names = [[shorten(make_printable(run["name"]), width, keep_end=True)] for run in runs]
+    for name, end in [*zip(names, ends, strict=True)][:room]:
+        rows += zip_longest(name, *([end.get(title, "-")] for title in titles), fillvalue="")
+    more = [f"... and {count(len(runs) - room, 'more run')}: the report"] if len(runs) > room else []
+    return [*format_table(rows, "<" + ">" * len(titles), columns).splitlines(), *more, "", *below]
+
+
+def describe_end(runs: Sequence[dict[str, Any]]) -> str:
+    """Return what the values at the end of the runs are means over."""
+    long = [run["is_long_enough_for_warnings"] for run in runs]
+    if not any(long):
+        return "the last step"
+    exception = "" if all(long) else ", or over the last step of a run with fewer than 20 steps"
+    return f"the last tenth of the steps{exception}"
+
+
+def choose_titles(ends: Sequence[dict[str, str]], columns: int) -> tuple[list[str], list[str], int]:
+    """Return the titles of the values that fit into the columns, the others, and the columns left for names."""
+    shown, hidden = [], []
+    for title in dict.fromkeys(title for end in ends for title in end):
+        width = len(GAP) + max(map(len, [*split(title, HEAD_WIDTH), *(end.get(title, "-") for end in ends)]))
+        if columns - width < NAME_WIDTH:
+            hidden.append(title)
+        else:
+            shown.append(title)
+            columns -= width
+    return shown, hidden, columns
+
+
+def list_end(run: dict[str, Any]) -> dict[str, str]:
+    """Return what a table of several runs says about a run, by title."""
+    size = f"x{run['group_size']}" if run["group_size"] else ""
+    facts = {"Steps": f"{run['first_step']}-{run['last_step']}", "Groups x size": f"{run['groups']}{size}"}
+    return facts | {one["name"]: format_value(one["end"], one["is_share"]) for one in run["changes"]}
+
+
+def split(text: str, columns: int) -> list[str]:
+    """Return the whole text in lines of at most this number of columns."""
+    return textwrap.wrap(make_printable(text), columns)
 
 
 def format_value(value: float, is_share: bool) -> str:

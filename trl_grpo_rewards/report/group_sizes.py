@@ -2,7 +2,8 @@
 
 A size is judged by its signal: the mean size of the advantage of a completion. It is counted per completion, since
 completions are what generation costs. Only right and wrong answers count. For every pass rate the signal grows with the
-size, so what depends on the run is where it stops growing.
+size. If advantages are divided by the standard deviation of the group, where it stops growing depends on the run.
+Otherwise the signal of size k is 2p(1-p)(1-1/k) for pass rate p, so the sizes compare in the same way in every run.
 """
 
 import math
@@ -23,23 +24,28 @@ MIN_SIGNAL = 0.01
 """Signal of the largest size below which no size is recommended, since prompts that were never solved have a guess."""
 
 
-def compare_group_sizes(sample: PromptSample, is_scaled: bool = True) -> dict[str, Any]:
+def compare_group_sizes(sample: PromptSample, is_scaled: bool = True, own: int = 0) -> dict[str, Any]:
     """
-    Return the expected signal and the expected share of dead groups of each size.
+    Return the expected signal and the expected share of dead groups of each size, and the smallest size that is enough.
+
+    No size is enough if advantages are not scaled, since the answer would be the same for every run.
 
     Args:
         sample ([`PromptSample`]):
             The prompts of the run. Their groups in the last quarter of the steps are used.
         is_scaled (`bool`, *optional*, defaults to `True`):
             Whether advantages are divided by the standard deviation of the group, TRL's default.
+        own (`int`, *optional*, defaults to 0):
+            Group size of the run, which is compared as well.
     """
     start = sample.last - (sample.last - sample.first + 1) / 4
     counts = [count for count in (prompt.count_since(start) for prompt in sample.prompts.values()) if count[1]]
-    sizes = [{"size": size, **evaluate_size(counts, size, is_scaled)} for size in GROUP_SIZES if counts]
-    highest = max((one["signal"] for one in sizes), default=0.0)
+    compared = sorted({*GROUP_SIZES, own} - {0, 1}) if counts else []
+    sizes = [{"size": size, **evaluate_size(counts, size, is_scaled)} for size in compared]
+    least = max(ENOUGH * max((one["signal"] for one in sizes), default=0.0), MIN_SIGNAL)
     return {
         "sizes": sizes,
-        "enough": next((one["size"] for one in sizes if one["signal"] >= max(ENOUGH * highest, MIN_SIGNAL)), None),
+        "enough": next((one["size"] for one in sizes if is_scaled and one["signal"] >= least), None),
         "prompts": len(counts),
         "since": math.floor(start) + 1,
         "scaled": is_scaled,
@@ -58,21 +64,25 @@ def evaluate_size(counts: list[tuple[int, int]], size: int, is_scaled: bool = Tr
         is_scaled (`bool`, *optional*, defaults to `True`):
             As in [`compare_group_sizes`].
     """
-    prior, signals = fit_prior(counts), [mean_advantage(right, size, is_scaled) for right in range(size + 1)]
+    prior, signals = fit_prior(counts), [mean_advantage(right, size) for right in range(size + 1)]
     signal = dead = 0.0
     for count, prompts in Counter(counts).items():
         chances = draw_chances(*count, size, prior)
         dead += prompts * (chances[0] + chances[-1])
-        signal += prompts * sum(chance * one for chance, one in zip(chances, signals, strict=True))
+        scaled = sum(chance * one for chance, one in zip(chances, signals, strict=True))
+        signal += prompts * (scaled if is_scaled else 2 * estimate_variance(*count) * (1 - 1 / size))
     is_extrapolated = sum(total < size for _, total in counts) > len(counts) / 2
     return {"signal": signal / len(counts), "dead": dead / len(counts), "extrapolated": is_extrapolated}
 
 
-def mean_advantage(right: int, size: int, is_scaled: bool = True) -> float:
-    """Return the mean size of the advantage in a group with this number of right completions. A right one earns 1."""
-    rate = right / size
-    deviation = math.sqrt(rate * (1 - rate) * size / (size - 1)) if is_scaled else 1.0
-    return 2 * rate * (1 - rate) / deviation if deviation else 0.0
+def mean_advantage(right: int, size: int) -> float:
+    """Return the mean size of the scaled advantage in a group with this number of right completions, which earn 1."""
+    return 2 * math.sqrt(right * (size - right) * (size - 1) / size) / size
+
+
+def estimate_variance(passed: int, total: int) -> float:
+    """Return an unbiased estimate of p(1-p) for the pass rate p of a prompt, or 0 for a single completion."""
+    return passed * (total - passed) / (total * (total - 1)) if total > 1 else 0.0
 
 
 def draw_chances(passed: int, total: int, size: int, prior: tuple[float, float]) -> list[float]:

@@ -53,7 +53,7 @@ class Summary:
 
 def describe_sizes(summary: Summary) -> dict[str, Any]:
     scale = (summary.description.get("options") or {}).get("scale_rewards", "group")
-    return compare_group_sizes(summary.prompts, scale in ("group", True))
+    return compare_group_sizes(summary.prompts, scale in ("group", True), summary.run.size)
 
 
 SECTIONS: dict[str, Callable[[Summary], Any]] = {

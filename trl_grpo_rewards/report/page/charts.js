@@ -31,7 +31,7 @@ function line(name, values, color, { run = data.runs[0], source = run.points, da
     name, values, color, dash, steps: source.steps, known: values.some((value) => value !== null),
     trace: () => ({
       type: "scatter", mode: isShort ? "lines+markers" : "lines", x: places(run, source.steps), y: values,
-      name: escaped(short(name, 28)), customdata: source.steps.map(stepsLink),
+      name: escaped(middleless(name, 28)), customdata: source.steps.map(stepsLink),
       line: { color: ink(color), width: 2, dash }, marker: { color: ink(color), size: 5 }, ...more,
     }),
   };
@@ -161,7 +161,7 @@ class Section {
   }
 
   legendButton({ name, ...series }) {
-    const button = make("button", { type: "button", title: "Show or hide" }, key(series), short(name, 40));
+    const button = make("button", { type: "button", title: "Show or hide" }, key(series), name);
     button.setAttribute("aria-pressed", String(!this.off.has(name)));
     button.addEventListener("click", () => {
       this.off.has(name) ? this.off.delete(name) : this.off.add(name);

@@ -31,6 +31,9 @@ const ink = (name) => getComputedStyle(document.documentElement).getPropertyValu
 const inked = (element, name) => (element.style.setProperty("--ink", `var(${name})`), element);
 const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const short = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+/** A name without its middle, since names of runs often differ only at the end. */
+const middleless = (text, length) => (
+  text.length > length ? `${text.slice(0, Math.floor(length / 2) - 1)}…${text.slice(-Math.floor(length / 2))}` : text);
 const count = (number) => number.toLocaleString("en");
 const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 

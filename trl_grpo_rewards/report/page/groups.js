@@ -90,7 +90,7 @@ function addGroups() {
   const names = [...new Set(data.runs.flatMap(({ weights }) => weights.map(([name]) => name)))];
   fillSelect(byId("outcome"), [["", "all"], ...kindsThere.map((name) => [name, name])]);
   fillSelect(byId("which"), [["", "total"], ...names.map((name) => [name, short(name, 40)])]);
-  fillSelect(byId("run"), [["", "all"], ...data.runs.map(({ name }, place) => [place, short(name, 40)])]);
+  fillSelect(byId("run"), [["", "all"], ...data.runs.map(({ name }, place) => [place, name])]);
   byId("run").parentElement.hidden = byId("run-head").hidden = !several();
   byId("sampled").textContent = sampledText();
   filter();

@@ -85,7 +85,7 @@ const heat = () => (one().heat.prompts.length ? {
   },
   show: figure,
   sheet: () => ({
-    file: `${one().name}-prompts`, heads: ["Prompt", "Solved at step", "Last pass rate"],
+    file: `${one().name}-prompts`, heads: ["Beginning of the prompt", "Solved at step", "Last pass rate"],
     rows: one().heat.prompts.map(([label, solved], row) => [label, solved, one().heat.rates[row].at(-1)]),
   }),
 } : null);
@@ -108,23 +108,32 @@ function drawHeat(element) {
   }, SETTINGS);
 }
 
+/** What the sizes say about this run. Without scaling that would be the same for every run, so it is not said. */
+function enoughText() {
+  const { sizes, enough, scaled } = one().sizes;
+  const most = sizes.at(-1);
+  if (!scaled) {
+    return "No size is recommended, since the relative signal of the sizes is the same for every run if advantages are not divided"
+      + " by the standard deviation of the group.";
+  }
+  if (!enough) return "No size gives a signal.";
+  const found = enough === most.size ? "give the most" : `are the smallest with at least 90% of the signal of groups of ${most.size}`;
+  return `Here, groups of ${enough} ${found}${most.extrapolated ? ", which is extrapolated" : ""}.`;
+}
+
 function sizesText() {
-  const { sizes, enough, prompts, since, scaled } = one().sizes;
+  const { sizes, prompts, since, scaled } = one().sizes;
   const guesses = sizes.some(({ extrapolated }) => extrapolated)
     ? " Sizes above the number of sampled completions (≈) are extrapolated from the pass rates of similar prompts."
     : "";
-  const most = sizes.at(-1)?.size;
-  const found = enough === null ? "No size gives a signal."
-    : `Here, groups of ${enough} ${enough === most ? "give the most"
-      : `are the smallest with at least 90% of the signal of groups of ${most}`}.`;
   return "Ranked by the expected signal per generated completion: the mean size of the advantage of a completion, if only"
-    + ` ${outcome()} counted${scaled ? " and advantages are divided by the standard deviation of the group" : ""}. It always grows with the`
-    + " group size, so the question is where it stops growing: for the same number of completions, larger groups leave fewer"
-    + ` prompts. ${found} Estimated from ${plural(prompts, "prompt")} since step ${count(since)}.${guesses}`;
+    + ` ${outcome()} counted${scaled ? " and advantages are divided by the standard deviation of the group" : ""}. For every pass rate it grows`
+    + " with the group size, but for the same number of completions, larger groups leave fewer prompts."
+    + ` ${enoughText()} Estimated from ${plural(prompts, "prompt")} since step ${count(since)}.${guesses}`;
 }
 
 function sizeRow({ size, dead, signal: value, extrapolated }) {
-  const { enough, sizes } = one().sizes;
+  const { enough } = one().sizes;
   const bar = (text, part, color) => {
     const mark = inked(make("span", {}), color);
     mark.style.setProperty("--part", part);
@@ -133,9 +142,11 @@ function sizeRow({ size, dead, signal: value, extrapolated }) {
   const notes = [size === enough ? "90% of the most" : null, size === one().size ? "this run" : null].filter(Boolean);
   return make("tr", { className: size === enough ? "most" : "" },
     make("td", {}, String(size), notes.length ? make("small", {}, notes.join(", ")) : null),
-    bar(figure(value), value / (sizes.at(-1).signal || 1), size === enough ? "--accent" : "--live"),
+    bar(figure(value), value / (rankedSizes()[0].signal || 1), size === enough ? "--accent" : "--live"),
     bar(percent(dead), dead, "--flat"));
 }
+
+const rankedSizes = () => [...one().sizes.sizes].sort((one, other) => other.signal - one.signal || other.size - one.size);
 
 const SIZE_HEADS = ["Group size", "Signal per completion", "Dead groups"];
 
@@ -144,10 +155,10 @@ const sizes = () => ({
   text: one().sizes.sizes.length ? sizesText() : "", isEmpty: !one().sizes.sizes.length, none: "No prompt was scored.",
   content: () => make("table", { className: "sizes" },
     make("thead", {}, make("tr", {}, ...SIZE_HEADS.map((head) => make("th", { scope: "col" }, head)))),
-    make("tbody", {}, ...[...one().sizes.sizes].reverse().map(sizeRow))),
+    make("tbody", {}, ...rankedSizes().map(sizeRow))),
   sheet: () => ({
     file: `${one().name}-sizes`, heads: [...SIZE_HEADS, "Extrapolated"],
-    rows: one().sizes.sizes.map(({ size, signal: value, dead, extrapolated }) => [size, value, dead, extrapolated ? "yes" : "no"]),
+    rows: rankedSizes().map(({ size, signal: value, dead, extrapolated }) => [size, value, dead, extrapolated ? "yes" : "no"]),
   }),
 });
 

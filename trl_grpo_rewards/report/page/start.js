@@ -36,8 +36,24 @@ const change = (values, show) => [
 ].filter(Boolean);
 
 function addChanges() {
-  byId("changes").replaceChildren(...(several() ? [] : one().changes.map(({ what, share, values }) => (
-    make("div", {}, make("dt", {}, what), make("dd", {}, ...change(values, share ? percent : figure)))))));
+  const changes = several() ? [] : one().changes;
+  byId("changes").replaceChildren(...changes.map(({ what, share, values }) => (
+    make("div", {}, make("dt", {}, what), make("dd", {}, ...change(values, share ? percent : figure))))));
+  byId("ends").textContent = changes.some(({ values }) => values.length > 1) ? endsText() : "";
+}
+
+/** What the values at the beginning and at the end of a run are. */
+function endsText() {
+  const long = data.runs.filter(({ checked }) => checked).length;
+  if (!long) return "Start → end: the means over the first and the last step.";
+  return "Start → end: the means over the first and the last tenth of the steps"
+    + `${long < data.runs.length ? ", or over the first and the last step of a run with fewer than 20" : ""}.`;
+}
+
+/** Show what a section contains, with a button for its file. The button stays, so that it keeps the focus. */
+function showTables(section, build, ...content) {
+  section.querySelector("div").replaceChildren(...content);
+  if (!section.querySelector(".download")) section.append(downloadButton("Download as CSV", build));
 }
 
 /** A table with a row for each text and a column for each run. */
@@ -49,6 +65,8 @@ function runTable(label, rows) {
   return scroll;
 }
 
+const changeTitles = () => [...new Set(data.runs.flatMap(({ changes }) => changes.map(({ what }) => what)))];
+
 function addComparison() {
   const section = byId("comparison");
   section.hidden = !several();
@@ -58,30 +76,58 @@ function addComparison() {
     ["Prompts", (run) => count(run.prompts)], ["Generated tokens", (run) => count(run.tokens)],
     ["Time of steps", (run) => (run.time.length ? duration(run.time.at(-1)[1]) : "–")],
   ].map(([title, find]) => [title, ...data.runs.map(find)]);
-  const titles = [...new Set(data.runs.flatMap(({ changes }) => changes.map(({ what }) => what)))];
-  const changed = titles.map((title) => [title, ...data.runs.map(({ changes }) => {
+  const changed = changeTitles().map((title) => [title, ...data.runs.map(({ changes }) => {
     const found = changes.find(({ what }) => what === title);
     return found ? make("span", {}, ...change(found.values, found.share ? percent : figure)) : "–";
   })]);
-  section.querySelector("div").replaceChildren(runTable("The runs side by side", [...totals, ...changed]));
+  section.querySelector("p").textContent = endsText();
+  showTables(section, comparisonSheet, runTable("The runs side by side", [...totals, ...changed]));
   byId("differences").hidden = !data.differences.length;
-  byId("differences").querySelector("div").replaceChildren(runTable("What differs between the runs", data.differences.map(([name, values]) => (
-    [name, ...values.map((value) => make("span", {}, ...unbroken(short(value, 300))))]))));
+  showTables(byId("differences"), differenceSheet, runTable("What differs between the runs", data.differences.map(([name, values]) => (
+    [name, ...values.map((value) => make("span", {}, ...unbroken(value)))]))));
 }
+
+const runHeads = () => ["Value", ...data.runs.map(({ name }) => name)];
+
+function comparisonSheet() {
+  const totals = [
+    ["First step", (run) => run.steps[0]], ["Last step", (run) => run.steps[1]], ["Groups", (run) => run.groups],
+    ["Prompts", (run) => run.prompts], ["Generated tokens", (run) => run.tokens],
+    ["Seconds of steps", (run) => run.time.at(-1)?.[1] ?? null],
+  ].map(([title, find]) => [title, ...data.runs.map(find)]);
+  const changed = changeTitles().flatMap((title) => [["start", 0], ["end", -1]].map(([end, place]) => [
+    `${title}, ${end}`, ...data.runs.map(({ changes }) => changes.find(({ what }) => what === title)?.values.at(place) ?? null)]));
+  return { file: `${fileName()}-side-by-side`, heads: runHeads(), rows: [...totals, ...changed] };
+}
+
+const differenceSheet = () => ({
+  file: `${fileName()}-differences`, heads: runHeads(), rows: data.differences.map(([name, values]) => [name, ...values]),
+});
+
+const evaluationsOf = () => data.runs.flatMap((run) => run.held_out.map((one) => ({ run: run.name, ...one })));
 
 /** The first and the last evaluation of each dataset of held-out problems. */
 function addHeldOut() {
   const section = byId("held-out");
-  const found = data.runs.flatMap((run) => run.held_out.map((one) => ({ run, ...one })));
+  const found = evaluationsOf();
+  const single = found.filter(({ evaluations }) => evaluations === 1).length;
   section.hidden = !found.length;
-  section.querySelector("div").replaceChildren(...found.map(({ run, dataset, evaluations, steps: [first, last], values }) => {
-    const label = [several() ? run.name : null, dataset || null].filter(Boolean).join(", ");
+  section.querySelector("p").textContent = single === found.length ? "There was one evaluation."
+    : `The first and the last evaluation${single ? ", or the only one" : ""}.`;
+  showTables(section, heldOutSheet, ...found.map(({ run, dataset, evaluations, steps: [first, last], values }) => {
+    const label = [several() ? run : null, dataset || null].filter(Boolean).join(", ");
     const times = evaluations > 1 ? [`before (step ${count(first)})`, `after (step ${count(last)})`] : [`step ${count(first)}`];
     const show = (title) => (value) => (title === "dead groups" && value !== null ? percent : figure)(value);
     const rows = values.map(([title, pair]) => [title, ...pair.slice(0, times.length).map(show(title))]);
     return table([label, ...times], rows, "ends");
   }));
 }
+
+const heldOutSheet = () => ({
+  file: `${fileName()}-held-out`, heads: ["Run", "Dataset", "Value", "First step", "Before", "Last step", "After"],
+  rows: evaluationsOf().flatMap(({ run, dataset, evaluations, steps: [first, last], values }) => values.map(([title, [before, after]]) => (
+    [run, dataset, title, first, before, ...(evaluations > 1 ? [last, after] : [null, null])]))),
+});
 
 function addAxes() {
   const known = ["steps"];
