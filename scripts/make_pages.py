@@ -168,17 +168,21 @@ def show_help(command: str) -> str:
 def describe_commands() -> str:
     """Return the page of the commands. Options of TRL and of the model are left out, and options are shown once."""
     text = (
-        "# Options of the commands\n\n`trl-grpo-rewards COMMAND --help` prints the same, and the options of TRL.\n\n"
+        "# Options of the commands\n\n`trl-grpo-rewards COMMAND --help` prints the same, and the options of TRL. All "
+        "commands have the same [exit codes](commands.md#exit-codes).\n\n"
     )
     for command, what in cli.COMMANDS.items():
         usage, *others = re.split(r"^the model \(TRL.*", show_help(command), flags=re.MULTILINE)
         usage = re.sub(
             r"^  (--[\w-]+)(.*)$", lambda found: f"  {found[1]}{shorten(found[2])}", usage, flags=re.MULTILINE
         )
-        usage, *own = usage.split("the job:\n") if "the job:\n" in text else [usage]
+        is_shown = "the job:\n" in text
+        usage, *own = usage.split("the job:\n") if is_shown else [usage]
         text += f"## `{command}`: {what.split(';')[0]}\n\n```text\n{usage.strip()}\n```\n\n"
         if own:
-            text += "The options are those of `train`.\n\n"
+            options = re.findall(r"^  --.*\n(?:   .*\n)*", own[0], flags=re.MULTILINE)
+            added = "".join(option for option in options if option not in text)
+            text += "The options are those of `train`" + (f", and:\n\n```text\n{added}```\n\n" if added else ".\n\n")
         elif others:
             text += "All options of TRL's `ModelConfig` and `GRPOConfig` follow.\n\n"
     return text

@@ -50,6 +50,14 @@ def test_the_navigation_has_every_page_once(site):
     assert sorted(listed) == sorted(written)
 
 
+def test_the_options_of_a_command_are_shown_once(site):
+    _, *sections = (site.parent / "pages" / "options.md").read_text().split("\n## ")
+    train, check, pass_rates, *_ = sections
+    shown = [re.findall(r"^  (--\w+)", section, re.MULTILINE) for section in (train, check, pass_rates)]
+    assert {"--rewards", "--outcome_reward", "--no_check"} <= {*shown[0]}
+    assert shown[1:] == [["--details", "--json"], []]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_reward_has_a_page_with_its_signature_and_its_examples(site, name):
     text = (site.parent / "pages" / "rewards" / f"{name}.md").read_text()

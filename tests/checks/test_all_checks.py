@@ -4,7 +4,19 @@ import pytest
 from transformers import AutoTokenizer
 
 from helpers.checks import find_faults, get_section, make_problems
-from trl_grpo_rewards import FilteredGRPOConfig, boxed, choice, citations, demo, gate, judge, keywords, reward, tags
+from trl_grpo_rewards import (
+    FilteredGRPOConfig,
+    boxed,
+    choice,
+    citations,
+    code,
+    demo,
+    gate,
+    judge,
+    keywords,
+    reward,
+    tags,
+)
 from trl_grpo_rewards.checks import Form, Reading, as_text, assert_not_gameable, honest
 from trl_grpo_rewards.checks.all_checks import check
 
@@ -121,5 +133,59 @@ def test_a_reward_of_the_user_takes_part_in_all_checks():
 
 
 def test_nothing_is_scored_if_the_columns_do_not_fit():
-    (found,) = check(boxed(), make_problems("7").rename_column("solution", "answer"))
-    assert len(found.faults) == 1
+    found, *others = check(boxed(), make_problems("7").rename_column("solution", "answer"))
+    assert len(found.faults) == 1 and found.is_run
+    assert [one.title for one in others] == [
+        "values of 'solution', as 'boxed' reads them", "attacks", "a dry run on the dataset's own solutions",
+    ]  # fmt: skip
+    assert not any(one.is_run or one.data or one.faults for one in others)
+    assert "attacks:\n  not run: rewards, dataset and configuration do not fit together\n" in as_text([found, *others])
+
+
+@reward
+def refuses(completion: str, solution: str) -> float:
+    return 1 / (len(completion) - len(completion))
+
+
+@reward(outcome=True)
+def refuses_words(completion: str, solution: str) -> float:
+    return float(completion.endswith(f"{{{int(solution)}}}"))
+
+
+@pytest.mark.parametrize(
+    "rewards, solutions, expected",
+    [
+        (
+            judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1"),
+            ["7", "8"],
+            ["attacks", "a dry"],
+        ),
+        (boxed() + keywords(all=("so",)) + keywords(none=("so",), name="plain"), ["7", "8"], ["attacks", "a dry"]),
+        (boxed(evaluated=True) + refuses(), ["7", "8"], ["a dry"]),
+        (refuses_words(), [*map(str, range(16)), "many"], []),  # only the dry run reads the last row
+        (code(backend="http://127.0.0.1:9"), ["7", "8"], ["the dataset", "a dry"]),
+    ],
+    ids=["asks", "contradictory", "raises in an attack", "raises in the dry run", "not ready and raises in an attack"],
+)
+def test_what_is_not_tried_has_a_row(rewards, solutions, expected):
+    data = make_problems(*solutions).add_column("tests", [["assert f() == 1"]] * len(solutions))
+    found = check(rewards, data)
+    assert [one.title[:11] for one in found][-2:] == ["attacks", "a dry run o"]
+    left_out = [one for one in found if not one.is_run]
+    assert len(left_out) == len(expected) and all(map(str.startswith, [one.title for one in left_out], expected))
+    assert all(one.lines[0].startswith("not run: ") and not one.faults for one in left_out)
+
+
+def test_attacks_and_the_dry_run_are_values_too():
+    found = check(refuses_words() + 0.5 * tags("think"), make_problems("7", "8", "9"))
+    data = found[-2].data | found[-1].data
+    assert {"name": "nothing", "mean": 0.0, "paid": 0, "tried": 3} in data["attacks"]
+    rows = [{name: value for name, value in row.items() if name != "mean_milliseconds"} for row in data["dry_run"]]
+    assert rows == [
+        {"name": "refuses_words", "weight": 1.0, "right": 1.0, "wrong": 0.0, "helpless": 0.0},
+        {"name": "tags", "weight": 0.5, "right": 1.0, "wrong": 1.0, "helpless": 0.0},
+        {"name": "total", "weight": None, "right": 1.5, "wrong": 0.5, "helpless": 0.0},
+    ]
+    assert all(row["mean_milliseconds"] > 0 for row in data["dry_run"])
+    (judged,) = [one.data["dry_run"] for one in check(choice(), make_problems(1, 2)) if "dry_run" in one.data]
+    assert judged[0]["right"] is None  # JSON has no NaN

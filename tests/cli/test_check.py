@@ -1,6 +1,7 @@
 """`trl-grpo-rewards check` as a user runs it, on a dataset from outside."""
 
 import json
+import re
 
 import pytest
 from transformers import AutoTokenizer
@@ -66,8 +67,11 @@ def test_the_summary_and_the_details_say_the_same(command):
     found = command("check", *gameable, "--json")
     assert shown.returncode == full.returncode == found.returncode == 1
     said = json.loads(found.stdout)
-    assert (said["faults"], said["warnings"], said["expression"]) == (1, 0, "boxed() + 0.2 * tags('think')")
-    (fault,) = [text for one in said["checks"] for text in one["faults"]]
+    (fault,) = said["faults"]
+    assert (said["warnings"], said["expression"]) == ([], "boxed() + 0.2 * tags('think')")
+    assert [fault] == [text for one in said["checks"] for text in one["faults"]]
+    paid = next(one for one in said["attacks"] if one["name"] == "question restated")
+    assert paid["paid"] == paid["tried"] > 0 and [one["name"] for one in said["dry_run"]] == ["boxed", "tags", "total"]
     assert f"fault: {fault}" in full.stdout and full.stdout.endswith("1 fault found.\n")
     assert f"fault: {fault}" in " ".join(shown.stdout.split())
     assert [line.split()[-2:] for line in shown.stdout.splitlines()[1:6]].count(["0", "1"]) == 1
@@ -84,5 +88,9 @@ def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp
     run = command("check", "--import", "breaks", "--rewards", "boxed(evaluated=True) + breaks()", "--json")
     (fault,) = [text for one in json.loads(run.stdout)["checks"] for text in one["faults"]]
     assert run.returncode == 1 and "KeyError" in fault and "imported\nscored\n" in run.stderr
-    wrong = command("check", "--import", "breaks", "--rewards", "boxed(evaluated=1)", "--json")
+    assert json.loads(run.stdout)["attacks"] is json.loads(run.stdout)["dry_run"] is None
+    (tmp_path / "breaks.py").rename(tmp_path / "breaks_again.py")  # a module is imported once
+    shown = command("check", "--import", "breaks_again", "--rewards", "boxed(evaluated=True) + breaks()").stdout
+    assert re.search(r"^attacks +0 +1\na dry run .* not run  not run$", shown, re.MULTILINE)
+    wrong = command("check", "--rewards", "boxed(evaluated=1)", "--json")
     assert wrong.returncode == 2 and "evaluated" in wrong.stderr and wrong.stdout == ""

@@ -8,6 +8,7 @@ import pytest
 from helpers.paths import ROOT
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli import output
+from trl_grpo_rewards.cli.main import COMMANDS
 from trl_grpo_rewards.records.files import GroupWriter
 
 
@@ -62,8 +63,8 @@ def test_the_page_names_the_keys_of_each_command(command, run):
 
 
 def test_the_page_and_the_help_name_the_exit_codes(command):
-    codes = {str(code) for code in (output.FINE, output.FAULTY, output.MISUSED, 130)}
+    codes = {str(code) for code in (output.FINE, output.FAULTY, output.MISUSED, 130, output.CLOSED)}
     assert {*re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)} == codes
     assert {*re.findall(r"^  (\d+) ", output.EXIT_CODES, re.MULTILINE)} == codes
-    for arguments in (["--help"], ["score", "--help"], ["report", "--help"]):
+    for arguments in (["--help"], *([name, "--help"] for name in COMMANDS)):
         assert output.EXIT_CODES in command(*arguments).stdout

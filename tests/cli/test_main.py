@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from importlib.metadata import entry_points, version
+from pathlib import Path
 
 import pytest
 
+from trl_grpo_rewards.cli import output
 from trl_grpo_rewards.cli.main import COMMANDS, main
 
 
@@ -27,6 +29,12 @@ def test_each_subcommand_has_help(command, name):
     assert shown.returncode == 0 and f"usage: trl-grpo-rewards {name} " in shown.stdout
 
 
+def test_only_the_command_that_trains_offers_to_leave_out_the_check(command):
+    assert "  --no_check " in command("train", "--help").stdout
+    for name in ("check", "pass-rates"):
+        assert "no_check" not in command(name, "--help").stdout
+
+
 def test_the_help_of_a_job_begins_with_its_own_options(command):
     shown = command("train", "--help").stdout
     sections = ["the job:", "FilteredGRPOConfig):", "ModelConfig):", "(GRPOConfig):"]
@@ -35,6 +43,30 @@ def test_the_help_of_a_job_begins_with_its_own_options(command):
     options = ["  --rewards ", "  --outcome_reward ", "  --use_peft ", "  --learning_rate "]
     assert [sum(place < shown.index(option) for place in places) for option in options] == [1, 2, 3, 4]
     assert shown[: places[1]].count("\n") < 60
+
+
+@pytest.mark.parametrize("is_buffered", [True, False])
+@pytest.mark.parametrize("arguments", [["--help"], ["score", "rows.jsonl"], ["score", "rows.jsonl", "--json"]])
+def test_a_closed_output_ends_the_command_without_a_word(tmp_path, arguments, is_buffered):
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n' * 9)
+    (tmp_path / "run.json").write_text('{"rewards": "boxed()", "is_expression": true}')
+    command = [sys.executable, "-m", "trl_grpo_rewards.cli", *arguments]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "" if is_buffered else "1"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    is_dropped = "--help" in arguments and not is_buffered  # argparse itself ignores that nobody reads its help
+    assert (done.returncode, done.stderr) == (0 if is_dropped else output.CLOSED, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "trl_grpo_rewards.cli", "--help"]
+        done = subprocess.run(command, env={**os.environ, "PYTHONUNBUFFERED": ""}, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == output.MISUSED and done.stderr.startswith(b"error: Standard output cannot be written: ")
+    assert done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("arguments", [["report", "--help"], ["score", "--help"], ["--help"]], ids=" ".join)

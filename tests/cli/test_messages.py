@@ -50,7 +50,7 @@ def run(*arguments, cwd):
 def test_the_remedy_for_a_column_is_an_option(command, problems, name):
     done = command(name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out")
     assert last_line(done) == (
-        "ValueError: Reward 'boxed' needs the column 'solution'; found 'final_answer', 'prompt'. "
+        "error: Reward 'boxed' needs the column 'solution'; found 'final_answer', 'prompt'. "
         "Name the column: --solution_column final_answer."
     )
 
@@ -84,7 +84,7 @@ def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, name, ju
 def test_a_missing_package_is_named_before_anything_loads(command, monkeypatch, arguments, package):
     monkeypatch.setattr(preparation, "find_spec", lambda name: None if name == package else True)
     assert last_line(command("train", *arguments, "--output_dir", "out")) == (
-        f"ImportError: {arguments[0]} needs the package {package}, which is not installed. Install it with "
+        f"error: {arguments[0]} needs the package {package}, which is not installed. Install it with "
         f"pip install {package}, or leave out the option."
     )
 
@@ -92,7 +92,7 @@ def test_a_missing_package_is_named_before_anything_loads(command, monkeypatch, 
 def test_a_missing_tracker_is_named_before_anything_loads(command, monkeypatch):
     monkeypatch.setattr(integration_utils, "is_swanlab_available", lambda: False)
     done = command("train", "--report_to", "swanlab", "--output_dir", "out")
-    assert last_line(done).startswith("ImportError: --report_to swanlab needs the package swanlab, which is not")
+    assert last_line(done).startswith("error: --report_to swanlab needs the package swanlab, which is not")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_missing_tracker_is_named_before_anything_loads(command, monkeypatch):
 )
 def test_an_output_folder_that_cannot_be_written_is_named(command, problems, folder, reason):
     assert last_line(command("train", "--output_dir", folder)) == (
-        f"ValueError: The output directory '{folder}' cannot be written: {reason}. Choose another --output_dir."
+        f"error: The output directory '{folder}' cannot be written: {reason}. Choose another --output_dir."
     )
 
 
@@ -125,6 +125,14 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
     "arguments, said",
     [
         (["--max_stepz", "2"], "'--max_stepz' on the command line is not an option. Did you mean --max_steps?"),
+        (
+            ["--json"],
+            "'--json' on the command line is not an option. trl-grpo-rewards train --help lists the options.",
+        ),
+        (
+            ["--max_steps", "few"],
+            "Argument --max_steps/--max-steps: invalid int value: 'few'. trl-grpo-rewards train ",
+        ),
         (["more"], "'more' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
         (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
@@ -135,7 +143,7 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
 def test_an_option_that_does_not_exist_is_named(command, tmp_path, arguments, said):
     (tmp_path / "wrong.yaml").write_text("max_stepz: 2\n")
     (tmp_path / "torn.yaml").write_text("rewards: [boxed()\n")
-    assert last_line(command("train", *arguments)).startswith(f"ValueError: {said}")
+    assert last_line(command("train", *arguments)).startswith(f"error: {said}")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +158,7 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(command, tmp_path, tex
     (tmp_path / "mine_that_fails.py").write_text(text)
     message = last_line(command("score", "boxed()", "rows.jsonl", "--import", "mine_that_fails"))
     said = re.escape(said).replace(r"\.\*", ".*")
-    assert re.match(f"ImportError: The module 'mine_that_fails' cannot be imported: {said}. Correct", message)
+    assert re.match(f"error: The module 'mine_that_fails' cannot be imported: {said}. Correct", message)
 
 
 @pytest.mark.slow
@@ -174,7 +182,7 @@ def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(problems, tmp_path)
     (tmp_path / "p.jsonl").write_text("".join(lines[:8]))
     resumed = run(*options, "second", "--resume_from_checkpoint", "first/checkpoint-1", cwd=tmp_path)
     assert last_line(resumed) == (
-        "CheckpointMismatch: The checkpoint in first/checkpoint-1 must be resumed with the 16 prompts that it was "
+        "error: The checkpoint in first/checkpoint-1 must be resumed with the 16 prompts that it was "
         "trained on; the dataset has 8. Load the same dataset, or start a new run from its weights."
     )
 
@@ -183,19 +191,17 @@ def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path):
     (tmp_path / "out" / "checkpoint-1").mkdir(parents=True)
     (tmp_path / "out" / "checkpoint-best").mkdir()
     (tmp_path / "out" / "checkpoint-best" / "trainer_state.json").write_text("{}")
-    refused = (
-        "ValueError: There is no complete checkpoint 'out/checkpoint-1' to resume from; 'out' has out/checkpoint-best"
-    )
+    refused = "error: There is no complete checkpoint 'out/checkpoint-1' to resume from; 'out' has out/checkpoint-best"
     arguments = ["train", "--output_dir", "out", "--resume_from_checkpoint"]
     assert last_line(command(*arguments, "out/checkpoint-1")).startswith(refused)
-    assert last_line(command(*arguments, "true")).startswith("ValueError: There is no complete checkpoint to resume")
+    assert last_line(command(*arguments, "true")).startswith("error: There is no complete checkpoint to resume")
 
 
 def test_what_a_model_needs_is_one_sentence(command):
     if find_spec("flash_attn"):
         pytest.skip("flash_attn is installed")
     done = command("train", "--attn_implementation", "flash_attention_2", "--eval_prompts", "0", "--max_steps", "1")
-    assert last_line(done).startswith("ImportError: FlashAttention2")
+    assert last_line(done).startswith("error: FlashAttention2")
 
 
 def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):

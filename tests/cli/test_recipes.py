@@ -34,6 +34,17 @@ def test_without_arguments_it_is_the_bundled_task():
     assert (training.max_steps, training.learning_rate) == (-1, 1e-6)  # TRL's defaults
 
 
+def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(tmp_path):
+    (tmp_path / "recipe.yaml").write_text("import_modules: [a]\n")
+    recipe = ["--config", str(tmp_path / "recipe.yaml")]
+    for given, modules in (
+        ([], ["a"]),
+        (["--import", "b", "c"], ["b", "c"]),
+        (["--import", "b", "--import", "c"], ["b", "c"]),
+    ):
+        assert read_job([*recipe, *given, "--seed", "7"], "train")[0].import_modules == modules
+
+
 def test_a_recipe_that_does_not_exist_is_refused_with_the_names_of_the_others():
     with pytest.raises(ValueError, match="no file 'gms8k', and the recipes are addition, .*gsm8k.* Choose one"):
         read_job(["--config", "gms8k"], "train")

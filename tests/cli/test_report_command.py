@@ -26,7 +26,7 @@ def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, 
     other = run_here(lambda: main([folder, "--out", str(tmp_path / "page.html")]))
     assert other.returncode == 0 and (tmp_path / "page.html").read_text().startswith("<!doctype html>")
     nowhere = run_here(lambda: main([str(tmp_path / "nowhere")]))
-    assert nowhere.returncode == 2 and nowhere.stderr.startswith("FileNotFoundError: There are no group records in ")
+    assert nowhere.returncode == 2 and nowhere.stderr.startswith("error: There are no group records in ")
 
 
 def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
@@ -35,7 +35,7 @@ def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
     assert done.returncode == 0 and done.stdout.endswith("The report is in comparison.html.\n")
     assert '"name":"a"' in (tmp_path / "comparison.html").read_text()
     done = run_here(lambda: main([*runs, str(tmp_path / "c")]))
-    assert done.returncode == 2 and done.stderr.startswith("FileNotFoundError: There are no group records in ")
+    assert done.returncode == 2 and done.stderr.startswith("error: There are no group records in ")
 
 
 def test_the_live_page_is_served_until_ctrl_c(tmp_path):
@@ -68,7 +68,7 @@ def test_the_live_page_is_served_until_ctrl_c(tmp_path):
         ),
         (["--port", "8000"], "--port must be from 0 to 65535 and needs --live; got --port 8000."),
         (["--live", "--port", "65536"], "--port must be from 0 to 65535 and needs --live; got --port 65536."),
-        (["--live"], "FileNotFoundError: There is no 'nowhere'. Pass the output_dir of a run that has started."),
+        (["--live"], "error: There is no 'nowhere'. Pass the output_dir of a run that has started."),
     ],
 )
 def test_options_that_cannot_work_are_refused(run_here, options, message):

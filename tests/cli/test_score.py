@@ -39,7 +39,7 @@ def answers(tmp_path):
 def test_scores_are_counted(answers):
     shown = score(answers, "boxed() + 0.5 * keywords(all=('So',))", "answers.jsonl", "--out", "scored.jsonl")
     table = {line.split()[0]: line.split() for line in shown.splitlines()[:4]}
-    assert table["boxed"][1:3] == ["0.500", "0.0%"] and table["boxed"][5:] == ["0:", "50.0%,", "1:", "50.0%"]
+    assert table["boxed"][1:3] == ["0.500", "0.0%"] and table["boxed"][5:] == ["0:", "50%,", "1:", "50%"]
     assert table["keywords"][1:3] == ["1.000", "0.0%"] and "2 groups; 0.0% would be dead" in shown
     surprising = shown.split("other totals:\n")[1].splitlines()
     assert len(surprising) == 6 and surprising[0].split() == ["1.5", "2", "+", "2?", "|", "So", r"\boxed{4}"]
@@ -55,10 +55,12 @@ def test_the_difference_is_counted_both_ways(answers):
     new = "boxed(partial=0.25) - 0.75 * keywords(all=('km',))"
     shown = score(answers, new, "answers.jsonl", "--against", "boxed()")
     assert "2 groups; 0.0% would be dead, and 0.0% under the old rewards\n" in shown
-    assert "6 rows; 33.3% earn the same, 3 more, 1 less\n" in shown
+    assert "6 rows; 2 earn the same, 3 more, 1 less\n" in shown
     more, less = shown.split("earn more:\n")[1].split("\n\nrows that earn less:\n")
     assert len(more.splitlines()) == 2 and all(line.strip().startswith("0 -> 0.25  ") for line in more.splitlines())
+    less, hint = less.split("\n\n")
     assert less.split() == ["1", "->", "0.25", "1", "+", "1?", "|", "So", r"\boxed{2\text{", "km}}"]
+    assert hint == "--details shows the table and the examples in full.\n"  # four rows more are surprising
 
 
 @pytest.mark.slow
@@ -72,7 +74,7 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
     )
     trainer.train()
     asked = server.calls
-    shown = score(tmp_path, str(rewards), trainer.args.output_dir)
+    shown = score(tmp_path, str(rewards), trainer.args.output_dir, "--details")
     table = {line.split()[0]: line for line in shown.splitlines()[1:6]}
     assert {*table} == {"boxed", "length", "tags", "judge", "total"} and server.calls == asked
     assert all(table[name].split()[4] == "100.0%" for name in ("boxed", "length", "tags", "judge"))
@@ -100,17 +102,20 @@ def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, command):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["boxd()", "answers.jsonl"], "ValueError: There is no reward 'boxd'.*Did you mean 'boxed'"),
-        (["boxed()", "nowhere"], "FileNotFoundError: There are no group records in 'nowhere' .*Pass the output_dir"),
+        (["boxd()", "answers.jsonl"], "error: There is no reward 'boxd'.*Did you mean 'boxed'"),
+        (["boxed()", "nowhere"], "error: There are no group records in 'nowhere' .*Pass the output_dir"),
         (
             ["boxed()", "torn.jsonl"],
-            "ValueError: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on",
+            "error: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on",
         ),
-        (["boxed()"], "FileNotFoundError: There is no file or folder 'boxed..'. Give rewards, if any, first"),
-        (["boxed()", "answers.jsonl", "--out", "."], "IsADirectoryError: The scores cannot be written to '.', which"),
-        (["boxed()", "answers.jsonl", "--out", "no/out"], "FileNotFoundError: .* the folder 'no' does not exist"),
-        (["boxed()", "other.txt"], "ValueError: 'other.txt' begins with 'text', which is not a completion. Pass"),
-        (["cites()", "answers.jsonl", "--import", "nothing"], "ValueError: There is no module 'nothing'"),
+        (["boxed()"], "error: There is no file or folder 'boxed..'. Give rewards, if any, first"),
+        (["boxed()", "answers.jsonl", "--out", "."], "error: The scores cannot be written to '.', which"),
+        (["boxed()", "answers.jsonl", "--out", "no/out"], "error: .* the folder 'no' does not exist"),
+        ([], "error: The following arguments are required: completions. trl-grpo-rewards score --help lists the"),
+        (["boxed()", "answers.jsonl", "--detials"], "error: '--detials' on the .* Did you mean --details?"),
+        (["boxed()", "answers.jsonl", "--nope"], "error: '--nope' on the .* trl-grpo-rewards score --help lists"),
+        (["boxed()", "other.txt"], "error: 'other.txt' begins with 'text', which is not a completion. Pass"),
+        (["cites()", "answers.jsonl", "--import", "nothing"], "error: There is no module 'nothing'"),
         (
             ["length(5)", "answers.jsonl"],
             "ValueError: length.. with unit='tokens' needs .* Pass them, or use unit='words'",
@@ -121,8 +126,21 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command, arguments, sa
     (answers / "other.txt").write_text("text")
     (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
     run = command("score", *arguments)
-    is_from_a_reward = arguments[0].startswith("length")
-    assert run.returncode == (1 if is_from_a_reward else 2) and re.match(said, run.stderr.splitlines()[-1])
+    is_from_a_reward = arguments[:1] == ["length(5)"]
+    assert run.returncode == (1 if is_from_a_reward else 2) and re.match(said, run.stderr)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_modules_are_imported_wherever_the_command_line_names_them(answers, command, place):
+    names = [f"first_{place}", f"second_{place}"]
+    for name in names:
+        (answers / f"{name}.py").write_text(
+            f"from trl_grpo_rewards import reward\n\n@reward\ndef {name}(completion):\n    return 1.0\n"
+        )
+    arguments = [f"{names[0]}() + {names[1]}()", "answers.jsonl"]
+    arguments[place:place] = ["--import", names[0], "--import", names[1]]
+    run = command("score", *arguments)
+    assert run.returncode == 0 and f"{names[1]}  1.000" in run.stdout
 
 
 def test_the_modules_of_a_run_are_named_if_they_are_missing(answers, command):
@@ -159,7 +177,7 @@ def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config
     rewards = boxed(evaluated=True) - 0.1 * wordy(most=7)
     trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(max_steps=2), train_dataset=problems)
     trainer.train()
-    table = score(tmp_path, trainer.args.output_dir).splitlines()
+    table = score(tmp_path, trainer.args.output_dir, "--details").splitlines()
     rows = {line.split()[0]: line.split()[4] for line in table[1:3]}
     assert rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
     (tmp_path / "elsewhere").mkdir()
@@ -168,6 +186,4 @@ def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config
     assert said.endswith("Start the command in the folder of the module, or put this folder on PYTHONPATH.")
     (tmp_path / "rows.jsonl").write_text("")
     said = score(tmp_path, "rows.jsonl", fails=True)
-    assert said.startswith(
-        "ValueError: Without rewards, the rewards of the run are used, but there is no run.json for"
-    )
+    assert said.startswith("error: Without rewards, the rewards of the run are used, but there is no run.json for")

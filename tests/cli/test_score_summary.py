@@ -6,7 +6,7 @@ import pytest
 
 from trl_grpo_rewards import keywords, reward
 from trl_grpo_rewards.cli.output import count_columns
-from trl_grpo_rewards.cli.score_summary import describe, summarize
+from trl_grpo_rewards.cli.score_summary import describe, format_share, summarize
 from trl_grpo_rewards.records.completions import Group
 from trl_grpo_rewards.records.rescoring import Difference, Tally, rescore
 
@@ -38,6 +38,11 @@ def test_a_reward_is_described_by_numbers_counted_by_hand():
     (one, total) = found["rewards"]
     assert (found["groups"], found["dead_groups"], found["rows"], found["difference"]) == (2, 1, 5, None)
     assert one["mean"] == pytest.approx(1.525) and one["unscored"] == 1 and one["as_recorded"] == 0.6
+    assert one["shares"] == [
+        {"score": 0.1, "share": 0.25},
+        {"score": 1.0, "share": 0.5},
+        {"score": 4.0, "share": 0.25},
+    ]
     assert one["quartiles"] == [0.1, 1.0, 1.0, 1.0, 4.0] and one["milliseconds"]["p50"] > 0
     assert total["name"] == "total" and total["milliseconds"] is total["as_recorded"] is None
     line = summarize(tally, None, has_details=False).splitlines()[1]
@@ -50,6 +55,48 @@ def test_rewards_without_a_score_are_null_in_json():
     assert json.loads(json.dumps(found, allow_nan=False))["rewards"][0]["mean"] is None
     assert found["rewards"][0]["quartiles"] is None and found["surprising"] == []
     assert "  -  100.0%" in summarize(tally_of(last_number(), group("-", "-")), None, has_details=False)
+
+
+@reward
+def first_number(completion: str) -> float:
+    return float(completion.split()[0])
+
+
+def test_the_share_of_the_best_score_fits_a_screen():
+    totals = ["0.3123", "0.8123", "1.1234", *["1.5123"] * 5]
+    rewards = first_number(name="accuracy") + 0.5 * keywords(any=("none",), name="format")
+    groups = [group(*totals, accuracy=[0.0] * 8) for _ in range(20)]
+    shown, full = (summarize(tally_of(rewards, *groups), None, has_details=one) for one in (False, True))
+    assert all(text.count("  0.3123: 12%, 0.8123: 12%, 1.123: 12%, 1.512: 62%\n") == 2 for text in (shown, full))
+    assert shown.startswith("reward     mean  None  scores\n") and full.startswith(
+        "reward     mean  None  p99 ms  rec"
+    )
+    assert shown.endswith("\n\n--details shows the table and the examples in full.") and "--details" not in full
+    assert "q " * 59 in full and "..." not in full
+
+
+def test_nothing_is_said_of_details_that_are_shown():
+    shown = summarize(
+        tally_of(keywords(any=("7",)), Group({"completions": ["7", "8"]}, None, {})), None, has_details=False
+    )
+    assert "..." not in shown and "--details" not in shown
+
+
+@pytest.mark.parametrize(
+    "share, said",
+    [
+        (0, "0%"),
+        (0.001, "<1%"),
+        (0.0099, "<1%"),
+        (0.01, "1%"),
+        (0.99, "99%"),
+        (0.07, "7%"),
+        (0.996, ">99%"),
+        (1, "100%"),
+    ],
+)
+def test_only_nothing_is_no_percent_and_only_everything_is_a_hundred(share, said):
+    assert format_share(share) == said
 
 
 @pytest.mark.parametrize("terms", [1, 5, 30])

@@ -48,7 +48,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     again = command("train", *SHORT)
     assert again.returncode == 2
     assert again.stderr.strip().splitlines()[-1] == (
-        "ValueError: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
+        "error: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
         "Choose another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
@@ -71,11 +71,11 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--rewards", "boxed() + tagz('think')"], "ValueError: There is no reward 'tagz'; the available rewards are .*answer, .*boxed, .*Did you mean 'tags'?"),
-        (["--rewards", "boxed(partal=1)"], "TypeError: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
-        (["--import", "nothing_here"], "ValueError: There is no module 'nothing_here' in "),
-        (["--resume_from_checkpoint", "true"], "ValueError: There is no complete checkpoint to resume from; 'out' has none"),
-        (["--dataset_name", "json", "--data_files", "none.jsonl"], "ValueError: The dataset 'json' with the files none.jsonl"),
+        (["--rewards", "boxed() + tagz('think')"], "error: There is no reward 'tagz'; the available rewards are .*answer, .*boxed, .*Did you mean 'tags'?"),
+        (["--rewards", "boxed(partal=1)"], "error: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
+        (["--import", "nothing_here"], "error: There is no module 'nothing_here' in "),
+        (["--resume_from_checkpoint", "true"], "error: There is no complete checkpoint to resume from; 'out' has none"),
+        (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: The dataset 'json' with the files none.jsonl"),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),
         (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
     ],

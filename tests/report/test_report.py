@@ -226,13 +226,13 @@ def test_the_script_writes_the_report(tmp_path):
 def test_bad_input_is_one_line(tmp_path):
     (tmp_path / "torn.jsonl").write_text('{"run": 1, "step": 1, "gro')
     for arguments, message in [
-        ([tmp_path / "nowhere"], "FileNotFoundError: There are no group records in .* Pass the output_dir"),
-        ([tmp_path / "torn.jsonl"], "ValueError: .* contain no complete record. Train for a step"),
+        ([tmp_path / "nowhere"], "error: There are no group records in .* Pass the output_dir"),
+        ([tmp_path / "torn.jsonl"], "error: .* contain no complete record. Train for a step"),
         (
             [tmp_path / "torn.jsonl", "--out", tmp_path / "no" / "x.html"],
-            "FileNotFoundError: .* does not exist. Create it",
+            "error: .* does not exist. Create it",
         ),
-        ([tmp_path / "torn.jsonl", "--out", tmp_path], "IsADirectoryError: .* Choose a file in it"),
+        ([tmp_path / "torn.jsonl", "--out", tmp_path], "error: .* Choose a file in it"),
     ]:
         done = script(*arguments)
         lines = [line for line in done.stderr.splitlines() if "not complete records" not in line]

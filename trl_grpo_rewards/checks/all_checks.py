@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, Any
 from ..errors import describe_reward_error
 from ..expressions import Reward
 from ..text.forms import ContradictoryForms
-from .chat_templates import check_template
+from .chat_templates import TEMPLATE, check_template
 from .contract import check_contract, check_readiness
-from .dry_run import check_dry_run
+from .dry_run import DRY_RUN, check_dry_run
 from .example_completions import merge_forms
 from .example_scores import Tokenize, split_words, take_rows, without_asking
-from .findings import Findings
-from .gameability import MAX_ROWS, check_attacks
-from .readings import check_examinations, check_readings
+from .findings import Findings, skip
+from .gameability import ATTACKS, MAX_ROWS, check_attacks
+from .readings import (
+    check_examinations,
+    check_readings,
+    find_examiners,
+    find_readers,
+    title_examination,
+    title_reading,
+)
 
 
 if TYPE_CHECKING:
@@ -44,7 +51,8 @@ def check(
             Share of unreadable solutions above which they are a fault.
 
     Returns:
-        `list[Findings]`: The findings of each check. If the first check finds a fault, the others are not run.
+        `list[Findings]`: The findings of each check. If the first check finds a fault, the others are not run, which
+            their findings say.
 
     Example:
 
@@ -60,11 +68,16 @@ def check(
     """
     found = [check_contract(rewards, dataset, config)]
     if found[0].faults:
-        return found
+        titles = [title_reading(column, name) for (column, _), name in find_readers(rewards).items()]
+        titles += [title_examination(reward.name) for reward in find_examiners(rewards)]
+        titles += [*([] if tokenizer is None else [TEMPLATE]), ATTACKS, DRY_RUN]
+        return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
     readiness = check_readiness(rewards)
     found += [readiness] if readiness.faults else []
     found += check_readings(rewards, dataset, threshold)
-    if not readiness.faults:
+    if readiness.faults:
+        found += [skip(title_examination(one.name), "rewards lack what they need") for one in find_examiners(rewards)]
+    else:
         found += check_examinations(rewards, dataset)
     if tokenizer is not None:
         options = getattr(config, "chat_template_kwargs", None)
@@ -78,19 +91,22 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     found = Findings("rewards that were not tried")
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
     if offline is None:
-        return [found]
+        return [found, *(skip(title, "no reward can be tried") for title in (ATTACKS, DRY_RUN))]
     try:
         for row in take_rows(dataset, MAX_ROWS):
             merge_forms(offline, row)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
-        return [found]
+        return [found, *(skip(title, "no completion can earn all rewards") for title in (ATTACKS, DRY_RUN))]
     tokens: Tokenize = split_words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
+    trials: list[Findings] = []
     try:
-        trials = [check_attacks(offline, dataset, tokens), check_dry_run(offline, dataset, tokens, config)]
+        trials.append(check_attacks(offline, dataset, tokens))
+        trials.append(check_dry_run(offline, dataset, tokens, config))
     except Exception as error:  # a reward raises errors of any type
         fault = describe_reward_error(error)
         if fault is None:
             raise
-        trials = [Findings("a dry run on the dataset's own solutions", faults=[fault])]
+        failed, *others = [ATTACKS, DRY_RUN][len(trials) :]
+        trials += [Findings(failed, faults=[fault]), *(skip(title, "a reward raised an error") for title in others)]
     return [found, *trials] if skipped else trials

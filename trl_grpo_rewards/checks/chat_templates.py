@@ -12,6 +12,9 @@ from .findings import Findings, find_functions
 if TYPE_CHECKING:
     from datasets import Dataset
 
+TEMPLATE = "chat template"
+"""Title of this check."""
+
 
 def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options: dict | None = None) -> Findings:
     """
@@ -29,7 +32,7 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
         options (`dict`, *optional*):
             `chat_template_kwargs` of the configuration.
     """
-    found = Findings("chat template")
+    found = Findings(TEMPLATE)
     prompt = dataset[0]["prompt"]
     if isinstance(prompt, str):
         found.lines.append("prompts are text, so no template is applied")

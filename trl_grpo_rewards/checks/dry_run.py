@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from trl import GRPOConfig
 
+DRY_RUN = "a dry run on the dataset's own solutions"
+"""Title of this check."""
+
 MAX_ROWS = 128
 """Largest number of rows in a dry run."""
 
@@ -24,16 +27,20 @@ def check_dry_run(
     rewards: Reward, dataset: "Dataset", tokens: Tokenize = split_words, config: "GRPOConfig | None" = None
 ) -> Findings:
     """Check that right answers earn more than wrong ones, and measure the time of each reward."""
-    found = Findings("a dry run on the dataset's own solutions")
+    found = Findings(DRY_RUN)
     rows = take_rows(dataset, MAX_ROWS)
     seconds = [0.0] * len(rewards.terms)
     means = compute_means(rewards, rows, tokens, seconds)
     each = [1000 * spent / (len(means) * len(rows)) for spent in seconds]
-    names = [*(f"{weight:g} * {reward.name}" for weight, reward in rewards.terms), "total"]
+    terms = [*((reward.name, weight) for weight, reward in rewards.terms), ("total", None)]
     found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8} {'ms each':>8}")
-    for index, (name, milliseconds) in enumerate(zip(names, [*each, sum(each)], strict=True)):
+    found.data["dry_run"] = []
+    for index, ((name, weight), milliseconds) in enumerate(zip(terms, [*each, sum(each)], strict=True)):
+        label = name if weight is None else f"{weight:g} * {name}"
         columns = " ".join(f"{means[kind][index]:8.3f}" for kind in means)
-        found.lines.append(f"{name:30} {columns} {milliseconds:8.3f}")
+        found.lines.append(f"{label:30} {columns} {milliseconds:8.3f}")
+        known = {kind: None if math.isnan(mean[index]) else mean[index] for kind, mean in means.items()}
+        found.data["dry_run"].append({"name": name, "weight": weight, **known, "mean_milliseconds": milliseconds})
     if size := getattr(config, "generation_batch_size", None):
         found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
     right, wrong = means["right"][-1], means["wrong"][-1]

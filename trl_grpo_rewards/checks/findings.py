@@ -22,12 +22,23 @@ class Findings:
             Problems that may be intended.
         faults (`list[str]`):
             Problems that cannot be intended. Each says what was expected, what was found and what to do.
+        is_run (`bool`):
+            Whether the check was run. If not, the only line says why.
+        data (`dict`):
+            Results as values, which the lines show as text: `attacks` or `dry_run`.
     """
 
     title: str
     lines: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    is_run: bool = True
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def skip(title: str, reason: str) -> Findings:
+    """Return the findings of a check that was not run."""
+    return Findings(title, [f"not run: {reason}"], is_run=False)
 
 
 def as_text(findings: list[Findings]) -> str:

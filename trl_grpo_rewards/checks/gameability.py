@@ -23,6 +23,9 @@ from .findings import Findings, find_functions
 if TYPE_CHECKING:
     from datasets import Dataset
 
+ATTACKS = "attacks"
+"""Title of this check."""
+
 MAX_ROWS = 16
 """Largest number of rows on which attacks are tried."""
 
@@ -100,12 +103,15 @@ def is_paid(score: float, right: float, helpless: Score) -> bool:
 
 def check_attacks(rewards: Reward, dataset: "Dataset", tokens: Tokenize = split_words) -> Findings:
     """Check that no attack earns as much as an honest, correct completion."""
-    found = Findings("attacks")
+    found = Findings(ATTACKS)
     if not any(function.columns for function in find_functions(rewards)):
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
     payments = count_payments(rewards, take_rows(dataset, MAX_ROWS), tokens)
     if not payments:
         found.lines.append("no attack was tried, because no honest completion could be made that earns these rewards")
+    found.data["attacks"] = [
+        {"name": name, "mean": one.mean, "paid": one.paid, "tried": one.tried} for name, one in payments.items()
+    ]
     for name, payment in payments.items():
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {name}{on_rows}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..batch import prompt_text
 from ..errors import missing_column
 from ..expressions import Reward
+from ..function_rewards import FunctionReward
 from ..traits import ReadColumn, Reading
 from .findings import Findings, find_functions
 
@@ -33,21 +34,41 @@ def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05)
     Returns:
         `list[Findings]`: The findings for each column that a reward reads.
     """
+    readers = find_readers(rewards)
+    for (column, _), name in readers.items():
+        if column not in dataset.column_names:
+            raise missing_column(name, column, dataset.column_names)
+    return [check_column(dataset, column, name, read, threshold) for (column, read), name in readers.items()]
+
+
+def find_readers(rewards: Reward) -> dict[tuple[str, ReadColumn], str]:
+    """Return the columns with the functions that read them, and the name of the first reward that does so."""
     readers: dict[tuple[str, ReadColumn], str] = {}
     for function in find_functions(rewards):
         for column, read in function.factory.traits.reads.items():
-            if column not in dataset.column_names:
-                raise missing_column(function.name, column, dataset.column_names)
             readers.setdefault((column, read), function.name)
-    return [check_column(dataset, column, name, read, threshold) for (column, read), name in readers.items()]
+    return readers
 
 
 def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
     """Return what rewards with the trait `examines` find in the dataset."""
-    functions = [function for function in find_functions(rewards) if function.factory.traits.examines]
+    functions = find_examiners(rewards)
     rows = [dict(row) for row in dataset] if functions else []
-    examinations = ((function, function.examine(rows)) for function in dict.fromkeys(functions))
-    return [Findings(f"the dataset, as '{one.name}' reads it", *found) for one, found in examinations if found]
+    examinations = ((function, function.examine(rows)) for function in functions)
+    return [Findings(title_examination(one.name), *found) for one, found in examinations if found]
+
+
+def find_examiners(rewards: Reward) -> list[FunctionReward]:
+    """Return the different rewards with the trait `examines`."""
+    return [*dict.fromkeys(function for function in find_functions(rewards) if function.factory.traits.examines)]
+
+
+def title_reading(column: str, reward: str) -> str:
+    return f"values of '{column}', as '{reward}' reads them"
+
+
+def title_examination(reward: str) -> str:
+    return f"the dataset, as '{reward}' reads it"
 
 
 def check_column(dataset: "Dataset", column: str, reward: str, read: ReadColumn, threshold: float) -> Findings:
@@ -59,9 +80,7 @@ def check_column(dataset: "Dataset", column: str, reward: str, read: ReadColumn,
         rows[reading.kind].append(row)
     contradictory = find_contradictory_rows(dataset["prompt"], [reading.value for reading in readings])
     different = {reading.value for reading in readings}
-    found = Findings(
-        f"values of '{column}', as '{reward}' reads them", [f"{len(values):,} read, {len(different):,} different"]
-    )
+    found = Findings(title_reading(column, reward), [f"{len(values):,} read, {len(different):,} different"])
     for title, examples in (
         ("unreadable", rows["not at all"]),
         ("read in part", rows["in part"]),

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from ..checks import Findings, as_text, check
 from .commands import exit_on
@@ -11,8 +12,7 @@ from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_fo
 
 
 DESCRIPTION = """Check a job before it uses GPU hours: rewards, dataset, configuration and chat template. This command takes the
-options of `trl-grpo-rewards train`. It loads the tokenizer but not the model. It exits with 1 if it finds a fault, and with
-2 if it cannot work with its options."""
+options of `trl-grpo-rewards train`. It loads the tokenizer but not the model."""
 
 
 @dataclass
@@ -32,17 +32,29 @@ def main(arguments: Sequence[str]) -> None:
     with keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds)
     if job.json:
-        numbers = {name: sum(len(getattr(one, name)) for one in found) for name in ("warnings", "faults")}
-        print_json({"expression": str(rewards), **numbers, "checks": [asdict(one) for one in found]})
+        print_json({"expression": str(rewards), **describe(found)})
     else:
         print(as_text(found) if job.details else summarize(found))
     sys.exit(FAULTY if any(one.faults for one in found) else FINE)
 
 
+def describe(findings: Sequence[Findings]) -> dict[str, Any]:
+    """Return the findings with stable keys, for JSON. Attacks or a dry run that were not tried are None."""
+    texts = {name: [text for one in findings for text in getattr(one, name)] for name in ("warnings", "faults")}
+    data: dict[str, Any] = {"attacks": None, "dry_run": None}
+    for one in findings:
+        data |= one.data
+    checks = [{name: value for name, value in asdict(one).items() if name != "data"} for one in findings]
+    return {**texts, **data, "checks": checks}
+
+
 def summarize(findings: Sequence[Findings]) -> str:
     """Return a table of the checks, the faults and the warnings as text that fits a screen."""
     columns, lines = measure_screen()
-    rows = [[one.title, str(len(one.warnings)), str(len(one.faults))] for one in findings]
+    rows = [
+        [one.title, str(len(one.warnings)), str(len(one.faults))] if one.is_run else [one.title, "not run", "not run"]
+        for one in findings
+    ]
     table = format_table([["check", "warnings", "faults"], *rows], "<>>", columns)
     faults = [f"fault: {text}" for one in findings for text in one.faults]
     texts = [*faults, *(f"warning: {text}" for one in findings for text in one.warnings)]

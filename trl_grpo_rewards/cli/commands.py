@@ -1,15 +1,21 @@
 """Code that every command needs: importing rewards, and errors without a traceback. Loads neither torch nor TRL."""
 
+import argparse
 import contextlib
 import importlib
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
 from ..errors import describe_reward_error
-from .output import FAULTY, MISUSED
+from .output import FAULTY, MISUSED, end
+
+
+LEAST_SIMILARITY = 0.8
+"""Smallest similarity of an unknown option to one that is suggested for it. At 0.6, `--json` suggests `--epsilon`."""
 
 
 @contextlib.contextmanager
@@ -17,8 +23,10 @@ def exit_on(*errors: type[Exception]) -> Iterator[None]:
     """End the process with one line, instead of a traceback, on errors of these types, which are wrong use."""
     try:
         yield
+    except BrokenPipeError:  # the output is closed, which is not wrong use
+        raise
     except errors as error:
-        end(f"{type(error).__name__}: {error}", MISUSED)
+        end(f"error: {error}", MISUSED)
 
 
 @contextlib.contextmanager
@@ -32,10 +40,32 @@ def exit_on_reward_error() -> Iterator[None]:
         end(text, FAULTY)
 
 
-def end(text: str, code: int) -> NoReturn:
-    """End the process with a text on standard error."""
-    print(text, file=sys.stderr)
-    sys.exit(code)
+class CommandParser(argparse.ArgumentParser):
+    """Parser whose errors are one line, as those of all commands."""
+
+    def error(self, message: str) -> NoReturn:
+        end(f"error: {message[0].upper()}{message[1:]}. {self.prog} --help lists the options.", MISUSED)
+
+    def read_arguments(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Return the options, or end the process if there is no such option."""
+        options, unknown = self.parse_known_intermixed_args(arguments)
+        with exit_on(ValueError):
+            self.refuse(unknown, "on the command line")
+        return options
+
+    def refuse(self, unknown: Sequence[str], place: str) -> None:
+        """
+        Raise an error about the first of the unknown arguments.
+
+        Raises:
+            `ValueError`: there is an unknown argument.
+        """
+        if unknown:
+            name = unknown[0].split("=")[0]
+            known = [option for action in self._actions for option in action.option_strings]
+            close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
+            remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
+            raise ValueError(f"{unknown[0]!r} {place} is not an option. {remedy}")
 
 
 def import_rewards(modules: Sequence[str]) -> None:

@@ -5,7 +5,6 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -22,8 +21,9 @@ from ..expressions import Reward
 from ..parsing import parse
 from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, unpack_rewards
-from .commands import import_rewards
+from .commands import CommandParser, import_rewards
 from .datasets import BUNDLED_PROGRAMS, load_problems
+from .output import EXIT_CODES
 
 
 RECIPE_FOLDER = Path(__file__).with_name("recipes")
@@ -68,21 +68,34 @@ class JobArguments:
     bad_golds: float = field(
         default=0.05, metadata={"help": "Share of unreadable solutions above which the run does not start."}
     )
-    no_check: bool = field(
-        default=False, metadata={"help": "Train without checking rewards, dataset and configuration first."}
-    )
+    no_check: bool = field(default=False, metadata={"help": argparse.SUPPRESS})  # only training looks at it
 
 
 Job = TypeVar("Job", bound=JobArguments)
 
 
-class JobParser(TrlParser):
+class Collect(argparse.Action):
+    """Collects the values of an option that may be repeated. They replace those of the recipe."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        found = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if found is self.default else [*found, *values])
+
+
+class JobParser(TrlParser, CommandParser):
     """Parser of the options of a job. Its help shows the package's own options first."""
 
     def __init__(self, prog: str, description: str, job: type[JobArguments] = JobArguments) -> None:
         usage = f"{prog} [--config RECIPE] [--OPTION VALUE ...]"
         self.job = job
-        super().__init__((job, FilteredGRPOConfig, ModelConfig), prog=prog, usage=usage, description=description)
+        TrlParser.__init__(
+            self, (job, FilteredGRPOConfig, ModelConfig), prog=prog, usage=usage, description=description
+        )
+
+    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
+        if "--import" in names:
+            options["action"] = Collect
+        return super().add_argument(*names, **options)
 
     def read(self, arguments: Sequence[str]) -> tuple[Any, ...]:
         """
@@ -94,12 +107,8 @@ class JobParser(TrlParser):
         *parts, from_recipe, from_line = self.parse_args_and_config(
             arguments, return_remaining_strings=True, separate_remaining_strings=True
         )
-        for name, place in ((from_recipe[:1], "in the recipe"), (from_line[:1], "on the command line")):
-            if name:
-                known = [option for action in self._actions for option in action.option_strings]
-                close = get_close_matches(name[0].split("=")[0], known, n=1)
-                remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
-                raise ValueError(f"{name[0]!r} {place} is not an option. {remedy}")
+        self.refuse(from_recipe, "in the recipe")
+        self.refuse(from_line, "on the command line")
         return (*parts,)
 
     def format_help(self) -> str:
@@ -121,7 +130,7 @@ class JobParser(TrlParser):
             formatter.start_section(title)
             formatter.add_arguments(action for action in self._actions if action.dest in names)
             formatter.end_section()
-        return formatter.format_help()
+        return f"{formatter.format_help()}\n{EXIT_CODES}\n"
 
 
 @overload

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from .output import EXIT_CODES
+from .commands import CommandParser
+from .output import EXIT_CODES, flush_output
 
 
 COMMANDS = {
@@ -22,9 +23,18 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a subcommand with its arguments, by default those of the process."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        run(sys.argv[1:] if arguments is None else arguments)
+    except OSError:
+        flush_output("\n")  # ends the process if the error is that of standard output
+        raise
+    finally:
+        flush_output()
+
+
+def run(arguments: Sequence[str]) -> None:
     listed = "\n".join(f"  {name:11} {what}" for name, what in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="trl-grpo-rewards",
         usage="%(prog)s COMMAND [OPTION ...]",
         description=f"Composable rewards for GRPO.\n\ncommands:\n{listed}",

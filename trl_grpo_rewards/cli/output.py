@@ -2,12 +2,13 @@
 
 import contextlib
 import json
+import os
 import shutil
 import sys
 import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ..score_tables import make_visible
 
@@ -21,11 +22,15 @@ FAULTY = 1
 MISUSED = 2
 """Exit code of a command that cannot work with its options or files. argparse uses the same one."""
 
+CLOSED = 141
+"""Exit code of a command whose output nobody reads any more. A shell reports the same one for a process that SIGPIPE ended."""
+
 EXIT_CODES = """exit codes:
   0    no fault was found
   1    a fault was found, or a reward raised an error
   2    the command cannot work with its options or files
-  130  the command was interrupted"""
+  130  the command was interrupted
+  141  the reader of the output closed it, as in `| head -1`"""
 """The exit codes, as `--help` shows them."""
 
 GAP = "  "
@@ -127,6 +132,26 @@ def keep_stdout_for_json(is_json: bool) -> Iterator[None]:
     """Send what imported modules and rewards print to standard error if standard output is for JSON."""
     with contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext():
         yield
+
+
+def end(text: str, code: int) -> NoReturn:
+    """End the process with a text on standard error."""
+    print(text, file=sys.stderr)
+    sys.exit(code)
+
+
+def flush_output(text: str = "") -> None:
+    """Write a text and everything before it to standard output. End the process without a traceback if that fails."""
+    try:
+        print(text, end="", flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python tries again when it exits
+        if isinstance(error, BrokenPipeError):
+            sys.exit(CLOSED)
+        end(
+            f"error: Standard output cannot be written: {error.strerror}. Free some space, or use another file.",
+            MISUSED,
+        )
 
 
 def print_json(value: dict[str, Any]) -> None:

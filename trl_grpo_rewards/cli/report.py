@@ -7,13 +7,13 @@ from pathlib import Path
 
 from ..report.live import LiveServer
 from ..report.pages import write_page
-from .commands import exit_on
+from .commands import CommandParser, exit_on
 from .output import EXIT_CODES, print_json
 from .report_summary import describe, summarize
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="trl-grpo-rewards report",
         description="Make a page about a training run: its statistics, warnings about it, and its groups. It is written\n"
         "from the group records of the run (group_records=True, the default), is a single file, and works offline.\n"
@@ -35,12 +35,12 @@ def main(arguments: Sequence[str]) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
     parser.add_argument("--port", type=int, help="port of --live; default: any free port")
-    options = parser.parse_args(arguments)
-    if options.live and (options.out or options.json):
-        parser.error("--live serves the page and writes no file. Leave out --out, --json or --live.")
-    if options.port is not None and not (options.live and 0 <= options.port < 1 << 16):
-        parser.error(f"--port must be from 0 to 65535 and needs --live; got --port {options.port}.")
+    options = parser.read_arguments(arguments)
     with exit_on(OSError, ValueError):
+        if options.live and (options.out or options.json):
+            raise ValueError("--live serves the page and writes no file. Leave out --out, --json or --live.")
+        if options.port is not None and not (options.live and 0 <= options.port < 1 << 16):
+            raise ValueError(f"--port must be from 0 to 65535 and needs --live; got --port {options.port}.")
         if options.live:
             return serve(options.runs, options.port or 0)
         out = options.out or choose_file(options.runs)

@@ -14,7 +14,7 @@ from ..parsing import parse
 from ..records.completions import read_groups
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
-from .commands import exit_on, exit_on_reward_error, import_rewards
+from .commands import CommandParser, exit_on, exit_on_reward_error, import_rewards
 from .output import EXIT_CODES, keep_stdout_for_json, print_json
 from .score_summary import describe, summarize
 
@@ -32,7 +32,7 @@ the rewards need.
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="trl-grpo-rewards score",
         description="Score completions that were sampled before. This needs no GPU.",
         epilog=EXAMPLES + EXIT_CODES,
@@ -43,11 +43,16 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--against", help="old rewards, to show what the new ones change")
     parser.add_argument("--out", type=Path, help="write every row with its scores to this JSON Lines file")
     parser.add_argument(
-        "--import", dest="modules", nargs="+", default=[], help="modules that register your own rewards"
+        "--import",
+        dest="modules",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="module that registers your own rewards; can be repeated",
     )
-    parser.add_argument("--details", action="store_true", help="print every example instead of a summary")
+    parser.add_argument("--details", action="store_true", help="print the table and the examples in full")
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
-    return parser.parse_args(arguments)
+    return parser.read_arguments(arguments)
 
 
 def read_rewards(args: argparse.Namespace) -> Reward:
@@ -102,7 +107,9 @@ def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
         missing = [name for name in (read_run(args.completions) or {}).get("modules", []) if name not in args.modules]
         if not missing:
             raise
-        raise ValueError(f"{error} The run has imported other modules: add --import {' '.join(missing)}.") from None
+        raise ValueError(
+            f"{error} The run has imported other modules: add {' '.join(f'--import {name}' for name in missing)}."
+        ) from None
 
 
 def check_out(out: Path) -> None:

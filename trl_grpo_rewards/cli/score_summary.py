@@ -8,7 +8,7 @@ from ..batch import completion_text, prompt_text
 from ..records.completions import Group
 from ..records.rescoring import Difference, ScoredGroup, Tally
 from ..scores import Score
-from .output import count, format_table, make_printable, measure_screen, shorten
+from .output import count, count_columns, format_table, make_printable, measure_screen, shorten
 
 
 QUARTILES = (0, 0.25, 0.5, 0.75, 1)
@@ -16,8 +16,11 @@ QUARTILES = (0, 0.25, 0.5, 0.75, 1)
 MAX_LISTED = 4
 """Largest number of different scores that are listed with their shares. More scores are summarized by quartiles."""
 
-WIDE = 160
-"""Columns for all details, which need not fit a screen."""
+WHOLE = (1_000_000, 1000)
+"""Columns and lines for all details, which are not cut."""
+
+DETAILS_HINT = "\n\n--details shows the table and the examples in full."
+"""End of a summary in which something is left out."""
 
 
 def describe(tally: Tally, difference: Difference | None) -> dict[str, Any]:
@@ -38,18 +41,27 @@ def describe(tally: Tally, difference: Difference | None) -> dict[str, Any]:
 def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
     """Return the statistics of one reward, or of the total. A value that is not known is None."""
     scores = drop_none(tally.scores[name])
+    shares = list_shares(scores)
     values, seconds = sorted(scores.elements()), sorted(tally.seconds.get(name, ()))
     same, seen = tally.matches.get(name, (0, 0))
     return {
         "name": name,
         "mean": sum(values) / len(values) if values else None,
         "unscored": tally.scores[name][None],
+        "shares": [{"score": score, "share": share} for score, share in shares] if shares else None,
         "quartiles": [get_quantile(values, share) for share in QUARTILES] if values else None,
         "milliseconds": {"p50": 1000 * get_quantile(seconds, 0.5), "p99": 1000 * get_quantile(seconds, 0.99)}
         if seconds
         else None,
         "as_recorded": same / seen if seen else None,
     }
+
+
+def list_shares(scores: "Counter[float]") -> list[tuple[float, float]]:
+    """Return the different scores with their shares, or nothing if there are too many to list."""
+    if len(scores) > MAX_LISTED:
+        return []
+    return [(score, number / scores.total()) for score, number in sorted(scores.items())]
 
 
 def describe_difference(difference: Difference) -> dict[str, Any]:
@@ -89,8 +101,16 @@ def list_surprising(tally: Tally) -> list[tuple[float, int, int, ScoredGroup]]:
 
 
 def summarize(tally: Tally, difference: Difference | None, *, has_details: bool) -> str:
-    """Return a table of the rewards, the difference to the old rewards, and examples."""
-    columns, lines = (WIDE, 1000) if has_details else measure_screen()
+    """Return a table of the rewards, the difference to the old rewards, and examples, as text that fits a screen."""
+    whole = format_summary(tally, difference, *WHOLE)
+    if has_details:
+        return whole
+    columns, lines = measure_screen()
+    shown = format_summary(tally, difference, columns, lines - DETAILS_HINT.count("\n"))
+    return shown if shown == whole else shown + DETAILS_HINT
+
+
+def format_summary(tally: Tally, difference: Difference | None, columns: int, lines: int) -> str:
     top = [format_scores(tally, columns), "", format_dead(tally, difference)]
     room = lines - sum(part.count("\n") + 1 for part in top)
     examples = list_examples(tally, difference)
@@ -101,6 +121,7 @@ def summarize(tally: Tally, difference: Difference | None, *, has_details: bool)
 
 
 def format_scores(tally: Tally, columns: int) -> str:
+    """Return a table of the rewards. The times, and then what was recorded, are left out if the scores would be cut."""
     rows = [["reward", "mean", "None", "p99 ms", "recorded", "scores"]]
     for name, scores in tally.scores.items():
         found = describe_reward(tally, name)
@@ -115,15 +136,30 @@ def format_scores(tally: Tally, columns: int) -> str:
                 format_distribution(drop_none(scores)),
             ]
         )
-    return format_table(rows, "<>>>><", columns)
+    alignments = "<>>>><"
+    while len(alignments) > 4 and measure_width(format_table(rows, alignments, WHOLE[0])) > columns:
+        rows, alignments = [row[:3] + row[4:] for row in rows], alignments[:3] + alignments[4:]
+    return format_table(rows, alignments, columns)
+
+
+def measure_width(table: str) -> int:
+    """Return the width of a table."""
+    return max(map(count_columns, table.splitlines()))
 
 
 def format_distribution(scores: "Counter[float]") -> str:
     """Return the scores with their shares if there are only a few, and otherwise the quartiles."""
     if len(scores) <= MAX_LISTED:
-        return ", ".join(f"{score:g}: {number / scores.total():.1%}" for score, number in sorted(scores.items()))
+        return ", ".join(f"{score:.4g}: {format_share(share)}" for score, share in list_shares(scores))
     values = sorted(scores.elements())
     return "quartiles " + ", ".join(f"{get_quantile(values, share):.4g}" for share in QUARTILES)
+
+
+def format_share(share: float) -> str:
+    """Return a share in whole percent. Only a share of nothing is 0%, and only a share of everything is 100%."""
+    if 0 < share < 0.01:
+        return "<1%"
+    return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
 def format_dead(tally: Tally, difference: Difference | None) -> str:
@@ -133,8 +169,8 @@ def format_dead(tally: Tally, difference: Difference | None) -> str:
         return f"{count(tally.groups, 'group')}; {dead}"
     return (
         f"{count(tally.groups, 'group')}; {dead}, and {difference.dead / difference.groups:.1%} under the old rewards\n"
-        f"{count(difference.rows, 'row')}; {difference.equal / difference.rows:.1%} earn the same, {difference.up} more, "
-        f"{difference.down} less"
+        f"{count(difference.rows, 'row')}; {difference.equal:,} earn the same, {difference.up:,} more, "
+        f"{difference.down:,} less"
     )
 
 

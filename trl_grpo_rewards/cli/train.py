@@ -3,7 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from accelerate.utils import broadcast_object_list
@@ -19,9 +19,9 @@ from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
 from ..verify.pool import start_workers
 from .callbacks import BeforeAndAfter, RewardProgress
-from .commands import end, exit_on, exit_on_reward_error
-from .job import choose_model, find_last_checkpoint, load_tokenizer, prepare_job, read_job
-from .output import FAULTY
+from .commands import exit_on, exit_on_reward_error
+from .job import JobArguments, choose_model, find_last_checkpoint, load_tokenizer, prepare_job, read_job
+from .output import FAULTY, end
 from .preparation import check_output, check_packages, check_writable, use_all_cores
 
 
@@ -29,6 +29,15 @@ DESCRIPTION = """Train a model with GRPO. Without options, this trains the bundl
 all options of FilteredGRPOConfig (and thus of TRL's GRPOConfig) and of TRL's ModelConfig, including those for PEFT and vLLM.
 Before the model loads, it runs the same checks as trl-grpo-rewards check. On several GPUs:
 accelerate launch -m trl_grpo_rewards.cli train ..."""
+
+
+@dataclass
+class TrainArguments(JobArguments):
+    """The job to train."""
+
+    no_check: bool = field(
+        default=False, metadata={"help": "Train without checking rewards, dataset and configuration first."}
+    )
 
 
 def try_report(run: Path) -> str:
@@ -41,7 +50,7 @@ def try_report(run: Path) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
-        job, training, model = read_job(arguments, "train", DESCRIPTION)
+        job, training, model = read_job(arguments, "train", DESCRIPTION, job_type=TrainArguments)
         check_packages(training, model)
         use_all_cores(training)
         if str(training.resume_from_checkpoint).lower() == "true":
