@@ -13,6 +13,7 @@ import trl_grpo_rewards
 from helpers.paths import ROOT
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.cli.job import read_job
+from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.registry import REGISTRY
@@ -43,7 +44,7 @@ COMMANDS = [
     for name, text in PAGES.items()
     for place, found in enumerate(
         re.findall(
-            r"(?:^trl-grpo-rewards|-m trl_grpo_rewards\.cli) (train|check)\b(.*)",
+            r"(?:^trl-grpo-rewards|-m trl_grpo_rewards\.cli) ([\w-]+)(.*)",
             "\n".join(re.findall(r"```bash\n(.*?)```", text, flags=re.DOTALL)).replace("\\\n", ""),
             flags=re.MULTILINE,
         )
@@ -52,13 +53,18 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command, options", COMMANDS)
-def test_the_options_of_the_commands_exist(command, options):
-    job, training, _ = read_job(shlex.split(options, comments=True), command)
-    assert job.rewards and training.output_dir
+def test_the_options_of_the_commands_exist(command, options, capsys):
+    if command in ("train", "check"):
+        job, training, _ = read_job(shlex.split(options, comments=True), command)
+        assert job.rewards and training.output_dir
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+    assert {*re.findall(r" (--\w+)", options)} <= {*re.findall(r"--\w+", capsys.readouterr().out)}
 
 
 def test_examples_and_commands_are_found():
-    assert len(EXAMPLES) >= 20 and len(COMMANDS) >= 14
+    assert len(EXAMPLES) >= 20 and len(COMMANDS) >= 25
+    assert {command.values[0] for command in COMMANDS} == {"train", "check", "score", "report", "pass-rates"}
 
 
 def test_the_readme_fits_150_lines_and_has_no_link_that_needs_the_repository():
