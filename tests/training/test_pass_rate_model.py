@@ -21,7 +21,7 @@ def test_weights_and_their_spread_are_found():
     model = PassRateModel(np.zeros(4), np.full(4, 2.0), 0.0)
     list(answer(model, rng, weights, 0.8, 1500))
     assert model.weights == pytest.approx(weights, abs=0.35)
-    assert model.trust @ SPREADS == pytest.approx(0.8, abs=0.3)
+    assert model.spread_weights @ SPREADS == pytest.approx(0.8, abs=0.3)
     assert all(0 < value < 0.1 for value in np.diag(model.covariance))
 
 

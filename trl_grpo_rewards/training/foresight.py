@@ -112,9 +112,9 @@ class Foresight:
         `find_next` returns the prompts whose features are needed soon, so that they are read at the same time.
         """
         features = self.features.get(row, find_next)
-        found = [(*model.predict(features), trust) for model, trust in self.chosen]
+        found = [(*model.predict(features), share) for model, share in self.chosen]
         return fit_beta(
-            sum(mean * trust for mean, _, trust in found), sum(square * trust for _, square, trust in found)
+            sum(mean * share for mean, _, share in found), sum(square * share for _, square, share in found)
         )
 
     def explain(self, row: int) -> dict[str, float]:
@@ -124,8 +124,8 @@ class Foresight:
         features, sums = self.features.get(row), np.zeros(len(self.columns))
         if features[LACKING] and not features[3:].any():
             return {}
-        for model, trust in self.chosen:
-            parts = trust * model.weights * features[model.used]
+        for model, share in self.chosen:
+            parts = share * model.weights * features[model.used]
             sums += np.bincount(self.places[model.used], parts, len(sums))
         return {name: value for name, value in zip(self.columns, sums.tolist(), strict=True) if name is not None}
 

@@ -42,7 +42,7 @@ class PassRateModel:
         self.evidence = np.zeros(len(SPREADS))  # log-likelihood of recent new prompts, for each spread
 
     @property
-    def trust(self) -> np.ndarray:
+    def spread_weights(self) -> np.ndarray:
         """The probability of each spread."""
         shares: np.ndarray = np.exp(self.evidence - np.logaddexp.reduce(self.evidence))
         return shares
@@ -52,8 +52,8 @@ class PassRateModel:
         mine = features[self.used]
         variance = mine @ self.covariance @ mine + SPREADS**2
         rates = 1 / (1 + np.exp(-(mine @ self.weights + np.sqrt(variance)[:, None] * NODES)))
-        trust = self.trust
-        return float(trust @ rates @ SHARES), float(trust @ rates**2 @ SHARES)
+        weights = self.spread_weights
+        return float(weights @ rates @ SHARES), float(weights @ rates**2 @ SHARES)
 
     def learn(self, features: np.ndarray, right: int, total: int, is_new: bool) -> None:
         """Learn from a group. `is_new` says whether the prompt had never been asked."""
@@ -68,7 +68,7 @@ class PassRateModel:
         shifts = (likelihoods * log_odds).sum(1) / evidence - mean
         kept = (likelihoods * log_odds**2).sum(1) / evidence - (mean + shifts) ** 2
         shrinkage = np.clip((variance - kept) / variance**2, 0.0, 0.999 / variance)
-        trust = self.trust
-        self.weights += direction * float(trust @ (shifts / variance))
-        self.covariance -= np.outer(direction * float(trust @ shrinkage), direction)
+        weights = self.spread_weights
+        self.weights += direction * float(weights @ (shifts / variance))
+        self.covariance -= np.outer(direction * float(weights @ shrinkage), direction)
         self.covariance.flat[:: len(self.used) + 1] += self.drift

@@ -17,7 +17,7 @@ from .prompt_stream import PromptStream
 MEMORY_FILE = "selective.npz"
 """The file in a checkpoint with what is known about each prompt, and the batches that were drawn in this epoch."""
 
-SAVED_ATTRIBUTES = ("counts", "counted", "groups", "moments", "passed_over", "trust")
+SAVED_ATTRIBUTES = ("counts", "counted", "groups", "moments", "passed_over", "belief_shares")
 """The attributes of a [`SelectiveStream`] that this file holds, in addition to the batches."""
 
 
@@ -48,8 +48,8 @@ BELIEFS = (
 
 RETENTION, STRENGTH, SLIP = (np.array(values)[:, None] for values in zip(*BELIEFS, strict=True))
 
-TRUST_EXPONENT = 0.99
-"""Exponent of the trust in beliefs when a group is counted, so that it depends on about the last hundred groups."""
+BELIEF_MEMORY = 0.99
+"""Exponent of the shares of beliefs when a group is counted, so that it depends on about the last hundred groups."""
 
 MOMENTS_RATE, FIRST_GROUPS = 0.005, 16
 """Weight of a new group in the moments of all pass rates, and number of groups that their first values count as."""
@@ -129,7 +129,7 @@ class SelectiveStream(PromptStream):
         self.counts = np.zeros((len(BELIEFS), 2, size), np.float32)  # right and wrong completions, when last counted
         self.counted = np.zeros(size, np.uint32)  # the value of `groups` at that time, or 0
         self.groups = 0  # number of groups that were counted
-        self.trust = np.full(len(BELIEFS), 1 / len(BELIEFS))  # weight of each belief, with a sum of 1
+        self.belief_shares = np.full(len(BELIEFS), 1 / len(BELIEFS))  # they add up to 1
         self.passed_over = np.zeros(size, np.uint8)  # number of skips in a row
         self.moments = np.array([1 / 2, 1 / 3])  # mean and mean square of pass rates, at first of uniform ones
         self.drawn: list[np.ndarray] = []  # the batches of this epoch
@@ -182,7 +182,7 @@ class SelectiveStream(PromptStream):
         prior = self._find_prior(row)
         if not self._is_known(row):
             return [[*prior]], [1.0]
-        return (STRENGTH * (prior + self._fade_counts(row) + SLIP)).tolist(), self.trust.tolist()
+        return (STRENGTH * (prior + self._fade_counts(row) + SLIP)).tolist(), self.belief_shares.tolist()
 
     def _find_prior(self, row: int) -> tuple[float, float]:
         """Return the parameters of a beta distribution for a prompt's pass rate, before the prompt was sampled."""
@@ -217,8 +217,9 @@ class SelectiveStream(PromptStream):
                 self.calibration.learn(self._average_mixed(shapes, shares), 0 < passed < total)
                 if self._is_known(row):
                     likelihoods = np.array([count_likelihood(alpha, beta, passed, total) for alpha, beta in shapes])
-                    self.trust = np.maximum(self.trust**TRUST_EXPONENT * likelihoods, 1e-12)  # each can recover
-                    self.trust /= self.trust.sum()
+                    updated = self.belief_shares**BELIEF_MEMORY * likelihoods
+                    self.belief_shares = np.maximum(updated, 1e-12)  # each can recover
+                    self.belief_shares /= self.belief_shares.sum()
                 moments = np.array([passed / total, passed * (passed - 1) / (total * (total - 1))])
                 rate = max(MOMENTS_RATE, 1 / (self.groups + FIRST_GROUPS))
                 self.moments += min(rate * weight, 0.2) * (moments - self.moments)
