@@ -31,6 +31,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
 from trl_grpo_rewards.records.files import read_records
+from trl_grpo_rewards.training.pass_rate_trainer import PassRateTrainer
 
 
 MODES = {
@@ -39,8 +40,12 @@ MODES = {
     "skip, 2 iterations": {"zero_variance": "skip", "num_iterations": 2},
     "drop, resampling": {"zero_variance": "drop", "max_resample_rounds": 2},
     "selective": {"selective": True, "zero_variance": "skip"},
+    "selective, rates known": {"selective": True, "zero_variance": "skip", "selective_prior": "pass-rates.jsonl"},
 }
 """Modes that someone would choose. `skip` is what `"auto"` does in these tasks."""
+
+SAMPLES = 4
+"""Number of completions of each prompt that `selective, rates known` samples before training."""
 
 GROUPS, SIZE = 16, 8
 """Number of groups per step, and of completions per group."""
@@ -145,8 +150,12 @@ def run_training(name: str, mode: str, seed: int, models: Path) -> dict:
     task, options = TASKS[name], MODES[mode] or {}
     model, rewards, train_dataset, eval_dataset = load_task(name, seed, models)
     with tempfile.TemporaryDirectory() as folder:
+        sampled = None
+        if "selective_prior" in options:
+            options = {**options, "selective_prior": f"{folder}/{options['selective_prior']}"}
+            sampled = sample_pass_rates(model, rewards, train_dataset, task, seed, Path(options["selective_prior"]))
         training = (GRPOConfig if mode == "TRL" else FilteredGRPOConfig)(
-            output_dir=folder, use_cpu=True, bf16=False, gradient_checkpointing=False, report_to="none", seed=seed,
+            output_dir=f"{folder}/run", use_cpu=True, bf16=False, gradient_checkpointing=False, report_to="none", seed=seed,
             save_strategy="no", disable_tqdm=True, logging_steps=1, lr_scheduler_type="constant", learning_rate=task.rate,
             num_generations=SIZE, per_device_train_batch_size=GROUPS * SIZE, num_generations_eval=2,
             per_device_eval_batch_size=256, max_steps=task.steps * options.get("num_iterations", 1),
@@ -158,9 +167,39 @@ def run_training(name: str, mode: str, seed: int, models: Path) -> dict:
         trainer.remove_callback(PrinterCallback)
         course = Course(trainer, task.every)
         trainer.train()
-        groups = [] if mode == "TRL" else list(read_records(folder))
+        groups = [] if mode == "TRL" else list(read_records(f"{folder}/run"))
     predicted = [[group["epoch"], group["predicted_live"], is_mixed(group)] for group in groups if "epoch" in group]
-    return {"task": name, "mode": mode, "seed": seed, "seen": course.seen, "live": course.live, "predicted": predicted}
+    result = {
+        "task": name,
+        "mode": mode,
+        "seed": seed,
+        "seen": course.seen,
+        "live": course.live,
+        "predicted": predicted,
+    }
+    return {**result, "sampled": sampled} if sampled else result
+
+
+def sample_pass_rates(model, rewards, dataset, task: Task, seed: int, table: Path) -> tuple[float, int]:
+    """Write the pass rates of all training prompts to a table. Return the CPU seconds and the number of tokens."""
+    training = FilteredGRPOConfig(
+        output_dir=f"{table.parent}/sampling", use_cpu=True, bf16=False, report_to="none", disable_tqdm=True, seed=seed,
+        num_generations_eval=SAMPLES, per_device_eval_batch_size=256, max_completion_length=task.length,
+        reward_weights=rewards.weights,
+    )  # fmt: skip
+    trainer = PassRateTrainer(model, rewards.rewards, args=training, train_dataset=dataset)
+    trainer.remove_callback(PrinterCallback)
+    generate, lengths = trainer._generate, []
+
+    def count_tokens(prompts):
+        generated = generate(prompts)
+        lengths.extend(map(len, generated[1]))
+        return generated
+
+    trainer._generate = count_tokens
+    start = time.process_time()
+    trainer.sample_pass_rates(table)
+    return time.process_time() - start, sum(lengths)
 
 
 def is_mixed(group: dict) -> bool:

@@ -36,21 +36,33 @@ LEVELS = (0.5, 0.8, 1.0)
 """Levels of accuracy, as shares of the way from the start to the final accuracy of TRL under the same seed."""
 
 
-def relative_costs(task: str, mode: str, runs: Runs, level: float, column: int) -> list[float]:
-    """Return the cost of a level for each seed, relative to TRL's. A whole run is the cost of a level never reached."""
+def costs_of_level(task: str, mode: str, runs: Runs, level: float, column: int) -> list[tuple[float, float]]:
+    """Return the cost of a level in this mode and with TRL, for each seed."""
     found = []
     for seed in seeds_of(task, mode, runs):
         theirs, mine = runs[task, "TRL", seed], runs[task, mode, seed]
         start = theirs["seen"][0][3]
         wanted = start + level * (final_accuracy(theirs) - start)
-        costs = [min(cost_of_level(one, wanted, column), one["seen"][-1][column]) for one in (mine, theirs)]
-        found.append(costs[0] / costs[1])
+        found.append((cost_of_level(mine, wanted, column), cost_of_level(theirs, wanted, column)))
     return found
+
+
+def relative_costs(task: str, mode: str, runs: Runs, level: float, column: int) -> list[float]:
+    """Return the cost of a level for each seed, relative to TRL's. A whole run is the cost of a level never reached."""
+    whole = [[runs[task, one, x]["seen"][-1][column] for one in (mode, "TRL")] for x in seeds_of(task, mode, runs)]
+    costs = costs_of_level(task, mode, runs, level, column)
+    return [min(mine, wholes[0]) / min(theirs, wholes[1]) for (mine, theirs), wholes in zip(costs, whole, strict=True)]
 
 
 def seeds_of(task: str, mode: str, runs: Runs) -> list[int]:
     """Return the seeds with a run in this mode and one of TRL."""
     return sorted(seed for kind, other, seed in runs if (kind, other) == (task, mode) and (task, "TRL", seed) in runs)
+
+
+def shares_sampled(task: str, mode: str, runs: Runs, at: int) -> list[float]:
+    """Return the seconds (0) or tokens (1) for sampling pass rates before training, relative to TRL's whole run."""
+    mine = {seed: runs[task, mode, seed].get("sampled") for seed in seeds_of(task, mode, runs)}
+    return [spent[at] / runs[task, "TRL", seed]["seen"][-1][1 + at] for seed, spent in mine.items() if spent]
 
 
 T_VALUES = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 16: 2.13}
@@ -96,8 +108,16 @@ def make_table(task: str, runs: Runs, modes: Iterable[str], epoch: int) -> str:
         for level in LEVELS
     }
     rows["seconds of the whole run"] = [format_ratio(whole_runs(mode)) for mode in shown]
+    rows["runs that never reach 100%"] = [
+        str(sum(mine == math.inf for mine, _ in costs_of_level(task, mode, runs, 1.0, 1))) for mode in shown
+    ]
     rows["final accuracy"] = [format_difference(differences(final_accuracy, mode)) for mode in shown]
     rows["live groups in the first epoch"] = [format_difference(differences(share_live, mode)) for mode in shown]
+    if any("sampled" in one for (kind, *_), one in runs.items() if kind == task):
+        for at, unit in enumerate(("seconds", "tokens")):
+            rows[f"{unit} before training"] = [
+                format_ratio(shares) if (shares := shares_sampled(task, mode, runs, at)) else "0" for mode in shown
+            ]
     rows["seeds"] = [str(len(seeds_of(task, mode, runs))) for mode in shown]
     theirs = [runs[task, "TRL", seed] for seed in seeds_of(task, "TRL", runs)]
     start, end, seconds, tokens, live = map(
