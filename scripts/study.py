@@ -242,8 +242,9 @@ def main() -> None:
     for task in TASKS:
         if seeds_of(task, "TRL", runs):
             print(f"\n{make_table(task, runs, MODES, TASKS[task].epoch)}")
-        if any(one["predicted"] for (kind, _, _), one in runs.items() if kind == task):
-            print(f"\n{make_calibration(task, runs)}")
+    for mode in MODES:
+        if any(one["predicted"] for (_, other, _), one in runs.items() if other == mode):
+            print(f"\n{make_calibration(mode, TASKS, runs)}")
     if args.picture:
         draw_picture(runs, [*TASKS], args.picture)
 

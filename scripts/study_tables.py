@@ -2,7 +2,9 @@
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
 
 
 Runs = dict[tuple[str, str, int], dict]
@@ -124,29 +126,39 @@ def make_table(task: str, runs: Runs, modes: Iterable[str], epoch: int) -> str:
         statistics.mean,
         zip(*((x["seen"][0][3], final_accuracy(x), *x["seen"][-1][1:3], share_live(x)) for x in theirs), strict=True),
     )
-    return "\n".join(
-        [
-            f"| {task} | {' | '.join(shown)} |",
-            "|---" * (len(shown) + 1) + "|",
-            *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()),
-            f"\nTRL: accuracy from {start:.3f} to {end:.3f} in {seconds:.0f} s and {tokens:,.0f} tokens, {live:.2f} of the "
-            f"groups of the first epoch are live (means of {len(theirs)} seeds).",
-        ]
+    return (
+        f"{format_table(task, shown, rows)}\n\nTRL: accuracy from {start:.3f} to {end:.3f} in {seconds:.0f} s and "
+        f"{tokens:,.0f} tokens, {live:.2f} of the groups of the first epoch are live (means of {len(theirs)} seeds)."
     )
 
 
-def make_calibration(task: str, runs: Runs) -> str:
-    """Return predicted and observed shares of groups with right and wrong completions, by epoch and by fifth."""
-    seen = [tuple(row) for (kind, _, _), one in runs.items() if kind == task for row in one["predicted"]]
-    parts = {
-        f"epoch {number}": [one for one in seen if one[0] == number] for number in sorted({one[0] for one in seen})
+def make_calibration(mode: str, tasks: Iterable[str], runs: Runs) -> str:
+    """
+    Return the predicted and the observed share of groups with right and wrong completions in a mode, by epoch and by
+    fifth of the predictions, for each task.
+    """
+    seen = {
+        task: [row for x in seeds_of(task, mode, runs) for row in runs[task, mode, x]["predicted"]] for task in tasks
     }
-    ordered = sorted(seen, key=lambda one: one[1])
-    for fifth in range(5):
-        some = ordered[fifth * len(seen) // 5 : (fifth + 1) * len(seen) // 5]
-        parts[f"{some[0][1]:.2f} to {some[-1][1]:.2f}"] = some
-    lines = [f"| {task} | groups | predicted | observed |", "|---|---|---|---|"]
-    for name, some in parts.items():
-        _, chances, lives = zip(*some, strict=True)
-        lines.append(f"| {name} | {len(some):,} | {statistics.mean(chances):.3f} | {statistics.mean(lives):.3f} |")
-    return "\n".join(lines)
+    seen = {task: sorted(rows, key=lambda row: row[1]) for task, rows in seen.items() if rows}
+    epochs = sorted({row[0] for rows in seen.values() for row in rows})
+    fifths = ("lowest fifth", "second", "third", "fourth", "highest fifth")
+    by_epoch = {task: [[row for row in rows if row[0] == epoch] for epoch in epochs] for task, rows in seen.items()}
+    by_fifth = {task: np.array_split(rows, len(fifths)) for task, rows in seen.items()}
+    title = f"{mode}: predicted / observed"
+    return "\n\n".join(
+        format_table(title, names, {task: [*map(format_calibration, some)] for task, some in parts.items()})
+        for names, parts in (([f"epoch {epoch}" for epoch in epochs], by_epoch), (fifths, by_fifth))
+    )
+
+
+def format_calibration(rows: Sequence) -> str:
+    """Return the mean prediction and the mean observation."""
+    return "{:.3f} / {:.3f}".format(*np.mean(rows, 0)[1:]) if len(rows) else ""
+
+
+def format_table(title: str, names: Iterable[str], rows: dict[str, list[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [[title, *names], *([name, *cells] for name, cells in rows.items())]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
