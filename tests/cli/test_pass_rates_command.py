@@ -21,13 +21,15 @@ def test_a_table_is_sampled_and_used_by_a_run(command, tmp_path):
     job += ["--eval_prompts", "2", "--output_dir", "runs/sums", "--report_to", "none", *SAMPLING]
     sampled = command("pass-rates", *job)
     assert sampled.returncode == 0 and re.search(
-        r"^10 prompts with 4 completions each: \d+% of the completions are right\. "
+        r"^10 prompts, 40 completions: \d+% of the completions are right\. "
         r"Number of prompts with no right completion: \d+; with only right ones: \d+; with both: \d+\.$",
         sampled.stdout,
         re.MULTILINE,
     )
     table = tmp_path / "runs/sums-pass-rates.jsonl"
     assert table.read_text().count("\n") == 10
+    again = command("pass-rates", *job)
+    assert "10 of these prompts were in the table before and were not sampled again. If the model" in again.stdout
     use = re.search(r"--selective true --selective_prior (\S+)", sampled.stdout)[1]
     batch = ["--max_steps", "2", "--num_generations", "4", "--per_device_train_batch_size", "8", "--no_check", "true"]
     trained = command("train", *job, *batch, "--selective", "true", "--selective_prior", use, "--save_strategy", "no")
@@ -39,7 +41,7 @@ def test_a_table_is_sampled_and_used_by_a_run(command, tmp_path):
 def test_pass_rates_are_summed_up_in_a_sentence():
     rates = [PassRate(0, 4), PassRate(4, 4), PassRate(2, 4), PassRate(6, 8)]
     assert describe_rates(rates) == (
-        "4 prompts with 5 completions each: 60% of the completions are right. Number of prompts with no right "
+        "4 prompts, 20 completions: 60% of the completions are right. Number of prompts with no right "
         "completion: 1; with only right ones: 1; with both: 2."
     )
 
@@ -47,3 +49,8 @@ def test_pass_rates_are_summed_up_in_a_sentence():
 def test_what_cannot_be_sampled_is_one_sentence(command):
     failed = command("pass-rates", "--rewards", "boxxed()")
     assert failed.returncode != 0 and "Traceback" not in failed.stderr and "boxed" in failed.stderr
+    failed = command("pass-rates", "--num_generations_eval", "6", "--per_device_eval_batch_size", "8")
+    assert failed.returncode == 2 and failed.stderr.strip().splitlines()[-1] == (
+        "error: per_device_eval_batch_size times the number of processes must be a multiple of num_generations_eval=6, "
+        "but it is 8 * 1. Set --per_device_eval_batch_size 12."
+    )

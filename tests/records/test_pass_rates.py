@@ -47,9 +47,12 @@ def test_records_are_counted_by_the_outcome_reward(tmp_path):
         ),
         (
             {"prompt": "a", "pass_rate": "half", "samples": 4},
-            "from 0 to 1, but it has 'half'. If it is not known, write None",
+            "from 0 to 1, but it has 'half'. Write it as a number. If it is not known, write None",
         ),
-        ({"prompt": "a", "pass_rate": 0.5, "samples": 0}, "samples of at least 1, but it has 0. Write how many"),
+        (
+            {"prompt": "a", "pass_rate": 0.5, "samples": 0},
+            "samples as a whole number of at least 1, but it has 0. Write how many",
+        ),
         ({"prompt": "a"}, "must be JSON with prompt, pass_rate and samples, but it is .* Write a table"),
         ([1], "must be JSON with prompt"),
     ],

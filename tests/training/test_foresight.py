@@ -51,7 +51,18 @@ def test_the_state_of_other_options_is_refused():
     state = Foresight(PromptFeatures(data, ["prompt"])).get_state()
     with pytest.raises(ValueError, match="same selective_prior and selective_columns.* Set the options of the run"):
         Foresight(PromptFeatures(data, ["prompt"], np.zeros(64))).set_state(state)
-    again = Foresight(PromptFeatures(data, ["prompt"]))
+    given = np.linspace(-2, 2, 64)
+    state = Foresight(PromptFeatures(data, [], given)).get_state()
+    with pytest.raises(ValueError, match=r"the columns \[\], and given pass rates. Set the options of the run"):
+        Foresight(PromptFeatures(data, [], -given)).set_state(state)
+    other = data.add_column("size", [*range(64)]).add_column("luck", [*range(64)])
+    state = Foresight(PromptFeatures(other, ["size"])).get_state()
+    with pytest.raises(
+        ValueError, match=r"9 features of the columns \['luck'\], no given pass rates. Set the options"
+    ):
+        Foresight(PromptFeatures(other, ["luck"])).set_state(state)
+    again, state = (Foresight(PromptFeatures(data, ["prompt"])) for _ in range(2))
+    state = state.get_state()
     again.set_state(train(data, np.full(64, 0.5), ["prompt"]).get_state())
     assert again.get_state().keys() == state.keys()
     Foresight(PromptFeatures(data, ["prompt"], np.zeros(64))).set_state({"counts": np.zeros(3)})  # an earlier version

@@ -20,8 +20,10 @@ def test_every_prompt_is_sampled_and_a_second_call_samples_the_rest(config, tmp_
     assert [line["samples"] for line in lines] == [4] * 5 and len(rates) == 5
     assert {json.dumps(line["prompt"]) for line in lines} == {*map(json.dumps, data["prompt"])}
     assert trainer.state.global_step == 0
-    table.write_text("\n".join(table.read_text().splitlines()[:3]) + "\n")  # as if it had been interrupted
+    assert trainer.already_sampled == 0
+    table.write_text("\n".join(table.read_text().splitlines()[:4])[:-20])  # as if it had been killed while it wrote
     again = trainer.sample_pass_rates(table)
+    assert trainer.already_sampled == 3
     assert len(table.read_text().splitlines()) == 5 and again.keys() == rates.keys() == read_pass_rates(table).keys()
     assert read_given(str(table), data, data.column_names).shape == (5,)
 

@@ -9,14 +9,18 @@ from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo
 from trl_grpo_rewards.records.pass_rates import PassRate, append_pass_rates
 from trl_grpo_rewards.training.config import check_config
 from trl_grpo_rewards.training.priors import build_foresight, read_given
+from trl_grpo_rewards.training.selective_stream import SelectiveStream
 
 
 DATA = Dataset.from_dict({"prompt": ["a", "b", "c"], "rate": [0.0, None, 1.0], "percent": [10.0, 20.0, 100.0]})
+DATA = DATA.add_column("empty", [None] * 3)
 
 
 def test_a_column_is_read_and_may_have_gaps():
     low, gap, high = read_given("rate", DATA, DATA.column_names).tolist()
     assert np.isnan(gap) and -3.5 < low < -2 and high == -low
+    rates = DATA.select([0, 2]).with_format("torch")
+    assert read_given("rate", rates, DATA.column_names).tolist() == [low, high]
 
 
 def test_a_table_is_matched_by_prompt_and_more_samples_say_more(tmp_path):
@@ -24,6 +28,20 @@ def test_a_table_is_matched_by_prompt_and_more_samples_say_more(tmp_path):
     append_pass_rates(table, [("a", PassRate(4, 4)), ("c", PassRate(64, 64)), ("x", PassRate(1, 2))])
     few, gap, many = read_given(str(table), DATA, DATA.column_names).tolist()
     assert 0 < few < many and np.isnan(gap)
+
+
+def test_a_table_of_few_prompts_says_so_and_the_others_are_drawn_in_order(tmp_path, caplog):
+    table, data = tmp_path / "rates.jsonl", Dataset.from_dict({"prompt": [f"question {n}" for n in range(32)]})
+    append_pass_rates(table, [("question 3", PassRate(0, 8))])
+    foresight = build_foresight(data, str(table), None)
+    assert caplog.messages == [
+        f"Only 1 of 32 prompts have a pass rate in selective_prior='{table}'. For the others, nothing is known before "
+        "training."
+    ]
+    stream = SelectiveStream(32, 0, False, 8, foresight)
+    drawn = stream.draw(28)
+    assert [row for row in drawn if row != 3] == [row for row in range(32) if row != 3][: len(drawn) - (3 in drawn)]
+    assert not stream.predict(5).is_foreseen and stream.predict(3).is_foreseen
 
 
 def test_an_earlier_run_is_a_prior(config, problems):
@@ -42,7 +60,12 @@ def test_an_earlier_run_is_a_prior(config, problems):
         (
             "prompt",
             None,
-            "Row 0 of the column 'prompt' must have a pass rate from 0 to 1, but it has 'a'. If it is not known, write None",
+            "Row 0 of the column 'prompt' must have a pass rate from 0 to 1, but it has 'a'. Write it as a number. If it is",
+        ),
+        (
+            "empty",
+            None,
+            "selective_prior='empty' must have pass rates, but all 3 values of the column are None. Choose",
         ),
         (
             "difficulty",
@@ -74,6 +97,8 @@ def test_a_prior_is_refused_before_the_model_loads(config, problems):
     for options in ({"selective_prior": "rate"}, {"selective_columns": ["rate"]}):
         with pytest.raises(ValueError, match="got selective=False. Set selective=True, or leave out selective_"):
             check_config(config(**options))
+    with pytest.raises(ValueError, match=r"must be a list of columns, but it is 'level'. Write \['level'\]"):
+        check_config(config(selective=True, selective_columns="level"))
 
 
 def test_a_run_with_a_prior_draws_by_it_and_records_what_it_expected(config):

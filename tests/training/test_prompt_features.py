@@ -1,5 +1,6 @@
 """What is read of a prompt: words, lengths and columns, each in one bit."""
 
+import math
 import subprocess
 import sys
 import time
@@ -28,6 +29,22 @@ def test_words_lengths_and_columns_are_read():
         assert [count_of(features, row, "level", "number", edge) for edge in edges] == [row > edge for edge in edges]
         assert count_of(features, row, "topic", "value", "'b'") == (row % 4 == 1)
     assert features.get(0)[BIAS] == 1
+
+
+@pytest.mark.parametrize("gap", [None, math.nan])
+def test_a_column_of_numbers_or_texts_may_have_gaps(gap):
+    levels, topics = ([gap, *map(float, range(39))], [None, *["long topic", "short"] * 20][:40])
+    data = Dataset.from_dict({"prompt": ["a"] * 40, "level": levels, "topic": topics})
+    features = PromptFeatures(data, ["level", "topic"])
+    edges = [value for column, kind, value in features.places if (column, kind) == ("level", "number")]
+    assert len(edges) == 9 and ("topic", "length", 5.0) in features.places
+    for row in (0, 1, 20, 39):
+        assert [count_of(features, row, "level", "number", edge) for edge in edges] == [
+            row - 1 > edge for edge in edges
+        ]
+    rare = Dataset.from_dict({"level": [*[gap] * 10, *map(float, range(30))]})
+    features = PromptFeatures(rare, ["level"])
+    assert [count_of(features, row, "level", "value", "None") for row in (0, 9, 10, 39)] == [1, 1, 0, 0]
 
 
 def test_of_words_that_always_occur_together_one_is_kept():

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..records.pass_rates import PassRate
+from ..training.config import FilteredGRPOConfig
 from ..training.pass_rate_trainer import PassRateTrainer
 from ..verify.pool import start_workers
 from .commands import exit_on, exit_on_reward_error
@@ -20,6 +21,7 @@ the options of `trl-grpo-rewards train`. It samples --num_generations_eval compl
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
         job, training, model = read_job(arguments, "pass-rates", DESCRIPTION)
+        check_sizes(training)
         check_packages(training, model)
         use_all_cores(training)
         table = Path(f"{training.output_dir}-pass-rates.jsonl")  # outside, since a run needs an empty folder
@@ -36,9 +38,29 @@ def main(arguments: Sequence[str]) -> None:
         rates = trainer.sample_pass_rates(table)
     if trainer.is_world_process_zero():
         print(describe_rates([*rates.values()]))
+        if trainer.already_sampled:
+            print(
+                f"{trainer.already_sampled:,} of these prompts were in the table before and were not sampled again. If the "
+                f"model, the rewards or the options have changed, remove the table and repeat the command."
+            )
         print(f"The table is in {table}. To use it, add to the options of the run:")
         print(f"    --selective true --selective_prior {table}")
     disconnect(trainer)
+
+
+def check_sizes(training: FilteredGRPOConfig) -> None:
+    """
+    Check that a batch holds all completions of its prompts.
+
+    Raises:
+        `ValueError`: it does not.
+    """
+    batch, size = training.per_device_eval_batch_size, training.num_generations_eval or training.num_generations
+    if batch * training.world_size % size:
+        raise ValueError(
+            f"per_device_eval_batch_size times the number of processes must be a multiple of num_generations_eval={size}, "
+            f"but it is {batch} * {training.world_size}. Set --per_device_eval_batch_size {size * -(-batch // size)}."
+        )
 
 
 def describe_rates(rates: list[PassRate]) -> str:
@@ -47,7 +69,6 @@ def describe_rates(rates: list[PassRate]) -> str:
     samples = sum(rate.samples for rate in rates)
     mean = sum(rate.right for rate in rates) / samples
     return (
-        f"{len(rates):,} prompts with {samples / len(rates):.0f} completions each: "
-        f"{mean:.0%} of the completions are right. Number of prompts with no right "
+        f"{len(rates):,} prompts, {samples:,} completions: {mean:.0%} of the completions are right. Number of prompts with no right "
         f"completion: {never:,}; with only right ones: {always:,}; with both: {len(rates) - never - always:,}."
     )

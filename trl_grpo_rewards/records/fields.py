@@ -32,6 +32,8 @@ class CompletionFields:
             Token ids as [`pack_ids`] returns them. None if the record has no token ids.
         logged (`dict`, *optional*):
             What the rewards logged about the completion, by the name of the column.
+        dataset_prompt (*optional*):
+            Prompt of the dataset, if an image or an environment has changed it. Otherwise None.
     """
 
     prompt: Any
@@ -41,6 +43,7 @@ class CompletionFields:
     text: Any
     ids: bytes | None
     logged: dict[str, Any] = field(default_factory=dict)
+    dataset_prompt: Any = None
 
 
 def pack_rows(
@@ -82,7 +85,7 @@ def pack_rows(
     lengths = lengths or [len(ids) for ids in completion_ids]
     parts = zip(inputs, prompts, completions, completion_ids, lengths, strict=True)
     for place, (row, prompt, completion, ids, length) in enumerate(parts):
-        prompt = make_readable(prompt)
+        prompt, asked = make_readable(prompt), make_readable(row.get("prompt"))
         columns = {name: value for name, value in row.items() if name != "prompt" and is_json(value)}
         if rows and (rows[-1].prompt, rows[-1].columns) == (prompt, columns):
             prompt, columns = rows[-1].prompt, rows[-1].columns  # one object is sent to the main process only once
@@ -90,7 +93,11 @@ def pack_rows(
         text = make_readable(completion) if has_text else None
         packed = pack_ids(ids) if has_ids else None
         mine = {name: make_readable(values[place]) for name, values in notes.items() if values[place] is not None}
-        rows.append(CompletionFields(prompt, columns, length, is_truncated, text, packed, mine))
+        rows.append(
+            CompletionFields(
+                prompt, columns, length, is_truncated, text, packed, mine, None if asked == prompt else asked
+            )
+        )
     return rows
 
 
@@ -153,6 +160,7 @@ def describe_groups(
         group = rows[mine]
         yield {
             "prompt_id": hash_prompt(group[0].prompt),
+            **({"dataset_prompt_id": hash_prompt(asked)} if (asked := group[0].dataset_prompt) is not None else {}),
             "outcome": kind,
             "outcome_reward": rule.outcome_reward,
             "dead_by": rule.dead_by,

@@ -80,12 +80,13 @@ def count_records(source: Path) -> Iterator[tuple[str, PassRate]]:
     for record in read_records(source):
         scores = record["rewards"]
         name = record.get("outcome_reward")  # records of early versions lack it
-        yield record["prompt_id"], count_right(scores[name] if name in scores else next(iter(scores.values())))
+        prompt = record.get("dataset_prompt_id", record["prompt_id"])
+        yield prompt, count_right(scores[name] if name in scores else next(iter(scores.values())))
 
 
 def read_table(source: Path) -> Iterator[tuple[str, PassRate]]:
     """Yield the id and the pass rate of each prompt in a table."""
-    with source.open(encoding="utf-8") as lines:
+    with source.open(encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield read_line(line, f"Line {number} of '{source}'")
@@ -102,8 +103,8 @@ def read_line(line: str, place: str) -> tuple[str, PassRate]:
         ) from None
     if not isinstance(samples, int) or samples < 1:
         raise ValueError(
-            f"{place} must have samples of at least 1, but it has {samples!r}. Write how many completions were scored, "
-            f"or leave out the line."
+            f"{place} must have samples as a whole number of at least 1, but it has {samples!r}. Write how many "
+            f"completions were scored, or leave out the line."
         )
     return hash_prompt(prompt), PassRate(check_rate(rate, place) * samples, samples)
 
@@ -121,8 +122,15 @@ def check_rate(rate: Any, place: str) -> float:
     if is_number and 1 < rate <= 100:
         remedy = "Divide percentages by 100."
     else:
-        remedy = "If it is not known, write None in a column, or leave out the line of a table."
+        number = "Write it as a number. " if isinstance(rate, str) else ""
+        remedy = f"{number}If it is not known, write None in a column, or leave out the line of a table."
     raise ValueError(f"{place} must have a pass rate from 0 to 1, but it has {rate!r}. {remedy}")
+
+
+def drop_cut_line(path: Path) -> None:
+    """Remove the end of a table after its last whole line. A process that was killed can leave half a line."""
+    with path.open("r+b") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def append_pass_rates(path: Path, rows: Iterable[tuple[Any, PassRate]]) -> None:

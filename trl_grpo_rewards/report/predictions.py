@@ -37,7 +37,7 @@ class Predictions:
     def __init__(self) -> None:
         self.epochs: defaultdict[int, Count] = defaultdict(Count)
         self.ranges: defaultdict[int, Count] = defaultdict(Count)
-        self.foreseen = Count()
+        self.explained = self.foreseen = 0  # groups whose prediction has reasons, and those of new prompts
         self.columns: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])  # sums of parts and squares
 
     def add(self, record: dict[str, Any]) -> None:
@@ -49,7 +49,8 @@ class Predictions:
         self.ranges[min(int(RANGES * predicted), RANGES - 1)].add(*group)
         parts = record.get("predicted_from")
         if parts:
-            self.foreseen.add(*group)
+            self.explained += 1
+            self.foreseen += group[2]
             for column, part in parts.items():
                 self.columns[column][0] += part
                 self.columns[column][1] += part**2
@@ -66,14 +67,13 @@ class Predictions:
             "epochs": [count.describe(str(epoch)) for epoch, count in sorted(self.epochs.items())],
             "ranges": ranges,
             "columns": self.explain(),
-            "foreseen": self.foreseen.groups,
+            "foreseen": self.foreseen,
         }
 
     def explain(self) -> list[list[Any]]:
         """Return the share of each column in the variance of the predicted log-odds, the largest first."""
-        groups = self.foreseen.groups
         variances = {
-            column: max(squares / groups - (total / groups) ** 2, 0.0)
+            column: max(squares / self.explained - (total / self.explained) ** 2, 0.0)
             for column, (total, squares) in self.columns.items()
         }
         whole = sum(variances.values())

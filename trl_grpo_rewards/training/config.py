@@ -169,6 +169,8 @@ def check_selective(selective: bool, prior: str | None, columns: list[str] | Non
     Raises:
         `ValueError`: such an option is set.
     """
+    if isinstance(columns, str):
+        raise ValueError(f"selective_columns must be a list of columns, but it is {columns!r}. Write [{columns!r}].")
     for name, value in (("selective_prior", prior), ("selective_columns", columns)):
         if value is not None and not selective:
             raise ValueError(

@@ -30,6 +30,9 @@ models that use given pass rates."""
 MODEL_ATTRIBUTES = ("weights", "covariance", "evidence")
 """The attributes of a model that are saved in a checkpoint."""
 
+INPUTS = "foresight_inputs"
+"""The name of the checksum of what models learn from, in a checkpoint."""
+
 
 class Foresight:
     """
@@ -44,7 +47,7 @@ class Foresight:
 
     def __init__(self, features: PromptFeatures) -> None:
         self.features = features
-        count, has_given = len(features.places), features.given is not None
+        count, has_given = len(features.places), features.given is not None and not np.isnan(features.given).all()
         self.kinds = [POOL, *[FROM_GIVEN] * has_given, *[FROM_FEATURES] * bool(count)]
         self.models: dict[tuple[str, int], PassRateModel] = {}
         for kind in self.kinds:
@@ -65,7 +68,7 @@ class Foresight:
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return the arrays that are saved in a checkpoint."""
-        return {
+        return {INPUTS: np.array(self.features.compute_checksum())} | {
             f"{kind}_{speed}_{part}": getattr(model, part)
             for (kind, speed), model in self.models.items()
             for part in MODEL_ATTRIBUTES
@@ -76,22 +79,19 @@ class Foresight:
         Restore the arrays of a checkpoint. A checkpoint of an earlier version has none.
 
         Raises:
-            [`CheckpointMismatch`]: the arrays belong to other models.
+            [`CheckpointMismatch`]: the arrays belong to other features or given pass rates.
         """
-        expected = {name: value.shape for name, value in self.get_state().items()}
-        found = {name: arrays[name].shape for name in arrays if name.split("_")[-1] in MODEL_ATTRIBUTES}
-        if found and found != expected:
-            saved, current = (
-                sum(shape[0] for name, shape in shapes.items() if name.endswith("weights"))
-                for shapes in (found, expected)
-            )
-            raise CheckpointMismatch(
-                f"A checkpoint must be resumed with the same selective_prior and selective_columns. The checkpoint "
-                f"has {saved} weights; the current options give {current}. Set the options of the run that wrote it."
-            )
-        for (kind, speed), model in self.models.items():
-            for part in MODEL_ATTRIBUTES if found else ():
-                setattr(model, part, arrays[f"{kind}_{speed}_{part}"])
+        if INPUTS in arrays:
+            if arrays[INPUTS] != self.features.compute_checksum():
+                raise CheckpointMismatch(
+                    f"A checkpoint must be resumed with the same selective_prior and selective_columns, but what they give "
+                    f"now differs from the checkpoint: {len(self.features.places)} features of the columns "
+                    f"{self.features.columns}, {'no' if self.features.given is None else 'and'} given pass rates. Set the "
+                    f"options of the run that wrote the checkpoint, and restore its columns or its table of pass rates."
+                )
+            for (kind, speed), model in self.models.items():
+                for part in MODEL_ATTRIBUTES:
+                    setattr(model, part, arrays[f"{kind}_{speed}_{part}"])
         self._choose()
 
     def _choose(self) -> None:
@@ -117,13 +117,18 @@ class Foresight:
             sum(mean * share for mean, _, share in found), sum(square * share for _, square, share in found)
         )
 
+    def has_reasons(self, row: int, find_next: Callable[[], Iterable[int]] = tuple) -> bool:
+        """Whether the model in use knows more about a prompt than about all prompts."""
+        if self.source == POOL:
+            return False
+        features = self.features.get(row, find_next)
+        return not features[LACKING] or bool(self.source == FROM_FEATURES and features[3:].any())
+
     def explain(self, row: int) -> dict[str, float]:
         """Return how much each column adds to the log-odds of a prompt's pass rate. Empty if nothing is known of it."""
-        if self.source == POOL:
+        if not self.has_reasons(row):
             return {}
         features, sums = self.features.get(row), np.zeros(len(self.columns))
-        if features[LACKING] and not features[3:].any():
-            return {}
         for model, share in self.chosen:
             parts = share * model.weights * features[model.used]
             sums += np.bincount(self.places[model.used], parts, len(sums))

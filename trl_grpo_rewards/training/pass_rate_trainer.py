@@ -9,7 +9,7 @@ from accelerate.utils import gather_object
 from torch import Tensor, nn
 
 from ..records.fields import hash_prompt, make_readable
-from ..records.pass_rates import PassRate, append_pass_rates, count_right, read_pass_rates
+from ..records.pass_rates import PassRate, append_pass_rates, count_right, drop_cut_line, read_pass_rates
 from .rows import TensorBatch
 from .trainer import FilteredGRPOTrainer
 
@@ -23,12 +23,14 @@ class PassRateTrainer(FilteredGRPOTrainer):
     """
 
     table: Path
+    already_sampled = 0
 
     def sample_pass_rates(self, table: Path) -> dict[str, PassRate]:
         """
         Write the pass rate of every training prompt to a table, and return the rates by the prompt's id.
 
-        Each prompt gets `num_generations_eval` completions. Prompts that are in the table already are left out.
+        Each prompt gets `num_generations_eval` completions. Prompts that are in the table already are left out, and
+        `already_sampled` is their number.
 
         Args:
             table (`Path`):
@@ -38,9 +40,13 @@ class PassRateTrainer(FilteredGRPOTrainer):
             `ValueError`: no prompt was scored.
         """
         self.table = table
+        if table.exists() and self.is_world_process_zero():
+            drop_cut_line(table)
+        self.accelerator.wait_for_everyone()
         known = read_pass_rates(table) if table.exists() else {}
         prompts = [hash_prompt(make_readable(prompt)) for prompt in self.train_dataset["prompt"]]
         missing = [row for row, prompt in enumerate(prompts) if prompt not in known]
+        self.already_sampled = len(prompts) - len(missing)
         if missing:
             self.evaluate(self.train_dataset.select(missing))
         self.accelerator.wait_for_everyone()

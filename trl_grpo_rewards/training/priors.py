@@ -1,5 +1,6 @@
 """Expected pass rates of prompts before they are sampled, from a column, an earlier run or a table."""
 
+import logging
 import math
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from ..records.pass_rates import PassRate, check_rate, read_pass_rates
 from .foresight import Foresight
 from .prompt_features import PromptFeatures
 
+
+logger = logging.getLogger(__name__)
 
 COLUMN_SAMPLES = 8
 """Number of completions that a pass rate in a column counts as. It limits how close to 0 or 1 the rate can be."""
@@ -58,9 +61,14 @@ def read_given(prior: str, dataset: Any, columns: list[str]) -> np.ndarray:
     if prior in columns:
         rates = [
             None if rate is None else check_rate(rate, f"Row {row} of the column {prior!r}")
-            for row, rate in enumerate(dataset[prior])
+            for row, rate in enumerate(dataset.with_format(None)[prior])
         ]
         found = [None if rate is None else PassRate(rate * COLUMN_SAMPLES, COLUMN_SAMPLES) for rate in rates]
+        if not any(found):
+            raise ValueError(
+                f"selective_prior={prior!r} must have pass rates, but all {len(rates):,} values of the column are None. "
+                f"Choose another column, or write a table with trl-grpo-rewards pass-rates."
+            )
     elif Path(prior).exists():
         known = read_pass_rates(prior)
         found = [known.get(hash_prompt(make_readable(prompt))) for prompt in dataset["prompt"]]
@@ -68,6 +76,11 @@ def read_given(prior: str, dataset: Any, columns: list[str]) -> np.ndarray:
             raise ValueError(
                 f"selective_prior='{prior}' must have pass rates of the dataset's prompts, but none of "
                 f"its {len(known):,} prompts is in the dataset. Check that both have the same system prompt and the same format."
+            )
+        if sum(map(bool, found)) < len(found) / 2:
+            logger.warning(
+                f"Only {sum(map(bool, found)):,} of {len(found):,} prompts have a pass rate in selective_prior={prior!r}. "
+                f"For the others, nothing is known before training."
             )
     else:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 import math
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from operator import xor
@@ -46,8 +47,8 @@ class PromptFeatures:
     The features of the prompts of a dataset. They are read when they are first needed, and take 34 bytes per prompt.
 
     The features of a text are its words and characters, pairs of neighbouring ones, with a 0 for each digit, and its
-    length. The feature of another column is its whole value. A number or length has one feature for each decile that
-    it exceeds. Of several features that divide a sample of prompts in the same way, only one is kept. Of the others,
+    length. The feature of another column is its value, up to the first 100 characters, or that it has none. A number or
+    length has one feature for each decile that it exceeds. Of several features that divide a sample of prompts in the same way, only one is kept. Of the others,
     those that divide the sample most evenly are preferred.
 
     Args:
@@ -84,6 +85,10 @@ class PromptFeatures:
         features[:3] = (1.0, 0.0, 1.0) if math.isnan(log_odds) else (1.0, log_odds, 0.0)
         return features
 
+    def compute_checksum(self) -> int:
+        """Return a checksum of the chosen features and the given pass rates."""
+        return zlib.crc32(repr(list(self.places)).encode() + (b"" if self.given is None else self.given.tobytes()))
+
     def _choose_features(self) -> dict[Feature, int]:
         """Return the features to use with their place among the bits."""
         rows = pick_evenly(min(len(self.dataset), SAMPLE), len(self.dataset))
@@ -118,21 +123,28 @@ class PromptFeatures:
         """Return the features of a prompt, given its columns."""
         found: dict[Feature, None] = {}
         for name, value in zip(self.columns, values, strict=True):
-            for kind, (number,) in describe_numbers(name, [value]).items():
-                found |= {(name, kind, edge): None for edge in self.edges.get((name, kind), ()) if number > edge}
-            if name != "prompt" and (name, "number") not in self.edges:
-                found[name, "value", f"{value!r:.100}"] = None
+            for kind, numbers in describe_numbers(name, [value]).items():
+                edges = self.edges.get((name, kind), ())
+                found |= {(name, kind, edge): None for number in numbers for edge in edges if number > edge}
+            if name != "prompt" and ((name, "number") not in self.edges or is_missing(value)):
+                found[name, "value", "None" if is_missing(value) else f"{value!r:.100}"] = None
             if name == "prompt" or isinstance(value, str):
                 found |= {(name, "word", word): None for word in split_words(read_text(value))}
         return found
 
 
 def describe_numbers(name: str, values: Sequence[Any]) -> dict[str, list[float]]:
-    """Return the values of a column if they are numbers, or the lengths of its texts."""
-    if name == "prompt" or all(isinstance(value, str) for value in values):
+    """Return the values of a column if they are numbers, or the lengths of its texts. Missing values are left out."""
+    values = [value for value in values if name == "prompt" or not is_missing(value)]
+    if name == "prompt" or (values and all(isinstance(value, str) for value in values)):
         return {"length": [float(len(read_text(value))) for value in values]}
-    is_number = (isinstance(value, (int, float)) and math.isfinite(value) for value in values)
-    return {"number": [float(value) for value in values]} if all(is_number) else {}
+    is_number = values and all(isinstance(value, (int, float)) for value in values)
+    return {"number": [float(value) for value in values]} if is_number else {}
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN or infinite."""
+    return value is None or (isinstance(value, float) and not math.isfinite(value))
 
 
 def split_words(text: str) -> Iterator[str]:

@@ -154,7 +154,9 @@ class SelectiveStream(PromptStream):
         """Return the probability with which a prompt is drawn when its turn comes."""
         if self.passed_over[row] >= MAX_SKIPS:
             return 1.0
-        if not self._is_known(row) and (self.foresight is None or self.foresight.source == POOL):
+        if not self._is_known(row) and (
+            self.foresight is None or not self.foresight.has_reasons(row, self._find_next)
+        ):
             return 1.0
         return self.predict_live(row) ** 2
 

@@ -167,8 +167,8 @@ function predictionsText() {
   const groups = epochs.reduce((sum, [, number]) => sum + number, 0);
   const by = columns.map(([column, share]) => `${column} (${percent(share)})`).join(", ");
   const source = foreseen
-    ? ` For ${percent(foreseen / groups)} of the groups, the pass rate was predicted from other prompts. The predictions came`
-      + ` from these columns, as shares of the variance: ${by}.`
+    ? ` For ${percent(foreseen / groups)} of the groups, the prompt was new, and its pass rate was predicted from other prompts`
+      + ` or from selective_prior. The predictions came from these columns, as shares of the variance: ${by}.`
     : " Pass rates of other prompts did not help to predict a prompt that was never sampled, so such prompts were drawn in order.";
   return "Selective drawing predicts how likely a group is to have right and wrong completions. If the predictions are"
     + ` honest, the predicted and the observed share agree in every row. New is the share of prompts that were never sampled before.${source}`;
