@@ -30,6 +30,13 @@ def test_a_run_draws_prompts_that_teach(config, options):
     assert {line["prompt_id"] for line in lines} == {hash_prompt(row["prompt"]) for row in data}
 
 
+def test_each_record_has_what_was_expected_of_its_own_prompt(config):
+    data = demo.arithmetic("train", size=32).add_column("rate", [0.2, 0.8] * 16)
+    options = {"selective": True, "selective_prior": "rate", "selective_columns": []}
+    _, lines = train_and_read(config, data, boxed(), max_steps=4, **options)
+    assert all((line["predicted_from"]["selective_prior"] > 0) == (line["columns"]["rate"] > 0.5) for line in lines)
+
+
 def test_a_stream_cannot_be_drawn_from(config, problems):
     with pytest.raises(
         ValueError, match="selective=True requires a dataset that can be indexed, but train_dataset is"

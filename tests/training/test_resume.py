@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from transformers import TrainerCallback
 
 from helpers.processes import build_environment
-from helpers.reward_functions import all_dead, mostly_dead
+from helpers.reward_functions import all_dead, mostly_dead, mostly_solved
 from helpers.runs import get_metric, read_prompts, small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
@@ -84,19 +84,20 @@ def test_resample_scales_by_group_alone(config, problems):
 
 
 MODES = {
-    "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 8}, 64),
-    "foreseen": ({"selective": True, "selective_prior": "rate", "max_steps": 14}, 24),
+    "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 8}, 64, mostly_dead),
+    "foreseen": ({"selective": True, "selective_prior": "rate", "max_steps": 14}, 24, mostly_solved),
     "both": (
         {"zero_variance": "drop", "max_resample_rounds": 2, "selective": True, "max_steps": 14},
         12,
+        mostly_dead,
     ),  # six steps are an epoch
 }
-"""Options, and how many problems there are."""
+"""Options, how many problems there are, and the reward."""
 
 
 def main(folder: str, mode: str, *resume: str) -> None:
     """What the test below runs: a checkpoint after each second step; it may wait to be killed after five."""
-    options, size = MODES[mode]
+    options, size, func = MODES[mode]
     Path(folder).mkdir(exist_ok=True)
     args = small_config(
         Path(folder), FilteredGRPOConfig, output_dir=folder, learning_rate=1e-3, save_strategy="steps", save_steps=2,
@@ -111,7 +112,7 @@ def main(folder: str, mode: str, *resume: str) -> None:
 
     data = demo.arithmetic("train", size=size)
     data = data.add_column("rate", [row / size for row in range(size)])
-    trainer = FilteredGRPOTrainer(demo.MODEL, [mostly_dead], args=args, train_dataset=data, callbacks=[Wait()])
+    trainer = FilteredGRPOTrainer(demo.MODEL, [func], args=args, train_dataset=data, callbacks=[Wait()])
     trainer.train(resume_from_checkpoint=resume == ("resume",))
     trainer.save_model(f"{folder}/end")
     Path(folder, "taken").write_text(json.dumps(trainer._prompts.position))

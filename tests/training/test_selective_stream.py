@@ -16,11 +16,36 @@ def test_more_groups_are_live_and_as_many_as_predicted():
     rates = np.random.default_rng(1).beta(0.3, 0.3, 512).clip(1e-6, 1 - 1e-6)
     plain = np.mean(1 - rates**8 - (1 - rates) ** 8)
     seen = list(ask(SelectiveStream(512, 0, True, 8), rates, 320))[64:]
-    live = np.ravel([live for *_, live in seen])
+    live, asked = np.ravel([live for *_, live in seen]), rates[np.ravel([rows for rows, *_ in seen])]
     predicted = np.array([one.live for _, predicted, _ in seen for one in predicted])
+    expected = np.array([one.pass_rate for _, predicted, _ in seen for one in predicted])
     assert live.mean() > plain + 0.15
     for fifth in np.array_split(np.argsort(predicted), 5):
         assert abs(live[fifth].mean() - predicted[fifth].mean()) < 0.05
+    for fifth in np.array_split(np.argsort(expected), 5):
+        assert abs(asked[fifth].mean() - expected[fifth].mean()) < 0.02
+
+
+def test_pass_rates_that_change_at_once_are_followed():
+    stream, rates = SelectiveStream(64, 0, True, 8), np.random.default_rng(0).beta(0.3, 0.3, 64).clip(0.001, 0.999)
+    for now, batches in ((rates, 64), (1 - rates, 24)):
+        list(ask(stream, now, batches))
+    assert np.mean([abs(stream.predict(row).pass_rate - 1 + rates[row]) for row in range(64)]) < 0.2
+
+
+def test_prompts_that_are_drawn_often_do_not_count_for_more_in_what_is_expected_of_others():
+    """Three prompts of four are mostly skipped, since they are hardly ever solved. The first prompt is never scored."""
+    stream, rates, rng = (
+        SelectiveStream(256, 0, True, 8),
+        np.tile([0.5, 0.05, 0.05, 0.05], 64),
+        np.random.default_rng(0),
+    )
+    expected = []
+    for _ in range(250):
+        rows = stream.draw(16)
+        stream.learn(rows, rng.binomial(8, rates[rows]).tolist(), [8 * (row > 0) for row in rows])
+        expected.append(stream.predict(0).pass_rate)
+    assert abs(np.mean(expected[100:]) - rates[1:].mean()) < 0.06
 
 
 @pytest.mark.parametrize("gain", [0.01, 0.02, 0.03])
