@@ -282,7 +282,7 @@ def time_sampling(prompts: int, args: argparse.Namespace) -> None:
     print(
         f"{prompts:,} prompts, {count} drawn per step: {1000 * statistics.median(seconds):.2f} ms of "
         f"{1000 * step:.0f} ms ({statistics.median(seconds) / step:.2%}), "
-        f"at most {1000 * max(seconds):.0f} ms at the start of an epoch; "
+        f"at most {1000 * max(seconds):.0f} ms in one step; "
         f"{held / prompts:.0f} bytes per prompt"
     )
 
