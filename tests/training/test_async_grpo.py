@@ -134,13 +134,26 @@ def test_prompts_are_drawn_selectively(make_trainer):
     trainer = make_trainer([boxed()])
     drop_dead_groups(trainer, selective=True, selective_columns=[])
     worker = trainer.rollout_worker
+    worker._loop_kwargs["dataset_start_index"] = 16  # as TRL does when it resumes
     worker.start()
-    groups = set()
+    groups = {}
     while max(groups, default=0) < 160:
-        groups.add(worker.rollout_buffer.get(timeout=60).group_id)
+        sample = worker.rollout_buffer.get(timeout=60)
+        groups[sample.group_id] = sample.prompt
+    prompts = demo.arithmetic(size=32)["prompt"]
+    assert all(prompt == prompts[(16 + group) % 32] for group, prompt in groups.items() if group < 32)
     late = [group for group in groups if group >= 64]
     assert len([group for group in groups if group < 32]) / 32 < 0.7 < len(late) / (max(groups) - 63)
     worker.stop()
+
+
+def test_the_worker_is_given_what_is_known_of_prompts_before_training(make_trainer):
+    trainer = make_trainer([boxed()])
+    kwargs = trainer.rollout_worker._loop_kwargs
+    kwargs["dataset"] = kwargs["dataset"].add_column("rate", [0.0, 0.5] * 16).add_column("level", [0.5, 1.5] * 16)
+    drop_dead_groups(trainer, selective=True, selective_prior="rate", selective_columns=["level"])
+    stream = trainer.rollout_worker._loop_cls.keywords["stream"]
+    assert {*stream.predict(0).reasons} == {"selective_prior", "level"}
 
 
 @pytest.mark.slow

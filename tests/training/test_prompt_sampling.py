@@ -33,8 +33,12 @@ def test_a_run_draws_prompts_that_teach(config, options):
 def test_each_record_has_what_was_expected_of_its_own_prompt(config):
     data = demo.arithmetic("train", size=32).add_column("rate", [0.2, 0.8] * 16)
     options = {"selective": True, "selective_prior": "rate", "selective_columns": []}
-    _, lines = train_and_read(config, data, boxed(), max_steps=4, **options)
-    assert all((line["predicted_from"]["selective_prior"] > 0) == (line["columns"]["rate"] > 0.5) for line in lines)
+    _, lines = train_and_read(config, data, boxed(), per_device_train_batch_size=32, **options)
+    low, high = ([line for line in lines if line["columns"]["rate"] == rate] for rate in (0.2, 0.8))
+    for line in low:
+        assert all(line["predicted_pass_rate"] < other["predicted_pass_rate"] for other in high)
+        assert line["predicted_from"]["selective_prior"] < 0
+    assert low and high and all(line["predicted_from"]["selective_prior"] > 0 for line in high)
 
 
 def test_a_stream_cannot_be_drawn_from(config, problems):

@@ -48,6 +48,15 @@ def test_prompts_that_are_drawn_often_do_not_count_for_more_in_what_is_expected_
     assert abs(np.mean(expected[100:]) - rates[1:].mean()) < 0.06
 
 
+def test_groups_whose_completions_always_agree_are_soon_expected_to_be_dead():
+    """Pass rates alone cannot show this, since half of the groups are right."""
+    stream, rng = SelectiveStream(64, 0, True, 8), np.random.default_rng(0)
+    for _ in range(40):
+        rows = stream.draw(16)
+        stream.learn(rows, (8 * rng.integers(2, size=16)).tolist(), [8] * 16)
+    assert np.mean([stream.predict(row).live for row in range(64)]) < 0.1
+
+
 @pytest.mark.parametrize("gain", [0.01, 0.02, 0.03])
 def test_as_many_groups_are_live_as_predicted_while_the_model_learns(gain):
     rates = np.random.default_rng(1).beta(0.3, 0.3, 512).clip(1e-6, 1 - 1e-6)
