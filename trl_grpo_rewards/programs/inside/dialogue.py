@@ -1,0 +1,193 @@
+"""The two ends of the pipes between the tests and the program: requests, replies, and objects that have numbers.
+
+A message is a line of JSON. A request has `do` and a reply has none; both carry the number of the request. While one side
+waits for a reply, it serves the requests of the other. A request is `{"do", "number", "forms", "table"}`. Its reply is
+`{"number", "form", "table", "changed"}`: the value, the new entries of the table, and what the lists, sets and dicts of the
+request contain now, so that both sides hold the same objects. `form` is the error if the reply has `"failed": true`.
+"""
+
+import builtins
+import json
+import os
+import select
+import sys
+import threading
+from typing import Any, Callable, Dict, List, Optional
+
+from .plain_data import MUTABLE, Reader, Violation, Writer
+
+
+GIVEN = "solution"
+"""Name of the module that the program is loaded as. Tests may import from it."""
+
+READ_END, WRITE_END = 3, 4
+"""File descriptors of the two pipes in each process."""
+
+MAX_MESSAGE = 8 << 20
+"""Maximum length of a message in bytes. It is checked before the message is read."""
+
+ERROR_CHARS = 300
+"""Maximum length of an argument of an error that is not plain data, in characters."""
+
+
+class Ended(Exception):
+    """Raised when the other process has closed its pipes or has ended."""
+
+
+def find_error_name(kind: type) -> str:
+    """Return the name of the closest built-in class of an error."""
+    return next(one.__name__ for one in kind.__mro__ if vars(builtins).get(one.__name__) is one)
+
+
+def find_origin(value: Any) -> "Optional[List[str]]":
+    """Return the module and the name under which a class or function can be imported, or None."""
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(name, str) or module in ("__main__", GIVEN):
+        return None
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return [module, name] if found is value else None
+
+
+class Peer:
+    """One end of the dialogue. A subclass says which requests it serves, and how objects of its own cross."""
+
+    operations: "Dict[str, Callable[..., Any]]" = {}
+
+    def __init__(self) -> None:
+        self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
+        self.own: List[Any] = []
+        self.numbers: Dict[int, int] = {}
+
+    def refer(self, value: Any, is_plain: bool) -> "Optional[List[Any]]":
+        """Return the entry of an object that crosses as a reference, or None; see [`Writer`]."""
+        raise NotImplementedError
+
+    def resolve(self, kind: str, *contents: Any) -> Any:
+        """Return the object for a reference of the other side."""
+        raise NotImplementedError
+
+    def make_empty(self, kind: str, forms: "List[Any]") -> Any:
+        """Return an empty object of a kind of its own and the function that fills it, or None."""
+
+    def find_filler(self, kind: str, forms: "List[Any]") -> Any:
+        """Return the function that changes an object of a kind in place, or None if it cannot change."""
+        made = self.make_empty(kind, forms)
+        return MUTABLE[kind][2] if kind in MUTABLE else made and made[1]
+
+    def register(self, value: Any) -> int:
+        """Return the number of an object of this side."""
+        if id(value) not in self.numbers:
+            self.numbers[id(value)] = len(self.own)
+            self.own.append(value)
+        return self.numbers[id(value)]
+
+    def request(self, do: str, *values: Any) -> Any:
+        """Ask the other side to do something, and return the value or raise the error that it replies."""
+        with self.lock:
+            writer = Writer(self.refer)
+            forms = [writer.write(value) for value in values]
+            reply = self.ask({"do": do, "forms": forms, "table": writer.table})
+            try:
+                reader = Reader(reply["table"], self.resolve, writer.kept, self.make_empty)
+                value = reader.read(reply["form"])
+                for place, changed in reply.get("changed", {}).items():
+                    self.find_filler(*writer.table[int(place)])(
+                        writer.kept[int(place)], [reader.read(form) for form in changed]
+                    )
+            except Exception as error:
+                raise Violation(f"a reply that cannot be read: {type(error).__name__}") from None
+        if reply.get("failed"):
+            raise value
+        return value
+
+    def ask(self, message: "Dict[str, Any]") -> "Dict[str, Any]":
+        """Send a request, and serve the requests of the other side until its reply comes."""
+        if self.received or select.select([READ_END], [], [], 0)[0]:
+            self.receive()
+            raise Violation("a message that nobody asked for")
+        number = self.asked = self.asked + 1
+        self.send({**message, "number": number})
+        while True:
+            reply = self.receive()
+            if "do" in reply:
+                self.send(self.serve(reply))
+            elif reply.get("number") == number and isinstance(reply.get("table"), list) and "form" in reply:
+                return reply
+            else:
+                raise Violation("a reply to another request")
+
+    def serve(self, message: "Dict[str, Any]") -> "Dict[str, Any]":
+        """Do what a request asks for, and return the reply."""
+        try:
+            reader = Reader(message["table"], self.resolve, (), self.make_empty)  # type: ignore[arg-type]
+            values = [reader.read(form) for form in message["forms"]]
+            operation = self.operations[message["do"]]
+        except Exception as error:
+            raise Violation(f"a request that cannot be read: {type(error).__name__}") from None
+        reply: Dict[str, Any] = {"number": message.get("number")}
+        try:
+            value = operation(self, *values)
+        except BaseException as error:
+            value, reply["failed"] = error, True
+        writer = Writer(self.refer, reader.values)
+        try:
+            reply["form"] = writer.write(value)
+        except Exception as error:  # what the value itself raised, or no way to refer to it
+            reply["form"], reply["failed"] = writer.write(RuntimeError(str(error)[:ERROR_CHARS])), True
+        reply["changed"] = {
+            place: forms
+            for place, (kind, known) in enumerate(message["table"])
+            if self.find_filler(kind, known) and (forms := writer.describe(reader.values[place])[1]) != known
+        }
+        writer.write(None)  # describes what the changes contain
+        return {**reply, "table": writer.table}
+
+    def refer_error(self, error: BaseException) -> "List[Any]":
+        """Return the entry of an error: the name of its built-in class, and its arguments."""
+        return ["error", find_error_name(type(error)), *map(self.simplify, error.args)]
+
+    def simplify(self, value: Any) -> Any:
+        """Return a value that can cross."""
+        try:
+            Writer(self.refer).write(value)
+            return value
+        except Exception:
+            return str(value)[:ERROR_CHARS]
+
+    def send(self, message: "Dict[str, Any]") -> None:
+        rest = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        while rest:
+            rest = rest[os.write(WRITE_END, rest) :]
+
+    def receive(self) -> "Dict[str, Any]":
+        while not self.received.endswith(b"\n"):
+            part = os.read(READ_END, 1 << 16)
+            if not part:
+                raise Ended
+            self.received += part
+            if len(self.received) > MAX_MESSAGE:
+                raise Violation("a message that is too long")
+            if b"\n" in part[:-1]:
+                raise Violation("two messages at once")
+        line, self.received = bytes(self.received), bytearray()
+        try:
+            message = json.loads(line)
+            if isinstance(message, dict):
+                return message
+        except (ValueError, RecursionError):
+            pass
+        raise Violation("a message that is not JSON")
+
+
+def make_error(name: str, *arguments: Any) -> BaseException:
+    """Return the built-in error of a name, or a RuntimeError where the arguments do not fit."""
+    kind = vars(builtins)[name]
+    if not issubclass(kind, BaseException):
+        raise Violation("an error of a class that is not one")
+    try:
+        error: BaseException = kind(*arguments)
+        return error
+    except TypeError:
+        return RuntimeError(*arguments)

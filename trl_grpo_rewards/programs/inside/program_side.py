@@ -1,0 +1,213 @@
+"""The process of the program: it loads the program, and does to its objects what the tests ask for.
+
+The program can change everything here, so the other side believes none of it: see [`stand_ins`].
+"""
+
+import asyncio
+import builtins
+import functools
+import importlib
+import inspect
+import io
+import operator
+import sys
+from types import FunctionType, ModuleType
+from typing import Any, Dict, List, Optional
+
+from . import nodes
+from .dialogue import GIVEN, Peer, find_error_name, find_origin, make_error
+from .plain_data import pair_up
+
+
+def name_specials(names: str) -> "List[str]":
+    return [f"__{name}__" for name in names.split()]
+
+
+BINARY = name_specials(
+    "eq ne lt le gt ge add sub mul truediv floordiv mod pow matmul and or xor lshift rshift "
+    "radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor "
+    "iadd isub imul itruediv ifloordiv imod iand ior ixor contains"
+)
+"""Special methods that take a second value, which could be what a test expects."""
+
+OTHERS = name_specials(
+    "len getitem setitem delitem iter next bool str repr hash int float index abs neg pos invert round call enter exit "
+    "reversed format complex"
+)
+"""Special methods that take no such value."""
+
+
+class Theirs:
+    """An object of the tests: a function that the program may call, or an iterator."""
+
+    def __init__(self, peer: "ProgramSide", number: int) -> None:
+        self._peer, self._number = peer, number
+
+
+class TheirFunction(Theirs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._peer.request("call", self, args, kwargs)
+
+
+class TheirIterator(Theirs):
+    def __iter__(self) -> "TheirIterator":
+        return self
+
+    def __next__(self) -> Any:
+        return self._peer.request("next", self)
+
+
+class TheirInput(io.TextIOBase):
+    """Standard input, which the tests may have replaced."""
+
+    def __init__(self, peer: "ProgramSide") -> None:
+        self.peer = peer
+
+    def readable(self) -> bool:
+        return True
+
+    def readline(self, size: Any = -1) -> str:  # type: ignore[override]
+        line: str = self.peer.request("readline")
+        return line
+
+    def read(self, size: Any = -1) -> str:
+        return "".join(iter(self.readline, ""))
+
+
+class ProgramSide(Peer):
+    """The end of the dialogue that holds the program."""
+
+    def __init__(self, source: str, imports: str) -> None:
+        super().__init__()
+        self.codes = ((imports, "imports.py"), (source, "program.py"))
+        self.theirs: Dict[int, Any] = {}
+        self.records: Dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
+        self.output = io.StringIO()
+
+    def refer(self, value: Any, is_plain: bool) -> "Optional[List[Any]]":
+        if isinstance(value, Theirs):
+            return ["yours", value._number]
+        if is_plain and id(value) not in self.numbers:
+            return None
+        if isinstance(value, type):
+            return self.refer_class(value)
+        if isinstance(value, BaseException):
+            if type(value).__module__ == builtins.__name__:
+                return self.refer_error(value)
+            return ["failure", self.register(value), type(value), *map(self.simplify, value.args)]
+        if type(value).__name__ in self.records and hasattr(value, "__dict__"):
+            return ["record", type(value).__name__, *(one for pair in vars(value).items() for one in pair)]
+        if isinstance(value, ModuleType):
+            return ["module", self.register(value), value.__name__]
+        if inspect.isawaitable(value):
+            return ["awaitable", self.register(value)]
+        if hasattr(value, "__next__") and type(value).__module__ != GIVEN:
+            return ["iterator", self.register(value)]
+        if isinstance(value, (FunctionType, functools.partial)) or inspect.isroutine(value):
+            return ["function", self.register(value), getattr(value, "__name__", ""), find_origin(value)]
+        return ["object", self.register(value), type(value)]
+
+    def refer_class(self, value: type) -> "List[Any]":
+        is_error = issubclass(value, BaseException)
+        specials = [one for one in BINARY + OTHERS if getattr(value, one, None) is not getattr(object, one, None)]
+        bases = [one for one in value.__bases__ if one is not object and not find_origin(one)]
+        error = find_error_name(value) if is_error else None
+        return ["class", self.register(value), value.__name__, find_origin(value), error, specials, *bases]
+
+    def resolve(self, kind: str, *contents: Any) -> Any:
+        number = contents[0]
+        if kind == "yours":
+            return self.own[number]
+        if kind == "import":
+            return functools.reduce(getattr, contents[1].split("."), importlib.import_module(contents[0]))
+        if kind == "error":
+            return make_error(*contents)
+        if number not in self.theirs:
+            self.theirs[number] = (TheirFunction if kind == "function" else TheirIterator)(self, number)
+        return self.theirs[number]
+
+    def make_empty(self, kind: str, forms: "List[Any]") -> Any:
+        if kind != "record":
+            return None
+        name = forms[0]
+        own = vars(sys.modules[GIVEN]).get(name)
+        if isinstance(own, type):
+            self.records[name] = own
+        kind_of_record = self.records.setdefault(name, type(name, (), {}))
+        return object.__new__(kind_of_record), lambda found, items: vars(found).update(pair_up(items[1:]))
+
+    def send(self, message: "Dict[str, Any]") -> None:
+        printed = self.output.getvalue()
+        self.output.seek(0)
+        self.output.truncate()
+        super().send({**message, "printed": printed} if printed else message)
+
+    def load(self) -> None:
+        """Run the program as a module, so that its main guard is closed."""
+        module = sys.modules[GIVEN] = ModuleType(GIVEN)
+        for code, file in self.codes:
+            exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
+
+    def find(self, names: "List[str]") -> "Dict[str, Any]":
+        """Return the objects of the program that have these names."""
+        scope = vars(sys.modules[GIVEN])
+        return {name: scope[name] for name in names if name in scope}
+
+    def call(self, target: Any, args: Any, kwargs: Any, is_made: bool) -> Any:
+        """Call an object. What a class makes stays here, also if it is a list or a number of a kind of its own."""
+        value = target(*args, **kwargs)
+        if is_made and isinstance(target, type) and not find_origin(target):
+            self.register(value)
+        return value
+
+    def call_special(self, name: str, value: Any, *args: Any) -> Any:
+        """Apply a special method as Python does: by the function or the operator that stands for it."""
+        plain = name.strip("_")
+        if plain in ("call", "enter", "exit") or name in BINARY and plain != "contains":
+            return getattr(type(value), name)(value, *args)
+        return (getattr(operator, plain, None) or getattr(builtins, plain))(value, *args)
+
+    def take(self, iterator: Any, count: int) -> "List[Any]":
+        """Return the next items, and the error that ended them."""
+        items: List[Any] = []
+        try:
+            while len(items) < count:
+                items.append(next(iterator))
+        except BaseException as error:
+            return [items, error]
+        return [items, None]
+
+    def wait(self, awaitable: Any) -> Any:
+        async def wait() -> Any:
+            return await awaitable
+
+        return asyncio.new_event_loop().run_until_complete(wait())
+
+    def seed(self, module: str, *args: Any) -> None:
+        if module in sys.modules:
+            sys.modules[module].seed(*args)  # type: ignore[attr-defined]
+
+    operations = {
+        "load": load,
+        "module": lambda self: sys.modules[GIVEN],
+        "find": find,
+        "call": call,
+        "special": call_special,
+        "get": lambda self, value, name: getattr(value, name),
+        "set": lambda self, value, name, new: setattr(value, name, new),
+        "delete": lambda self, value, name: delattr(value, name),
+        "take": take,
+        "wait": wait,
+        "seed": seed,
+    }
+    """Everything that the tests may ask for."""
+
+
+def serve_program(source: str, imports: str) -> None:
+    """Load a program and serve the requests for it until the tests end."""
+    peer = ProgramSide(source, imports)
+    sys.stdin, sys.stdout = TheirInput(peer), peer.output
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(0)
+    while True:
+        peer.send(peer.serve(peer.receive()))

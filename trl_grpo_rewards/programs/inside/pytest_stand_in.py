@@ -1,0 +1,188 @@
+"""The part of pytest that tests of programs use, for a process that may not import it."""
+
+import contextlib
+import io
+import itertools
+import math
+import re
+import sys
+import unittest
+from types import ModuleType, SimpleNamespace
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+
+class Raised:
+    """What `pytest.raises` gives: the error, once it has been raised."""
+
+    value: Any = None
+
+    @property
+    def type(self) -> Any:
+        return type(self.value)
+
+    def match(self, pattern: str) -> bool:
+        assert re.search(pattern, str(self.value)), f"{pattern!r} does not match {str(self.value)!r}"
+        return True
+
+
+class Raises(contextlib.AbstractContextManager):
+    def __init__(self, kinds: Any, match: "Optional[str]" = None) -> None:
+        self.kinds, self.pattern, self.raised = kinds, match, Raised()
+
+    def __enter__(self) -> Raised:
+        return self.raised
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        assert kind is not None, f"{self.kinds} was not raised"
+        if not issubclass(kind, self.kinds):
+            return False
+        self.raised.value = error
+        return self.pattern is None or self.raised.match(self.pattern)
+
+
+def raises(kinds: Any, *call: Any, match: "Optional[str]" = None, **kwargs: Any) -> Any:
+    context = Raises(kinds, match)
+    if not call:
+        return context
+    with context as raised:
+        call[0](*call[1:], **kwargs)
+    return raised
+
+
+class Approx:
+    """A number, or a sequence or dict of numbers, that equals what is close to it."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, expected: Any, rel: Any = None, abs: Any = None, nan_ok: bool = False) -> None:
+        self.expected, self.options = expected, (rel, abs, nan_ok)
+
+    def __eq__(self, found: Any) -> bool:
+        expected = self.expected
+        if isinstance(expected, dict):
+            return (
+                isinstance(found, dict)
+                and found.keys() == expected.keys()
+                and all(found[key] == Approx(one, *self.options) for key, one in expected.items())
+            )
+        if isinstance(expected, (list, tuple)) or hasattr(expected, "__array__"):
+            pairs = itertools.zip_longest(found, expected, fillvalue=self) if hasattr(found, "__len__") else [(0, self)]
+            return all(one is not self and two is not self and one == Approx(two, *self.options) for one, two in pairs)
+        return bool(found == expected or self.is_close(found))
+
+    def is_close(self, found: Any) -> bool:
+        rel, abs_tolerance, nan_ok = self.options
+        try:
+            if math.isnan(self.expected) and math.isnan(found):
+                return bool(nan_ok)
+            if math.isinf(self.expected) or isinstance(self.expected, bool):
+                return False
+            relative = 0.0 if rel is None and abs_tolerance is not None else rel if rel is not None else 1e-6
+            tolerance = max(relative * abs(self.expected), 1e-12 if abs_tolerance is None else abs_tolerance)
+            return bool(abs(found - self.expected) <= tolerance)
+        except TypeError:
+            return False
+
+    def __repr__(self) -> str:
+        return f"approx({self.expected!r})"
+
+
+def fail(reason: str = "", pytrace: bool = True) -> None:
+    raise AssertionError(reason)
+
+
+def skip(reason: str = "", **options: Any) -> None:
+    raise unittest.SkipTest(reason)
+
+
+def param(*values: Any, **options: Any) -> Any:
+    return SimpleNamespace(values=values)
+
+
+class Mark:
+    """`pytest.mark`. Only `parametrize` changes how a test runs."""
+
+    def parametrize(self, names: Any, rows: Any, **options: Any) -> "Callable[..., Any]":
+        listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
+        sets: List[Dict[str, Any]] = []
+        for row in rows:
+            values = getattr(row, "values", None) if isinstance(row, SimpleNamespace) else None
+            values = values if values is not None else row if len(listed) > 1 else [row]
+            sets.append(dict(zip(listed, values)))
+
+        def mark(test: Any) -> Any:
+            test.parameters = [*getattr(test, "parameters", []), sets]
+            return test
+
+        return mark
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **kwargs: args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda test: test
+
+
+def fixture(function: Any = None, **options: Any) -> Any:
+    if function is None:
+        return fixture
+    function.is_fixture = True
+    return function
+
+
+class Capture:
+    """The fixture `capsys`: what was printed since it was last read."""
+
+    def __init__(self) -> None:
+        sys.stdout = io.StringIO()
+
+    def readouterr(self) -> Any:
+        printed = sys.stdout.getvalue()  # type: ignore[attr-defined]
+        sys.stdout = io.StringIO()
+        return Captured(printed)
+
+
+class Captured(Tuple[str, str]):
+    def __new__(cls, printed: str) -> "Captured":
+        return super().__new__(cls, (printed, ""))
+
+    out = property(lambda self: self[0])
+    err = property(lambda self: self[1])
+
+
+def list_calls(test: Any, scope: "Dict[str, Any]", owner: "List[Any]") -> "Iterator[Callable[[], None]]":
+    """Yield the calls of a test function: one for each set of its parameters, with its fixtures."""
+    for chosen in itertools.product(*getattr(test, "parameters", [])):
+        known = {name: value for one in chosen for name, value in one.items()}
+        yield lambda known=known: call_with_fixtures(test, scope, owner, {**known})
+
+
+def call_with_fixtures(test: Any, scope: "Dict[str, Any]", owner: "List[Any]", known: "Dict[str, Any]") -> Any:
+    """Call a function with the values that its parameters name: those that are known, or those of fixtures."""
+    code = test.__code__
+    names = code.co_varnames[len(owner) : code.co_argcount + code.co_kwonlyargcount]
+    optional = code.co_argcount - len(test.__defaults__ or ())
+    endings = []
+    for place, name in enumerate(names, len(owner)):
+        if name not in known and place < optional:
+            maker = scope.get(name)
+            if name == "capsys":
+                known[name] = Capture()
+                continue
+            if not getattr(maker, "is_fixture", False):
+                raise LookupError(f"there is no fixture {name!r}")
+            value = call_with_fixtures(maker, scope, [], known)
+            if hasattr(value, "__next__"):
+                endings.append(value)
+                value = next(value)
+            known[name] = value
+    try:
+        return test(*owner, **{name: known[name] for name in names if name in known})
+    finally:
+        for ending in endings:
+            next(ending, None)
+
+
+def make_module() -> ModuleType:
+    """Return the module that tests import as `pytest`."""
+    module = ModuleType("pytest")
+    functions = {"raises": raises, "approx": Approx, "fail": fail, "skip": skip, "param": param, "fixture": fixture}
+    vars(module).update(functions, mark=Mark(), main=lambda *args, **kwargs: 0)
+    return module

@@ -1,0 +1,172 @@
+"""What the tests see of the program: an object for each of its classes, functions and objects, which asks the program.
+
+The program answers every question about its own objects, so an object of it could claim to be what a test expects. That is
+why a value of the tests is never shown to such an object in a comparison or in arithmetic, and why it has no methods of a
+text or a number. Objects that the tests make from a class of the program are different: such tests say that the class judges.
+"""
+
+import builtins
+from typing import TYPE_CHECKING, Any, Iterator
+
+from .program_side import BINARY, OTHERS
+
+
+if TYPE_CHECKING:
+    from .tests_side import TestsSide
+
+METHODS_OF_VALUES = {
+    name for kind in (str, bytes, int, float, complex, tuple, frozenset) for name in dir(kind) if name[0] != "_"
+}
+"""Methods of plain values that cannot change. An object of the program that a function returned does not have them."""
+
+SHOWN_ATTRIBUTES = {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__dict__", "__all__"}
+"""Attributes with underscores that a program is asked for. Python looks for others where an object just passes."""
+
+FIRST_PIECES = 16
+PIECE = 64
+"""Items of an iterator that are asked for at once, after the first ones, which are asked for one by one."""
+
+
+def find_peer(value: Any) -> "TestsSide":
+    peer: TestsSide = object.__getattribute__(value, "_peer")
+    return peer
+
+
+def ask(value: Any, do: str, *arguments: Any) -> Any:
+    return find_peer(value).request(do, *arguments)
+
+
+class StandIn:
+    """Something of the program. `_number` is its number there."""
+
+    _peer: Any = None
+    _number = -1
+    _is_made = False
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
+            raise AttributeError(name)
+        value = ask(self, "get", self, name)
+        if isinstance(value, ProgramFunction) and name in METHODS_OF_VALUES and not self._is_made:
+            raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("__"):  # such as the traceback of an error
+            object.__setattr__(self, name, value)
+        else:
+            ask(self, "set", self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        ask(self, "delete", self, name)
+
+
+class ProgramFunction(StandIn):
+    """A function of the program, or a method of one of its objects."""
+
+    __doc__ = property(lambda self: ask(self, "get", self, "__doc__"))  # type: ignore[assignment]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return call(self, *args, **kwargs)
+
+
+class ProgramModule(StandIn):
+    """A module of the program."""
+
+
+class ProgramObject(StandIn):
+    """An object of a class of the program. Subclasses have the special methods that the class has."""
+
+
+class ProgramClass(type):
+    """The type of the classes that stand for classes of the program."""
+
+    _number: int
+
+    def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
+        if "_number" not in namespace:
+            bases[0]._peer.stop_unjudged(f"the tests define the class {name} on top of a class of the program")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = cls._peer.call(cls, args, kwargs, True)  # type: ignore[attr-defined]
+        if isinstance(made, StandIn) and cls.__name__[:1].isupper():  # a function is often called like a class
+            object.__setattr__(made, "_is_made", True)
+        return made
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
+            raise AttributeError(name)
+        return cls._peer.request("get", cls, name)  # type: ignore[attr-defined]
+
+    def __bool__(cls) -> bool:
+        return True
+
+    def __iter__(cls) -> Any:
+        return cls._peer.request("special", "__iter__", cls)  # type: ignore[attr-defined]
+
+    def __getitem__(cls, key: Any) -> Any:
+        return cls._peer.request("special", "__getitem__", cls, key)  # type: ignore[attr-defined]
+
+    def __len__(cls) -> int:
+        count: int = cls._peer.request("special", "__len__", cls)  # type: ignore[attr-defined]
+        return count
+
+
+def make_special(name: str) -> Any:
+    """Return a special method that asks the program, but tells it no value of the tests unless they made the object."""
+
+    def special(self: Any, *args: Any) -> Any:
+        if name in BINARY and not (self._is_made or all(isinstance(one, StandIn) for one in args)):
+            if name == "__contains__":
+                raise TypeError("an object of the program cannot judge whether it contains a value")
+            return NotImplemented
+        if name == "__exit__":
+            args = (*args[:2], None)  # a traceback cannot cross
+        return ask(self, "special", name, self, *args)
+
+    special.__name__ = name
+    return special
+
+
+def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+    return find_peer(self).call(self, args, kwargs)
+
+
+SPECIALS = {**{name: make_special(name) for name in BINARY + OTHERS}, "__call__": call}
+
+
+def make_class(
+    peer: "TestsSide", number: int, name: str, error: "str | None", specials: "list[str]", bases: Any
+) -> type:
+    """Return the class that stands for a class of the program."""
+    parents = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
+    if error is not None and not any(issubclass(one, BaseException) for one in parents):
+        parents += (getattr(builtins, error),)
+    namespace = {one: SPECIALS[one] for one in specials}
+    return ProgramClass(str(name), parents, {**namespace, "_peer": peer, "_number": number})
+
+
+def make_object(peer: "TestsSide", kind: Any, number: int, *arguments: Any, name: str = "") -> Any:
+    """Return an object that stands for one of the program."""
+    found = kind.__new__(kind, *arguments) if issubclass(kind, BaseException) else object.__new__(kind)
+    for attribute, value in (("_peer", peer), ("_number", number), ("__name__", str(name))):
+        object.__setattr__(found, attribute, value)
+    return found
+
+
+def iterate(peer: "TestsSide", number: int) -> "Iterator[Any]":
+    """Yield the items of an iterator of the program."""
+    taken = 0
+    while True:
+        items, error = peer.request("take", peer.iterators[number], 1 if taken < FIRST_PIECES else PIECE)
+        yield from items
+        taken += len(items)
+        if isinstance(error, StopIteration):
+            return error.value
+        if error is not None:
+            raise error
+
+
+async def await_value(peer: "TestsSide", number: int) -> Any:
+    return peer.request("wait", peer.iterators[number])
