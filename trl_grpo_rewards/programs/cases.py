@@ -28,54 +28,47 @@ class OutputCase:
 @dataclass(frozen=True)
 class CallCase:
     """
-    A call of a function of the program. The program sees the call and never the accepted values.
+    A call of a function of the program. The program sees the arguments and never the accepted values.
 
     Args:
-        call (`str`):
-            The call as a Python expression.
+        function (`str`):
+            Name of the function, or of the method of the class `Solution`.
+        arguments (`str`):
+            JSON text of the list of arguments.
         accepted (`tuple`):
-            The values that pass, as plain data.
-        arguments (`str`, *optional*, defaults to `"[]"`):
-            JSON text of the list that the call names `arguments`.
-        tolerance (`float`, *optional*):
-            Maximum absolute difference of two numbers. By default, the comparison decides.
-        as_json (`bool`, *optional*, defaults to `False`):
-            Whether the accepted values are from JSON, which has no tuples and only texts as keys.
+            The values that pass, as plain JSON values.
+        in_place (`bool`, *optional*, defaults to `False`):
+            Whether a function that returns None is judged by its first argument, as it is after the call.
     """
 
-    call: str
+    function: str
+    arguments: str
     accepted: tuple[Any, ...]
-    arguments: str = "[]"
-    tolerance: float | None = None
-    as_json: bool = False
+    in_place: bool = False
 
 
 @dataclass(frozen=True)
-class WeakCase:
+class PythonTests:
     """
-    Tests that run in the process of the program, which can see and change them. They are the asserts that cannot be
-    rewritten as calls.
+    Tests that are Python code. They run unchanged.
 
     Args:
-        tests (`str`):
-            Python code that raises an error if a test fails.
-        asserts (`int`):
-            Number of asserts in it.
-        names (`frozenset[str]`):
-            Names in it that the program may define.
+        blocks (`tuple[str]`):
+            Pieces of code that run one after another in one namespace.
+        entry_point (`str`, *optional*):
+            What `check(candidate)` gets: the name of a function, or a path such as `Solution().twoSum`.
     """
 
-    tests: str
-    asserts: int
-    names: frozenset[str]
+    blocks: tuple[str, ...]
+    entry_point: str | None = None
 
 
-Case: TypeAlias = OutputCase | CallCase | WeakCase
+Case: TypeAlias = OutputCase | CallCase | PythonTests
 
 KINDS: dict[type[Case], tuple[str, str]] = {
     OutputCase: ("input with its output", "inputs with their outputs"),
     CallCase: ("call", "calls"),
-    WeakCase: ("weak test", "weak tests"),
+    PythonTests: ("set of Python tests", "sets of Python tests"),
 }
 """Names of the kinds of cases, for one and for several."""
 
@@ -87,24 +80,15 @@ class RowTests:
 
     Args:
         cases (`tuple[Case]`):
-            The cases, weak ones last.
-        imports (`str`, *optional*):
+            The cases, in their order.
+        imports (`str`, *optional*, defaults to `""`):
             Python code that runs before the program, in its module.
-        setup (`str`, *optional*):
-            Python code that runs after the program, in its module.
     """
 
     cases: tuple[Case, ...]
     imports: str = ""
-    setup: str = ""
-
-    @property
-    def weak_asserts(self) -> int:
-        """Number of asserts that run in the process of the program."""
-        return sum(case.asserts for case in self.cases if isinstance(case, WeakCase))
 
     def __str__(self) -> str:
-        """Return how many cases of each kind there are, such as `7 calls, 1 weak test`."""
-        counts = Counter[type[Case]](type(case) for case in self.cases)
-        counts[WeakCase] = self.weak_asserts
-        return ", ".join(f"{count} {KINDS[kind][count > 1]}" for kind, count in counts.items() if count)
+        """Return the number of cases of each kind, such as `7 calls`."""
+        counts = Counter[type[Case]](map(type, self.cases))
+        return ", ".join(f"{count} {KINDS[kind][count > 1]}" for kind, count in counts.items())

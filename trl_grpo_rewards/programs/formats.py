@@ -4,31 +4,82 @@ Reads the tests of a row, in the formats that datasets have. They are recognised
 | shape | known from |
 |---|---|
 | `{"test_cases": [...]}` or a list of `{"input": ..., "output": ..., "type": ..., "fn_name": ...}` | open-r1, PrimeIntellect |
-| `{"inputs": [...], "outputs": [...], "fn_name": ...}` | APPS, TACO, LiveCodeBench |
-| a list of asserts, or `{"test_list": [...], "test_setup_code": ...}` | MBPP |
-| Python code, or `{"test": ..., "entry_point": ...}` | HumanEval |
+| `{"inputs": [...], "outputs": [...], "fn_name": ...}` | APPS, TACO, DeepCoder |
+| `{"public_test_cases": ..., "private_test_cases": ...}` or one of them | LiveCodeBench |
+| `{"input": [...], "output": [...]}`, or `{"public_tests": ..., "private_tests": ..., "generated_tests": ...}` of them | CodeContests |
+| a list of asserts, or `{"test_list": [...], "test_setup_code": ...}` | MBPP, AceCode |
+| Python code, or `{"test": ..., "entry_point": ...}` | HumanEval, EvalPlus, LeetCodeDataset, KodCode, BigCodeBench, ClassEval |
 
-Each may also be JSON text. Nothing is unpickled or evaluated.
+Each may also be JSON text or Python literals. LiveCodeBench's private tests are base64 of a zlib stream with a pickle of
+JSON text. The pickle is not loaded: its opcodes are listed, and it must consist of a single string. Nothing in a row is
+evaluated here.
 """
 
 import ast
+import base64
 import json
-from collections.abc import Mapping
-from typing import Any
+import pickletools
+import re
+import zlib
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any, NoReturn, TypeAlias
 
 from ..text.json_schemas import read_json
-from .asserts import rewrite_asserts
-from .cases import CallCase, Case, OutputCase, RowTests, UnreadableTests
-from .inside import encode_value
+from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
+from .comparison import is_equal_data, measure_depth
+from .python_tests import check_python_tests
 
 
-COMPANION_COLUMNS = ("entry_point", "fn_name", "test_setup_code", "test_imports", "language", "metadata")
+CHECKER_COLUMNS = ("checker", "generated_checker")
+"""Columns with a program that judges outputs. It is not run."""
+
+COMPANION_COLUMNS = (
+    "entry_point",
+    "fn_name",
+    "test_setup_code",
+    "test_imports",
+    "language",
+    "metadata",
+    *CHECKER_COLUMNS,
+)
 """Columns that belong to a column with tests, if a dataset has them next to it."""
 
-PYTHON_LANGUAGES = (None, "", "python", "python3", "py")
+CONTAINERS = (
+    "verification_info",
+    "test_cases",
+    "input_output",
+    "unit_tests",
+    "reward_model",
+    "ground_truth",
+    "official_tests",
+    "tests",
+    "test",
+    "test_list",
+)
+"""Names under which a dict has the tests themselves. MBPP+ has more tests in `test` than in `test_list`."""
+
+PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
+"""Names under which a dict has parts of the tests. All of them count."""
+
+LANGUAGES = {"python3": "python", "py": "python", "c++": "cpp"}
+"""Other names of languages."""
 
 MAX_LITERAL_CHARS = 1_000_000
 """Maximum length of a column that is read as Python literals, in characters. JSON may be longer, and is read faster."""
+
+MAX_UNPACKED_BYTES = 200_000_000
+"""Maximum size of packed tests, in bytes after unpacking. LiveCodeBench's largest have tens of millions."""
+
+MAX_LEVELS = 100
+"""Maximum nesting depth of an expected value."""
+
+PACKED = re.compile(r"e[AFJN][A-Za-z0-9+/]{8,}={0,2}")
+"""Base64 of a zlib stream, which begins with one of four headers."""
+
+Pair: TypeAlias = tuple[Any, Any, Mapping[str, Any]]
+"""An input, its output and what else is known about them."""
 
 MODULES = "import bisect, collections, functools, heapq, itertools, math, operator, random, re, string, sys"
 IMPORTS = f"from typing import *\n{MODULES}\n"
@@ -46,7 +97,13 @@ from builtins import *
 """What contest sites import before a function, and their stubs rely on."""
 
 
-def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTests:
+def read_tests(
+    value: Any,
+    companions: Mapping[str, Any] | None = None,
+    *,
+    packages: Collection[str] | None = (),
+    language: str = "python",
+) -> RowTests:
     """
     Read the tests of one row.
 
@@ -55,9 +112,14 @@ def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTe
             Value of the column with the tests.
         companions (`Mapping[str, Any]`, *optional*):
             The row's values of the [`COMPANION_COLUMNS`] that the dataset has. What `value` itself says goes first.
+        packages (`Collection[str]`, *optional*, defaults to `()`):
+            Modules that Python tests may import, next to the standard library, `solution` and `pytest`. None if it is
+            not known what there is, so that imports are not checked.
+        language (`str`, *optional*, defaults to `"python"`):
+            Language of the programs. In other languages than Python, only inputs with outputs can be tested.
 
     Raises:
-        [`UnreadableTests`]: the tests have no known shape, or are not tests of a Python program.
+        [`UnreadableTests`]: the tests have no known shape, or cannot be run as they are meant.
 
     Example:
 
@@ -67,7 +129,7 @@ def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTe
     >>> print(read_tests('{"inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}'))
     2 inputs with their outputs
     >>> print(read_tests(["assert add(1, 2) == 3", "assert add(1, 2) != add(2, 2)"]))
-    1 call, 1 weak test
+    1 set of Python tests
 
     ```
     """
@@ -79,37 +141,49 @@ def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTe
         if inner is None:
             break
         value = parse_column(value[inner])
-    check_language(context)
+    check_context(context, language)
+    lines = [value] if isinstance(value, str) and value.strip() else value
+    if isinstance(lines, list) and lines and all(isinstance(one, str) for one in lines):
+        tests = read_code(lines, context, packages)
+    else:
+        tests = build_tests(list_pairs(value, context))
+    if name_language(language) != "python" and not isinstance(tests.cases[0], OutputCase):
+        raise UnreadableTests(
+            f"Programs in {language} can be tested with inputs and outputs only; found {tests}. Remove such rows."
+        )
+    return tests
+
+
+def list_pairs(value: Any, context: Mapping[str, Any]) -> list[Pair]:
+    """Return inputs with their outputs, of all parts of the tests."""
+    parts = [parse_column(value.get(name)) for name in PARTS] if isinstance(value, dict) else []
+    found = [pair for part in [one for one in parts if one] or [value] for pair in list_part(part, context)]
+    if not found:
+        raise_unknown(value)
+    return found
+
+
+def list_part(value: Any, context: Mapping[str, Any]) -> list[Pair]:
     match value:
-        case str() if value.strip():
-            return read_code([value], context)
-        case list() if value and all(isinstance(one, str) for one in value):
-            return read_code(value, context)
-        case list() if value and all(is_case(one) for one in value):
-            return build_tests([(one["input"], one["output"], context | drop_none(one)) for one in value])
-        case {"inputs": list(inputs), "outputs": list(outputs)} if inputs and len(inputs) == len(outputs):
-            return build_tests([(*pair, context) for pair in zip(inputs, outputs, strict=True)])
+        case list() if all(isinstance(one, dict) and "input" in one and "output" in one for one in value):
+            return [(one["input"], one["output"], {**context, **drop_none(one)}) for one in value]
+        case {"inputs": list(inputs), "outputs": list(outputs)} | {"input": list(inputs), "output": list(outputs)}:
+            if len(inputs) == len(outputs):
+                return [(*pair, context) for pair in zip(inputs, outputs, strict=True)]
+    return raise_unknown(value)
+
+
+def raise_unknown(value: Any) -> NoReturn:
     raise UnreadableTests(
-        "Tests must be inputs with their outputs, calls with their results, or asserts; found "
+        "Tests must be inputs with their outputs, calls with their results, or Python code; found "
         f"{describe(value)}. The documentation of code() shows the formats."
     )
 
 
-CONTAINERS = (
-    "verification_info",
-    "test_cases",
-    "input_output",
-    "unit_tests",
-    "ground_truth",
-    "tests",
-    "test_list",
-    "test",
-)
-"""Names under which a dict has the tests themselves."""
-
-
 def parse_column(value: Any) -> Any:
     """Return the value that a JSON text stands for, or the value itself. Python's notation is read as well."""
+    if isinstance(value, str) and PACKED.fullmatch(value):
+        value = unpack(value)
     if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return value
     try:
@@ -119,11 +193,37 @@ def parse_column(value: Any) -> Any:
             if len(value) > MAX_LITERAL_CHARS:
                 raise error
             return ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             raise UnreadableTests(
                 f"Tests in a text must be JSON; this one cannot be read: {error}. It begins with {value[:100]!r}. "
                 f"Correct the column."
             ) from None
+
+
+def unpack(text: str) -> str:
+    """Return the text in LiveCodeBench's packed tests: base64 of a zlib stream with the pickle of a string."""
+    try:
+        stream = zlib.decompressobj()
+        content = stream.decompress(base64.b64decode(text), MAX_UNPACKED_BYTES)
+        if not stream.eof:
+            raise ValueError(f"it is not complete, or has more than {MAX_UNPACKED_BYTES:,} bytes")
+        codes = [(code.name, argument) for code, argument, _ in islice(pickletools.genops(content), MAX_CODES)]
+        [found] = [argument for name, argument in codes if name not in PASSIVE_CODES]
+        if not isinstance(found, str):
+            raise ValueError(f"it contains {describe(found)}")
+        return found
+    except (ValueError, zlib.error) as error:
+        raise UnreadableTests(
+            f"Packed tests must be base64 of a zlib stream with the pickle of one text; this one cannot be read: "
+            f"{error}. It begins with {text[:50]!r}. Correct the column."
+        ) from None
+
+
+PASSIVE_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
+"""Opcodes of a pickle that do nothing to a string."""
+
+MAX_CODES = 6
+"""Number of opcodes that are read. The pickle of a string has at most five."""
 
 
 def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,14 +231,24 @@ def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def check_language(context: Mapping[str, Any]) -> None:
-    language = context.get("language")
-    if not (language is None or isinstance(language, str) and language.lower() in PYTHON_LANGUAGES):
-        raise UnreadableTests(f"Only Python programs can be run; found language={language!r}. Remove such rows.")
+def name_language(value: Any) -> str:
+    """Return the usual name of a language. Tests that name none are for all."""
+    return LANGUAGES.get(str(value).lower(), str(value).lower())
 
 
-def is_case(value: Any) -> bool:
-    return isinstance(value, dict) and "input" in value and "output" in value
+def check_context(context: Mapping[str, Any], language: str) -> None:
+    """Check that programs are in the language of the tests, and that the tests need no checker of their own."""
+    found = context.get("language") or language
+    if name_language(found) != name_language(language):
+        raise UnreadableTests(
+            f"Only programs in {language} are run; found language={found!r}. Remove such rows, or set language=."
+        )
+    for name in CHECKER_COLUMNS:
+        if context.get(name):
+            raise UnreadableTests(
+                f"Outputs are compared with one text; this row has several right ones, which its own checker judges. "
+                f"The checker in {name!r} is not run. Remove such rows, or the column if no row needs it."
+            )
 
 
 def describe(value: Any) -> str:
@@ -149,28 +259,48 @@ def describe(value: Any) -> str:
     return f"{type(value).__name__} {str(value)[:100]!r}"
 
 
-def read_code(lines: list[str], context: Mapping[str, Any]) -> RowTests:
-    """Read Python code with asserts, and what its columns want to run before it."""
+def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection[str] | None) -> RowTests:
+    """Read Python code, and what its columns want to run before it."""
     imports = context.get("test_imports") or []
     before = [*([imports] if isinstance(imports, str) else imports), context.get("test_setup_code") or ""]
-    rewritten = rewrite_asserts("\n".join([*before, *lines]), context.get("entry_point"))
-    return RowTests((*rewritten.calls, *filter(None, [rewritten.weak])), IMPORTS, rewritten.setup)
+    blocks = tuple(block for block in [*before, *lines] if not isinstance(block, str) or block.strip())
+    entry_point = context.get("entry_point") or None
+    for one in (*blocks, entry_point or ""):
+        if not isinstance(one, str):
+            raise UnreadableTests(
+                f"Code of tests and the name of a function must be texts; found {describe(one)}. Correct the column."
+            )
+    check_python_tests(blocks, entry_point, packages)
+    return RowTests((PythonTests(blocks, entry_point),), IMPORTS)
 
 
-def build_tests(pairs: list[tuple[Any, Any, Mapping[str, Any]]]) -> RowTests:
+def build_tests(pairs: list[Pair]) -> RowTests:
     """Build the tests from inputs and outputs, each with what is known about it."""
-    names = [find_function(context) for _, _, context in pairs]
-    cases: list[Case] = [
-        read_call(name, one, other) if name else OutputCase(join_lines(one), join_lines(other))
-        for name, (one, other, _) in zip(names, pairs, strict=True)
+    cases: list[OutputCase | CallCase] = [
+        read_call(name, one, other)
+        if (name := find_function(context))
+        else OutputCase(join_lines(one), join_lines(other))
+        for one, other, context in pairs
     ]
-    functions = dict.fromkeys(filter(None, names))
-    # an imported function of the same name, such as `factorial`, must not pass the tests
-    removals = "".join(f"globals().pop({name!r}, None)\n" for name in functions)
-    setup = "".join(
-        f"if hasattr(globals().get('Solution'), {name!r}): {name} = Solution().{name}\n" for name in functions
-    )
-    return RowTests(tuple(cases), f"{CONTEST_IMPORTS}{removals}" if functions else "", setup)
+    calls = [case for case in cases if isinstance(case, CallCase)]
+    if is_in_place(calls):
+        cases = [replace(case, in_place=True) if isinstance(case, CallCase) else case for case in cases]
+    return RowTests(tuple(cases), CONTEST_IMPORTS if calls else "")
+
+
+def is_in_place(calls: list[CallCase]) -> bool:
+    """
+    Return whether functions that return None may be judged by what they made of their first argument.
+
+    This must not pay a function that does nothing. So some call must expect something else than its first argument.
+    """
+    if any(one is None for case in calls for one in case.accepted):
+        return False
+    return any(not expects_first_argument(case) for case in calls)
+
+
+def expects_first_argument(case: CallCase) -> bool:
+    return any(is_equal_data(first, one) for first in json.loads(case.arguments)[:1] for one in case.accepted)
 
 
 def find_function(context: Mapping[str, Any]) -> str | None:
@@ -214,11 +344,17 @@ def read_call(name: str, arguments: Any, result: Any) -> CallCase:
             accepted = (result, *(result if isinstance(result, list) and len(result) == 1 else ()))
         else:
             raise ValueError(f"found {describe(arguments)}")
-        for one in accepted:
-            encode_value(one)  # raises an error for what a result can never be
-        return CallCase(f"{name}(*arguments)", accepted, json.dumps(arguments), as_json=True)
+        return CallCase(name, json.dumps(arguments), tuple(map(make_plain, accepted)))
     except (ValueError, TypeError, RecursionError) as error:
         raise UnreadableTests(
             f"Arguments of {name}() must be a list, or a text with the JSON of one argument on each line, and its result "
             f"must be plain data: {error}. Correct the column."
         ) from None
+
+
+def make_plain(value: Any) -> Any:
+    """Return a value as JSON has it: with lists for tuples, and texts as keys."""
+    text = json.dumps(value)
+    if measure_depth(text) > MAX_LEVELS:
+        raise ValueError(f"it has more than {MAX_LEVELS} levels")
+    return json.loads(text)

@@ -1,0 +1,192 @@
+"""Checks Python tests before they run: what they need that the sandbox does not have. Works on the syntax tree."""
+
+import ast
+import builtins
+import re
+import sys
+import warnings
+from collections.abc import Collection
+
+from .cases import UnreadableTests
+
+
+MAX_TEST_CHARS = 1_000_000
+"""Maximum length of the Python tests of one row, in characters. Longer ones take seconds to parse."""
+
+PROGRAM_MODULE = "solution"
+"""Name of the module that the program is loaded as. Tests may import from it."""
+
+FIXTURES = ("self", "cls", "capsys")
+"""Parameters that test functions may have, next to fixtures and parameters of their own."""
+
+PATCHING = ("monkeypatch", "mocker")
+"""Fixtures that replace parts of the program."""
+
+ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
+
+Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, packages: Collection[str] | None) -> None:
+    """
+    Check that Python tests can run as they are written.
+
+    Args:
+        blocks (`tuple[str]`):
+            Pieces of code that run one after another in one namespace.
+        entry_point (`str`, *optional*):
+            What `check(candidate)` gets.
+        packages (`Collection[str]`, *optional*):
+            Modules that tests may import, next to the standard library. If None, imports are not checked.
+
+    Raises:
+        [`UnreadableTests`]: they are not valid or too long, cannot do what they need to, or use nothing of a program.
+    """
+    try:
+        check_tree(parse(blocks), entry_point, packages)
+    except UnreadableTests:
+        raise
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise UnreadableTests(
+            f"Tests must be Python code; these cannot be read: {error}. They begin with {blocks[0][:100]!r}. Correct them."
+        ) from None
+
+
+def parse(blocks: tuple[str, ...]) -> ast.Module:
+    """Return the syntax tree of all blocks. Each must be valid on its own."""
+    if (length := sum(map(len, blocks))) > MAX_TEST_CHARS:
+        raise ValueError(f"they have {length:,} characters, and at most {MAX_TEST_CHARS:,} are read")
+    with warnings.catch_warnings(action="ignore"):  # such as about "\\d"
+        return ast.Module([statement for block in blocks for statement in ast.parse(block).body], [])
+
+
+def check_tree(tree: ast.Module, entry_point: str | None, packages: Collection[str] | None) -> None:
+    if packages is not None:
+        check_imports(tree, packages)
+    check_entry_point(tree, entry_point)
+    check_patches(tree)
+    check_fixtures(tree)
+    if not has_candidate(tree) and not find_foreign_names(tree):
+        raise UnreadableTests(
+            f"Tests must use a function or class of the program; these use none: {ast.unparse(tree)[:100]!r}. Correct "
+            "them, or remove such rows."
+        )
+
+
+def list_outside_try(tree: ast.Module) -> list[ast.AST]:
+    """Return the nodes that do not belong to a `try` statement, in which an import may fail."""
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:  # grows
+        nodes.extend(one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.Try | ast.TryStar))
+    return nodes
+
+
+def list_modules(node: ast.AST) -> list[str]:
+    """Return the modules that an import statement names."""
+    match node:
+        case ast.Import(names=aliases):
+            return [alias.name for alias in aliases]
+        case ast.ImportFrom(module=module, level=level):
+            return ["." * level + (module or "")]
+    return []
+
+
+def check_imports(tree: ast.Module, packages: Collection[str]) -> None:
+    known = {*sys.stdlib_module_names, PROGRAM_MODULE, "pytest", *packages}
+    modules = (name for node in list_outside_try(tree) for name in list_modules(node))
+    missing = {name if name.startswith(".") else name.partition(".")[0] for name in modules} - known
+    if missing:
+        wanted = {*packages, *(name for name in missing if not name.startswith("."))}
+        raise UnreadableTests(
+            f"The tests import {', '.join(sorted(missing))}, which programs cannot import. Set "
+            f"packages={tuple(sorted(wanted))} if this is an installed package. If it is the program, import it from "
+            f"{PROGRAM_MODULE!r}."
+        )
+
+
+def check_entry_point(tree: ast.Module, entry_point: str | None) -> None:
+    if entry_point and not ENTRY_POINT.fullmatch(entry_point):
+        raise UnreadableTests(
+            f"An entry point must be a name such as 'add' or 'Solution().add'; found {entry_point!r}. Correct the column "
+            "'entry_point'."
+        )
+    if has_candidate(tree) and not entry_point and "check" not in list_called(tree):
+        raise UnreadableTests(
+            "Tests with check(candidate) need the name of the function to check; found none. Add the column "
+            "'entry_point'."
+        )
+
+
+def has_candidate(tree: ast.Module) -> bool:
+    """Return whether the tests define `check(candidate)`."""
+    return any(isinstance(one, ast.FunctionDef) and one.name == "check" and one.args.args for one in tree.body)
+
+
+def list_called(tree: ast.Module) -> set[str]:
+    """Return the names of functions that the tests call."""
+    return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+
+
+def check_patches(tree: ast.Module) -> None:
+    """Refuse `patch` of `unittest.mock` where it is used. Pytest's fixtures that patch are refused as fixtures."""
+    nodes = [*ast.walk(tree)]
+    imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
+    if not any("mock" in ast.unparse(one) for one in imports):
+        return
+    names = {alias.asname or alias.name for one in imports for alias in one.names if alias.name == "patch"}
+    for node in nodes:
+        if isinstance(node, ast.Name) and node.id in names or isinstance(node, ast.Attribute) and node.attr == "patch":
+            raise UnreadableTests(
+                f"Tests must not replace parts of the program; these use {ast.unparse(node)}, which cannot reach into "
+                "the program's process. Rewrite them, or remove such rows."
+            )
+
+
+def check_fixtures(tree: ast.Module) -> None:
+    """Refuse parameters of test functions and of fixtures that pytest would have to fill with fixtures of others."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
+    own = {one.name for one in functions if "fixture" in unparse_decorators(one)}
+    called = list_called(tree)
+    for function in functions:
+        decorators = unparse_decorators(function)
+        is_test = function.name.startswith("test") and function.name not in called
+        if function.name not in own and (not is_test or decorators and "pytest" not in decorators):
+            continue
+        allowed = {*FIXTURES, *own, *re.findall(r"\w+", decorators)}  # `parametrize` names parameters
+        for name in list_required(function):
+            if name not in allowed:
+                reason = "cannot reach into the program's process" if name in PATCHING else "is not available"
+                raise UnreadableTests(
+                    f"Tests may use the fixture capsys and fixtures of their own; {function.name}() needs {name!r}, "
+                    f"which {reason}. Rewrite the tests without it, or remove such rows."
+                )
+
+
+def list_required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    """Return the names of the parameters without a default."""
+    parameters = function.args.posonlyargs + function.args.args
+    return [one.arg for one in parameters[: len(parameters) - len(function.args.defaults)]]
+
+
+def unparse_decorators(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return "\n".join(map(ast.unparse, function.decorator_list))
+
+
+def find_foreign_names(tree: ast.Module) -> set[str]:
+    """Return the names that the tests use, and neither define nor get from anywhere else than the program."""
+    used, own = set[str](), {*dir(builtins), "__file__"}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()):
+                used.add(name)
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                own.add(name)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                own.add(name)
+            case ast.Import() | ast.ImportFrom() if PROGRAM_MODULE in [
+                one.partition(".")[0] for one in list_modules(node)
+            ]:
+                return {PROGRAM_MODULE}
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                own.update((alias.asname or alias.name).partition(".")[0] for alias in aliases)
+    return used - own
