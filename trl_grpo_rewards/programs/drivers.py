@@ -1,98 +1,73 @@
-"""What is sent to a back end for each case of a row, and whether its output passes."""
+"""What is sent to a back end for the cases of a row: a function of [`inside`] with its arguments."""
 
-import ast
 import functools
-import secrets
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from . import inside
-from .cases import CallCase, Case, OutputCase, RowTests
-from .comparison import is_right_output, is_right_value
+from .cases import CallCase, OutputCase, PythonTests, RowTests
 
 
-@dataclass(frozen=True)
-class Run:
-    """
-    One run of a program for one case.
+FOLDER = Path(inside.__file__).parent
 
-    Args:
-        case ([`Case`]):
-            The case.
-        source (`str`):
-            Python code for the back end, in ASCII. Runs of one kind for one program have the same.
-        input (`str`):
-            What the process gets as standard input.
-        secret (`str`, *optional*):
-            What the process must write if weak tests pass. It is also in `input`.
-    """
+PACKAGE = "programs.inside"
+"""Name of the package inside the sandbox."""
 
-    case: Case
-    source: str
-    input: str
-    secret: str = ""
+NAMES = (
+    "nodes",
+    "plain_data",
+    "dialogue",
+    "calls",
+    "program_side",
+    "stand_ins",
+    "pytest_stand_in",
+    "tests_side",
+    "side_by_side",
+)
+"""Modules of [`inside`], each after those that it imports."""
 
-    def is_passed(self, output: str) -> bool:
-        """Return whether the standard output of a process that finished passes."""
-        match self.case:
-            case OutputCase(output=expected):
-                return is_right_output(output, expected)
-            case CallCase(accepted=accepted, tolerance=tolerance, as_json=as_json):
-                return is_right_value(output, accepted, tolerance, as_json)
-        return output == self.secret
+MODULES = tuple(f"{PACKAGE}.{name}" for name in NAMES)
+"""Modules that a back end on this machine may load in advance."""
 
 
-def write_runs(program: str, tests: RowTests) -> list[Run]:
-    """
-    Write the runs of a program, one for each case.
-
-    A process gets one case and none of what is expected. The secret of weak tests is new for each run.
-    """
-    return [write_run(program, tests, case) for case in tests.cases]
-
-
-def write_run(program: str, tests: RowTests, case: Case) -> Run:
+def write_run(program: str, case: OutputCase | CallCase, tests: RowTests) -> tuple[str, str]:
+    """Return the source that runs a program for a case, and its standard input. Neither holds what is expected."""
     match case:
-        case OutputCase():
-            return Run(case, write_source("run_script", program), case.input)
-        case CallCase():
-            source = write_source("answer_call", program, tests.imports, tests.setup)
-            return Run(case, source, f"{case.call}\n{case.arguments}")
-    secret = secrets.token_hex(16)
-    source = write_source("run_tests", program, tests.imports, tests.setup, case.tests, sorted(case.names))
-    return Run(case, source, secret, secret)
+        case OutputCase(input=text):
+            return write_call("calls", "run_script", program), text
+        case CallCase(function=function, arguments=arguments):
+            return write_call("calls", "answer_call", program, tests.imports, function), arguments
 
 
-def write_source(function: str, *arguments: str | list[str]) -> str:
-    """Return the code that runs inside: a function of [`inside`], what it needs, and its call."""
-    return f"{select_code(function)}\n{function}({', '.join(map(ascii, arguments))})\n"
+def write_pair(program: str, case: PythonTests, tests: RowTests, partial: bool) -> tuple[str, str]:
+    """Return the source that runs the tests, and the source that runs the program."""
+    return (
+        write_call("tests_side", "run_tests", [*case.blocks], case.entry_point, tests.imports, partial),
+        write_call("program_side", "serve_program", program, tests.imports),
+    )
+
+
+def write_call(module: str, function: str, *arguments: Any) -> str:
+    """Return the source of a call of a function inside, in ASCII."""
+    return f"from {PACKAGE}.{module} import {function}\n{function}({', '.join(map(ascii, arguments))})\n"
+
+
+def bundle(source: str) -> str:
+    """Return a source for a back end that has not loaded the modules: they travel with it."""
+    return f"{write_loader()}\n{source}"
 
 
 @functools.cache
-def select_code(function: str) -> str:
-    """Return a function of [`inside`] and what it needs, without docstrings and annotations. This saves 2 ms a run."""
-    statements = ast.parse(Path(inside.__file__).read_text(encoding="utf-8")).body[1:]
-    needed, size = {function}, 0
-    while len(needed) > size:
-        size = len(needed)
-        needed.update(*(list_names(one, ast.Load) for one in statements if needed & list_names(one, ast.Store)))
-    return "\n".join(ast.unparse(strip(one)) for one in statements if needed & list_names(one, ast.Store))
-
-
-def list_names(statement: ast.stmt, context: type[ast.expr_context]) -> set[str]:
-    """Return the names that a statement at the top level uses, or those that it defines."""
-    if context is ast.Store and isinstance(statement, ast.Import | ast.ImportFrom):
-        return {alias.name for alias in statement.names}
-    if context is ast.Store and isinstance(statement, ast.FunctionDef):
-        return {statement.name}
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
-
-
-def strip(statement: ast.stmt) -> ast.stmt:
-    if isinstance(statement, ast.FunctionDef):
-        statement.returns = None
-        statement.body = statement.body[ast.get_docstring(statement) is not None :]
-    for node in ast.walk(statement):
-        if isinstance(node, ast.arg):
-            node.annotation = None
-    return statement
+def write_loader() -> str:
+    sources = {name: (FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in NAMES}
+    return (
+        "import sys, types\n"
+        f"for name in ('programs', '{PACKAGE}'):\n"
+        "    sys.modules[name] = types.ModuleType(name)\n"
+        "    sys.modules[name].__path__ = []\n"
+        f"for name, source in {sources!a}.items():\n"
+        f"    module = sys.modules['{PACKAGE}.' + name] = types.ModuleType('{PACKAGE}.' + name)\n"
+        f"    module.__package__ = '{PACKAGE}'\n"
+        f"    setattr(sys.modules['{PACKAGE}'], name, module)\n"
+        "    exec(compile(source, name + '.py', 'exec'), module.__dict__)\n"
+    )

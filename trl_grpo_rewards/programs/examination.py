@@ -1,17 +1,17 @@
 """Examines the tests of a dataset before training: whether they can be read, and whether they tell right from wrong."""
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, TypeAlias
 
 from ..batch import prompt_text
 from ..expressions import await_all, run_in_own_loop
 from ..sandbox.protocol import Limits, Sandbox
 from ..traits import Examination
 from .blocks import find_program
-from .cases import CallCase, OutputCase, RowTests, UnreadableTests
+from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .formats import COMPANION_COLUMNS, read_tests
-from .trials import Trial, try_program
+from .trials import Trial, keeps_apart, try_program
 
 
 MAX_TRIED = 64
@@ -28,6 +28,9 @@ REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_soluti
 
 EMPTY = "\n"
 """The program that does nothing."""
+
+Outcome: TypeAlias = Trial | UnreadableTests
+"""How a program did, or why its tests cannot be run."""
 
 
 def find_reference(row: Mapping[str, Any], column: str) -> str | None:
@@ -48,7 +51,11 @@ def find_reference(row: Mapping[str, Any], column: str) -> str | None:
 
 
 def examine_programs(
-    rows: list[dict[str, Any]], column: str, open_sandbox: Callable[[], Sandbox], limits: Limits
+    rows: list[dict[str, Any]],
+    column: str,
+    open_sandbox: Callable[[], Sandbox],
+    limits: Limits,
+    importable: Collection[str] | None,
 ) -> Examination:
     """
     Examine the tests of all rows, and try those of the first ones with the empty program and their own solutions.
@@ -62,45 +69,45 @@ def examine_programs(
             Returns the back end.
         limits ([`Limits`]):
             Limits of each run.
+        importable (`Collection[str]`, *optional*):
+            Modules that Python tests may import besides the standard library. If None, any may.
     """
     found = Examination([], [], [])
     readable: dict[int, RowTests] = {}
     unreadable: dict[int, str] = {}
     for place, row in enumerate(rows):
         try:
-            readable[place] = read_tests(row.get(column), {name: row.get(name) for name in COMPANION_COLUMNS})
+            companions = {name: row.get(name) for name in COMPANION_COLUMNS}
+            readable[place] = read_tests(row.get(column), companions, packages=importable)
         except UnreadableTests as error:
             unreadable[place] = str(error)
     found.lines.append(f"{len(readable):,} of {len(rows):,} rows have tests that can be read")
     found.lines.extend(count_kinds(readable))
-    report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
     impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
     report_share(found, impossible, len(rows), "have tests that no program can pass")
     tried = [*readable][:MAX_TRIED]
-    empty, own = run_in_own_loop(try_all(rows, readable, tried, column, open_sandbox, limits))
-    passed = {place: "nothing is required of a program" for place, trial in empty.items() if trial.status is None}
+    empty, own, is_apart = run_in_own_loop(try_all(rows, readable, tried, column, open_sandbox, limits))
+    unreadable |= {place: str(why) for place, why in (empty | own).items() if isinstance(why, UnreadableTests)}
+    report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
+    trials = {place: trial for place, trial in empty.items() if isinstance(trial, Trial)}
+    passed = {place: "nothing is required of a program" for place, trial in trials.items() if trial.status is None}
     report_share(found, passed, len(tried), "have tests that an empty program passes")
-    report_solutions(found, own)
+    report_solutions(found, {place: trial for place, trial in own.items() if isinstance(trial, Trial)})
+    python = sum(isinstance(tests.cases[0], PythonTests) for tests in readable.values())
+    if python and not is_apart:
+        found.lines.append(
+            f"{python:,} rows have weak tests: this back end cannot keep Python tests and the program apart, so a program "
+            "can cheat"
+        )
     return found
 
 
 def count_kinds(readable: Mapping[int, RowTests]) -> Iterator[str]:
-    """Yield how many rows have tests of which kind, and how many tests are weak."""
-    kinds: dict[str, int] = defaultdict(int)
-    for tests in readable.values():
-        kinds[type(tests.cases[0]).__name__] += 1
-    names = {
-        "OutputCase": "inputs with their outputs",
-        "CallCase": "calls with their results",
-        "WeakCase": "weak tests only",
-    }
-    for kind, name in names.items():
+    """Yield how many rows have tests of which kind."""
+    kinds = Counter(type(tests.cases[0]) for tests in readable.values())
+    for kind, (_, several) in KINDS.items():
         if kinds[kind]:
-            yield f"{kinds[kind]:,} with {name}"
-    weak = sum(tests.weak_asserts for tests in readable.values())
-    if weak:
-        rows = sum(tests.weak_asserts > 0 for tests in readable.values())
-        yield f"{weak:,} weak tests in {rows:,} rows. They run in the process of the program, so a program can cheat"
+            yield f"{kinds[kind]:,} with {several}"
 
 
 def find_contradiction(tests: RowTests) -> str | None:
@@ -110,8 +117,8 @@ def find_contradiction(tests: RowTests) -> str | None:
         match case:
             case OutputCase(input=text, output=output):
                 key, value = (text, ""), output.split()
-            case CallCase(call=call, arguments=arguments, accepted=(value,)):
-                key = (call, arguments)
+            case CallCase(function=function, arguments=arguments, accepted=(value,)):
+                key = (function, arguments)
             case _:
                 continue
         if key in expected and repr(expected[key]) != repr(value):
@@ -155,15 +162,21 @@ async def try_all(
     column: str,
     open_sandbox: Callable[[], Sandbox],
     limits: Limits,
-) -> tuple[dict[int, Trial], dict[int, Trial]]:
-    """Return the trials of the empty program, and of the rows' own solutions."""
+) -> tuple[dict[int, Outcome], dict[int, Outcome], bool]:
+    """Return how the empty program and the rows' own solutions did, and whether the back end keeps tests apart."""
     solutions = {place: program for place in tried if (program := find_reference(rows[place], column)) is not None}
     jobs = [(place, EMPTY) for place in tried] + [*solutions.items()]
     sandbox = open_sandbox()
+
+    async def try_one(place: int, program: str) -> Outcome:
+        try:
+            return await try_program(program, readable[place], sandbox, limits)
+        except UnreadableTests as error:
+            return error
+
     try:
-        trials = await await_all(
-            (try_program(program, readable[place], sandbox, limits) for place, program in jobs), concurrent=True
-        )
+        trials = await await_all((try_one(place, program) for place, program in jobs), concurrent=True)
     finally:
         await sandbox.close()
-    return dict(zip(tried, trials, strict=False)), dict(zip(solutions, trials[len(tried) :], strict=True))
+    empty = dict(zip(tried, trials, strict=False))
+    return empty, dict(zip(solutions, trials[len(tried) :], strict=True)), keeps_apart(sandbox)

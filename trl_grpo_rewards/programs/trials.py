@@ -1,13 +1,17 @@
 """Tries programs in a sandbox: what passes, and how the first failing case failed."""
 
-from collections.abc import Iterator
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from ..sandbox.protocol import Limits, RunResult, Sandbox, Status
-from .cases import CallCase, OutputCase, RowTests
-from .drivers import Run, write_runs
+from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
+from .comparison import is_right_output, is_right_value
+from .drivers import MODULES, bundle, write_call, write_pair, write_run
 
 
 SHOWN_CHARS = 200
@@ -23,7 +27,7 @@ class Trial:
         passed (`int`):
             Number of cases that it passed.
         total (`int`):
-            Number of cases.
+            Number of cases. Python tests count as one case, or by their parts if a program goes on after a failure.
         status (`str`, *optional*):
             How the first run that failed ended; see [`Status`]. None if all passed.
         failure (`str`, *optional*, defaults to `""`):
@@ -41,6 +45,11 @@ class Trial:
         return self.passed / self.total
 
 
+def keeps_apart(sandbox: Sandbox) -> bool:
+    """Return whether a back end can run the tests and the program so that they only reach each other through pipes."""
+    return hasattr(sandbox, "run_joined")
+
+
 async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool = False) -> Trial:
     """
     Run a program against the tests of a row.
@@ -56,52 +65,139 @@ async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: L
             Limits of each run.
         partial (`bool`, *optional*, defaults to `False`):
             Whether to go on after a failure. A program that exceeded its time or was refused is not run again anyway.
+
+    Raises:
+        [`UnreadableTests`]: the tests cannot be run as they are.
     """
-    runs = write_runs(program, tests)
-    passed, place, status, failure = 0, 0, None, ""
-    for source, same in groupby(runs, key=lambda run: run.source):
+    match tests.cases:
+        case (PythonTests() as case,):
+            return await try_python_tests(program, case, tests, sandbox, limits, partial)
+    total, passed, first = len(tests.cases), 0, Trial(0, len(tests.cases))
+    async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
+        place = 0
+        async for case, result in results:
+            place += 1
+            if result.status == "finished" and await asyncio.to_thread(is_right, result.output, case):
+                passed += 1
+                continue
+            if first.status is None:
+                first = Trial(0, total, result.status, describe_failure(case, result, limits, place, total))
+            if not partial or result.status in ("timed_out", "refused"):
+                break
+    return replace(first, passed=passed)
+
+
+async def run_cases(
+    program: str, tests: RowTests, sandbox: Sandbox, limits: Limits
+) -> AsyncGenerator[tuple[OutputCase | CallCase, RunResult], None]:
+    """Run a program once for each case. Cases with the same source are one request."""
+    cases = [case for case in tests.cases if not isinstance(case, PythonTests)]
+    runs = [(case, *write_run(program, case, tests)) for case in cases]
+    for source, same in groupby(runs, key=lambda run: run[1]):
         batch = [*same]
-        async with aclosing(sandbox.run(source, [run.input for run in batch], limits)) as results:
-            for run in batch:
-                place += 1
-                result = await anext(results)
-                if result.status == "finished" and run.is_passed(result.output):
-                    passed += 1
-                    continue
-                if status is None:
-                    status, failure = result.status, describe_failure(run, result, limits, place, len(runs))
-                if not partial or result.status in ("timed_out", "refused"):
-                    return Trial(passed, len(runs), status, failure)
-    return Trial(passed, len(runs), status, failure)
+        largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case, *_ in batch)
+        roomy = replace(limits, output_bytes=max(limits.output_bytes, 2 * largest))  # what is expected must fit
+        async with aclosing(sandbox.run(prepare(source, sandbox), [text for *_, text in batch], roomy)) as results:
+            for case, *_ in batch:
+                yield case, await anext(results)
 
 
-def describe_failure(run: Run, result: RunResult, limits: Limits, place: int, total: int) -> str:
+def prepare(source: str, sandbox: Sandbox) -> str:
+    """Return a source with the modules that it needs, unless the back end has loaded them."""
+    return source if {*MODULES} <= {*getattr(sandbox, "modules", ())} else bundle(source)
+
+
+def is_right(output: str, case: OutputCase | CallCase) -> bool:
+    return is_right_output(output, case.output) if isinstance(case, OutputCase) else is_right_value(output, case)
+
+
+async def try_python_tests(
+    program: str, case: PythonTests, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool
+) -> Trial:
+    """Run Python tests in one process and the program in another."""
+    pair = write_pair(program, case, tests, partial)
+    if keeps_apart(sandbox):
+        first, second = await sandbox.run_joined(*(prepare(one, sandbox) for one in pair), limits)  # type: ignore[attr-defined]
+    else:
+        source = bundle(write_call("side_by_side", "run_side_by_side", *pair))
+        async with aclosing(sandbox.run(source, [""], limits)) as results:
+            first = await anext(results)
+        second = replace(first, status="finished")
+    return read_verdict(first, second, limits, partial)
+
+
+def read_verdict(tests: RunResult, program: RunResult, limits: Limits, partial: bool) -> Trial:
+    """
+    Return what the process of the tests found.
+
+    Raises:
+        [`UnreadableTests`]: the process of the tests found that they cannot be run.
+    """
+    verdict = read_object(tests.output)
+    if "unjudged" in verdict:
+        raise UnreadableTests(
+            f"Tests must be Python code that can run apart from the program; {verdict['unjudged']}. Correct the tests, or "
+            f"name the packages that they need: packages=('numpy',)."
+        )
+    passed, total, failure = verdict.get("passed", 0), verdict.get("total", 0), verdict.get("failure", "")
+    if tests.status == "finished" and not failure and 0 < total == passed:
+        return Trial(total, total) if partial else Trial(1, 1)
+    stopped = next((one for one in (program, tests) if one.status not in ("finished", "crashed")), None)
+    if stopped is not None:
+        status, failure = stopped.status, describe_end(stopped, limits)
+    else:
+        status = program.status if program.status != "finished" else tests.status
+        failure = failure or describe_end(tests, limits)
+    return Trial(passed, max(total, passed + 1), status, failure) if partial else Trial(0, 1, status, failure)
+
+
+def read_object(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def describe_failure(case: OutputCase | CallCase, result: RunResult, limits: Limits, place: int, total: int) -> str:
     """Return what was asked, what was expected and what came."""
-    return f"case {place} of {total}: {'; '.join(list_facts(run, result, limits))}"
+    return f"case {place} of {total}: {'; '.join(list_facts(case, result, limits))}"
 
 
-def list_facts(run: Run, result: RunResult, limits: Limits) -> Iterator[str]:
-    match run.case:
+def list_facts(case: OutputCase | CallCase, result: RunResult, limits: Limits) -> Iterator[str]:
+    match case:
         case OutputCase(input=text, output=expected):
             yield f"input {shorten(text)}"
             yield f"expected {shorten(expected)}"
-        case CallCase(call=call, accepted=accepted, arguments=arguments):
-            yield f"call {call}" + ("" if arguments == "[]" else f" with arguments {shorten(arguments)}")
+        case CallCase(function=function, arguments=arguments, accepted=accepted):
+            yield f"call {function}({shorten(arguments.strip()[1:-1], quoted=False)})"
             yield f"expected {shorten(' or '.join(map(repr, accepted)), quoted=False)}"
-        case _:
-            yield "weak tests"
+    if result.status != "finished":
+        yield describe_end(result, limits)
+    elif isinstance(case, OutputCase):
+        yield f"wrote {shorten(result.output)}"
+    else:
+        yield f"returned {shorten(show_value(result.output), quoted=False)}"
+
+
+def show_value(output: str) -> str:
+    """Return the value that a call wrote, as Python shows it."""
+    try:
+        return repr(read_object(output[:10_000])["value"])
+    except (KeyError, RecursionError):
+        return repr(output)
+
+
+def describe_end(result: RunResult, limits: Limits) -> str:
     match result.status:
         case "timed_out":
-            yield f"stopped after {limits.seconds:g} s"
+            return f"stopped after {limits.seconds:g} s"
         case "refused":
-            yield "the jail refused a system call or a thread"
+            return "the jail refused a system call or a thread"
         case "flooded":
-            yield f"wrote more than {limits.output_bytes:,} bytes"
-        case "crashed":
-            lines = result.errors.strip().splitlines()
-            yield f"crashed{': ' + shorten(lines[-1], quoted=False) if lines else ''}"
-        case "finished":
-            yield f"wrote {shorten(result.output)}"
+            return f"wrote more than {limits.output_bytes:,} bytes"
+    lines = result.errors.strip().splitlines()
+    return f"crashed{': ' + shorten(lines[-1], quoted=False) if lines else ''}"
 
 
 def shorten(text: str, quoted: bool = True) -> str:

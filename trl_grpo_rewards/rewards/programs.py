@@ -5,19 +5,21 @@ import logging
 import pickle
 import shutil
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
 from ..batch import completion_text
 from ..judging.failures import Failure, FailureCounter
 from ..programs.blocks import find_program
-from ..programs.cases import RowTests, UnreadableTests
+from ..programs.cases import PythonTests, RowTests, UnreadableTests
+from ..programs.drivers import MODULES
 from ..programs.examination import examine_programs, find_reference
 from ..programs.formats import COMPANION_COLUMNS, read_tests
-from ..programs.trials import Trial, try_program
+from ..programs.trials import Trial, keeps_apart, try_program
 from ..registry import reward
 from ..sandbox.backends import is_backend, open_sandbox
+from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
 from ..text.forms import Form
@@ -31,6 +33,9 @@ logger = logging.getLogger(__name__)
 
 Key: TypeAlias = tuple[str, bytes]
 """A program, and the mark of its tests."""
+
+Outcome: TypeAlias = Trial | SandboxFailed | UnreadableTests
+"""How a program did, or why nobody knows."""
 
 ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
 
@@ -62,6 +67,7 @@ def check_code(
     output_bytes: int,
     backend: str,
     python: str | None,
+    packages: Sequence[str],
     retries: int,
     max_concurrency: int,
     batch_timeout: float,
@@ -81,6 +87,11 @@ def check_code(
             f"python={python!r} with backend={backend!r}",
             "Set it to an interpreter on this machine, for the local back end only",
         ),
+        (
+            not packages or backend == "local",
+            f"packages={packages} with backend={backend!r}",
+            "Leave it out: a server has the packages of its image",
+        ),
         (retries >= 0, f"retries={retries}", "Set it to at least 0"),
         (max_concurrency >= 1, f"max_concurrency={max_concurrency}", "Set it to at least 1"),
         (batch_timeout > 0, f"batch_timeout={batch_timeout}", "Set it to more than 0 seconds"),
@@ -90,8 +101,10 @@ def check_code(
             raise ValueError(f"code() cannot use {given}. {remedy}.")
 
 
-def check_backend(backend: str, python: str | None, retries: int, max_concurrency: int) -> None:
-    open_sandbox(backend, python, retries, max_concurrency).check_ready()
+def check_backend(
+    backend: str, python: str | None, packages: Sequence[str], retries: int, max_concurrency: int
+) -> None:
+    open_sandbox(backend, python, retries, max_concurrency, MODULES, packages).check_ready()
 
 
 def write_block(program: str) -> str:
@@ -112,15 +125,22 @@ def examine_tests(
     output_bytes: int,
     backend: str,
     python: str | None,
+    packages: Sequence[str],
     retries: int,
     max_concurrency: int,
 ) -> Examination:
     return examine_programs(
         rows,
         column,
-        lambda: open_sandbox(backend, python, retries, max_concurrency),
+        lambda: open_sandbox(backend, python, retries, max_concurrency, MODULES, packages),
         Limits(timeout, memory_mb, output_bytes),
+        list_importable(backend, packages),
     )
+
+
+def list_importable(backend: str, packages: Sequence[str]) -> Collection[str] | None:
+    """Return the modules that tests may import besides the standard library, or None if only a server knows."""
+    return list_top_level(packages) if backend == "local" else None
 
 
 @reward(
@@ -147,6 +167,7 @@ async def code(
     output_bytes: int = 1_000_000,
     backend: str = "local",
     python: str | None = None,
+    packages: tuple[str, ...] = (),
     retries: int = 2,
     max_concurrency: int = 64,
     batch_timeout: float = 600.0,
@@ -215,19 +236,19 @@ async def code(
     """
     limits = Limits(timeout, memory_mb, output_bytes)
     programs = [find_program(strip_reasoning(completion_text(completion))) for completion in completions]
-    marks, tests = read_rows(column, columns)
+    marks, tests = read_rows(column, columns, list_importable(backend, packages))
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, tests, strict=True)
     ]
     different = {key: one for key, one in zip(keys, tests, strict=True) if key and isinstance(one, RowTests)}
-    sandbox = open_sandbox(backend, python, retries, max_concurrency)
+    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES, packages)
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
     finally:
         await sandbox.close()
     count_failures(trials, backend, max_failures)
-    log_counts(keys, trials, tests, log_metric)
+    log_counts(keys, trials, tests, keeps_apart(sandbox), log_metric)
     outcomes = [
         describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, tests, strict=True)
     ]
@@ -235,14 +256,12 @@ async def code(
     return [score for score, _ in outcomes]
 
 
-def describe_outcome(
-    tests: RowTests | UnreadableTests, trial: Trial | SandboxFailed | None, partial: bool
-) -> tuple[Score, str]:
+def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, partial: bool) -> tuple[Score, str]:
     """Return the score of a completion, and what failed."""
     match tests, trial:
-        case UnreadableTests(), _:
-            warn_once(str(tests))
-            return None, f"tests cannot be read: {tests}"
+        case (UnreadableTests() as error, _) | (_, UnreadableTests() as error):
+            warn_once(str(error))
+            return None, f"tests cannot be read: {error}"
         case _, Trial():
             return trial.share if partial else float(trial.passed == trial.total), trial.failure
         case _, SandboxFailed():
@@ -250,7 +269,9 @@ def describe_outcome(
     return 0.0, "no code block"
 
 
-def read_rows(column: str, columns: Mapping[str, list[Any]]) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
+def read_rows(
+    column: str, columns: Mapping[str, list[Any]], importable: Collection[str] | None
+) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
     """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
     known: dict[bytes, RowTests | UnreadableTests] = {}
     companions = [name for name in COMPANION_COLUMNS if name in columns and name != column]
@@ -260,7 +281,7 @@ def read_rows(column: str, columns: Mapping[str, list[Any]]) -> tuple[list[bytes
         marks.append(pickle.dumps((value, context)))
         if marks[-1] not in known:
             try:
-                known[marks[-1]] = read_tests(value, context)
+                known[marks[-1]] = read_tests(value, context, packages=importable)
             except UnreadableTests as error:
                 known[marks[-1]] = error
     return marks, [known[mark] for mark in marks]
@@ -268,13 +289,13 @@ def read_rows(column: str, columns: Mapping[str, list[Any]]) -> tuple[list[bytes
 
 async def try_programs(
     different: Mapping[Key, RowTests], sandbox: Sandbox, limits: Limits, partial: bool, seconds: float
-) -> dict[Key, Trial | SandboxFailed]:
+) -> dict[Key, Outcome]:
     """Try different programs concurrently. A failure of the back end takes the place of a trial."""
 
-    async def try_one(program: str, tests: RowTests) -> Trial | SandboxFailed:
+    async def try_one(program: str, tests: RowTests) -> Outcome:
         try:
             return await try_program(program, tests, sandbox, limits, partial)
-        except SandboxFailed as error:
+        except (SandboxFailed, UnreadableTests) as error:
             return error
 
     tasks = {key: asyncio.ensure_future(try_one(key[0], tests)) for key, tests in different.items()}
@@ -292,7 +313,7 @@ async def try_programs(
     return {key: late if task.cancelled() else task.result() for key, task in tasks.items()}
 
 
-def count_failures(trials: Mapping[Key, Trial | SandboxFailed], backend: str, max_failures: float) -> None:
+def count_failures(trials: Mapping[Key, Outcome], backend: str, max_failures: float) -> None:
     """Stop the run if the back end failed too often."""
     failures = [
         Failure(str(trial), f"The program began with {program[:300]!r}", ADVICE)
@@ -306,8 +327,9 @@ def count_failures(trials: Mapping[Key, Trial | SandboxFailed], backend: str, ma
 
 def log_counts(
     keys: list[Key | None],
-    trials: Mapping[Key, Trial | SandboxFailed],
+    trials: Mapping[Key, Outcome],
     tests: list[RowTests | UnreadableTests],
+    is_apart: bool,
     log_metric: Callable[[str, float], None],
 ) -> None:
     """Log how many completions of the batch failed in which way."""
@@ -317,8 +339,12 @@ def log_counts(
         log_metric(name, statuses[status])
     log_metric("runs", len(trials))
     log_metric("failures", sum(isinstance(trial, SandboxFailed) for trial in found))
-    log_metric("unreadable_tests", sum(isinstance(one, UnreadableTests) for one in tests))
-    log_metric("weak_tests", sum(isinstance(one, RowTests) and one.weak_asserts > 0 for one in tests))
+    log_metric("unreadable_tests", sum(isinstance(one, UnreadableTests) for one in [*tests, *found]))
+    log_metric("weak_tests", 0 if is_apart else sum(map(is_python, tests)))
+
+
+def is_python(tests: RowTests | UnreadableTests) -> bool:
+    return isinstance(tests, RowTests) and any(isinstance(case, PythonTests) for case in tests.cases)
 
 
 @cache

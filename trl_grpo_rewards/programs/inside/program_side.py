@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional
 
 from . import nodes
 from .dialogue import GIVEN, Peer, find_error_name, find_origin, make_error
-from .plain_data import pair_up
+from .plain_data import find_kind, pair_up
 
 
 def name_specials(names: str) -> "List[str]":
@@ -156,7 +156,7 @@ class ProgramSide(Peer):
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool) -> Any:
         """Call an object. What a class makes stays here, also if it is a list or a number of a kind of its own."""
         value = target(*args, **kwargs)
-        if is_made and isinstance(target, type) and not find_origin(target):
+        if is_made and not find_origin(target) and find_kind(value) != "namedtuple":
             self.register(value)
         return value
 

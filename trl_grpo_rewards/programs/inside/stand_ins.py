@@ -2,12 +2,12 @@
 
 The program answers every question about its own objects, so an object of it could claim to be what a test expects. That is
 why a value of the tests is never shown to such an object in a comparison or in arithmetic, and why it has no methods of a
-text or a number. Objects that the tests make from a class of the program are different: such tests say that the class judges.
+text or a number. Objects that the tests make from what they use as a class are different: such tests let the class judge.
 """
 
-import builtins
 from typing import TYPE_CHECKING, Any, Iterator
 
+from .dialogue import make_error
 from .program_side import BINARY, OTHERS
 
 
@@ -82,6 +82,7 @@ class ProgramClass(type):
     """The type of the classes that stand for classes of the program."""
 
     _number: int
+    _is_trusted = False
 
     def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
         if "_number" not in namespace:
@@ -90,7 +91,7 @@ class ProgramClass(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = cls._peer.call(cls, args, kwargs, True)  # type: ignore[attr-defined]
-        if isinstance(made, StandIn) and cls.__name__[:1].isupper():  # a function is often called like a class
+        if isinstance(made, StandIn) and cls._is_trusted:
             object.__setattr__(made, "_is_made", True)
         return made
 
@@ -142,7 +143,7 @@ def make_class(
     """Return the class that stands for a class of the program."""
     parents = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
     if error is not None and not any(issubclass(one, BaseException) for one in parents):
-        parents += (getattr(builtins, error),)
+        parents += (type(make_error(error)),)
     namespace = {one: SPECIALS[one] for one in specials}
     return ProgramClass(str(name), parents, {**namespace, "_peer": peer, "_number": number})
 

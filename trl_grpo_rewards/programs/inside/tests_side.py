@@ -16,6 +16,7 @@ import select
 import sys
 import traceback
 import unittest
+from collections import Counter
 from types import FunctionType, GeneratorType, CoroutineType, ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
@@ -68,6 +69,7 @@ class TestsSide(Peer):
         self.known = {tuple(origin): one for one in known for origin in [find_origin(one)] if origin}
         self.stand_ins: Dict[int, Any] = {}
         self.iterators: Dict[int, Any] = {}
+        self.records: Dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.last_call: Any = None
 
     def request(self, do: str, *values: Any) -> Any:
@@ -81,13 +83,13 @@ class TestsSide(Peer):
             self.stop(failure="the program ended during the tests")
 
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool = False) -> Any:
-        self.last_call = [target, args, kwargs, "ended it"]
+        self.last_call = [target, args, kwargs, "did not return", None]
         try:
             value = self.request("call", target, args, kwargs, is_made)
         except BaseException as error:
-            self.last_call[3] = f"raised {describe_error(error)}"
+            self.last_call[3:] = "raised", error
             raise
-        self.last_call[3] = f"returned {show(value)}"
+        self.last_call[3:] = "returned", value
         return value
 
     def receive(self) -> "Dict[str, Any]":
@@ -120,6 +122,7 @@ class TestsSide(Peer):
             if number is not None:
                 return ["yours", number]
         if kind.__module__ in ("__main__", nodes.__name__) and not callable(value) and hasattr(value, "__dict__"):
+            self.records[kind.__name__] = kind
             return ["record", kind.__name__, *(one for pair in vars(value).items() for one in pair)]
         if callable(value) and not isinstance(value, type):
             return ["function", self.register(value)]
@@ -159,16 +162,15 @@ class TestsSide(Peer):
         if origin is None:
             return None
         error = getattr(sys.modules.get(origin[0]), origin[1], None)
-        is_error = isinstance(error, type) and issubclass(error, Exception)
-        return self.known.get(tuple(origin)) or (error if is_error else None)
+        is_error = isinstance(error, type) and issubclass(error, Exception) and not origin[0].startswith("unittest")
+        return self.known.get(tuple(origin)) or (error if is_error else None)  # those of unittest could skip a test
 
     def make_empty(self, kind: str, forms: "List[Any]") -> Any:
         if kind != "record":
             return None
-        own = self.scope.get(forms[0])
-        if not isinstance(own, type) or own.__module__ not in ("__main__", nodes.__name__):
-            raise Violation("an object of a class that the tests do not have")
-        return object.__new__(own), fill_record
+        if forms[0] not in self.records:
+            raise Violation("an object of a class of which it was given none")
+        return object.__new__(self.records[forms[0]]), fill_record
 
     def call_own(self, target: Any, args: Any, kwargs: Any) -> Any:
         if id(target) not in self.numbers:
@@ -235,9 +237,13 @@ class Tests:
         """Run everything, write what was found, and end the process."""
         try:
             self.peer.request("load")
-            self.scope.update(self.peer.request("find", self.list_names()))
+            found = self.peer.request("find", self.list_names())
         except BaseException as error:
             self.peer.stop(failure=f"the program raised {describe_error(error)}")
+        self.scope.update(found)
+        for name in find_classes(self.trees):
+            if isinstance(found.get(name), ProgramClass):
+                type.__setattr__(found[name], "_is_trusted", True)
         self.replace_modules()
         for place, (block, tree) in enumerate(zip(self.blocks, self.trees)):
             file = f"tests{place or ''}.py"
@@ -248,6 +254,8 @@ class Tests:
             self.attempt(test)
         if select.select([READ_END], [], [], 0)[0]:
             self.peer.stop(failure="the program ended, or sent a message that nobody asked for")
+        if not self.total:
+            self.peer.stop_unjudged("they test nothing")
         self.peer.stop(passed=self.passed, total=self.total, failure=self.failure)
 
     def list_names(self) -> "List[str]":
@@ -258,7 +266,7 @@ class Tests:
         or if the tests use no other name that could be of the program.
         """
         nodes_of_trees = [node for tree in self.trees for node in ast.walk(tree)]
-        used = {node.id for node in nodes_of_trees if isinstance(node, ast.Name)}
+        used = {node.id for node in nodes_of_trees if isinstance(node, ast.Name) and not node.id.startswith("__")}
         bound = {node.id for node in nodes_of_trees if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
         bound |= {node.arg for node in nodes_of_trees if isinstance(node, ast.arg)}
         bound |= {node.name for node in nodes_of_trees if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
@@ -334,7 +342,7 @@ class Tests:
             self.fail(error, is_counted)
             return
         except SystemExit as error:
-            if isinstance(error, ProgramExit) or error.code:
+            if type(error) is not SystemExit or error.code:  # a subclass is an error of the program
                 self.fail(error, is_counted)
                 return
         except BaseException as error:
@@ -345,10 +353,7 @@ class Tests:
     def fail(self, error: BaseException, is_counted: bool) -> None:
         self.total += not is_counted
         if not self.failure:
-            line = find_line(error)
-            called = self.peer.last_call
-            last = f"; the last call, {describe_call(*called)}" if called else ""
-            self.failure = f"{line}{describe_error(error)}{last}"
+            self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
 
 
 def is_test(statement: ast.stmt) -> bool:
@@ -364,6 +369,30 @@ def list_called(body: "List[Any]") -> "Iterator[str]":
             for node in ast.walk(statement):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                     yield node.func.id
+
+
+def find_classes(trees: "List[ast.Module]") -> "set[str]":
+    """
+    Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
+    items, or have operators between two of them. A function such as `Find_Max` is only called.
+    """
+    nodes_of_trees = [node for tree in trees for node in ast.walk(tree)]
+    made = {
+        ast.dump(target, annotate_fields=False).replace("Store", "Load"): node.value.func.id
+        for node in nodes_of_trees
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
+        for target in node.targets
+    }
+    found = set()
+    for node in nodes_of_trees:
+        if isinstance(node, ast.Attribute) or isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            found.add(made.get(ast.dump(owner, annotate_fields=False), getattr(owner, "id", "")))
+        elif isinstance(node, (ast.BinOp, ast.Compare)):
+            calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
+            counts = Counter(one.func.id for one in calls)  # type: ignore[attr-defined]
+            found |= {name for name, count in counts.items() if count > 1}
+    return {name for name in found if name[:1].isupper()}
 
 
 def list_methods(kind: "type[unittest.TestCase]") -> "Iterator[Callable[[], Any]]":
@@ -423,10 +452,14 @@ def find_line(error: BaseException) -> str:
     return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""
 
 
-def describe_call(target: Any, args: Any, kwargs: Any, outcome: str) -> str:
+def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = "", outcome: Any = None) -> str:
+    """Return which call of the program was the last one, and how it ended."""
+    if target is None:
+        return ""
     shown = [*map(show, args), *(f"{name}={show(one)}" for name, one in kwargs.items())]
     name = target.__name__ if isinstance(target, (type, ProgramFunction)) else type(target).__name__
-    return f"{name}({', '.join(shown)[:SHOWN_CHARS]}), {outcome}"
+    result = describe_error(outcome) if end == "raised" else show(outcome) if end == "returned" else ""
+    return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
 
 
 def run_tests(blocks: "List[str]", entry_point: "Optional[str]", imports: str, goes_on: bool) -> None:
