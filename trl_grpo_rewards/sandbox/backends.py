@@ -3,6 +3,7 @@
 import importlib
 import re
 import shutil
+from collections.abc import Iterable
 
 from .local import get_local_sandbox
 from .protocol import Sandbox
@@ -17,7 +18,9 @@ def is_backend(backend: str) -> bool:
     return backend == "local" or re.match(r"https?://.", backend) is not None or CLASS.fullmatch(backend) is not None
 
 
-def open_sandbox(backend: str, python: str | None, retries: int, max_concurrency: int) -> Sandbox:
+def open_sandbox(
+    backend: str, python: str | None, retries: int, max_concurrency: int, modules: Iterable[str] = ()
+) -> Sandbox:
     """
     Return a back end, which the caller closes.
 
@@ -30,9 +33,11 @@ def open_sandbox(backend: str, python: str | None, retries: int, max_concurrency
             How often a server is asked again.
         max_concurrency (`int`):
             Maximum number of concurrent requests to a server.
+        modules (`list[str]`, *optional*):
+            Modules of this package that a worker of the local back end imports before any run.
     """
     if backend == "local":
-        return get_local_sandbox(python and shutil.which(python))
+        return get_local_sandbox(python and shutil.which(python), modules)
     if not CLASS.fullmatch(backend):
         from .fusion import SandboxFusion
 
