@@ -104,7 +104,7 @@ def check_code(
 def check_backend(
     backend: str, python: str | None, packages: Sequence[str], retries: int, max_concurrency: int
 ) -> None:
-    open_sandbox(backend, python, retries, max_concurrency, MODULES, packages).check_ready()
+    open_sandbox(backend, python, retries, max_concurrency, MODULES).check_ready()
 
 
 def write_block(program: str) -> str:
@@ -132,7 +132,7 @@ def examine_tests(
     return examine_programs(
         rows,
         column,
-        lambda: open_sandbox(backend, python, retries, max_concurrency, MODULES, packages),
+        lambda: open_sandbox(backend, python, retries, max_concurrency, MODULES),
         Limits(timeout, memory_mb, output_bytes),
         list_importable(backend, packages),
     )
@@ -242,7 +242,7 @@ async def code(
         for program, mark, one in zip(programs, marks, tests, strict=True)
     ]
     different = {key: one for key, one in zip(keys, tests, strict=True) if key and isinstance(one, RowTests)}
-    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES, packages)
+    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES)
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
     finally:

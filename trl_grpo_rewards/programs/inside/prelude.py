@@ -1,0 +1,50 @@
+"""The names that programs and tests may use without an import. They are looked up once, before any program runs."""
+
+import types
+from typing import Any, Dict
+
+from . import nodes
+
+
+USUAL = """
+from typing import *
+import bisect, collections, functools, heapq, itertools, math, operator, random, re, string, sys
+"""
+"""What stubs and tests take for granted: the names of types, and the usual modules."""
+
+CONTEST = f"""
+from bisect import *
+from collections import *
+from functools import *
+from heapq import *
+from itertools import *
+from math import *
+from builtins import *
+{USUAL}
+"""
+"""What contest sites import before a function."""
+
+
+def import_names(source: str) -> "Dict[str, Any]":
+    scope: Dict[str, Any] = {}
+    exec(source, scope)
+    del scope["__builtins__"]
+    return scope
+
+
+NODES = {
+    one.__name__: one
+    for one in (
+        nodes.ListNode,
+        nodes.TreeNode,
+        nodes.list_node,
+        nodes.tree_node,
+        nodes.is_same_list,
+        nodes.is_same_tree,
+    )
+}
+"""What LeetCode's programs and tests have."""
+
+PRELUDES = {"usual": {**import_names(USUAL), **NODES}, "contest": {**import_names(CONTEST), **NODES}}
+
+MODULES = {name for name, one in PRELUDES["usual"].items() if isinstance(one, types.ModuleType)}
