@@ -1,6 +1,8 @@
 """What runs inside the sandbox, run here without protection: scripts, calls and their answers."""
 
+import ast
 import json
+import subprocess
 import sys
 from shutil import which
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.plain_calls import count_passed, run_plainly
+from helpers.plain_calls import SOURCE, count_passed, run_plainly
 from trl_grpo_rewards.programs.cases import CallCase, RowTests
 from trl_grpo_rewards.programs.comparison import is_right_value
 from trl_grpo_rewards.programs.formats import read_tests
@@ -170,7 +172,7 @@ def f(lists: List[Optional[ListNode]], k: int) -> List[Optional[ListNode]]:
     assert all(isinstance(one, (ListNode, type(None))) for one in lists) and k == 2
     return [lists[1], lists[0]]
 """
-    assert passes(program, [[[1], [2, 3]], 2], [[2, 3], [1]])
+    assert passes(program, [[[1], [2, 3]], 2], [[2, 3], [1]]) and passes(program, [[[], [2]], 2], [[2], []])
 
 
 def test_a_linked_list_that_is_changed_in_place():
@@ -178,6 +180,9 @@ def test_a_linked_list_that_is_changed_in_place():
     program = "def f(head: ListNode) -> None:\n    head.val, head.next = 3, head.next{}"
     assert count_passed(program.format("\n    head.next.next = None"), tests) == 1
     assert count_passed(program.format(""), tests) == 0
+    empty = read_tests({"inputs": [[[]], [[1]]], "outputs": [[], [2]], "fn_name": "f"})
+    assert count_passed("def f(head: ListNode) -> None:\n    if head: head.val = 2", empty) == 2
+    assert passes("def f() -> ListNode: return None", [], [])
 
 
 @pytest.mark.parametrize(
@@ -200,7 +205,20 @@ def f(root: Optional[TreeNode]) -> Optional[TreeNode]:
     assert passes("def f(root: TreeNode) -> TreeNode: return root", [tree], tree)
 
 
-OLDEST = which("python3.8")
+def find_oldest():
+    """Return Python 3.8 if it is installed and runs."""
+    found = which("python3.8")
+    return found if found and subprocess.run([found, "-V"], capture_output=True).returncode == 0 else None
+
+
+OLDEST = find_oldest()
+
+
+def test_the_code_inside_has_the_syntax_of_python_3_8_and_needs_only_the_standard_library():
+    tree = ast.parse(SOURCE, feature_version=(3, 8))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {name for node in nodes for name in [getattr(node, "module", None) or node.names[0].name]}
+    assert names <= sys.stdlib_module_names
 
 
 @pytest.mark.skipif(OLDEST is None, reason="there is no Python 3.8")
