@@ -15,7 +15,10 @@ SOURCE = Path(calls.__file__).read_text(encoding="utf-8")
 def run_plainly(call: str, text: str, python: str = sys.executable) -> str | None:
     """Return the standard output of one call of `inside/calls.py`, or None if the process crashes."""
     process = subprocess.run(
-        [python, "-I", "-c", f"{SOURCE}\n{call}\n"], input=text.encode(errors="replace"), capture_output=True, timeout=60
+        [python, "-I", "-c", f"{SOURCE}\n{call}\n"],
+        input=text.encode(errors="replace"),
+        capture_output=True,
+        timeout=60,
     )
     return process.stdout.decode(errors="replace") if process.returncode == 0 else None
 

@@ -27,12 +27,18 @@ MAX_NUMBER_CHARS = 400
 """Maximum length of a number that is compared by its value, in characters. The largest float has 309 digits."""
 
 BRACKETS = re.compile(r" ?([][(){},]) ?")
+
 STRINGS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?')
+"""Strings in JSON. The last quote may be missing, which keeps the time linear."""
+
 DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
-SPARE_CHARS, CHARS_RATIO, SPARE_LEVELS = 1000, 8, 10
-"""How much longer, in characters and as a factor, and how much deeper a value may be than an expected one.
-Numbers that are equal may have texts of different lengths, such as `1` and `1.0000000000000002`."""
+SPARE_CHARS, CHARS_RATIO = 1000, 10
+"""Largest length of an answer, in characters and as a multiple of what is expected. Equal numbers may have texts of
+different lengths: `0` has three characters with its separator, and `-1.2345678901234567e-07` has 25."""
+
+SPARE_LEVELS = 10
+"""Number of levels by which an answer may be nested more deeply than what is expected."""
 
 
 def is_right_output(output: str, expected: str) -> bool:

@@ -10,24 +10,18 @@ Reads the tests of a row, in the formats that datasets have. They are recognised
 | a list of asserts, or `{"test_list": [...], "test_setup_code": ...}` | MBPP, AceCode |
 | Python code, or `{"test": ..., "entry_point": ...}` | HumanEval, EvalPlus, LeetCodeDataset, KodCode, BigCodeBench, ClassEval |
 
-Each may also be JSON text or Python literals. LiveCodeBench's private tests are base64 of a zlib stream with a pickle of
-JSON text. The pickle is not loaded: its opcodes are listed, and it must consist of a single string. Nothing in a row is
-evaluated here.
+Each may also be JSON text or Python literals, or such a text packed as LiveCodeBench does it. No code in a row is evaluated
+here, and no pickle is loaded; [`columns`] says what is read of one.
 """
 
-import ast
-import base64
 import json
-import pickletools
-import re
-import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any, NoReturn, TypeAlias
 
 from ..text.json_schemas import read_json
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
+from .columns import describe, parse_column
 from .comparison import is_equal_data, measure_depth
 from .python_tests import check_python_tests
 
@@ -66,17 +60,8 @@ PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tes
 LANGUAGES = {"python3": "python", "py": "python", "c++": "cpp"}
 """Other names of languages."""
 
-MAX_LITERAL_CHARS = 1_000_000
-"""Maximum length of a column that is read as Python literals, in characters. JSON may be longer, and is read faster."""
-
-MAX_UNPACKED_BYTES = 200_000_000
-"""Maximum size of packed tests, in bytes after unpacking. LiveCodeBench's largest have tens of millions."""
-
 MAX_LEVELS = 100
 """Maximum nesting depth of an expected value."""
-
-PACKED = re.compile(r"e[AFJN][A-Za-z0-9+/]{8,}={0,2}")
-"""Base64 of a zlib stream, which begins with one of four headers."""
 
 Pair: TypeAlias = tuple[Any, Any, Mapping[str, Any]]
 """An input, its output and what else is known about them."""
@@ -147,7 +132,7 @@ def read_tests(
         tests = read_code(lines, context, packages)
     else:
         tests = build_tests(list_pairs(value, context))
-    if name_language(language) != "python" and not isinstance(tests.cases[0], OutputCase):
+    if name_language(language) != "python" and not all(isinstance(one, OutputCase) for one in tests.cases):
         raise UnreadableTests(
             f"Programs in {language} can be tested with inputs and outputs only; found {tests}. Remove such rows."
         )
@@ -180,52 +165,6 @@ def raise_unknown(value: Any) -> NoReturn:
     )
 
 
-def parse_column(value: Any) -> Any:
-    """Return the value that a JSON text stands for, or the value itself. Python's notation is read as well."""
-    if isinstance(value, str) and PACKED.fullmatch(value):
-        value = unpack(value)
-    if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
-        return value
-    try:
-        return read_json(value)
-    except (ValueError, RecursionError) as error:
-        try:
-            if len(value) > MAX_LITERAL_CHARS:
-                raise error
-            return ast.literal_eval(value.strip())
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            raise UnreadableTests(
-                f"Tests in a text must be JSON; this one cannot be read: {error}. It begins with {value[:100]!r}. "
-                f"Correct the column."
-            ) from None
-
-
-def unpack(text: str) -> str:
-    """Return the text in LiveCodeBench's packed tests: base64 of a zlib stream with the pickle of a string."""
-    try:
-        stream = zlib.decompressobj()
-        content = stream.decompress(base64.b64decode(text), MAX_UNPACKED_BYTES)
-        if not stream.eof:
-            raise ValueError(f"it is not complete, or has more than {MAX_UNPACKED_BYTES:,} bytes")
-        codes = [(code.name, argument) for code, argument, _ in islice(pickletools.genops(content), MAX_CODES)]
-        [found] = [argument for name, argument in codes if name not in PASSIVE_CODES]
-        if not isinstance(found, str):
-            raise ValueError(f"it contains {describe(found)}")
-        return found
-    except (ValueError, zlib.error) as error:
-        raise UnreadableTests(
-            f"Packed tests must be base64 of a zlib stream with the pickle of one text; this one cannot be read: "
-            f"{error}. It begins with {text[:50]!r}. Correct the column."
-        ) from None
-
-
-PASSIVE_CODES = ("PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "STOP")
-"""Opcodes of a pickle that do nothing to a string."""
-
-MAX_CODES = 6
-"""Number of opcodes that are read. The pickle of a string has at most five."""
-
-
 def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row without the columns that are empty. A dataset has all columns in all rows."""
     return {name: value for name, value in row.items() if value is not None}
@@ -251,18 +190,10 @@ def check_context(context: Mapping[str, Any], language: str) -> None:
             )
 
 
-def describe(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"a dict with {', '.join(map(repr, [*value][:8])) or 'nothing'}"
-    if isinstance(value, list):
-        return f"a list of {len(value)}, which begins with {describe(value[0])}" if value else "an empty list"
-    return f"{type(value).__name__} {str(value)[:100]!r}"
-
-
 def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection[str] | None) -> RowTests:
     """Read Python code, and what its columns want to run before it."""
     imports = context.get("test_imports") or []
-    before = [*([imports] if isinstance(imports, str) else imports), context.get("test_setup_code") or ""]
+    before = [*(imports if isinstance(imports, list) else [imports]), context.get("test_setup_code") or ""]
     blocks = tuple(block for block in [*before, *lines] if not isinstance(block, str) or block.strip())
     entry_point = context.get("entry_point") or None
     for one in (*blocks, entry_point or ""):

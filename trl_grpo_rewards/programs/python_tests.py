@@ -1,4 +1,4 @@
-"""Checks Python tests before they run: what they need that the sandbox does not have. Works on the syntax tree."""
+"""Checks before Python tests run that the sandbox has what they need. Works on the syntax tree."""
 
 import ast
 import builtins
@@ -6,6 +6,7 @@ import re
 import sys
 import warnings
 from collections.abc import Collection
+from typing import TypeAlias
 
 from .cases import UnreadableTests
 
@@ -24,7 +25,7 @@ PATCHING = ("monkeypatch", "mocker")
 
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
 
-Function = (ast.FunctionDef, ast.AsyncFunctionDef)
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, packages: Collection[str] | None) -> None:
@@ -128,7 +129,7 @@ def list_called(tree: ast.Module) -> set[str]:
 
 
 def check_patches(tree: ast.Module) -> None:
-    """Refuse `patch` of `unittest.mock` where it is used. Pytest's fixtures that patch are refused as fixtures."""
+    """Refuse uses of `unittest.mock.patch`. Fixtures of pytest that patch are refused in [`check_fixtures`]."""
     nodes = [*ast.walk(tree)]
     imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
     if not any("mock" in ast.unparse(one) for one in imports):
@@ -143,37 +144,36 @@ def check_patches(tree: ast.Module) -> None:
 
 
 def check_fixtures(tree: ast.Module) -> None:
-    """Refuse parameters of test functions and of fixtures that pytest would have to fill with fixtures of others."""
+    """Refuse test functions and fixtures whose parameters are fixtures that the tests do not define."""
     functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
     own = {one.name for one in functions if "fixture" in unparse_decorators(one)}
     called = list_called(tree)
     for function in functions:
         decorators = unparse_decorators(function)
         is_test = function.name.startswith("test") and function.name not in called
-        if function.name not in own and (not is_test or decorators and "pytest" not in decorators):
-            continue
+        is_left_to_pytest = is_test and (not decorators or "pytest" in decorators)
         allowed = {*FIXTURES, *own, *re.findall(r"\w+", decorators)}  # `parametrize` names parameters
-        for name in list_required(function):
-            if name not in allowed:
-                reason = "cannot reach into the program's process" if name in PATCHING else "is not available"
-                raise UnreadableTests(
-                    f"Tests may use the fixture capsys and fixtures of their own; {function.name}() needs {name!r}, "
-                    f"which {reason}. Rewrite the tests without it, or remove such rows."
-                )
+        missing = [name for name in list_required(function) if name not in allowed]
+        if missing and (is_left_to_pytest or function.name in own):
+            reason = "cannot reach into the program's process" if missing[0] in PATCHING else "is not available"
+            raise UnreadableTests(
+                f"Tests may use the fixture capsys and fixtures of their own; {function.name}() needs {missing[0]!r}, "
+                f"which {reason}. Rewrite the tests without it, or remove such rows."
+            )
 
 
-def list_required(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+def list_required(function: Function) -> list[str]:
     """Return the names of the parameters without a default."""
     parameters = function.args.posonlyargs + function.args.args
     return [one.arg for one in parameters[: len(parameters) - len(function.args.defaults)]]
 
 
-def unparse_decorators(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+def unparse_decorators(function: Function) -> str:
     return "\n".join(map(ast.unparse, function.decorator_list))
 
 
 def find_foreign_names(tree: ast.Module) -> set[str]:
-    """Return the names that the tests use, and neither define nor get from anywhere else than the program."""
+    """Return the names that the tests use and do not define or import, so that the program must have them."""
     used, own = set[str](), {*dir(builtins), "__file__"}
     for node in ast.walk(tree):
         match node:

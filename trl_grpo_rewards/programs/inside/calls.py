@@ -100,16 +100,14 @@ def find_function(scope: "dict[str, Any]", name: str) -> Any:
 
 
 def call(function: Any, arguments: "list[Any]", scope: "dict[str, Any] | None") -> "dict[str, Any]":
-    """Return the answer to a call. Only annotations tell whether a list stands for nodes, so without nodes none is read."""
+    """Return the answer to a call. If there is a scope, annotations are read, which say whether a list stands for nodes."""
     hints, returned = read_hints(function) if scope else ([], "")
     for place, hint in enumerate(hints[: len(arguments)]):
         arguments[place] = build_nodes(arguments[place], hint, scope)
-    value = function(*arguments)
-    if value is not None or not arguments:
-        return {"value": convert(value)}
-    if "ListNode" in returned or "TreeNode" in returned:
-        return {"value": []}  # an empty list or tree
-    return {"value": None, "first": convert(arguments[0])}
+    answer = {"value": convert_nodes(function(*arguments), returned)}
+    if answer["value"] is None and arguments:
+        answer["first"] = convert_nodes(arguments[0], "".join(hints[:1]))
+    return answer
 
 
 def read_hints(function: Any) -> "tuple[list[str], str]":
@@ -159,6 +157,13 @@ def list_values(node: Any) -> "list[Any]":
     while values and nodes[len(values) - 1] is None:
         values.pop()
     return values
+
+
+def convert_nodes(value: Any, hint: str) -> Any:
+    """Return a value as in [`convert`]. None is an empty list where the annotation mentions nodes."""
+    if "Node" in hint and isinstance(value, list):
+        return [convert_nodes(one, hint) for one in value]
+    return [] if "Node" in hint and value is None else convert(value)
 
 
 def convert(value: Any) -> Any:
