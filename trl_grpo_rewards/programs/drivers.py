@@ -15,6 +15,7 @@ PACKAGE = "programs.inside"
 
 NAMES = (
     "nodes",
+    "prelude",
     "plain_data",
     "dialogue",
     "calls",
@@ -39,11 +40,11 @@ def write_run(program: str, case: OutputCase | CallCase, tests: RowTests) -> tup
             return write_call("calls", "answer_call", program, tests.imports, function), arguments
 
 
-def write_pair(program: str, case: PythonTests, tests: RowTests, partial: bool) -> tuple[str, str]:
+def write_pair(program: str, case: PythonTests, partial: bool) -> tuple[str, str]:
     """Return the source that runs the tests, and the source that runs the program."""
     return (
-        write_call("tests_side", "run_tests", [*case.blocks], case.entry_point, tests.imports, partial),
-        write_call("program_side", "serve_program", program, tests.imports),
+        write_call("tests_side", "run_tests", [*case.blocks], case.entry_point, partial),
+        write_call("program_side", "serve_program", program),
     )
 
 

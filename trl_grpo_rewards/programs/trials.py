@@ -71,7 +71,7 @@ async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: L
     """
     match tests.cases:
         case (PythonTests() as case,):
-            return await try_python_tests(program, case, tests, sandbox, limits, partial)
+            return await try_python_tests(program, case, sandbox, limits, partial)
     total, passed, first = len(tests.cases), 0, Trial(0, len(tests.cases))
     async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
         place = 0
@@ -112,10 +112,10 @@ def is_right(output: str, case: OutputCase | CallCase) -> bool:
 
 
 async def try_python_tests(
-    program: str, case: PythonTests, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool
+    program: str, case: PythonTests, sandbox: Sandbox, limits: Limits, partial: bool
 ) -> Trial:
     """Run Python tests in one process and the program in another."""
-    pair = write_pair(program, case, tests, partial)
+    pair = write_pair(program, case, partial)
     if keeps_apart(sandbox):
         first, second = await sandbox.run_joined(*(prepare(one, sandbox) for one in pair), limits)  # type: ignore[attr-defined]
     else:
@@ -146,7 +146,7 @@ def read_verdict(tests: RunResult, program: RunResult, limits: Limits, partial: 
     if stopped is not None:
         status, failure = stopped.status, describe_end(stopped, limits)
     else:
-        status = program.status if program.status != "finished" else tests.status
+        status = "crashed" if verdict.get("crashed") or tests.status == "crashed" else "finished"
         failure = failure or describe_end(tests, limits)
     return Trial(passed, max(total, passed + 1), status, failure) if partial else Trial(0, 1, status, failure)
 

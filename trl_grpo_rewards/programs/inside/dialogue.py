@@ -34,6 +34,12 @@ class Ended(Exception):
     """Raised when the other process has closed its pipes or has ended."""
 
 
+def lift_limits(digits: int) -> None:
+    """Allow integers of so many digits as text, or of any number. Older versions of Python have no such limit."""
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(digits)
+
+
 def find_error_name(kind: type) -> str:
     """Return the name of the closest built-in class of an error."""
     return next(one.__name__ for one in kind.__mro__ if vars(builtins).get(one.__name__) is one)

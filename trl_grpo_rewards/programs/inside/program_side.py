@@ -5,18 +5,21 @@ The program can change everything here, so the other side believes none of it: s
 
 import asyncio
 import builtins
+import contextlib
 import functools
 import importlib
 import inspect
 import io
 import operator
+import os
 import sys
 from types import FunctionType, ModuleType
 from typing import Any, Dict, List, Optional
 
 from . import nodes
-from .dialogue import GIVEN, Peer, find_error_name, find_origin, make_error
+from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
 from .plain_data import find_kind, pair_up
+from .prelude import PRELUDES
 
 
 def name_specials(names: str) -> "List[str]":
@@ -77,9 +80,9 @@ class TheirInput(io.TextIOBase):
 class ProgramSide(Peer):
     """The end of the dialogue that holds the program."""
 
-    def __init__(self, source: str, imports: str) -> None:
+    def __init__(self, source: str) -> None:
         super().__init__()
-        self.codes = ((imports, "imports.py"), (source, "program.py"))
+        self.source = source
         self.theirs: Dict[int, Any] = {}
         self.records: Dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.output = io.StringIO()
@@ -142,16 +145,13 @@ class ProgramSide(Peer):
         self.output.truncate()
         super().send({**message, "printed": printed} if printed else message)
 
-    def load(self) -> None:
-        """Run the program as a module, so that its main guard is closed."""
+    def load(self, names: "List[str]") -> "List[Any]":
+        """Run the program as a module, so that its main guard is closed. Return it and its objects with these names."""
         module = sys.modules[GIVEN] = ModuleType(GIVEN)
-        for code, file in self.codes:
-            exec(compile(code, file, "exec", dont_inherit=True), module.__dict__)
-
-    def find(self, names: "List[str]") -> "Dict[str, Any]":
-        """Return the objects of the program that have these names."""
-        scope = vars(sys.modules[GIVEN])
-        return {name: scope[name] for name in names if name in scope}
+        scope = vars(module)
+        scope.update(PRELUDES["usual"])
+        exec(compile(self.source, "program.py", "exec", dont_inherit=True), scope)
+        return [module, {name: scope[name] for name in names if name in scope}]
 
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool) -> Any:
         """Call an object. What a class makes stays here, also if it is a list or a number of a kind of its own."""
@@ -189,8 +189,6 @@ class ProgramSide(Peer):
 
     operations = {
         "load": load,
-        "module": lambda self: sys.modules[GIVEN],
-        "find": find,
         "call": call,
         "special": call_special,
         "get": lambda self, value, name: getattr(value, name),
@@ -203,11 +201,12 @@ class ProgramSide(Peer):
     """Everything that the tests may ask for."""
 
 
-def serve_program(source: str, imports: str) -> None:
+def serve_program(source: str) -> None:
     """Load a program and serve the requests for it until the tests end."""
-    peer = ProgramSide(source, imports)
+    peer = ProgramSide(source)
     sys.stdin, sys.stdout = TheirInput(peer), peer.output
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
-    while True:
-        peer.send(peer.serve(peer.receive()))
+    lift_limits(0)
+    with contextlib.suppress(Ended):
+        while True:
+            peer.send(peer.serve(peer.receive()))
+    os._exit(0)

@@ -7,7 +7,7 @@ text or a number. Objects that the tests make from what they use as a class are 
 
 from typing import TYPE_CHECKING, Any, Iterator
 
-from .dialogue import make_error
+from .dialogue import GIVEN, make_error
 from .program_side import BINARY, OTHERS
 
 
@@ -145,7 +145,7 @@ def make_class(
     if error is not None and not any(issubclass(one, BaseException) for one in parents):
         parents += (type(make_error(error)),)
     namespace = {one: SPECIALS[one] for one in specials}
-    return ProgramClass(str(name), parents, {**namespace, "_peer": peer, "_number": number})
+    return ProgramClass(str(name), parents, {**namespace, "__module__": GIVEN, "_peer": peer, "_number": number})
 
 
 def make_object(peer: "TestsSide", kind: Any, number: int, *arguments: Any, name: str = "") -> Any:

@@ -21,8 +21,9 @@ from types import FunctionType, GeneratorType, CoroutineType, ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Optional
 
 from . import nodes, pytest_stand_in
-from .dialogue import GIVEN, READ_END, Ended, Peer, Violation, find_origin, make_error
+from .dialogue import GIVEN, READ_END, Ended, Peer, Violation, find_origin, lift_limits, make_error
 from .plain_data import CannotCross, pair_up
+from .prelude import MODULES, NODES, PRELUDES
 from .stand_ins import (
     ProgramClass,
     ProgramFunction,
@@ -40,8 +41,24 @@ SHOWN_CHARS = 200
 """Maximum length of a value in the description of a failure, in characters."""
 
 
+KNOWN = {
+    tuple(origin): one
+    for one in [*PRELUDES["usual"].values(), *vars(builtins).values()]
+    if isinstance(one, (type, FunctionType))
+    for origin in [find_origin(one)]
+    if origin
+}
+"""Objects that the tests have themselves where the program has the same ones."""
+
+
+GUARDED = {*vars(builtins), *MODULES}
+"""Names that a program may define and that tests do not get from it, unless they are what is tested."""
+
+
 class ProgramExit(SystemExit):
     """Raised where the program called `sys.exit`. It does not end the tests as their own `sys.exit(0)` does."""
+
+    __module__, __qualname__ = "builtins", "SystemExit"
 
 
 class Sink(io.TextIOBase):
@@ -58,15 +75,11 @@ class TestsSide(Peer):
     Args:
         verdict (`int`):
             File descriptor for what was found.
-        scope (`dict`):
-            The names that tests may use without an import. Where the program has the same objects, the tests get these.
     """
 
-    def __init__(self, verdict: int, scope: "Dict[str, Any]") -> None:
+    def __init__(self, verdict: int) -> None:
         super().__init__()
-        self.verdict, self.scope = verdict, scope
-        known = [one for one in [*scope.values(), *vars(builtins).values()] if isinstance(one, (type, FunctionType))]
-        self.known = {tuple(origin): one for one in known for origin in [find_origin(one)] if origin}
+        self.verdict = verdict
         self.stand_ins: Dict[int, Any] = {}
         self.iterators: Dict[int, Any] = {}
         self.records: Dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
@@ -80,7 +93,7 @@ class TestsSide(Peer):
         except Violation as error:
             self.stop(failure=f"the program sent {error}")
         except (Ended, BrokenPipeError):
-            self.stop(failure="the program ended during the tests")
+            self.stop(failure="the program ended during the tests", crashed=True)
 
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool = False) -> Any:
         self.last_call = [target, args, kwargs, "did not return", None]
@@ -163,7 +176,7 @@ class TestsSide(Peer):
             return None
         error = getattr(sys.modules.get(origin[0]), origin[1], None)
         is_error = isinstance(error, type) and issubclass(error, Exception) and not origin[0].startswith("unittest")
-        return self.known.get(tuple(origin)) or (error if is_error else None)  # those of unittest could skip a test
+        return KNOWN.get(tuple(origin)) or (error if is_error else None)  # those of unittest could skip a test
 
     def make_empty(self, kind: str, forms: "List[Any]") -> Any:
         if kind != "record":
@@ -194,11 +207,13 @@ def fill_record(found: Any, items: "List[Any]") -> None:
 
 
 def show(value: Any) -> str:
-    """Return a value as Python shows it, shortened."""
+    """Return a value as Python shows it, shortened. Integers of more than 4300 digits are not shown: that takes long."""
+    lift_limits(4300)
     try:
         text = repr(value)
     except Exception:
         text = f"<{type(value).__name__}>"
+    lift_limits(0)
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
 
 
@@ -215,35 +230,32 @@ class Tests:
             Python code, each block after the other in one namespace.
         entry_point (`str`, *optional*):
             What `check(candidate)` gets, as a Python expression.
-        imports (`str`):
-            Python code of the names that tests may use without an import.
         goes_on (`bool`):
             Whether to go on after a failure.
         verdict (`int`):
             File descriptor for what was found.
     """
 
-    def __init__(self, blocks: "List[str]", entry_point: "Optional[str]", imports: str, goes_on: bool, verdict: int) -> None:
+    def __init__(self, blocks: "List[str]", entry_point: "Optional[str]", goes_on: bool, verdict: int) -> None:
         self.blocks, self.entry_point, self.goes_on = blocks, entry_point, goes_on
         self.trees = [ast.parse(block) for block in blocks]
+        self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
         self.scope = vars(sys.modules["__main__"])
-        exec(compile(imports, "imports.py", "exec", dont_inherit=True), self.scope)
-        own = (nodes.ListNode, nodes.TreeNode, nodes.list_node, nodes.tree_node, nodes.is_same_list, nodes.is_same_tree)
-        self.scope.update({one.__name__: one for one in own})
-        self.peer = TestsSide(verdict, self.scope)
-        self.passed, self.total, self.failure = 0, 0, ""
+        self.scope.update(PRELUDES["usual"])
+        self.peer = TestsSide(verdict)
+        self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
 
     def run(self) -> None:
         """Run everything, write what was found, and end the process."""
         try:
-            self.peer.request("load")
-            found = self.peer.request("find", self.list_names())
+            module, found = self.peer.request("load", self.list_names())
         except BaseException as error:
-            self.peer.stop(failure=f"the program raised {describe_error(error)}")
+            self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
         self.scope.update(found)
-        for name in find_classes(self.trees):
+        for name in find_classes(self.nodes):
             if isinstance(found.get(name), ProgramClass):
                 type.__setattr__(found[name], "_is_trusted", True)
+        sys.modules[GIVEN] = module
         self.replace_modules()
         for place, (block, tree) in enumerate(zip(self.blocks, self.trees)):
             file = f"tests{place or ''}.py"
@@ -256,7 +268,7 @@ class Tests:
             self.peer.stop(failure="the program ended, or sent a message that nobody asked for")
         if not self.total:
             self.peer.stop_unjudged("they test nothing")
-        self.peer.stop(passed=self.passed, total=self.total, failure=self.failure)
+        self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
 
     def list_names(self) -> "List[str]":
         """
@@ -265,28 +277,23 @@ class Tests:
         A program may define functions such as `sum` or `abs`. Tests get them only if they are what is tested: the entry point,
         or if the tests use no other name that could be of the program.
         """
-        nodes_of_trees = [node for tree in self.trees for node in ast.walk(tree)]
-        used = {node.id for node in nodes_of_trees if isinstance(node, ast.Name) and not node.id.startswith("__")}
-        bound = {node.id for node in nodes_of_trees if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-        bound |= {node.arg for node in nodes_of_trees if isinstance(node, ast.arg)}
-        bound |= {node.name for node in nodes_of_trees if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        used = {node.id for node in self.nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
+        bound = {node.id for node in self.nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        bound |= {node.arg for node in self.nodes if isinstance(node, ast.arg)}
+        bound |= {node.name for node in self.nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
         bound |= {
             (alias.asname or alias.name).partition(".")[0]
-            for node in nodes_of_trees
+            for node in self.nodes
             if isinstance(node, (ast.Import, ast.ImportFrom))
             for alias in node.names
         }
-        guarded = {*vars(builtins), *(name for name, one in self.scope.items() if isinstance(one, ModuleType))}
         entry = {ast.parse(self.entry_point).body[0].value} if self.entry_point else set()  # type: ignore[attr-defined]
         entries = {node.id for one in entry for node in ast.walk(one) if isinstance(node, ast.Name)}
-        is_builtin_tested = not entries and not used - guarded - bound - {*dir(nodes)}
-        return sorted((used if is_builtin_tested else used - guarded) | entries)
+        is_builtin_tested = not entries and not used - GUARDED - bound - {*NODES}
+        return sorted((used if is_builtin_tested else used - GUARDED) | entries)
 
     def replace_modules(self) -> None:
-        """Give the tests the program as a module, and pytest and unittest without what ends the process."""
-        module = make_object(self.peer, ProgramModule, 0)
-        object.__setattr__(module, "_number", self.peer.request("module")._number)
-        sys.modules[GIVEN] = module
+        """Give the tests streams, pytest, and unittest without what ends the process."""
         sys.modules["pytest"] = pytest_stand_in.make_module()
         unittest.main = lambda *args, **kwargs: None  # type: ignore[assignment, misc]
         sys.stdin, sys.stdout = io.StringIO(), Sink()
@@ -353,6 +360,7 @@ class Tests:
     def fail(self, error: BaseException, is_counted: bool) -> None:
         self.total += not is_counted
         if not self.failure:
+            self.is_crashed = self.peer.last_call is not None and self.peer.last_call[-1] is error
             self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
 
 
@@ -371,20 +379,19 @@ def list_called(body: "List[Any]") -> "Iterator[str]":
                     yield node.func.id
 
 
-def find_classes(trees: "List[ast.Module]") -> "set[str]":
+def find_classes(nodes_of_tests: "List[ast.AST]") -> "set[str]":
     """
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
     items, or have operators between two of them. A function such as `Find_Max` is only called.
     """
-    nodes_of_trees = [node for tree in trees for node in ast.walk(tree)]
     made = {
         ast.dump(target, annotate_fields=False).replace("Store", "Load"): node.value.func.id
-        for node in nodes_of_trees
+        for node in nodes_of_tests
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
         for target in node.targets
     }
     found = set()
-    for node in nodes_of_trees:
+    for node in nodes_of_tests:
         if isinstance(node, ast.Attribute) or isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
             owner = node.value.func if isinstance(node.value, ast.Call) else node.value
             found.add(made.get(ast.dump(owner, annotate_fields=False), getattr(owner, "id", "")))
@@ -462,11 +469,10 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
     return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
 
 
-def run_tests(blocks: "List[str]", entry_point: "Optional[str]", imports: str, goes_on: bool) -> None:
+def run_tests(blocks: "List[str]", entry_point: "Optional[str]", goes_on: bool) -> None:
     """Run the tests of a row against the program at the other end of the pipes, and write a verdict as JSON."""
     verdict = os.dup(1)
     os.dup2(2, 1)
     sys.modules["__main__"] = ModuleType("__main__")
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
-    Tests(blocks, entry_point, imports, goes_on, verdict).run()
+    lift_limits(0)
+    Tests(blocks, entry_point, goes_on, verdict).run()
