@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trl_grpo_rewards.programs import comparison
 from trl_grpo_rewards.programs.cases import CallCase
 from trl_grpo_rewards.programs.comparison import is_right_output, is_right_value, measure_depth
 from trl_grpo_rewards.programs.inside.calls import convert
@@ -312,6 +313,7 @@ def test_depth_is_limited_before_reading_whatever_limit_python_has(limit):
     code = f"""
 import json, sys
 from trl_grpo_rewards.programs.comparison import is_right_value
+from trl_grpo_rewards.programs import comparison
 from trl_grpo_rewards.programs.cases import CallCase
 sys.setrecursionlimit({limit})
 for deep in ("[" * 900_000, "[" * 400_000 + "]" * 400_000, '{{"value":' * 90_000):
@@ -352,6 +354,12 @@ def test_hostile_values_are_wrong_within_half_a_second(name, write):
         start = time.thread_time()
         assert not is_right_value(output, case)
         assert time.thread_time() - start < 0.5
+
+
+def test_a_value_that_is_too_long_or_too_deep_is_not_read(monkeypatch):
+    monkeypatch.setattr(comparison, "read_json", lambda text: pytest.fail("It is read."))
+    for output in ('{"value":' + " " * 2000 + "3}", '{"value":' + "[" * 20 + "]" * 20 + "}"):
+        assert not is_right_value(output, CallCase("f", "[]", (3,)))
 
 
 @pytest.mark.parametrize("output", [" " * 1_000_000, "[ " * 500_000, " ," * 500_000, "[" * 1_000_000])

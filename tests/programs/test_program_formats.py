@@ -85,6 +85,7 @@ MEMO_BOMB = base64.b64encode(zlib.compress(b"\x80\x02X\x02\x00\x00\x00[]r\xff\xf
         (pack(Harmful()), "opcodes"),
         (pack([1, 2, 3]), "opcodes"),
         (pack(b"[]"), "opcodes"),
+        (base64.b64encode(zlib.compress(b"cos\nsystem\n.")).decode(), "opcodes GLOBAL, STOP"),
         (pack(("[]", "[]")), "opcodes"),
         (pack("[]")[:-8], "incomplete|padding"),
         (base64.b64encode(zlib.compress(b"[]")).decode(), "cannot be read"),
@@ -93,7 +94,7 @@ MEMO_BOMB = base64.b64encode(zlib.compress(b"\x80\x02X\x02\x00\x00\x00[]r\xff\xf
         (pack("[" + "0" * 2000), "more than 1,000 bytes"),
         (MEMO_BOMB, "an empty list"),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_other_packed_texts_are_refused_and_run_nothing(value, reason, capsys, monkeypatch):
     monkeypatch.setattr(columns, "MAX_UNPACKED_BYTES", 1000)
