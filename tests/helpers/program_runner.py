@@ -23,6 +23,8 @@ from trl_grpo_rewards.sandbox.protocol import Limits  # noqa: E402
 
 async def run(sandbox: LocalSandbox, request: dict) -> list[dict]:
     limits = Limits(**request["limits"])
+    if "second" in request:
+        return [*map(dataclasses.asdict, await sandbox.run_joined(request["program"], request["second"], limits))]
     return [dataclasses.asdict(one) async for one in sandbox.run(request["program"], request["inputs"], limits)]
 
 
@@ -30,7 +32,13 @@ def main() -> None:
     sandbox = LocalSandbox(int(sys.argv[1]))
     for worker in sandbox.workers:
         worker.start()
-    answer({"trainer": os.getpid(), "workers": [worker.process.pid for worker in sandbox.workers]})
+    answer(
+        {
+            "tier": sandbox.find_tier()[0],
+            "trainer": os.getpid(),
+            "workers": [worker.process.pid for worker in sandbox.workers],
+        }
+    )
     for line in sys.stdin:
         try:
             answer(asyncio.run(run(sandbox, json.loads(line))))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from helpers.attack_programs import ATTACKS, ENDLESS, REAL
-from helpers.attacked import NOBODY, World, as_user, find_interpreter, start_runner
+from helpers.attacked import NOBODY, TIERS, World, as_user, find_interpreter, force_tier, start_runner
 from trl_grpo_rewards.sandbox.protocol import WAITING
 
 
@@ -26,11 +26,18 @@ def user(request):
     return NOBODY
 
 
+@pytest.fixture(scope="module", params=TIERS)
+def tier(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def attacked(user):
+def attacked(user, tier):
     world = World(user)
     environment = {"TRL_SECRET": world.secret, "PATH": os.environ["PATH"]}
-    with world.things, start_runner(user, environment, find_interpreter(user)) as runner:
+    interpreter = find_interpreter(user)
+    with world.things, start_runner(user, environment, interpreter, force_tier(tier, interpreter)) as runner:
+        assert runner.started["tier"] == tier
         world.processes |= {"trainer": runner.started["trainer"], "worker": runner.started["workers"][0]}
         yield world, runner
 
@@ -156,7 +163,8 @@ exit()
         ("x = '\\ud800'", "finished"),
         ("\ud800", "crashed"),
         ("\0", "crashed"),
-        ("import os; os.fork()", "refused"),
+        ("import os; os.fork()", "crashed"),
+        ("import os; os.kill(1, 9)", "refused"),
         ("print('x' * 2_000_000)", "flooded"),
         ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "finished"),
         ("import sys; sys.stdin.close(); sys.stdout.close(); sys.stderr.close()", "crashed"),
@@ -194,7 +202,7 @@ def test_a_container_without_privileges(tmp_path):
         (result,) = runner.run("import os\nprint(input())\nopen('/etc/passwd')", ("there",))
         assert result["output"] == "there\n" and "PermissionError" in result["errors"]
         (result,) = runner.run("import os; os.fork()")
-        assert result["status"] == "refused"
+        assert result["status"] == "crashed" and "PermissionError" in result["errors"]
 
 
 def test_the_results_are_plain(attacked):

@@ -1,5 +1,6 @@
 """A process in the jail, seen from outside."""
 
+import errno
 import os
 import platform
 from pathlib import Path
@@ -48,6 +49,7 @@ def test_what_a_process_gives_up(jailed):
         "Max file size": 1000,
         "Max core file size": 0,
         "Max open files": jail.MAX_FILES,
+        "Max pending signals": jail.MAX_SIGNALS,
         "Max address space": 4096 << 20,
         "Max locked memory": 0,
     }.items():
@@ -71,9 +73,23 @@ def test_a_limit_is_never_raised():
 
 
 def test_this_machine_has_all_layers(monkeypatch):
-    assert jail.find_missing_layer() is None
+    jail.check_machine()
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    assert jail.find_missing_layer().startswith("a list of system calls for this machine (riscv64")
+    with pytest.raises(jail.LayerFailed, match="a list of system calls for this machine.*riscv64 is not x86_64 or"):
+        jail.check_machine()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (errno.ENOSYS, "ENOSYS: the kernel was built without it"),
+        (errno.EOPNOTSUPP, "EOPNOTSUPP: it is not switched on; see the kernel's option lsm="),
+        (errno.EPERM, "EPERM: the profile of the container, or another sandbox, forbids it"),
+        (errno.EINVAL, "EINVAL: Invalid argument"),
+    ],
+)
+def test_errors_of_layers_are_explained(number, text):
+    assert jail.explain(OSError(number, os.strerror(number))) == text
 
 
 def test_an_orphan_does_not_run():

@@ -246,7 +246,7 @@ def run_ten_thousand_programs(queue):
     programs = [
         b"print(input())",
         b"1 / 0",
-        b"import os; os.fork()",
+        b"import os; os.kill(1, 9)",
         b"import threading; threading.Timer(0, print).start()",
     ]
 
@@ -298,8 +298,8 @@ def test_a_full_disk_is_not_needed(tmp_path):
 
 
 CALLS = {
-    "Landlock": (444, 444),
     "seccomp": (317, 277),
+    "capset": (126, 91),
     "files in memory": (319, 279),
 }
 

@@ -19,7 +19,12 @@ def is_backend(backend: str) -> bool:
 
 
 def open_sandbox(
-    backend: str, python: str | None, retries: int, max_concurrency: int, modules: Iterable[str] = ()
+    backend: str,
+    python: str | None,
+    retries: int,
+    max_concurrency: int,
+    modules: Iterable[str] = (),
+    packages: Iterable[str] = (),
 ) -> Sandbox:
     """
     Return a back end, which the caller closes.
@@ -35,9 +40,11 @@ def open_sandbox(
             Maximum number of concurrent requests to a server.
         modules (`list[str]`, *optional*):
             Modules of this package that a worker of the local back end imports before any run.
+        packages (`list[str]`, *optional*):
+            Installed packages that programs can import in the local back end.
     """
     if backend == "local":
-        return get_local_sandbox(python and shutil.which(python), modules)
+        return get_local_sandbox(python and shutil.which(python), modules, packages)
     if not CLASS.fullmatch(backend):
         from .fusion import SandboxFusion
 

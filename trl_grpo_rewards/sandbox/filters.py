@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable
 from functools import cache
 
-from .syscalls import ALLOWED, AUDIT_ARCHES, FATAL, TESTED, find_numbers
+from .syscalls import ALLOWED, AUDIT_ARCHES, TESTED, find_numbers
 
 
 LOAD, JUMP_EQUAL, JUMP_SET, MASK, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
@@ -18,7 +18,7 @@ LOAD, JUMP_EQUAL, JUMP_SET, MASK, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
 KILL, ALLOW, FAIL = 0x80000000, 0x7FFF0000, 0x00050000
 """Verdicts: kill the process with SIGSYS, allow the call, or fail with the error that is added to the value."""
 
-PRETEND, EPERM, EINVAL, ENOTTY, ENOSYS = FAIL, FAIL + 1, FAIL + 22, FAIL + 25, FAIL + 38
+PRETEND, EPERM, ENOENT, EINVAL, ENOTTY, ENOSYS = FAIL, FAIL + 1, FAIL + 2, FAIL + 22, FAIL + 25, FAIL + 38
 """Verdicts that do not run the call. `PRETEND` reports success."""
 
 OWN_PID = 0x7FFFFFFF
@@ -34,8 +34,15 @@ WRITE_FLAGS = 0o3 | 0o100 | 0o1000 | 0o10000000 | 0o20000000
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
 """F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC. F_SETOWN and F_SETSIG could kill other processes."""
 
-IOCTL_REQUESTS = (0x5401, 0x5413, 0x5450, 0x5451)
-"""TCGETS, TIOCGWINSZ, FIONCLEX and FIOCLEX, which Python uses."""
+IOCTL_REQUESTS = (0x5401, 0x5413, 0x5421, 0x5450, 0x5451)
+"""TCGETS, TIOCGWINSZ, FIONBIO, FIONCLEX and FIOCLEX, which Python uses."""
+
+AF_UNIX, SOCK_STREAM = 1, 1
+SOCKET_TYPE_MASK = 0xFFFF_FFFF ^ (0o2000000 | 0o4000)
+"""Bits of the second argument of `socketpair` but SOCK_CLOEXEC and SOCK_NONBLOCK."""
+
+RISKY_MESSAGES = 0xFFFF_FFFF ^ 0x4000
+"""Flags of messages but MSG_NOSIGNAL. Urgent data on local sockets (MSG_OOB) has a history of faults."""
 
 PRCTL_OPTIONS = (15, 16, 0x53564D41)
 """PR_SET_NAME, PR_GET_NAME and PR_SET_VMA, which names memory."""
@@ -81,7 +88,7 @@ def when_null(index: int, body: bytes) -> bytes:
     return load_argument(index) + when_equal(0, upper)
 
 
-def judge_arguments() -> dict[str, bytes]:
+def judge_arguments(files: bool) -> dict[str, bytes]:
     """Return what decides each call of [`TESTED`]. A body always ends with a verdict."""
     reads_only = {
         name: load_argument(index) + encode(JUMP_SET, WRITE_FLAGS, 0, 1) + give(EPERM) + give(ALLOW)
@@ -90,39 +97,44 @@ def judge_arguments() -> dict[str, bytes]:
     # Raising the limit of the stack is customary in contest programs. It is left as it is, and reported as done.
     raises_stack = load_argument(1) + when_equal(RLIMIT_STACK, when_null(3, give(PRETEND)))
     own_limits = when_null(2, give(ALLOW)) + raises_stack + give(EPERM)
+    stream_only = allow_values(1, [SOCK_STREAM], EPERM, SOCKET_TYPE_MASK)
+    nameless = load_argument(3) + encode(JUMP_SET, RISKY_MESSAGES, 0, 1) + give(EPERM)
+    nameless += when_null(4, give(ALLOW)) + give(EPERM)
     return {
-        **reads_only,
+        **(reads_only if files else dict.fromkeys(reads_only, give(ENOENT))),
         "futex": allow_values(1, FUTEX_OPERATIONS, EPERM, FUTEX_COMMAND_MASK),
         "madvise": allow_values(2, MEMORY_ADVICE, EINVAL),
         "fcntl": allow_values(1, FCNTL_COMMANDS, EPERM),
         "ioctl": allow_values(1, IOCTL_REQUESTS, ENOTTY),
         "prctl": allow_values(0, PRCTL_OPTIONS, EPERM),
         "setrlimit": load_argument(0) + when_equal(RLIMIT_STACK, give(PRETEND)) + give(EPERM),
-        "prlimit64": load_argument(0) + when_equal(0, own_limits) + give(KILL),
-        "clone": allow_values(0, THREAD_FLAGS, KILL),
+        "prlimit64": load_argument(0) + when_equal(0, own_limits) + give(EPERM),
+        "clone": allow_values(0, THREAD_FLAGS, EPERM),
         "clone3": give(ENOSYS),  # its flags are behind a pointer; the C library then calls clone
         "kill": allow_values(0, [OWN_PID], KILL),
         "tgkill": allow_values(0, [OWN_PID], KILL),
+        "socketpair": load_argument(0) + when_equal(AF_UNIX, stream_only) + give(EPERM),
+        "sendto": nameless,
+        "recvfrom": nameless,
     }
 
 
 def list_verdicts(machine: str) -> bytes:
     """Return the part of the filter for calls that are judged by their number alone."""
     allowed = (when_equal(number, give(ALLOW)) for number in find_numbers(ALLOWED, machine).values())
-    fatal = (when_equal(number, give(KILL)) for number in find_numbers(FATAL, machine).values())
-    return b"".join([*allowed, *fatal, give(EPERM)])
+    return b"".join([*allowed, give(EPERM)])
 
 
 @cache
-def build_template(machine: str) -> bytes:
+def build_template(machine: str, files: bool) -> bytes:
     """Build the filter with [`OWN_PID`] in the place of the process, once for all processes."""
     arch = encode(LOAD, 4) + encode(JUMP_EQUAL, AUDIT_ARCHES[machine], 1, 0) + give(KILL)
-    bodies, numbers = judge_arguments(), find_numbers(TESTED, machine)
+    bodies, numbers = judge_arguments(files), find_numbers(TESTED, machine)
     tested = b"".join(when_equal(number, bodies[name]) for name, number in numbers.items())
     return arch + encode(LOAD, 0) + tested + list_verdicts(machine)
 
 
-def build_filter(machine: str, pid: int) -> bytes:
+def build_filter(machine: str, pid: int, files: bool) -> bytes:
     """
     Build the filter of one process.
 
@@ -131,5 +143,8 @@ def build_filter(machine: str, pid: int) -> bytes:
             `"x86_64"` or `"aarch64"`.
         pid (`int`):
             The process, which may send signals to itself only.
+        files (`bool`):
+            Whether files can be opened for reading. Otherwise no file seems to exist.
     """
-    return build_template(machine).replace(encode(JUMP_EQUAL, OWN_PID, 0, 1), encode(JUMP_EQUAL, pid, 0, 1))
+    template = build_template(machine, files)
+    return template.replace(encode(JUMP_EQUAL, OWN_PID, 0, 1), encode(JUMP_EQUAL, pid, 0, 1))

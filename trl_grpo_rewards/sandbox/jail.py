@@ -2,10 +2,12 @@
 
 A process in the jail has its own session, and it dies with its parent. It has no capabilities and no way to get any,
 limits of time, memory and output, no file but the interpreter's library (Landlock), and few system calls (seccomp).
-None of this needs privileges, so it works for every user and inside containers.
+Where the kernel has no Landlock, it can open no file at all. None of this needs privileges, so it works for every user and
+inside containers.
 """
 
 import ctypes
+import errno
 import fcntl
 import math
 import os
@@ -22,6 +24,9 @@ from .syscalls import AUDIT_ARCHES
 
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
+LANDLOCK, SECCOMP = "Landlock", "seccomp filters that can kill a process"
+"""Names of layers."""
+
 SECCOMP_MODE_FILTER = 2
 SECCOMP_ACTION_AVAILABLE = 2
 """The operation of `seccomp` that asks for a verdict."""
@@ -36,6 +41,32 @@ STACK_BYTES = 64 << 20
 
 MAX_FILES = 32
 """Number of files that a program may have open."""
+
+RLIMIT_SIGPENDING, MAX_SIGNALS = 11, 256
+"""The number of the limit of pending signals, which Python does not name, and the limit. The kernel counts them for all
+processes of the user, who would have none left."""
+
+REASONS = {
+    errno.ENOSYS: "the kernel was built without it",
+    errno.EOPNOTSUPP: "it is not switched on; see the kernel's option lsm=",
+    errno.EPERM: "the profile of the container, or another sandbox, forbids it",
+}
+"""What the errors of the kernel mean for a layer of the jail."""
+
+
+class LayerFailed(Exception):
+    """Raised when a layer of the jail is missing or cannot be entered. Nothing may be run."""
+
+    def __init__(self, layer: str, reason: str) -> None:
+        super().__init__(layer, reason)
+        self.layer, self.reason = layer, reason
+
+
+def explain(error: OSError) -> str:
+    """Return what an error of the kernel means for a layer."""
+    names = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP"}  # which is called ENOTSUP otherwise
+    name = names.get(error.errno or 0, type(error).__name__)
+    return f"{name}: {REASONS.get(error.errno or 0, error.strerror)}"
 
 
 def change_process(option: int, *arguments: int) -> None:
@@ -57,6 +88,7 @@ def limit_resources(seconds: float, memory_mb: int, output_bytes: int) -> None:
         (resource.RLIMIT_FSIZE, output_bytes),
         (resource.RLIMIT_STACK, STACK_BYTES),
         (resource.RLIMIT_NOFILE, MAX_FILES),
+        (RLIMIT_SIGPENDING, MAX_SIGNALS),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
     ):
@@ -65,9 +97,9 @@ def limit_resources(seconds: float, memory_mb: int, output_bytes: int) -> None:
         resource.setrlimit(kind, (limit, limit))
 
 
-def filter_calls() -> None:
+def filter_calls(files: bool) -> None:
     """Let the kernel judge every further system call of this process."""
-    program = build_filter(platform.machine(), os.getpid())
+    program = build_filter(platform.machine(), os.getpid(), files)
     buffer = ctypes.create_string_buffer(program, len(program))
     description = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer)))
     change_process(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(description))
@@ -81,13 +113,27 @@ def keep_files(kept: Sequence[int]) -> None:
     os.closerange(len(kept), 1 << 20)
 
 
-def enter(ruleset: int, kept: Sequence[int], parent: int, seconds: float, memory_mb: int, output_bytes: int) -> None:
+def die_with(parent: int) -> None:
+    """Let the end of a process kill this one."""
+    change_process(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before this process asked for the signal
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def restrict_files(ruleset: int) -> None:
+    landlock.restrict_self(ruleset)
+    os.close(ruleset)
+
+
+def enter(
+    ruleset: int | None, kept: Sequence[int], parent: int, seconds: float, memory_mb: int, output_bytes: int
+) -> None:
     """
     Enter the jail with this process. There is no way back.
 
     Args:
-        ruleset (`int`):
-            File descriptor of the rules for files; see [`landlock.build_ruleset`].
+        ruleset (`int`, *optional*):
+            File descriptor of the rules for files; see [`landlock.build_ruleset`]. Without it, no file can be opened.
         kept (`list[int]`):
             File descriptors to keep, which are numbered from 0: the standard streams, then others.
         parent (`int`):
@@ -96,40 +142,38 @@ def enter(ruleset: int, kept: Sequence[int], parent: int, seconds: float, memory
             Limits of the run.
 
     Raises:
-        `OSError`: a layer could not be entered. The process must end without running the program.
+        [`LayerFailed`]: the process must end without running the program.
     """
     os.setsid()
-    keep_files([*kept, ruleset])
-    limit_resources(seconds, memory_mb, output_bytes)
-    drop_capabilities()
-    change_process(PR_SET_NO_NEW_PRIVS, 1)
-    change_process(PR_SET_DUMPABLE, 0)  # no core dump, and nobody may trace it
-    change_process(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before this process asked for the signal
-        os.kill(os.getpid(), signal.SIGKILL)
-    landlock.restrict_self(len(kept))
-    os.close(len(kept))
-    filter_calls()
+    keep_files([*kept, *(() if ruleset is None else (ruleset,))])
+    layers: list[tuple[str, Callable[[], object]]] = [
+        ("limits of resources", lambda: limit_resources(seconds, memory_mb, output_bytes)),
+        ("capset", drop_capabilities),
+        ("no_new_privs", lambda: change_process(PR_SET_NO_NEW_PRIVS, 1)),
+        ("PR_SET_DUMPABLE", lambda: change_process(PR_SET_DUMPABLE, 0)),  # no core dump, and nobody may trace it
+        ("PR_SET_PDEATHSIG", lambda: die_with(parent)),
+        (LANDLOCK, lambda: None if ruleset is None else restrict_files(len(kept))),
+        (SECCOMP, lambda: filter_calls(files=ruleset is not None)),
+    ]
+    for layer, enter_layer in layers:
+        try:
+            enter_layer()
+        except OSError as error:
+            raise LayerFailed(layer, explain(error)) from None
 
 
-def find_missing_layer() -> str | None:
-    """Return the layer that this machine lacks and why, or None if it has all of them."""
+def check_machine() -> None:
+    """
+    Check what is known about the machine without entering the jail.
+
+    Raises:
+        [`LayerFailed`]: programs cannot run on it.
+    """
     machine = platform.machine()
     if machine not in AUDIT_ARCHES or sys.maxsize < 1 << 32:
-        return f"a list of system calls for this machine ({machine}; there are lists for {', '.join(AUDIT_ARCHES)})"
-    layers: list[tuple[str, Callable[[], object]]] = [
-        ("Landlock, which needs Linux 5.13 and must be switched on", landlock.find_version),
-        ("seccomp filters that can kill a process (Linux 4.14)", lambda: ask_seccomp(machine)),
-        ("files in memory", lambda: os.close(os.memfd_create("trl_grpo_rewards"))),
-    ]
-    for layer, is_there in layers:
-        try:
-            is_there()
-        except (OSError, AttributeError) as error:
-            return f"{layer} ({error})"
-    return None
-
-
-def ask_seccomp(machine: str) -> None:
+        raise LayerFailed("a list of system calls for this machine", f"{machine} is not {' or '.join(AUDIT_ARCHES)}")
     kill = struct.pack("=I", 0x80000000)
-    landlock.call_kernel(SYSTEM_CALLS[machine]["seccomp"], SECCOMP_ACTION_AVAILABLE, 0, kill)
+    try:
+        landlock.call_kernel(SYSTEM_CALLS[machine]["seccomp"], SECCOMP_ACTION_AVAILABLE, 0, kill)
+    except OSError as error:
+        raise LayerFailed(SECCOMP, explain(error)) from None

@@ -4,6 +4,7 @@ Numbers and structures are those of `linux/landlock.h`. Landlock does not hide w
 """
 
 import ctypes
+import errno
 import os
 import struct
 import sysconfig
@@ -21,7 +22,7 @@ ACCESS_BITS = {1: 13, 2: 14, 3: 15, 5: 16}
 NETWORK_VERSION, SCOPE_VERSION = 4, 6
 """Versions that also take away TCP, and abstract sockets and signals to processes outside."""
 
-UNREADABLE = {"site-packages", "dist-packages", "test", "ensurepip", "idlelib"}
+UNREADABLE = {"site-packages", "dist-packages", "test"}
 """Folders of the library that programs cannot read. Installed packages may contain data sets with their tests."""
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -58,14 +59,26 @@ def list_library() -> list[str]:
     return [path for path in paths if path.startswith(library + os.sep)]
 
 
-def build_ruleset(readable: Iterable[str]) -> int:
-    """Build the rules for a process, and return their file descriptor."""
-    version = find_version()
+def create_ruleset(version: int) -> int:
+    """Create rules that take away all that a version of Landlock knows."""
     rights = (1 << max(bits for since, bits in ACCESS_BITS.items() if since <= version)) - 1
     network = 0b11 if version >= NETWORK_VERSION else 0
     scope = 0b11 if version >= SCOPE_VERSION else 0
     size = 24 if scope else 16 if network else 8
-    ruleset = call_kernel(CREATE_RULESET, struct.pack("=QQQ", rights, network, scope)[:size], size, 0)
+    return call_kernel(CREATE_RULESET, struct.pack("=QQQ", rights, network, scope)[:size], size, 0)
+
+
+def build_ruleset(readable: Iterable[str]) -> int:
+    """Build the rules for a process, and return their file descriptor."""
+    version = find_version()
+    while True:
+        try:
+            ruleset = create_ruleset(version)
+            break
+        except OSError as error:  # kernels with parts of newer ones claim a version of which they lack something
+            version -= 1
+            if error.errno != errno.EINVAL or not version:
+                raise
     for path in readable:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         allowed = READ_FILE | (READ_DIR if os.path.isdir(path) else 0)

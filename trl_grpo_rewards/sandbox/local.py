@@ -6,7 +6,9 @@ this folder and no package.
 
 import asyncio
 import atexit
+import fcntl
 import json
+import logging
 import os
 import queue
 import socket
@@ -16,10 +18,12 @@ import threading
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ..cores import count_workers
+from .packages import survey_packages
 from .protocol import LOADED, Limits, RunResult, SandboxFailed, SandboxMissing, Status
 
 
@@ -35,14 +39,28 @@ ATTEMPTS = 3
 ERROR_BYTES = 4000
 """Size of the end of standard error that is kept."""
 
-START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from sandbox.worker import main; main()"
-"""The program of a worker. It does not import the package, whose modules would cost memory."""
+START = """
+import os, sys
+register, os.register_at_fork = os.register_at_fork, lambda **hooks: None
+import threading
+os.register_at_fork = register
+sys.path.insert(0, sys.argv.pop(1))
+from sandbox.worker import main
+main()
+"""
+"""The program of a worker. It does not import the package, whose modules would cost memory. What `threading` does in each
+fork is left out: it takes a third of the time of a fork, and a worker has no threads to forget."""
 
 OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")
 """Options of the interpreter: no site-packages, no folder of the script, no files with bytecode, streams in UTF-8."""
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
-"""The environment of a worker, which it clears. Sets have the same order in every run; threads share their memory."""
+"""The environment of a worker, which replaces it. Sets have the same order in every run; threads share their memory."""
+
+SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK if sys.platform == "linux" else 0
+"""What a program cannot do to its source and its standard input."""
+
+logger = logging.getLogger(__name__)
 
 SANDBOXES = "a Sandbox Fusion server (backend='http://localhost:8080') or your own (backend='my_module:MySandbox')"
 """The other back ends, for errors."""
@@ -61,10 +79,13 @@ class Worker:
             Interpreter.
         modules (`list[str]`):
             Modules of this package that it imports before any run, such as `"programs.inside.tests_side"`.
+        packages (`tuple[str, ...]`):
+            Installed packages that programs can import.
     """
 
-    def __init__(self, python: str, modules: Sequence[str]) -> None:
-        self.python, self.modules = python, modules
+    def __init__(self, python: str, modules: Sequence[str], packages: tuple[str, ...]) -> None:
+        self.python, self.modules, self.packages = python, modules, packages
+        self.missing_files = ""
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
 
@@ -74,12 +95,14 @@ class Worker:
 
         Raises:
             [`SandboxMissing`]: the machine lacks a layer of the jail.
+            `ValueError`: a package is not installed.
         """
         if self.control is None:
+            packages = survey_packages(self.python, self.packages)
             self.control, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with end:
                 package = str(Path(__file__).parents[1])
-                settings = {"parent": os.getpid(), "modules": [*self.modules]}
+                settings = {"parent": os.getpid(), "modules": [*self.modules], "packages": packages}
                 self.process = subprocess.Popen(
                     [self.python, *OPTIONS, "-c", START, package, json.dumps(settings)],
                     stdin=end.fileno(),
@@ -91,9 +114,12 @@ class Worker:
                     },
                     start_new_session=True,  # so that an interrupt at the terminal reaches only the training process
                 )
-            missing = self._receive(START_SECONDS).get("missing")
-            if missing is not None:
-                raise missing_layer(missing)
+            started = self._receive(START_SECONDS)
+            if "missing" in started:
+                raise missing_layer(started["missing"])
+            self.missing_files = started["reason"]
+            if self.missing_files:
+                warn_once(describe_tier(self.missing_files))
         return self.control
 
     def run(self, programs: Sequence[tuple[bytes, bytes]], limits: Limits) -> list[RunResult]:
@@ -102,8 +128,10 @@ class Worker:
         files: list[int] = []
         try:
             for content in (content for program in programs for content in (*program, b"", b"")):
-                files.append(os.memfd_create("run"))
+                files.append(os.memfd_create("run", os.MFD_ALLOW_SEALING))
                 write_file(files[-1], content)
+            for file in (file for n, file in enumerate(files) if n % 4 < 2):
+                fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS)
             socket.send_fds(control, [json.dumps(asdict(limits)).encode()], files)
             ends = self._receive(LOADED * limits.seconds + GRACE_SECONDS)
             return [read_result(end, files[4 * n + 2], files[4 * n + 3], limits) for n, end in enumerate(ends)]
@@ -142,7 +170,7 @@ def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -
     """
     status: Status = end["status"]
     if end["status"] == "failed":
-        raise WorkerLost("a fork of the worker could not enter the jail")
+        raise WorkerLost(f"a fork of the worker could not enter the jail: {end['layer']} ({end['reason']})")
     sizes = [os.fstat(file).st_size for file in (output, errors)]
     if max(sizes) >= limits.output_bytes and status in ("finished", "crashed"):
         status = "flooded"
@@ -165,9 +193,21 @@ def write_file(file: int, content: bytes) -> None:
 def missing_layer(missing: str) -> SandboxMissing:
     """Return the error for a machine that lacks a layer of the jail."""
     return SandboxMissing(
-        f"Programs run on this machine only in a jail, which needs Linux with Landlock and seccomp. This machine lacks "
-        f"{missing}. Nothing was run. Name another back end: {SANDBOXES}."
+        f"Programs run on this machine only in a jail, which needs Linux with seccomp. This machine lacks {missing}. "
+        f"Nothing was run. Name another back end: {SANDBOXES}."
     )
+
+
+def describe_tier(missing: str) -> str:
+    return (
+        f"Programs in the jail can open no files at all, because this machine lacks {missing}. The standard library and "
+        f"the named packages are imported in advance, which takes more memory."
+    )
+
+
+@cache
+def warn_once(message: str) -> None:
+    logger.warning(message)
 
 
 class LocalSandbox:
@@ -181,12 +221,18 @@ class LocalSandbox:
             Interpreter of the programs, with version 3.11 or newer. By default, it is the one of this process.
         modules (`list[str]`, *optional*):
             Modules of this package that each worker imports before any run, such as `"programs.inside.tests_side"`.
+        packages (`list[str]`, *optional*):
+            Installed packages that programs can import, by the names of their distributions, such as `"numpy"`. The
+            packages that they need are included.
     """
 
-    def __init__(self, size: int, python: str | None = None, modules: Iterable[str] = ()) -> None:
-        self.modules = frozenset(modules)
+    def __init__(
+        self, size: int, python: str | None = None, modules: Iterable[str] = (), packages: Iterable[str] = ()
+    ) -> None:
+        self.modules, self.packages = frozenset(modules), tuple(sorted({*packages}))
         self.threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
-        self.workers = [Worker(python or sys.executable, sorted(self.modules)) for _ in range(size)]
+        own = python or sys.executable, sorted(self.modules), self.packages
+        self.workers = [Worker(*own) for _ in range(size)]
         self.idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         for worker in self.workers:
             self.idle.put(worker)
@@ -236,6 +282,17 @@ class LocalSandbox:
         if result.status != "finished":
             raise missing_layer(f"memory or time: a program that does nothing {result.status}")
 
+    def find_tier(self) -> tuple[str, str]:
+        """
+        Return `"landlock"` or `"no files"`, and a sentence about it.
+
+        Raises:
+            [`SandboxMissing`]: nothing runs on this machine.
+        """
+        self.check_ready()
+        missing = next((worker.missing_files for worker in self.workers if worker.missing_files), None)
+        return ("no files", describe_tier(missing)) if missing else ("landlock", "Programs can read the library only.")
+
     async def close(self) -> None:
         """Do nothing: the workers wait for the next batch."""
 
@@ -246,16 +303,18 @@ class LocalSandbox:
             worker.stop()
 
 
-POOLS: dict[tuple[str, frozenset[str]], LocalSandbox] = {}
+POOLS: dict[tuple[str, frozenset[str], frozenset[str]], LocalSandbox] = {}
 LOCK = threading.Lock()
 
 
-def get_local_sandbox(python: str | None = None, modules: Iterable[str] = ()) -> LocalSandbox:
+def get_local_sandbox(
+    python: str | None = None, modules: Iterable[str] = (), packages: Iterable[str] = ()
+) -> LocalSandbox:
     """
     Return the local back end of this process, which is created when it is first needed, one for each set of arguments.
 
     Args:
-        python, modules:
+        python, modules, packages:
             As in [`LocalSandbox`].
 
     Raises:
@@ -263,7 +322,7 @@ def get_local_sandbox(python: str | None = None, modules: Iterable[str] = ()) ->
     """
     if sys.platform != "linux":
         raise missing_layer(f"Linux (it runs {sys.platform})")
-    key = python or sys.executable, frozenset(modules)
+    key = python or sys.executable, frozenset(modules), frozenset(packages)
     with LOCK:
         if key not in POOLS:
             POOLS[key] = LocalSandbox(count_workers(), *key)

@@ -2,6 +2,9 @@
 
 import atexit
 import contextlib
+import io
+import json
+import linecache
 import os
 import signal
 import sys
@@ -15,9 +18,16 @@ from . import jail
 
 PROGRAM_NAME = "program.py"
 
+ENTERED = b"1"
+"""What a process that has entered the jail tells the worker. One that has not tells which layer failed and why."""
+
+OPEN = open
+STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]
+"""Names that programs give to their descriptors 0 to 2."""
+
 
 def run_in_jail(
-    files: list[int], ends: list[int], mark: int, ruleset: int, worker: int, limits: dict[str, Any]
+    files: list[int], ends: list[int], mark: int, ruleset: int | None, worker: int, limits: dict[str, Any]
 ) -> None:
     """
     Run a program in this process, and end it.
@@ -28,7 +38,7 @@ def run_in_jail(
         ends (`list[int]`):
             The ends of pipes that the program gets as descriptors 3 and 4, if it is joined to another one.
         mark (`int`):
-            Descriptor by which the worker learns that the process has entered the jail.
+            Descriptor by which the worker learns that the process has entered the jail, or which layer failed.
         ruleset, worker, limits:
             As in [`jail.enter`].
     """
@@ -40,9 +50,11 @@ def run_in_jail(
         signal.signal(signal.SIGINT, signal.default_int_handler)
         kept = [*files[1:], *ends, mark]
         jail.enter(ruleset, kept, worker, **limits)
-        os.write(len(kept) - 1, b"1")  # the worker now knows that whatever happens is the doing of the program
+        os.write(len(kept) - 1, ENTERED)  # the worker now knows that whatever happens is the doing of the program
         os.close(len(kept) - 1)
         code = execute(source)
+    except jail.LayerFailed as error:
+        os.write(len(kept) - 1, json.dumps(error.args).encode())
     finally:
         os._exit(code)
 
@@ -50,6 +62,9 @@ def run_in_jail(
 def execute(source: bytes) -> int:
     """Run a program as Python runs a script, and return its exit code."""
     module = sys.modules["__main__"] = types.ModuleType("__main__")
+    module.__file__ = PROGRAM_NAME
+    lines = source.decode(errors="replace").splitlines(keepends=True)
+    linecache.cache[PROGRAM_NAME] = len(source), None, lines, PROGRAM_NAME  # for `inspect` and tracebacks
     code = 0
     try:
         exec(compile(source, PROGRAM_NAME, "exec", dont_inherit=True), module.__dict__)
@@ -61,6 +76,33 @@ def execute(source: bytes) -> int:
         except BaseException as error:
             code = report(error) or 1
     return code
+
+
+class Null(io.RawIOBase):
+    """The null device: it takes everything and contains nothing."""
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return 0
+
+    def write(self, data: Any) -> int:
+        return len(data)
+
+
+def open_file(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
+    """Open a file as `open` does. The standard streams and the null device can be opened by their names."""
+    name = os.fspath(file) if isinstance(file, os.PathLike) else file
+    if name == os.devnull:
+        null = io.BufferedRWPair(Null(), Null())
+        return null if "b" in mode else io.TextIOWrapper(null, write_through=True)
+    if isinstance(name, str) and name in STREAMS:
+        file = os.dup(STREAMS.index(name))
+    return OPEN(file, mode, *arguments, **options)
 
 
 def join_threads() -> None:

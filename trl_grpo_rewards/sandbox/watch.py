@@ -3,6 +3,7 @@
 The end of a process is noticed by its signal, which is blocked and waited for, so no kernel is too old for it.
 """
 
+import json
 import os
 import select
 import signal
@@ -10,6 +11,7 @@ import time
 from typing import Any
 
 from .protocol import LOADED, WAITING
+from .script import ENTERED
 
 
 SLICE_SECONDS = 0.02
@@ -59,11 +61,12 @@ class Run:
 
     def describe(self, seconds: float) -> dict[str, Any]:
         """Return how the run ended, for the process that asked for it."""
-        mark = os.read(self.mark, 1 << 10)
-        os.close(self.mark)
-        if not mark and self.stopped != "finished":
-            return {"status": "failed", "seconds": self.seconds}
         assert self.code is not None
+        mark = os.read(self.mark, 1 << 12)
+        os.close(self.mark)
+        if mark != ENTERED and self.stopped != "finished":
+            layer, reason = json.loads(mark) if mark else ("a fork", f"it ended with status {self.code} at its start")
+            return {"status": "failed", "layer": layer, "reason": reason}
         status = self.stopped or name_status(self.code, self.seconds >= seconds)
         return {"status": status, "seconds": self.seconds}
 

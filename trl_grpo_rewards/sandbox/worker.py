@@ -5,8 +5,6 @@ program: the program and its standard streams. The fork reads and writes them it
 of the next. Modules that programs often import are already loaded, so that a run costs little more than the fork.
 """
 
-import _sitebuiltins
-import builtins
 import contextlib
 import gc
 import importlib
@@ -17,44 +15,39 @@ import select
 import signal
 import socket
 import sys
+from dataclasses import asdict
 from typing import Any
 
-from . import jail, landlock
+from . import jail, landlock, library
 from .filters import build_template
-from .script import PROGRAM_NAME, run_in_jail
+from .protocol import Limits
+from .script import run_in_jail
 from .watch import Run, watch
 
 
-PRELOADED = (
-    "abc array bisect calendar cmath collections.abc copy ctypes dataclasses datetime decimal enum fractions functools "
-    "hashlib heapq itertools json math numbers operator queue random re statistics string textwrap typing uuid"
-)
-"""Modules that programs often import. Those that need shared libraries from outside the interpreter's are among them."""
-
 IDLE_SECONDS = 1.0
 """Interval at which an idle worker looks whether the process that started it is still there, in seconds."""
+
+ENVIRONMENT = {"HOME": "/", "USER": "user", "OMP_NUM_THREADS": "1"}
+"""The environment of programs. Threads of numerical libraries would count as theirs."""
+
+TRIAL = Limits(seconds=10.0, output_bytes=1 << 20)
+"""Limits of the first program of a worker, which finds out whether the jail can be entered."""
 
 
 def main() -> None:
     """Answer the requests of the process that started this one, until either ends."""
     control = socket.socket(fileno=0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
     settings = json.loads(sys.argv[1])
-    os.environ.clear()
-    os.chdir("/")
-    with contextlib.suppress(OSError):  # if memory runs out, a program must be killed, not the training process
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("1000")
-    if (missing := jail.find_missing_layer()) is not None:
-        control.send(json.dumps({"missing": missing}).encode())
-        return
-    ruleset = landlock.build_ruleset(landlock.list_library())
-    preload(settings["modules"])
+    prepare_process()
     watched = select.poll()
     watched.register(control, select.POLLIN)
-    control.send(b"{}")
+    try:
+        ruleset, reason = prepare(settings, watched)
+    except jail.LayerFailed as error:
+        control.send(json.dumps({"missing": f"{error.layer} ({error.reason})"}).encode())
+        return
+    control.send(json.dumps({"reason": reason}).encode())
     while True:
         while not watched.poll(1000 * IDLE_SECONDS):
             if os.getppid() != settings["parent"]:
@@ -65,21 +58,89 @@ def main() -> None:
         control.send(json.dumps(run(json.loads(message), files, ruleset, watched)).encode())
 
 
-def preload(modules: list[str]) -> None:
-    """Import what programs need or often need, and make their forks cheap."""
-    for module in (*PRELOADED.split(), *modules):
+def prepare_process() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGCHLD])
+    os.environ.clear()
+    os.environ.update(ENVIRONMENT)
+    os.chdir("/")
+    with contextlib.suppress(OSError):  # if memory runs out, a program must be killed, not the training process
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("1000")
+
+
+def prepare(settings: dict[str, Any], watched: "select.poll") -> tuple[int | None, str]:
+    """
+    Load what programs import, and try the jail. Return the rules for files, and why there are none where there are none.
+
+    Raises:
+        [`jail.LayerFailed`]: nothing can be run.
+    """
+    jail.check_machine()
+    for module in settings["modules"]:
         importlib.import_module(module)
     del sys.path[0]  # the folder of the package
-    for name in ("exit", "quit"):  # the module `site` makes them, which is not loaded
-        setattr(builtins, name, _sitebuiltins.Quitter(name, "Ctrl-D (i.e. EOF)"))
-    build_template(platform.machine())
-    sys.argv[:] = [PROGRAM_NAME]
-    sys.orig_argv[:] = [sys.executable, PROGRAM_NAME]
+    library.prepare_interpreter()
+    ruleset, reason = open_files(settings["packages"], watched)
+    build_template(platform.machine(), ruleset is not None)
     gc.collect()
     gc.freeze()
+    return ruleset, reason
 
 
-def run(limits: dict[str, Any], files: list[int], ruleset: int, watched: "select.poll") -> list[dict[str, Any]]:
+def open_files(packages: dict[str, Any], watched: "select.poll") -> tuple[int | None, str]:
+    """Let programs read the library and packages if this machine has Landlock. Otherwise, import all of them."""
+    import_packages(packages, 0)
+    try:
+        ruleset = build_ruleset(packages)
+        library.load_extensions(try_jail(ruleset, watched))
+        return ruleset, ""
+    except jail.LayerFailed as error:
+        if error.layer != jail.LANDLOCK:
+            raise
+        reason = error.reason
+    import_packages(packages, 1)
+    library.import_library()
+    sys.path_importer_cache.clear()  # so that what is missing is not found, rather than found and not opened
+    try_jail(None, watched)
+    return None, f"{jail.LANDLOCK} ({reason})"
+
+
+def import_packages(packages: dict[str, Any], depth: int) -> None:
+    try:
+        library.import_packages(packages, depth)
+    except Exception as error:
+        raise jail.LayerFailed("a package that can be imported", f"{type(error).__name__}: {error}") from None
+
+
+def build_ruleset(packages: dict[str, Any]) -> int:
+    try:
+        return landlock.build_ruleset(library.list_readable(packages))
+    except OSError as error:
+        raise jail.LayerFailed(jail.LANDLOCK, jail.explain(error)) from None
+
+
+def try_jail(ruleset: int | None, watched: "select.poll") -> list[str]:
+    """Run a first program. Return the extension modules that it cannot load."""
+    try:
+        files = [os.memfd_create("run") for _ in range(4)]
+    except OSError as error:
+        raise jail.LayerFailed("files in memory", jail.explain(error)) from None
+    sys.stdout.flush()  # what modules print when they are imported is not the program's output
+    output = os.dup(files[2])
+    os.pwrite(files[0], library.FIND_UNLOADABLE, 0)
+    (ended,) = run(asdict(TRIAL), files, ruleset, watched)
+    if ended["status"] == "failed":
+        raise jail.LayerFailed(ended["layer"], ended["reason"])
+    if ended["status"] != "finished":
+        raise jail.LayerFailed("memory or time", f"a small program {ended['status']}")
+    written = os.pread(output, TRIAL.output_bytes, 0).decode()
+    os.close(output)
+    return written.split("\n")[:-1]
+
+
+def run(limits: dict[str, Any], files: list[int], ruleset: int | None, watched: "select.poll") -> list[dict[str, Any]]:
     """Run a program, or two that are joined by pipes, in a fork each. Return how they ended."""
     programs = [files[start : start + 4] for start in range(0, len(files), 4)]
     ends = [[]] if len(programs) == 1 else join_two()
@@ -96,7 +157,7 @@ def join_two() -> list[list[int]]:
     return [[first_reads, first_writes], [second_reads, second_writes]]
 
 
-def start(files: list[int], ends: list[int], ruleset: int, limits: dict[str, Any]) -> Run:
+def start(files: list[int], ends: list[int], ruleset: int | None, limits: dict[str, Any]) -> Run:
     """Start a program in a fork."""
     worker = os.getpid()
     read_mark, write_mark = os.pipe()
