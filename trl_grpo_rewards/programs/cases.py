@@ -92,11 +92,14 @@ class RowTests:
             Python code that runs before the program, in its module.
         setup (`str`, *optional*):
             Python code that runs after the program, in its module.
+        language (`str`, *optional*, defaults to `"python"`):
+            Language of the programs. Those in another one than Python have only runs as scripts.
     """
 
     cases: tuple[Case, ...]
     imports: str = ""
     setup: str = ""
+    language: str = "python"
 
     @property
     def weak_asserts(self) -> int:

@@ -20,7 +20,7 @@ class Run:
         case ([`Case`]):
             The case.
         source (`str`):
-            Python code for the back end, in ASCII. Runs of one kind for one program have the same.
+            Code for the back end. Python code is in ASCII. Runs of one kind for one program have the same.
         input (`str`):
             What the process gets as standard input.
         secret (`str`, *optional*):
@@ -54,7 +54,8 @@ def write_runs(program: str, tests: RowTests) -> list[Run]:
 def write_run(program: str, tests: RowTests, case: Case) -> Run:
     match case:
         case OutputCase():
-            return Run(case, write_source("run_script", program), case.input)
+            source = write_source("run_script", program) if tests.language == "python" else program
+            return Run(case, source, case.input)
         case CallCase():
             source = write_source("answer_call", program, tests.imports, tests.setup)
             return Run(case, source, f"{case.call}\n{case.arguments}")

@@ -30,7 +30,7 @@ EMPTY = "\n"
 """The program that does nothing."""
 
 
-def find_reference(row: Mapping[str, Any], column: str) -> str | None:
+def find_reference(row: Mapping[str, Any], column: str, language: str = "python") -> str | None:
     """
     Return the row's own solution, or None if it has none.
 
@@ -40,7 +40,7 @@ def find_reference(row: Mapping[str, Any], column: str) -> str | None:
     if not names or not row[names[0]].strip():
         return None
     text: str = row[names[0]]
-    program = find_program(text) or text
+    program = find_program(text, language) or text
     entry_point = row.get("entry_point")
     prompt = prompt_text(row.get("prompt"))
     is_body = isinstance(entry_point, str) and f"def {entry_point}" not in program and f"def {entry_point}" in prompt
@@ -48,7 +48,11 @@ def find_reference(row: Mapping[str, Any], column: str) -> str | None:
 
 
 def examine_programs(
-    rows: list[dict[str, Any]], column: str, open_sandbox: Callable[[], Sandbox], limits: Limits
+    rows: list[dict[str, Any]],
+    column: str,
+    open_sandbox: Callable[[], Sandbox],
+    limits: Limits,
+    language: str = "python",
 ) -> Examination:
     """
     Examine the tests of all rows, and try those of the first ones with the empty program and their own solutions.
@@ -62,13 +66,16 @@ def examine_programs(
             Returns the back end.
         limits ([`Limits`]):
             Limits of each run.
+        language (`str`, *optional*, defaults to `"python"`):
+            Language of the programs.
     """
     found = Examination([], [], [])
     readable: dict[int, RowTests] = {}
     unreadable: dict[int, str] = {}
     for place, row in enumerate(rows):
         try:
-            readable[place] = read_tests(row.get(column), {name: row.get(name) for name in COMPANION_COLUMNS})
+            companions = {name: row.get(name) for name in COMPANION_COLUMNS}
+            readable[place] = read_tests(row.get(column), companions, language=language)
         except UnreadableTests as error:
             unreadable[place] = str(error)
     found.lines.append(f"{len(readable):,} of {len(rows):,} rows have tests that can be read")
@@ -157,7 +164,9 @@ async def try_all(
     limits: Limits,
 ) -> tuple[dict[int, Trial], dict[int, Trial]]:
     """Return the trials of the empty program, and of the rows' own solutions."""
-    solutions = {place: program for place in tried if (program := find_reference(rows[place], column)) is not None}
+    solutions = {
+        place: program for place in tried if (program := find_reference(rows[place], column, readable[place].language))
+    }
     jobs = [(place, EMPTY) for place in tried] + [*solutions.items()]
     sandbox = open_sandbox()
     try:

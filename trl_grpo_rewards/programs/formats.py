@@ -14,18 +14,18 @@ Each may also be JSON text. Nothing is unpickled or evaluated.
 import ast
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..text.json_schemas import read_json
 from .asserts import rewrite_asserts
+from .blocks import list_names
 from .cases import CallCase, Case, OutputCase, RowTests, UnreadableTests
 from .inside import encode_value
 
 
 COMPANION_COLUMNS = ("entry_point", "fn_name", "test_setup_code", "test_imports", "language", "metadata")
 """Columns that belong to a column with tests, if a dataset has them next to it."""
-
-PYTHON_LANGUAGES = (None, "", "python", "python3", "py")
 
 MAX_LITERAL_CHARS = 1_000_000
 """Maximum length of a column that is read as Python literals, in characters. JSON may be longer, and is read faster."""
@@ -46,7 +46,7 @@ from builtins import *
 """What contest sites import before a function, and their stubs rely on."""
 
 
-def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTests:
+def read_tests(value: Any, companions: Mapping[str, Any] | None = None, *, language: str = "python") -> RowTests:
     """
     Read the tests of one row.
 
@@ -55,9 +55,11 @@ def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTe
             Value of the column with the tests.
         companions (`Mapping[str, Any]`, *optional*):
             The row's values of the [`COMPANION_COLUMNS`] that the dataset has. What `value` itself says goes first.
+        language (`str`, *optional*, defaults to `"python"`):
+            Language of the programs. Only Python can be tested by calls and asserts.
 
     Raises:
-        [`UnreadableTests`]: the tests have no known shape, or are not tests of a Python program.
+        [`UnreadableTests`]: the tests have no known shape, or are not tests of a program in this language.
 
     Example:
 
@@ -71,7 +73,17 @@ def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTe
 
     ```
     """
-    context = drop_none(companions or {})
+    tests = read_cases(value, companions or {}, language)
+    if language != "python" and not all(isinstance(case, OutputCase) for case in tests.cases):
+        raise UnreadableTests(
+            f"Programs in {language} must be tested by inputs with their outputs; found {tests}. Remove such rows."
+        )
+    return replace(tests, language=language)
+
+
+def read_cases(value: Any, companions: Mapping[str, Any], language: str) -> RowTests:
+    """Read the tests of one row in any format, for programs in a language that the row may name."""
+    context = drop_none(companions)
     value = parse_column(value)
     while isinstance(value, dict):
         context |= {name: one for name, one in drop_none(value).items() if name in COMPANION_COLUMNS}
@@ -79,7 +91,7 @@ def read_tests(value: Any, companions: Mapping[str, Any] | None = None) -> RowTe
         if inner is None:
             break
         value = parse_column(value[inner])
-    check_language(context)
+    check_language(context, language)
     match value:
         case str() if value.strip():
             return read_code([value], context)
@@ -131,10 +143,13 @@ def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def check_language(context: Mapping[str, Any]) -> None:
-    language = context.get("language")
-    if not (language is None or isinstance(language, str) and language.lower() in PYTHON_LANGUAGES):
-        raise UnreadableTests(f"Only Python programs can be run; found language={language!r}. Remove such rows.")
+def check_language(context: Mapping[str, Any], language: str) -> None:
+    found = context.get("language") or language
+    if not isinstance(found, str) or found.lower() not in list_names(language):
+        raise UnreadableTests(
+            f"Only programs in {language} are run; found language={found!r}. Remove such rows, or use route() with a "
+            f"code(language=...) for each language."
+        )
 
 
 def is_case(value: Any) -> bool:

@@ -58,10 +58,11 @@ async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: L
             Whether to go on after a failure. A program that exceeded its time or was refused is not run again anyway.
     """
     runs = write_runs(program, tests)
+    language = () if tests.language == "python" else (tests.language,)
     passed, place, status, failure = 0, 0, None, ""
     for source, same in groupby(runs, key=lambda run: run.source):
         batch = [*same]
-        async with aclosing(sandbox.run(source, [run.input for run in batch], limits)) as results:
+        async with aclosing(sandbox.run(source, [run.input for run in batch], limits, *language)) as results:
             for run in batch:
                 place += 1
                 result = await anext(results)
