@@ -8,7 +8,7 @@ import json
 import sys
 import types
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 PACKAGE = Path(__file__).parents[2] / "trl_grpo_rewards"
@@ -65,7 +65,7 @@ PROGRAMS = {
     ),
     "sleeps a little": Jailed("import time; time.sleep(0.2); print(1)", output="1\n"),
     "never ends": Jailed("while True: pass", "timed_out"),
-    "exceeds its memory": Jailed("x = bytearray(10**9)", "crashed"),
+    "exceeds its memory": Jailed("x = bytearray(2 * 10**9)", "crashed"),
     "uses its memory": Jailed("x = bytearray(10**8); print(len(x))", output="100000000\n"),
     "floods its output": Jailed("while True: print('x' * 1000)", "flooded"),
     "floods its errors": Jailed("import sys\nwhile True: sys.stderr.write('x' * 1000)", "flooded"),
@@ -84,17 +84,25 @@ PROGRAMS = {
     "lists the root": Jailed("import os; os.listdir('/')", "crashed"),
     "makes a folder": Jailed("import os; os.mkdir('/tmp/left')", "crashed"),
     "raises its limits": Jailed(
-        "import resource as r; r.setrlimit(r.RLIMIT_AS, (-1, -1))\nx = bytearray(10**9)", "crashed"
+        "import resource as r; r.setrlimit(r.RLIMIT_AS, (-1, -1))\nx = bytearray(2 * 10**9)", "crashed"
     ),
     "finds nothing of the earlier runs": Jailed(
         "import os; print(dict(os.environ), len(os.sched_getaffinity(0)) > 0)", output="{} True\n"
     ),
 }
 
+JOINED = {
+    "asks another one": Jailed("import os; os.write(4, b'ping'); print(os.read(3, 9))", output="b'pong'\n"),
+    "is asked": Jailed("import os; os.read(3, 9); os.write(4, b'pong'); os.read(3, 9)"),
+}
+"""Two programs that run at the same time and reach each other by pipes."""
+
+EXPECTED = PROGRAMS | JOINED
+
 
 def list_wrong(name: str, result: dict) -> list[str]:
     """Return what is wrong with the result of a program."""
-    expected = PROGRAMS[name]
+    expected = EXPECTED[name]
     wrong = [f"expected {expected.status}"] if result["status"] != expected.status else []
     if expected.output and result["output"] != expected.output:
         wrong.append(f"expected the output {expected.output!r}")
@@ -109,12 +117,19 @@ async def run_all() -> None:
     from trl_grpo_rewards.sandbox.protocol import Limits
 
     local.START_SECONDS = START_SECONDS
-    sandbox = local.LocalSandbox(1)
+    sandbox, limits = local.LocalSandbox(1), Limits(seconds=SECONDS)
     for name, one in PROGRAMS.items():
-        async for result in sandbox.run(one.program, [one.input], Limits(seconds=SECONDS)):
-            fields = {"status": result.status, "output": result.output[:200], "errors": result.errors[-300:]}
-            print(json.dumps({"program": name, **fields}), flush=True)
+        async for result in sandbox.run(one.program, [one.input], limits):
+            print_result(name, result)
+    first, second = JOINED.values()
+    for name, result in zip(JOINED, await sandbox.run_joined(first.program, second.program, limits), strict=True):
+        print_result(name, result)
     sandbox.stop()
+
+
+def print_result(name: str, result: Any) -> None:
+    fields = {"status": result.status, "output": result.output[:200], "errors": result.errors[-300:]}
+    print(json.dumps({"program": name, **fields}), flush=True)
 
 
 if __name__ == "__main__":

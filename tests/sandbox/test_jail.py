@@ -22,8 +22,8 @@ def jailed():
     if process == 0:
         try:
             ruleset = landlock.build_ruleset(landlock.list_library())
-            jail.enter(ruleset, writing, parent, 1.5, 4096, 1000)
-            os.write(jail.KEPT, b"in")
+            jail.enter(ruleset, [0, 1, 2, writing], parent, 1.5, 4096, 1000)
+            os.write(3, b"in")
             while True:
                 pass
         finally:
@@ -81,7 +81,7 @@ def test_an_orphan_does_not_run():
     process = os.fork()
     if process == 0:
         try:
-            jail.enter(landlock.build_ruleset([]), 1, 1, 1.0, 4096, 1000)  # process 1 is not its parent
+            jail.enter(landlock.build_ruleset([]), [0, 1, 2], 1, 1.0, 4096, 1000)  # process 1 is not its parent
         finally:
             os._exit(1)
     assert os.WTERMSIG(os.waitpid(process, 0)[1]) == 9

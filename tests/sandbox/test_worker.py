@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from trl_grpo_rewards.sandbox.worker import count_threads, name_status
+from trl_grpo_rewards.sandbox.watch import list_threads, name_status, read_wait
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,15 @@ def test_the_status_of_an_exit_code(code, is_late, status):
 
 
 def test_threads_are_counted():
-    before, stop = count_threads(os.getpid()), threading.Event()
+    before, stop = len(list_threads(os.getpid())), threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
-    assert count_threads(os.getpid()) == before + 1
+    assert len(list_threads(os.getpid())) == before + 1
     stop.set()
     thread.join()
-    assert count_threads(1 << 30) == 0
+    assert list_threads(1 << 30) == []
+
+
+def test_the_time_for_which_a_thread_waited_for_a_processor_is_known():
+    assert read_wait(os.getpid(), str(os.getpid())) >= 0
+    assert read_wait(os.getpid(), "1") is None

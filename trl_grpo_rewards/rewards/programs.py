@@ -97,7 +97,7 @@ def check_code(
 
 
 def check_backend(backend: str, python: str | None, retries: int, max_concurrency: int, language: str) -> None:
-    open_sandbox(backend, python, retries, max_concurrency, language).check_ready()
+    open_sandbox(backend, python, retries, max_concurrency, language=language).check_ready()
 
 
 def write_block(program: str, language: str = "python") -> str:
@@ -125,7 +125,7 @@ def examine_tests(
     return examine_programs(
         rows,
         column,
-        lambda: open_sandbox(backend, python, retries, max_concurrency, language),
+        lambda: open_sandbox(backend, python, retries, max_concurrency, language=language),
         Limits(timeout, memory_mb, output_bytes),
         language,
     )
@@ -236,7 +236,7 @@ async def code(
         for program, mark, one in zip(programs, marks, tests, strict=True)
     ]
     different = {key: one for key, one in zip(keys, tests, strict=True) if key and isinstance(one, RowTests)}
-    sandbox = open_sandbox(backend, python, retries, max_concurrency, language)
+    sandbox = open_sandbox(backend, python, retries, max_concurrency, language=language)
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
     finally:

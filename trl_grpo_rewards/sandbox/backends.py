@@ -3,6 +3,7 @@
 import importlib
 import re
 import shutil
+from collections.abc import Iterable
 
 from .local import get_local_sandbox
 from .protocol import Sandbox
@@ -22,7 +23,12 @@ def is_backend(backend: str) -> bool:
 
 
 def open_sandbox(
-    backend: str, python: str | None, retries: int, max_concurrency: int, language: str = "python"
+    backend: str,
+    python: str | None,
+    retries: int,
+    max_concurrency: int,
+    modules: Iterable[str] = (),
+    language: str = "python",
 ) -> Sandbox:
     """
     Return a back end that runs programs in a language. The caller closes it.
@@ -36,13 +42,15 @@ def open_sandbox(
             How often a server is asked again.
         max_concurrency (`int`):
             Maximum number of concurrent requests to a server.
+        modules (`list[str]`, *optional*):
+            Modules of this package that a worker of the local back end imports before any run.
         language (`str`, *optional*, defaults to `"python"`):
             Language of the programs.
 
     Raises:
         `ValueError`: there is no such back end, or it does not run the language.
     """
-    sandbox = find_sandbox(backend, python, retries, max_concurrency)
+    sandbox = find_sandbox(backend, python, retries, max_concurrency, modules)
     languages: frozenset[str] = getattr(sandbox, "languages", frozenset({"python"}))
     if language not in languages:
         raise ValueError(
@@ -53,9 +61,11 @@ def open_sandbox(
     return sandbox
 
 
-def find_sandbox(backend: str, python: str | None, retries: int, max_concurrency: int) -> Sandbox:
+def find_sandbox(
+    backend: str, python: str | None, retries: int, max_concurrency: int, modules: Iterable[str]
+) -> Sandbox:
     if backend == "local":
-        return get_local_sandbox(python and shutil.which(python))
+        return get_local_sandbox(python and shutil.which(python), modules)
     if backend == "hf":
         from .hf import HuggingFaceSandbox
 

@@ -6,6 +6,7 @@ None of this needs privileges, so it works for every user and inside containers.
 """
 
 import ctypes
+import fcntl
 import math
 import os
 import platform
@@ -13,7 +14,7 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from . import landlock
 from .filters import build_filter
@@ -32,9 +33,6 @@ CAPABILITY_VERSION = 0x20080522
 
 STACK_BYTES = 64 << 20
 """Limit of the stack, which deep recursion in C needs."""
-
-KEPT = 3
-"""The only file descriptor besides the standard streams that is open after a process has entered the jail."""
 
 MAX_FILES = 32
 """Number of files that a program may have open."""
@@ -75,15 +73,23 @@ def filter_calls() -> None:
     change_process(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(description))
 
 
-def enter(ruleset: int, kept: int, parent: int, seconds: float, memory_mb: int, output_bytes: int) -> None:
+def keep_files(kept: Sequence[int]) -> None:
+    """Close all file descriptors but some, which are numbered from 0."""
+    copies = [fcntl.fcntl(file, fcntl.F_DUPFD, MAX_FILES) for file in kept]  # above all numbers that they replace
+    for number, copy in enumerate(copies):
+        os.dup2(copy, number)
+    os.closerange(len(kept), 1 << 20)
+
+
+def enter(ruleset: int, kept: Sequence[int], parent: int, seconds: float, memory_mb: int, output_bytes: int) -> None:
     """
-    Enter the jail with this process, which keeps only its standard streams and one more. There is no way back.
+    Enter the jail with this process. There is no way back.
 
     Args:
         ruleset (`int`):
             File descriptor of the rules for files; see [`landlock.build_ruleset`].
-        kept (`int`):
-            File descriptor to keep. It becomes [`KEPT`].
+        kept (`list[int]`):
+            File descriptors to keep, which are numbered from 0: the standard streams, then others.
         parent (`int`):
             The process whose end kills this one.
         seconds, memory_mb, output_bytes:
@@ -93,6 +99,7 @@ def enter(ruleset: int, kept: int, parent: int, seconds: float, memory_mb: int, 
         `OSError`: a layer could not be entered. The process must end without running the program.
     """
     os.setsid()
+    keep_files([*kept, ruleset])
     limit_resources(seconds, memory_mb, output_bytes)
     drop_capabilities()
     change_process(PR_SET_NO_NEW_PRIVS, 1)
@@ -100,9 +107,8 @@ def enter(ruleset: int, kept: int, parent: int, seconds: float, memory_mb: int, 
     change_process(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before this process asked for the signal
         os.kill(os.getpid(), signal.SIGKILL)
-    landlock.restrict_self(ruleset)
-    os.dup2(kept, KEPT)
-    os.closerange(KEPT + 1, 1 << 20)
+    landlock.restrict_self(len(kept))
+    os.close(len(kept))
     filter_calls()
 
 
@@ -114,7 +120,6 @@ def find_missing_layer() -> str | None:
     layers: list[tuple[str, Callable[[], object]]] = [
         ("Landlock, which needs Linux 5.13 and must be switched on", landlock.find_version),
         ("seccomp filters that can kill a process (Linux 4.14)", lambda: ask_seccomp(machine)),
-        ("process descriptors (Linux 5.3)", lambda: os.close(os.pidfd_open(os.getpid()))),
         ("files in memory", lambda: os.close(os.memfd_create("trl_grpo_rewards"))),
     ]
     for layer, is_there in layers:

@@ -13,14 +13,14 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..cores import count_workers
-from .protocol import WAITING, Limits, RunResult, SandboxFailed, SandboxMissing, Status
+from .protocol import LOADED, Limits, RunResult, SandboxFailed, SandboxMissing, Status
 
 
 START_SECONDS = 60.0
@@ -35,7 +35,7 @@ ATTEMPTS = 3
 ERROR_BYTES = 4000
 """Size of the end of standard error that is kept."""
 
-START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from sandbox.worker import main; del sys.path[0]; main()"
+START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from sandbox.worker import main; main()"
 """The program of a worker. It does not import the package, whose modules would cost memory."""
 
 OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")
@@ -59,10 +59,12 @@ class Worker:
     Args:
         python (`str`):
             Interpreter.
+        modules (`list[str]`):
+            Modules of this package that it imports before any run, such as `"programs.inside.tests_side"`.
     """
 
-    def __init__(self, python: str) -> None:
-        self.python = python
+    def __init__(self, python: str, modules: Sequence[str]) -> None:
+        self.python, self.modules = python, modules
         self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
 
@@ -77,8 +79,9 @@ class Worker:
             self.control, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with end:
                 package = str(Path(__file__).parents[1])
+                settings = {"parent": os.getpid(), "modules": [*self.modules]}
                 self.process = subprocess.Popen(
-                    [self.python, *OPTIONS, "-c", START, package, str(os.getpid())],
+                    [self.python, *OPTIONS, "-c", START, package, json.dumps(settings)],
                     stdin=end.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -93,30 +96,22 @@ class Worker:
                 raise missing_layer(missing)
         return self.control
 
-    def run(self, program: bytes, text: bytes, limits: Limits) -> RunResult:
-        """Run a program once."""
+    def run(self, programs: Sequence[tuple[bytes, bytes]], limits: Limits) -> list[RunResult]:
+        """Run a program, or two that are joined, once. Each comes with its standard input."""
         control = self.start()
         files: list[int] = []
         try:
-            for content in (program, text, b"", b""):
+            for content in (content for program in programs for content in (*program, b"", b"")):
                 files.append(os.memfd_create("run"))
                 write_file(files[-1], content)
             socket.send_fds(control, [json.dumps(asdict(limits)).encode()], files)
-            ended = self._receive(WAITING * limits.seconds + GRACE_SECONDS)
-            if ended["status"] == "failed":
-                raise WorkerLost("a fork of the worker could not enter the jail")
-            is_flooded = max(os.fstat(file).st_size for file in files[2:]) >= limits.output_bytes
-            output = os.pread(files[2], limits.output_bytes, 0)
-            errors = os.pread(files[3], ERROR_BYTES, max(0, os.fstat(files[3]).st_size - ERROR_BYTES))
+            ends = self._receive(LOADED * limits.seconds + GRACE_SECONDS)
+            return [read_result(end, files[4 * n + 2], files[4 * n + 3], limits) for n, end in enumerate(ends)]
         finally:
             for file in files:
                 os.close(file)
-        status: Status = ended["status"]
-        if is_flooded and status in ("finished", "crashed"):
-            status = "flooded"
-        return RunResult(status, decode(output), decode(errors), ended["seconds"])
 
-    def _receive(self, seconds: float) -> dict[str, Any]:
+    def _receive(self, seconds: float) -> Any:
         assert self.control is not None
         self.control.settimeout(seconds)
         try:
@@ -125,8 +120,7 @@ class Worker:
             raise WorkerLost(f"a worker gave no reply within {seconds:g} s") from None
         if not message:
             raise WorkerLost("a worker died")
-        received: dict[str, Any] = json.loads(message)
-        return received
+        return json.loads(message)
 
     def stop(self) -> None:
         """Kill the process. Its forks die with it."""
@@ -139,15 +133,33 @@ class Worker:
             process.wait()
 
 
+def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -> RunResult:
+    """
+    Return the result of a run that ended.
+
+    Raises:
+        [`WorkerLost`]: it never began.
+    """
+    status: Status = end["status"]
+    if end["status"] == "failed":
+        raise WorkerLost("a fork of the worker could not enter the jail")
+    sizes = [os.fstat(file).st_size for file in (output, errors)]
+    if max(sizes) >= limits.output_bytes and status in ("finished", "crashed"):
+        status = "flooded"
+    written = os.pread(output, limits.output_bytes, 0).decode(errors="replace")
+    last_errors = os.pread(errors, ERROR_BYTES, max(0, sizes[1] - ERROR_BYTES)).decode(errors="replace")
+    return RunResult(status, written, last_errors, end["seconds"])
+
+
+def encode(program: str) -> bytes:
+    return program.encode(errors="surrogatepass")  # Python refuses a lone surrogate as it should
+
+
 def write_file(file: int, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[os.write(file, rest) :]
     os.lseek(file, 0, os.SEEK_SET)
-
-
-def decode(text: bytes) -> str:
-    return text.decode(errors="replace")
 
 
 def missing_layer(missing: str) -> SandboxMissing:
@@ -167,28 +179,41 @@ class LocalSandbox:
             Number of workers.
         python (`str`, *optional*):
             Interpreter of the programs, with version 3.11 or newer. By default, it is the one of this process.
+        modules (`list[str]`, *optional*):
+            Modules of this package that each worker imports before any run, such as `"programs.inside.tests_side"`.
     """
 
-    def __init__(self, size: int, python: str | None = None) -> None:
+    def __init__(self, size: int, python: str | None = None, modules: Iterable[str] = ()) -> None:
+        self.modules = frozenset(modules)
         self.threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
-        self.workers = [Worker(python or sys.executable) for _ in range(size)]
+        self.workers = [Worker(python or sys.executable, sorted(self.modules)) for _ in range(size)]
         self.idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         for worker in self.workers:
             self.idle.put(worker)
 
     async def run(self, program: str, inputs: Sequence[str], limits: Limits) -> AsyncGenerator[RunResult, None]:
-        source = program.encode(errors="surrogatepass")  # Python refuses a lone surrogate as it should
         for text in inputs:
-            future = self.threads.submit(self.run_once, source, text.encode(errors="replace"), limits)
+            future = self.threads.submit(self.run_once, encode(program), text.encode(errors="replace"), limits)
             yield await asyncio.wrap_future(future)
+
+    async def run_joined(self, first: str, second: str, limits: Limits) -> tuple[RunResult, RunResult]:
+        """Run two programs that can reach each other by pipes only, as [`Sandbox`] says."""
+        one, other = await asyncio.wrap_future(
+            self.threads.submit(self.run_all, [(encode(program), b"") for program in (first, second)], limits)
+        )
+        return one, other
 
     def run_once(self, program: bytes, text: bytes, limits: Limits) -> RunResult:
         """Run a program with one input."""
+        return self.run_all([(program, text)], limits)[0]
+
+    def run_all(self, programs: Sequence[tuple[bytes, bytes]], limits: Limits) -> list[RunResult]:
+        """Run a program, or two that are joined, once. Each comes with its standard input."""
         problem = ""
         for _ in range(ATTEMPTS):
             worker = self.idle.get()
             try:
-                return worker.run(program, text, limits)
+                return worker.run(programs, limits)
             except SandboxMissing:
                 worker.stop()
                 raise
@@ -221,16 +246,16 @@ class LocalSandbox:
             worker.stop()
 
 
-POOLS: dict[str, LocalSandbox] = {}
+POOLS: dict[tuple[str, frozenset[str]], LocalSandbox] = {}
 LOCK = threading.Lock()
 
 
-def get_local_sandbox(python: str | None = None) -> LocalSandbox:
+def get_local_sandbox(python: str | None = None, modules: Iterable[str] = ()) -> LocalSandbox:
     """
-    Return the local back end of this process, which is created when it is first needed.
+    Return the local back end of this process, which is created when it is first needed, one for each set of arguments.
 
     Args:
-        python (`str`, *optional*):
+        python, modules:
             As in [`LocalSandbox`].
 
     Raises:
@@ -238,11 +263,11 @@ def get_local_sandbox(python: str | None = None) -> LocalSandbox:
     """
     if sys.platform != "linux":
         raise missing_layer(f"Linux (it runs {sys.platform})")
-    python = python or sys.executable
+    key = python or sys.executable, frozenset(modules)
     with LOCK:
-        if python not in POOLS:
-            POOLS[python] = LocalSandbox(count_workers(), python)
-        return POOLS[python]
+        if key not in POOLS:
+            POOLS[key] = LocalSandbox(count_workers(), *key)
+        return POOLS[key]
 
 
 @atexit.register

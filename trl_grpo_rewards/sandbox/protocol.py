@@ -20,20 +20,23 @@ class Limits:
 
     Args:
         seconds (`float`, *optional*, defaults to `2.0`):
-            CPU time in seconds. A program that waits instead of computing is stopped after [`WAITING`] times as long.
-        memory_mb (`int`, *optional*, defaults to `512`):
+            CPU time in seconds. A program that waits instead of computing is stopped after as long.
+        memory_mb (`int`, *optional*, defaults to `1024`):
             Address space in megabytes, the interpreter's own included.
         output_bytes (`int`, *optional*, defaults to `1_000_000`):
             Largest size of each of the two output streams, in bytes.
     """
 
     seconds: float = 2.0
-    memory_mb: int = 512
+    memory_mb: int = 1024
     output_bytes: int = 1_000_000
 
 
 WAITING = 5.0
-"""Wall time that a run may take, as a multiple of its CPU time, so that a loaded machine fails no honest program."""
+"""Wall time that a run may take where idle time cannot be told from a loaded machine, as a multiple of its CPU time."""
+
+LOADED = 20.0
+"""Wall time that a run may take on a loaded machine, as a multiple of its CPU time, so that no honest program fails."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,14 @@ class SandboxMissing(OSError):
 
 
 class Sandbox(Protocol):
-    """A back end. A batch opens it, runs programs concurrently in one event loop, and closes it."""
+    """
+    A back end. A batch opens it, runs programs concurrently in one event loop, and closes it.
+
+    A back end may also have `async def run_joined(first, second, limits) -> tuple[RunResult, RunResult]`. It runs two
+    programs at once, each in a process of its own, that can reach each other by two pipes and in no other way: each reads
+    from descriptor 3 what the other one writes to descriptor 4. The standard input of both is empty, each has its own limits,
+    and `second` is stopped when `first` ends. With another back end, the caller runs both in one program.
+    """
 
     def run(self, program: str, inputs: Sequence[str], limits: Limits) -> AsyncGenerator[RunResult, None]:
         """
