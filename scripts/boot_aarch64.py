@@ -38,6 +38,9 @@ UNNEEDED = (
     "var",
 )
 
+SECONDS = 5.0
+"""CPU time of a run. An emulated processor is several times slower than a real one."""
+
 INIT = f"""#!/usr/bin/{PYTHON}
 import ctypes, os, subprocess
 os.environ.update(PATH="/usr/bin:/bin", HOME="/root")
@@ -46,7 +49,7 @@ for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev"), 
     os.makedirs(place, exist_ok=True)
     libc.mount(kind.encode(), place.encode(), kind.encode(), 0, None)
 print("KERNEL", *os.uname(), flush=True)
-subprocess.run(["/usr/bin/{PYTHON}", "/project/tests/helpers/jailed_programs.py"])
+subprocess.run(["/usr/bin/{PYTHON}", "/project/tests/helpers/jailed_programs.py", "{SECONDS}"])
 os.sync()
 libc.reboot(0x4321FEDC)  # switches the machine off
 """

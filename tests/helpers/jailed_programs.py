@@ -1,4 +1,4 @@
-"""Small programs with what becomes of them in the jail, for machines of every kind: `python jailed_programs.py`.
+"""Small programs with what becomes of them in the jail, for machines of every kind: `python jailed_programs.py SECONDS`.
 
 It imports only the local back end, so that any interpreter can run it, and prints a line of JSON for each program.
 """
@@ -12,9 +12,6 @@ from typing import Any, NamedTuple
 
 
 PACKAGE = Path(__file__).parents[2] / "trl_grpo_rewards"
-
-SECONDS = 5.0
-"""CPU time of a run. An emulated processor is many times slower than a real one."""
 
 START_SECONDS = 600.0
 """Time that an emulated machine has for the start of a worker."""
@@ -109,7 +106,7 @@ def list_wrong(name: str, result: dict) -> list[str]:
     return wrong
 
 
-async def run_all() -> None:
+async def run_all(seconds: float) -> None:
     package = types.ModuleType("trl_grpo_rewards")
     package.__path__ = [str(PACKAGE)]
     sys.modules[package.__name__] = package
@@ -117,7 +114,7 @@ async def run_all() -> None:
     from trl_grpo_rewards.sandbox.protocol import Limits
 
     local.START_SECONDS = START_SECONDS
-    sandbox, limits = local.LocalSandbox(1), Limits(seconds=SECONDS)
+    sandbox, limits = local.LocalSandbox(1), Limits(seconds=seconds)
     for name, one in PROGRAMS.items():
         async for result in sandbox.run(one.program, [one.input], limits):
             print_result(name, result)
@@ -133,4 +130,4 @@ def print_result(name: str, result: Any) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(run_all())
+    asyncio.run(run_all(float(sys.argv[1])))

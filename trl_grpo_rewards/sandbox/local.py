@@ -44,7 +44,10 @@ OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
 """The environment of a worker, which it clears. Sets have the same order in every run; threads share their memory."""
 
-SANDBOXES = "a Sandbox Fusion server (backend='http://localhost:8080') or your own (backend='my_module:MySandbox')"
+SANDBOXES = (
+    "rented machines (backend='hf'), a Sandbox Fusion server (backend='http://localhost:8080') or your own "
+    "(backend='my_module:MySandbox')"
+)
 """The other back ends, for errors."""
 
 
