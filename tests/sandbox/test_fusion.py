@@ -139,13 +139,13 @@ def test_programs_are_judged_outside_of_the_server():
 
     def answer(connection):
         body = json.loads(connection.body)
-        if "fail" in body["code"]:
+        if "out of luck" in body["code"]:
             connection.send(reply(status="Error", overall="SandboxError"))
         else:
             connection.send(reply(str(sum(map(int, body["stdin"].split())))))
 
     tests = {"inputs": ["1 2", "40 2"], "outputs": ["3", "42"]}
-    blocks = [f"```python\n{program}\n```" for program in ("right", "fail")]
+    blocks = [f"```python\n{program}\n```" for program in ("right", "out of luck")]
     with run_local_server(answer) as server:
         value = code(backend=server.url, max_failures=0.5)
         assert asyncio.run(value(completions=blocks, tests=[tests] * 2)) == [1.0, None]
