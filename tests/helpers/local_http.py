@@ -17,6 +17,7 @@ class Request:
     path: str
     headers: Message
     body: bytes
+    method: str = "POST"
 
 
 class Connection(BaseHTTPRequestHandler):
@@ -27,10 +28,10 @@ class Connection(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.requests.append(Request(self.path, self.headers, self.body))
+        self.server.requests.append(Request(self.path, self.headers, self.body, self.command))
         self.server.answer(self)
 
-    do_GET = do_POST
+    do_GET = do_PUT = do_DELETE = do_POST
 
     def log_message(self, *arguments: Any) -> None:
         pass

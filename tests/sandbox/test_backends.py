@@ -1,9 +1,12 @@
-"""Back ends by name."""
+"""Back ends by name, and the languages that they run."""
 
+import asyncio
+import re
 import sys
 
 import pytest
 
+from trl_grpo_rewards import code
 from trl_grpo_rewards.sandbox.backends import is_backend, open_sandbox
 from trl_grpo_rewards.sandbox.fusion import SandboxFusion
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
@@ -13,12 +16,18 @@ class Own:
     """A back end of a user."""
 
 
-def find(backend, python=None):
-    return open_sandbox(backend, python, retries=1, max_concurrency=2)
+class Rustic:
+    """A back end of a user, for another language."""
+
+    languages = frozenset({"rust", "zig"})
+
+
+def find(backend, python=None, language="python"):
+    return open_sandbox(backend, python, retries=1, max_concurrency=2, language=language)
 
 
 def test_names():
-    names = {"local": True, "http://x": True, "https://x:1/y": True, "a:B": True, "a.b_c:D": True}
+    names = {"local": True, "hf": True, "http://x": True, "https://x:1/y": True, "a:B": True, "a.b_c:D": True}
     names |= {
         "": False,
         "docker": False,
@@ -43,3 +52,24 @@ def test_a_server_and_an_own_back_end_are_opened_anew():
     for missing in (f"{__name__}:None_", "no_such_module:Own"):
         with pytest.raises(ValueError, match="must be a class that can be imported"):
             find(missing)
+
+
+def test_a_back_end_runs_the_languages_that_it_names():
+    assert isinstance(find("http://localhost:1", language="cpp"), SandboxFusion)
+    assert isinstance(find(f"{__name__}:Rustic", language="zig"), Rustic)
+    for backend, language, runs in [
+        ("local", "cpp", "python"),
+        ("hf", "cpp", "python"),
+        (f"{__name__}:Own", "cpp", "python"),
+        (f"{__name__}:Rustic", "python", "rust, zig"),
+        ("http://localhost:1", "c++", "R, bash, cpp"),
+    ]:
+        with pytest.raises(ValueError, match=f"must run programs in '{re.escape(language)}'; it runs {runs}.* Change"):
+            find(backend, language=language)
+
+
+def test_nothing_is_run_in_a_language_that_the_back_end_does_not_run():
+    with pytest.raises(ValueError, match="The back end 'local' must run programs in 'cpp'"):
+        asyncio.run(code(language="cpp")(completions=["```cpp\n```"], tests=[{"inputs": ["1"], "outputs": ["1"]}]))
+    with pytest.raises(ValueError, match="code.. cannot use language=' '"):
+        code(language=" ")

@@ -32,9 +32,15 @@ def reply(stdout="", code=0, status="Finished", stderr="", overall=None):
     }
 
 
-async def collect(sandbox, inputs):
+def uncompiled(**result):
+    """Return the reply about a program that could not be compiled, which was not run."""
+    given = reply(**result)
+    return {**given, "compile_result": given["run_result"], "run_result": None, "status": "Failed"}
+
+
+async def collect(sandbox, inputs, *language):
     try:
-        return [result async for result in sandbox.run("print(input())\ud800", inputs, LIMITS)]
+        return [result async for result in sandbox.run("print(input())\ud800", inputs, LIMITS, *language)]
     finally:
         await sandbox.close()
 
@@ -50,9 +56,19 @@ def test_a_request_for_each_input():
         "code": "print(input())?",
         "stdin": "1",
         "language": "python",
+        "compile_timeout": 30.0,
         "run_timeout": 1.5,
         "memory_limit_MB": 300,
     }
+
+
+@pytest.mark.parametrize(("language", "memory"), [("cpp", 300), ("R", 300), ("java", -1), ("nodejs", -1)])
+def test_a_request_in_another_language(language, memory):
+    """Node.js and Java do not start if their address space is limited to what they use."""
+    with run_local_server(lambda connection: connection.send(reply("1"))) as server:
+        asyncio.run(collect(SandboxFusion(server.url, 0, 4), ["1"], language))
+    body = json.loads(server.requests[0].body)
+    assert (body["language"], body["memory_limit_MB"]) == (language, memory)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +79,8 @@ def test_a_request_for_each_input():
         (reply("1\n", code=1, stderr="e" * 9000), "crashed", "1\n"),
         (reply("1\n", code=-9), "crashed", "1\n"),
         (reply("1\n", status="TimeLimitExceeded"), "timed_out", "1\n"),
+        (uncompiled(code=1), "crashed", ""),
+        (uncompiled(status="TimeLimitExceeded"), "timed_out", ""),
     ],
 )
 def test_the_status_of_a_reply(given, status, output):
@@ -83,6 +101,8 @@ def test_the_status_of_a_reply(given, status, output):
         reply(code=None),
         reply(stdout=["1"]),
         {**reply(), "run_result": None},
+        {**uncompiled(code=0), "status": "Success"},
+        {**uncompiled(code=1), "status": "SandboxError"},
     ],
 )
 def test_a_reply_of_another_form_is_a_failure_and_never_a_wrong_program(given):
@@ -119,14 +139,30 @@ def test_programs_are_judged_outside_of_the_server():
 
     def answer(connection):
         body = json.loads(connection.body)
-        if "fail" in body["code"]:
+        if "out of luck" in body["code"]:
             connection.send(reply(status="Error", overall="SandboxError"))
         else:
             connection.send(reply(str(sum(map(int, body["stdin"].split())))))
 
     tests = {"inputs": ["1 2", "40 2"], "outputs": ["3", "42"]}
-    blocks = [f"```python\n{program}\n```" for program in ("right", "fail")]
+    blocks = [f"```python\n{program}\n```" for program in ("right", "out of luck")]
     with run_local_server(answer) as server:
         value = code(backend=server.url, max_failures=0.5)
         assert asyncio.run(value(completions=blocks, tests=[tests] * 2)) == [1.0, None]
     assert not any(b"42" in request.body for request in server.requests)
+
+
+def test_programs_in_another_language():
+    """The program is sent as it is. Rows that are not inputs with outputs, or in another language, get None."""
+
+    def answer(connection):
+        body = json.loads(connection.body)
+        connection.send(reply(body["stdin"] if body["code"] == "int main;\n" else "", code=int("bad" in body["code"])))
+
+    pairs = {"inputs": ["1"], "outputs": ["1"]}
+    tests = [pairs, pairs, ["assert f(1) == 1"], {**pairs, "language": "python"}, {**pairs, "language": "C++"}]
+    blocks = ["```c++\nint main;\n```", "```cpp\nbad\n```", *["```cpp\nint main;\n```"] * 3]
+    with run_local_server(answer) as server:
+        value = code(backend=server.url, language="cpp")
+        assert asyncio.run(value(completions=blocks, tests=tests)) == [1.0, 0.0, None, None, 1.0]
+    assert all(json.loads(request.body)["language"] == "cpp" for request in server.requests)

@@ -81,12 +81,12 @@ class RowTests:
     Args:
         cases (`tuple[Case]`):
             The cases, in their order.
-        imports (`str`, *optional*, defaults to `""`):
-            Python code that runs before the program, in its module.
+        language (`str`, *optional*, defaults to `"python"`):
+            Language of the programs. Those in another one than Python have only runs as scripts.
     """
 
     cases: tuple[Case, ...]
-    imports: str = ""
+    language: str = "python"
 
     def __str__(self) -> str:
         """Return the number of cases of each kind, such as `7 calls`."""

@@ -35,9 +35,10 @@ def write_run(program: str, case: OutputCase | CallCase, tests: RowTests) -> tup
     """Return the source that runs a program for a case, and its standard input. Neither holds what is expected."""
     match case:
         case OutputCase(input=text):
-            return write_call("calls", "run_script", program), text
+            is_python = tests.language == "python"
+            return write_call("calls", "run_script", program) if is_python else program, text
         case CallCase(function=function, arguments=arguments):
-            return write_call("calls", "answer_call", program, tests.imports, function), arguments
+            return write_call("calls", "answer_call", program, function), arguments
 
 
 def write_pair(program: str, case: PythonTests, partial: bool) -> tuple[str, str]:

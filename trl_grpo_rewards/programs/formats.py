@@ -20,6 +20,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
 from ..text.json_schemas import read_json
+from .blocks import list_names
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .columns import describe, parse_column
 from .comparison import is_equal_data, measure_depth
@@ -57,29 +58,11 @@ CONTAINERS = (
 PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
 """Names under which a dict has parts of the tests. All of them count."""
 
-LANGUAGES = {"python3": "python", "py": "python", "c++": "cpp"}
-"""Other names of languages."""
-
 MAX_LEVELS = 100
 """Maximum nesting depth of an expected value."""
 
 Pair: TypeAlias = tuple[Any, Any, Mapping[str, Any]]
 """An input, its output and what else is known about them."""
-
-MODULES = "import bisect, collections, functools, heapq, itertools, math, operator, random, re, string, sys"
-IMPORTS = f"from typing import *\n{MODULES}\n"
-"""What programs may use without an import: the names of types in stubs, and the usual modules."""
-
-CONTEST_IMPORTS = f"""
-from bisect import *
-from collections import *
-from functools import *
-from heapq import *
-from itertools import *
-from math import *
-from builtins import *
-{IMPORTS}"""
-"""What contest sites import before a function, and their stubs rely on."""
 
 
 def read_tests(
@@ -132,11 +115,11 @@ def read_tests(
         tests = read_code(lines, context, packages)
     else:
         tests = build_tests(list_pairs(value, context))
-    if name_language(language) != "python" and not all(isinstance(one, OutputCase) for one in tests.cases):
+    if language != "python" and not all(isinstance(one, OutputCase) for one in tests.cases):
         raise UnreadableTests(
             f"Programs in {language} can be tested with inputs and outputs only; found {tests}. Remove such rows."
         )
-    return tests
+    return replace(tests, language=language)
 
 
 def list_pairs(value: Any, context: Mapping[str, Any]) -> list[Pair]:
@@ -170,17 +153,13 @@ def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def name_language(value: Any) -> str:
-    """Return the usual name of a language. Tests that name none are for all."""
-    return LANGUAGES.get(str(value).lower(), str(value).lower())
-
-
 def check_context(context: Mapping[str, Any], language: str) -> None:
     """Check that programs are in the language of the tests, and that the tests need no checker of their own."""
     found = context.get("language") or language
-    if name_language(found) != name_language(language):
+    if not isinstance(found, str) or found.lower() not in list_names(language):
         raise UnreadableTests(
-            f"Only programs in {language} are run; found language={found!r}. Remove such rows, or set language=."
+            f"Only programs in {language} are run; found language={found!r}. Remove such rows, or use route() with a "
+            f"code(language=...) for each language."
         )
     for name in CHECKER_COLUMNS:
         if context.get(name):
@@ -202,7 +181,7 @@ def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection
                 f"Code of tests and the name of a function must be texts; found {describe(one)}. Correct the column."
             )
     check_python_tests(blocks, entry_point, packages)
-    return RowTests((PythonTests(blocks, entry_point),), IMPORTS)
+    return RowTests((PythonTests(blocks, entry_point),))
 
 
 def build_tests(pairs: list[Pair]) -> RowTests:
@@ -216,7 +195,7 @@ def build_tests(pairs: list[Pair]) -> RowTests:
     calls = [case for case in cases if isinstance(case, CallCase)]
     if is_in_place(calls):
         cases = [replace(case, in_place=True) if isinstance(case, CallCase) else case for case in cases]
-    return RowTests(tuple(cases), CONTEST_IMPORTS if calls else "")
+    return RowTests(tuple(cases))
 
 
 def is_in_place(calls: list[CallCase]) -> bool:

@@ -70,8 +70,8 @@ async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: L
         [`UnreadableTests`]: the tests cannot be run as they are.
     """
     match tests.cases:
-        case (PythonTests() as case,):
-            return await try_python_tests(program, case, sandbox, limits, partial)
+        case (PythonTests() as python,):
+            return await try_python_tests(program, python, sandbox, limits, partial)
     total, passed, first = len(tests.cases), 0, Trial(0, len(tests.cases))
     async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
         place = 0
@@ -97,7 +97,10 @@ async def run_cases(
         batch = [*same]
         largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case, *_ in batch)
         roomy = replace(limits, output_bytes=max(limits.output_bytes, 2 * largest))  # what is expected must fit
-        async with aclosing(sandbox.run(prepare(source, sandbox), [text for *_, text in batch], roomy)) as results:
+        source, language = (
+            (prepare(source, sandbox), ()) if tests.language == "python" else (source, (tests.language,))
+        )
+        async with aclosing(sandbox.run(source, [text for *_, text in batch], roomy, *language)) as results:
             for case, *_ in batch:
                 yield case, await anext(results)
 
@@ -111,9 +114,7 @@ def is_right(output: str, case: OutputCase | CallCase) -> bool:
     return is_right_output(output, case.output) if isinstance(case, OutputCase) else is_right_value(output, case)
 
 
-async def try_python_tests(
-    program: str, case: PythonTests, sandbox: Sandbox, limits: Limits, partial: bool
-) -> Trial:
+async def try_python_tests(program: str, case: PythonTests, sandbox: Sandbox, limits: Limits, partial: bool) -> Trial:
     """Run Python tests in one process and the program in another."""
     pair = write_pair(program, case, partial)
     if keeps_apart(sandbox):

@@ -72,6 +72,7 @@ def check_code(
     max_concurrency: int,
     batch_timeout: float,
     max_failures: float,
+    language: str,
 ) -> None:
     for is_valid, given, remedy in (
         (timeout > 0, f"timeout={timeout}", "Set it to more than 0 seconds"),
@@ -80,7 +81,7 @@ def check_code(
         (
             is_backend(backend),
             f"backend={backend!r}",
-            "Set it to 'local', to the URL of a Sandbox Fusion server, or to 'my_module:MySandbox'",
+            "Set it to 'local', to 'hf', to the URL of a Sandbox Fusion server, or to 'my_module:MySandbox'",
         ),
         (
             python is None or (backend == "local" and shutil.which(python) is not None),
@@ -96,25 +97,30 @@ def check_code(
         (max_concurrency >= 1, f"max_concurrency={max_concurrency}", "Set it to at least 1"),
         (batch_timeout > 0, f"batch_timeout={batch_timeout}", "Set it to more than 0 seconds"),
         (0 <= max_failures <= 1, f"max_failures={max_failures}", "Set it to a share from 0 to 1"),
+        (
+            bool(language.strip()),
+            f"language={language!r}",
+            "Set it to the name of a language, such as 'python' or 'cpp'",
+        ),
     ):
         if not is_valid:
             raise ValueError(f"code() cannot use {given}. {remedy}.")
 
 
 def check_backend(
-    backend: str, python: str | None, packages: Sequence[str], retries: int, max_concurrency: int
+    backend: str, python: str | None, packages: Sequence[str], retries: int, max_concurrency: int, language: str
 ) -> None:
-    open_sandbox(backend, python, retries, max_concurrency, MODULES).check_ready()
+    open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language).check_ready()
 
 
-def write_block(program: str) -> str:
-    return f"```python\n{program.rstrip()}\n```"
+def write_block(program: str, language: str = "python") -> str:
+    return f"```{language}\n{program.rstrip()}\n```"
 
 
-def write_solution(row: Mapping[str, Any], column: str) -> str | None:
+def write_solution(row: Mapping[str, Any], column: str, language: str) -> str | None:
     """Return the row's own solution as a block, or None if it has none."""
-    program = find_reference(row, column)
-    return None if program is None else write_block(program)
+    program = find_reference(row, column, language)
+    return None if program is None else write_block(program, language)
 
 
 def examine_tests(
@@ -128,19 +134,21 @@ def examine_tests(
     packages: Sequence[str],
     retries: int,
     max_concurrency: int,
+    language: str,
 ) -> Examination:
     return examine_programs(
         rows,
         column,
-        lambda: open_sandbox(backend, python, retries, max_concurrency, MODULES),
+        lambda: open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language),
         Limits(timeout, memory_mb, output_bytes),
-        list_importable(backend, packages),
+        list_importable(backend, packages, python),
+        language,
     )
 
 
-def list_importable(backend: str, packages: Sequence[str]) -> Collection[str] | None:
+def list_importable(backend: str, packages: Sequence[str], python: str | None) -> Collection[str] | None:
     """Return the modules that tests may import besides the standard library, or None if only a server knows."""
-    return list_top_level(packages) if backend == "local" else None
+    return list_top_level(packages, python and shutil.which(python)) if backend == "local" else None
 
 
 @reward(
@@ -149,8 +157,8 @@ def list_importable(backend: str, packages: Sequence[str]) -> Collection[str] | 
     columns=lambda column: {column},
     outcome=True,
     asks=False,
-    form=lambda: Form(answer="```python\n{}\n```"),
-    worthless=lambda: {name: write_block(program) for name, program in WORTHLESS.items()},
+    form=lambda language: Form(answer=f"```{language}\n{{}}\n```"),
+    worthless=lambda language: {name: write_block(program, language) for name, program in WORTHLESS.items()},
     ready=check_backend,
     solves=write_solution,
     examines=examine_tests,
@@ -172,13 +180,14 @@ async def code(
     max_concurrency: int = 64,
     batch_timeout: float = 600.0,
     max_failures: float = 0.2,
+    language: str = "python",
     **columns: list,
 ) -> list[Score]:
     """
     1 if the program in the last code block passes all tests of its row, else 0; None if they cannot be read or run.
 
-    The program is the last closed block of the completion that is marked as Python, or, if there is none, the last
-    closed block without a language. Text before `</think>` does not count. Each test case is a separate run. Its
+    The program is the last closed block of the completion that is marked as Python (or as `language`), or, if there is
+    none, the last closed block without a language. Text before `</think>` does not count. Each test case is a separate run. Its
     result is compared in the training process, so the program never sees the expected result. Identical programs with
     the same tests are run once per batch. The tests may be inputs with outputs, calls with results, or asserts, in the
     formats of APPS, LiveCodeBench, open-r1, PrimeIntellect, MBPP and HumanEval. `docs/programs.md` describes the
@@ -202,8 +211,9 @@ async def code(
         output_bytes (`int`, *optional*, defaults to `1_000_000`):
             Maximum output of a case, in bytes.
         backend (`str`, *optional*, defaults to `"local"`):
-            Where programs run: `"local"` is the jail on this machine, which needs Linux. `"http://..."` is the URL of a
-            Sandbox Fusion server. `"my_module:MySandbox"` is a back end of your own.
+            Where programs run: `"local"` is the jail on this machine, which needs Linux. `"hf"` rents machines from
+            Hugging Face Jobs. `"http://..."` is the URL of a Sandbox Fusion server. `"my_module:MySandbox"` is a back
+            end of your own.
         python (`str`, *optional*):
             Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or
             newer. By default, it is the interpreter of the training process.
@@ -215,8 +225,13 @@ async def code(
             Time limit of all programs of a batch, in seconds. Programs that are not judged by then get None.
         max_failures (`float`, *optional*, defaults to `0.2`):
             Share of the programs of a batch that the back end may fail to run, as in [`judge`].
+        language (`str`, *optional*, defaults to `"python"`):
+            Language of the programs, such as `"cpp"`. A language other than Python requires a back end that runs it,
+            such as a Sandbox Fusion server, and tests that are inputs with their outputs. Rows with other tests, or
+            with another language in the column `language`, get None.
 
     Raises:
+        `ValueError`: the back end does not run the language. Nothing is run.
         `OSError`: the machine lacks a layer of the jail. Nothing is run.
         `RuntimeError`: the back end failed more often than `max_failures` allows.
 
@@ -235,14 +250,14 @@ async def code(
     ```
     """
     limits = Limits(timeout, memory_mb, output_bytes)
-    programs = [find_program(strip_reasoning(completion_text(completion))) for completion in completions]
-    marks, tests = read_rows(column, columns, list_importable(backend, packages))
+    programs = [find_program(strip_reasoning(completion_text(completion)), language) for completion in completions]
+    marks, tests = read_rows(column, columns, list_importable(backend, packages, python), language)
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, tests, strict=True)
     ]
     different = {key: one for key, one in zip(keys, tests, strict=True) if key and isinstance(one, RowTests)}
-    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES)
+    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language)
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
     finally:
@@ -270,7 +285,7 @@ def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, p
 
 
 def read_rows(
-    column: str, columns: Mapping[str, list[Any]], importable: Collection[str] | None
+    column: str, columns: Mapping[str, list[Any]], importable: Collection[str] | None, language: str
 ) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
     """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
     known: dict[bytes, RowTests | UnreadableTests] = {}
@@ -281,7 +296,7 @@ def read_rows(
         marks.append(pickle.dumps((value, context)))
         if marks[-1] not in known:
             try:
-                known[marks[-1]] = read_tests(value, context, packages=importable)
+                known[marks[-1]] = read_tests(value, context, packages=importable, language=language)
             except UnreadableTests as error:
                 known[marks[-1]] = error
     return marks, [known[mark] for mark in marks]

@@ -15,12 +15,26 @@ CONNECT_SECONDS = 5.0
 MARGIN_SECONDS = 30.0
 """Time that a server may take in addition to the time of a run, for example because runs wait for each other."""
 
+COMPILE_SECONDS = 30.0
+"""Time limit of a compiler, in seconds of wall time. Rust and Java need more than the server's 10 on a busy machine."""
+
 STATUSES: dict[str, Status] = {"TimeLimitExceeded": "timed_out"}
+
+RESERVING = frozenset({"csharp", "go", "java", "julia", "kotlin_script", "nodejs", "scala", "swift", "typescript"})
+"""
+Languages whose runtimes reserve far more address space than they use. The server limits the address space, so an ordinary
+limit would stop every program: Node.js does not start with 512 MB. Their memory is not limited.
+"""
+
+LANGUAGES = RESERVING | {
+    "R", "bash", "cpp", "cuda", "lua", "perl", "php", "python", "racket", "ruby", "rust", "sql",
+}  # fmt: skip
+"""Languages of the server that run a program with a standard input. The others are test frameworks and provers."""
 
 
 class SandboxFusion:
     """
-    A server. Requests are repeated and limited as those to judges are.
+    A server. Requests are repeated and limited as those to judges are. A program that cannot be compiled has crashed.
 
     Args:
         url (`str`):
@@ -31,22 +45,27 @@ class SandboxFusion:
             Maximum number of requests in flight.
     """
 
+    languages = LANGUAGES
+
     def __init__(self, url: str, retries: int, concurrency: int) -> None:
         self.url, self.retries, self.concurrency = url.rstrip("/"), retries, concurrency
         self.client: Any = None
 
-    async def run(self, program: str, inputs: Sequence[str], limits: Limits) -> AsyncGenerator[RunResult, None]:
+    async def run(
+        self, program: str, inputs: Sequence[str], limits: Limits, language: str = "python"
+    ) -> AsyncGenerator[RunResult, None]:
         REQUEST_SECONDS.set([])
-        seconds = WAITING * limits.seconds + MARGIN_SECONDS
+        seconds = WAITING * limits.seconds + COMPILE_SECONDS + MARGIN_SECONDS
         if self.client is None:
             self.client = build_client(self.url, "none", self.retries, self.concurrency, seconds)
         for text in inputs:
             body = {
                 "code": program.encode(errors="replace").decode(),
                 "stdin": text.encode(errors="replace").decode(),
-                "language": "python",
+                "language": language,
+                "compile_timeout": COMPILE_SECONDS,
                 "run_timeout": limits.seconds,
-                "memory_limit_MB": limits.memory_mb,
+                "memory_limit_MB": -1 if language in RESERVING else limits.memory_mb,
             }
             try:
                 response = await self.client.post("/run_code", cast_to=HTTP.Response, body=body)
@@ -79,8 +98,8 @@ def read_reply(reply: Any, limits: Limits) -> RunResult:
     Raises:
         [`SandboxFailed`]: the server reports an error of its own, or the reply has another form.
     """
-    result = reply.get("run_result") if isinstance(reply, dict) else None
-    if not isinstance(result, dict) or reply.get("status") not in ("Success", "Failed"):
+    result = find_result(reply)
+    if result is None:
         raise SandboxFailed(f"the server reports an error of its own: {str(reply)[:300]}")
     output, errors, code = result.get("stdout") or "", result.get("stderr") or "", result.get("return_code")
     status = STATUSES.get(str(result.get("status")))
@@ -94,3 +113,17 @@ def read_reply(reply: Any, limits: Limits) -> RunResult:
     return RunResult(
         status, output[: limits.output_bytes], errors[-4000:], seconds if isinstance(seconds, float) else None
     )
+
+
+def find_result(reply: Any) -> dict[str, Any] | None:
+    """Return the result of the run or, if the program could not be compiled, that of the compiler."""
+    if not isinstance(reply, dict) or reply.get("status") not in ("Success", "Failed"):
+        return None
+    run, compiled = reply.get("run_result"), reply.get("compile_result")
+    if (
+        run is None
+        and isinstance(compiled, dict)
+        and (compiled.get("return_code") or compiled.get("status") in STATUSES)
+    ):
+        return compiled
+    return run if isinstance(run, dict) else None

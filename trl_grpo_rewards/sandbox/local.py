@@ -62,7 +62,10 @@ SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK if sys.plat
 
 logger = logging.getLogger(__name__)
 
-SANDBOXES = "a Sandbox Fusion server (backend='http://localhost:8080') or your own (backend='my_module:MySandbox')"
+SANDBOXES = (
+    "rented machines (backend='hf'), a Sandbox Fusion server (backend='http://localhost:8080') or your own "
+    "(backend='my_module:MySandbox')"
+)
 """The other back ends, for errors."""
 
 

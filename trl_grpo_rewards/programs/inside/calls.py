@@ -13,54 +13,37 @@ from numbers import Real
 from types import ModuleType
 from typing import Any
 
+from . import nodes
+from .dialogue import lift_limits
+from .prelude import PRELUDES
+
 
 MAX_BITS = 13_000
 """Largest integer that is written in decimal digits, in bits. Python reads no more than 4300 digits by default."""
 
 
-class ListNode:
-    """A node of a linked list, with LeetCode's constructor."""
-
-    def __init__(self, val: Any = 0, next: Any = None) -> None:
-        self.val, self.next = val, next
-
-
-class TreeNode:
-    """A node of a binary tree, with LeetCode's constructor."""
-
-    def __init__(self, val: Any = 0, left: Any = None, right: Any = None) -> None:
-        self.val, self.left, self.right = val, left, right
-
-
 def run_script(program: str) -> None:
     """Run a program as a script. It reads and writes the standard streams."""
-    lift_limits()
+    lift_limits(0)
     run_source(program, "program.py", start_module("__main__"))
 
 
-def answer_call(program: str, imports: str, function: str) -> None:
+def answer_call(program: str, function: str) -> None:
     """
     Run a program, call its function with the JSON list on standard input, and write its value as JSON.
 
     The answer is `{"value": ...}`. If the value is None, it also has `"first"`: the first argument after the call.
     """
-    lift_limits()
+    lift_limits(0)
     answers = reserve_output()
     arguments = json.loads(read_all(0).decode())
     scope = start_module("solution")
-    run_source(imports, "imports.py", scope)
+    scope.update(PRELUDES["contest"])
     scope.pop(function, None)  # what was imported, such as `factorial`, must not pass
-    scope.update(ListNode=ListNode, TreeNode=TreeNode)
     run_source(program, "program.py", scope)
     answer = call(find_function(scope, function), arguments, scope if "Node" in program else None)
     write_all(answers, json.dumps(answer).encode())
     os._exit(0)  # skips the program's exit handlers and threads
-
-
-def lift_limits() -> None:
-    """Allow integers of any length as text. Older versions of Python have no such limit."""
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
 
 
 def start_module(name: str) -> "dict[str, Any]":
@@ -123,40 +106,8 @@ def build_nodes(value: Any, hint: str, scope: Any) -> Any:
     kind = next((name for name in ("ListNode", "TreeNode") if name in hint), None)
     if not kind or not isinstance(value, list):
         return value
-    build = build_list if kind == "ListNode" else build_tree
+    build = nodes.list_node if kind == "ListNode" else nodes.tree_node
     return [build(one, scope[kind]) for one in value] if "list[" in hint.lower() else build(value, scope[kind])
-
-
-def build_list(values: "list[Any]", kind: Any) -> Any:
-    first = None
-    for value in reversed(values):
-        node = kind(value)
-        node.next = first
-        first = node
-    return first
-
-
-def build_tree(values: "list[Any]", kind: Any) -> Any:
-    """Build a tree from its nodes level by level. Missing children are None, and have no children of their own."""
-    nodes = [None if value is None else kind(value) for value in values]
-    children = iter(nodes[1:])
-    for node in (one for one in nodes if one is not None):
-        node.left, node.right = next(children, None), next(children, None)
-    return nodes[0] if nodes else None
-
-
-def list_values(node: Any) -> "list[Any]":
-    """Return the values of a linked list, or those of a tree level by level."""
-    values, nodes = [], [node]
-    for one in nodes:  # grows
-        values.append(None if one is None else one.val)
-        if hasattr(one, "next"):
-            nodes.extend([one.next] if one.next is not None else [])
-        elif one is not None:
-            nodes.extend([one.left, one.right])
-    while values and nodes[len(values) - 1] is None:
-        values.pop()
-    return values
 
 
 def convert_nodes(value: Any, hint: str) -> Any:
@@ -186,7 +137,7 @@ def convert(value: Any) -> Any:
         pairs = [(convert_key(key), convert(one)) for key, one in value.items()]
         return {"dict": dict(pairs)} if len(dict(pairs)) == len(pairs) else {"object": "dict"}
     if type(value).__name__ in ("ListNode", "TreeNode"):
-        return convert(list_values(value))
+        return convert(nodes.list_values(value) if hasattr(value, "next") else nodes.tree_values(value))
     if getattr(value, "shape", None) == ():  # a scalar of numpy
         return convert(value.item())
     if isinstance(value, (Decimal, Real)):

@@ -12,7 +12,8 @@ import os
 import select
 import sys
 import threading
-from typing import Any, Callable, Dict, List, Optional
+from collections.abc import Callable
+from typing import Any
 
 from .plain_data import MUTABLE, Reader, Violation, Writer
 
@@ -42,10 +43,11 @@ def lift_limits(digits: int) -> None:
 
 def find_error_name(kind: type) -> str:
     """Return the name of the closest built-in class of an error."""
-    return next(one.__name__ for one in kind.__mro__ if vars(builtins).get(one.__name__) is one)
+    names = (one.__name__ for one in kind.__mro__ if vars(builtins).get(one.__name__) is one)
+    return str(next(names))
 
 
-def find_origin(value: Any) -> "Optional[List[str]]":
+def find_origin(value: Any) -> "list[str] | None":
     """Return the module and the name under which a class or function can be imported, or None."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module in ("__main__", GIVEN):
@@ -59,14 +61,14 @@ def find_origin(value: Any) -> "Optional[List[str]]":
 class Peer:
     """One end of the dialogue. A subclass says which requests it serves, and how objects of its own cross."""
 
-    operations: "Dict[str, Callable[..., Any]]" = {}
+    operations: "dict[str, Callable[..., Any]]" = {}
 
     def __init__(self) -> None:
         self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
-        self.own: List[Any] = []
-        self.numbers: Dict[int, int] = {}
+        self.own: list[Any] = []
+        self.numbers: dict[int, int] = {}
 
-    def refer(self, value: Any, is_plain: bool) -> "Optional[List[Any]]":
+    def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
         """Return the entry of an object that crosses as a reference, or None; see [`Writer`]."""
         raise NotImplementedError
 
@@ -74,10 +76,10 @@ class Peer:
         """Return the object for a reference of the other side."""
         raise NotImplementedError
 
-    def make_empty(self, kind: str, forms: "List[Any]") -> Any:
+    def make_empty(self, kind: str, forms: "list[Any]") -> Any:
         """Return an empty object of a kind of its own and the function that fills it, or None."""
 
-    def find_filler(self, kind: str, forms: "List[Any]") -> Any:
+    def find_filler(self, kind: str, forms: "list[Any]") -> Any:
         """Return the function that changes an object of a kind in place, or None if it cannot change."""
         made = self.make_empty(kind, forms)
         return MUTABLE[kind][2] if kind in MUTABLE else made and made[1]
@@ -108,7 +110,7 @@ class Peer:
             raise value
         return value
 
-    def ask(self, message: "Dict[str, Any]") -> "Dict[str, Any]":
+    def ask(self, message: "dict[str, Any]") -> "dict[str, Any]":
         """Send a request, and serve the requests of the other side until its reply comes."""
         if self.received or select.select([READ_END], [], [], 0)[0]:
             self.receive()
@@ -124,7 +126,7 @@ class Peer:
             else:
                 raise Violation("a reply to another request")
 
-    def serve(self, message: "Dict[str, Any]") -> "Dict[str, Any]":
+    def serve(self, message: "dict[str, Any]") -> "dict[str, Any]":
         """Do what a request asks for, and return the reply."""
         try:
             reader = Reader(message["table"], self.resolve, (), self.make_empty)  # type: ignore[arg-type]
@@ -132,7 +134,7 @@ class Peer:
             operation = self.operations[message["do"]]
         except Exception as error:
             raise Violation(f"a request that cannot be read: {type(error).__name__}") from None
-        reply: Dict[str, Any] = {"number": message.get("number")}
+        reply: dict[str, Any] = {"number": message.get("number")}
         try:
             value = operation(self, *values)
         except BaseException as error:
@@ -150,7 +152,7 @@ class Peer:
         writer.write(None)  # describes what the changes contain
         return {**reply, "table": writer.table}
 
-    def refer_error(self, error: BaseException) -> "List[Any]":
+    def refer_error(self, error: BaseException) -> "list[Any]":
         """Return the entry of an error: the name of its built-in class, and its arguments."""
         return ["error", find_error_name(type(error)), *map(self.simplify, error.args)]
 
@@ -162,12 +164,12 @@ class Peer:
         except Exception:
             return str(value)[:ERROR_CHARS]
 
-    def send(self, message: "Dict[str, Any]") -> None:
+    def send(self, message: "dict[str, Any]") -> None:
         rest = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         while rest:
             rest = rest[os.write(WRITE_END, rest) :]
 
-    def receive(self) -> "Dict[str, Any]":
+    def receive(self) -> "dict[str, Any]":
         while not self.received.endswith(b"\n"):
             part = os.read(READ_END, 1 << 16)
             if not part:

@@ -1,43 +1,43 @@
 """LeetCode's nodes of lists and trees, and the functions with which its tests build and compare them."""
 
-from typing import Any, List, Optional
+from typing import Any
 
 
 class ListNode:
     """A node of a linked list."""
 
-    def __init__(self, val: Any = 0, next: "Optional[ListNode]" = None) -> None:
+    def __init__(self, val: Any = 0, next: "ListNode | None" = None) -> None:
         self.val, self.next = val, next
 
 
 class TreeNode:
     """A node of a binary tree."""
 
-    def __init__(
-        self, val: Any = 0, left: "Optional[TreeNode]" = None, right: "Optional[TreeNode]" = None
-    ) -> None:
+    def __init__(self, val: Any = 0, left: "TreeNode | None" = None, right: "TreeNode | None" = None) -> None:
         self.val, self.left, self.right = val, left, right
 
 
-def list_node(values: "List[Any]") -> "Optional[ListNode]":
+def list_node(values: "list[Any]", kind: Any = ListNode) -> Any:
     """Return the first node of a linked list of these values."""
-    node = None
+    first = None
     for value in reversed(values):
-        node = ListNode(value, node)
-    return node
+        node = kind(value)
+        node.next = first
+        first = node
+    return first
 
 
-def tree_node(values: "List[Any]") -> "Optional[TreeNode]":
+def tree_node(values: "list[Any]", kind: Any = TreeNode) -> Any:
     """Return the root of the tree with these values in level order, in which None is a missing node."""
-    nodes = [None if value is None else TreeNode(value) for value in values]
-    parents = iter([node for node in nodes if node])
+    nodes = [None if value is None else kind(value) for value in values]
     children = iter(nodes[1:])
-    for parent in parents:
-        parent.left, parent.right = next(children, None), next(children, None)
+    for parent in nodes:
+        if parent is not None:
+            parent.left, parent.right = next(children, None), next(children, None)
     return nodes[0] if nodes else None
 
 
-def list_values(node: Any) -> "List[Any]":
+def list_values(node: Any) -> "list[Any]":
     """Return the values of a linked list. A list that is a circle is cut where it begins again."""
     values, seen = [], set()
     while node is not None and id(node) not in seen:
@@ -47,7 +47,7 @@ def list_values(node: Any) -> "List[Any]":
     return values
 
 
-def tree_values(root: Any) -> "List[Any]":
+def tree_values(root: Any) -> "list[Any]":
     """Return the values of a tree in level order, without missing nodes at the end."""
     values, level = [], [root]
     for node in level:

@@ -6,11 +6,12 @@ other numbers, and `[place]` for everything that is described in the table. An e
 
 import datetime
 from collections import Counter, OrderedDict, deque, namedtuple
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any, Callable, Dict, List
+from typing import Any
 
 
 MAX_SMALL = 1 << 53
@@ -25,29 +26,29 @@ class Violation(Exception):
     """Raised when a message has a form that no honest process writes."""
 
 
-def flatten(pairs: Any) -> "List[Any]":
+def flatten(pairs: Any) -> "list[Any]":
     return [one for pair in dict.items(pairs) for one in pair]
 
 
-def pair_up(items: "List[Any]") -> "Dict[Any, Any]":
+def pair_up(items: "list[Any]") -> "dict[Any, Any]":
     return dict(zip(items[::2], items[1::2]))
 
 
-def fill_dict(found: Any, items: "List[Any]") -> None:
+def fill_dict(found: Any, items: "list[Any]") -> None:
     dict.clear(found)
     dict.update(found, pair_up(items))
 
 
-def fill_list(found: Any, items: "List[Any]") -> None:
+def fill_list(found: Any, items: "list[Any]") -> None:
     found[:] = items
 
 
-def fill_others(found: Any, items: "List[Any]") -> None:
+def fill_others(found: Any, items: "list[Any]") -> None:
     found.clear()
     (found.extend if isinstance(found, deque) else found.update)(items)
 
 
-MUTABLE: "Dict[str, Any]" = {
+MUTABLE: "dict[str, Any]" = {
     "Counter": (Counter, flatten, fill_dict),
     "OrderedDict": (OrderedDict, flatten, fill_dict),
     "dict": (dict, flatten, fill_dict),
@@ -58,7 +59,7 @@ MUTABLE: "Dict[str, Any]" = {
 }
 """Kinds that are made empty and filled later: the type, what it contains, and how an object is filled."""
 
-FIXED: "Dict[str, Any]" = {
+FIXED: "dict[str, Any]" = {
     "frozenset": (frozenset, frozenset.__iter__, lambda *items: frozenset(items)),
     "bytes": (bytes, lambda one: [bytes.hex(one)], bytes.fromhex),
     "complex": (complex, lambda one: [one.real, one.imag], complex),
@@ -68,7 +69,11 @@ FIXED: "Dict[str, Any]" = {
     "Decimal": (Decimal, lambda one: [str(one)], Decimal),
     "timedelta": (datetime.timedelta, lambda one: [one.days, one.seconds, one.microseconds], datetime.timedelta),
     "timezone": (datetime.timezone, lambda one: [one.utcoffset(None)], datetime.timezone),
-    "datetime": (datetime.datetime, lambda one: [*one.timetuple()[:6], one.microsecond, one.tzinfo], datetime.datetime),
+    "datetime": (
+        datetime.datetime,
+        lambda one: [*one.timetuple()[:6], one.microsecond, one.tzinfo],
+        datetime.datetime,
+    ),
     "date": (datetime.date, lambda one: one.timetuple()[:3], datetime.date),
     "time": (
         datetime.time,
@@ -86,8 +91,8 @@ FIXED: "Dict[str, Any]" = {
 """Kinds that are built from what they contain: the type, the contents, and the function that builds one from them."""
 
 
-def make_named_tuple(name: str, names: "List[str]", *items: Any) -> Any:
-    return namedtuple(name, names)(*items)  # type: ignore[misc]
+def make_named_tuple(name: str, names: "list[str]", *items: Any) -> Any:
+    return namedtuple(name, names)(*items)
 
 
 FIXED["namedtuple"] = (
@@ -120,11 +125,11 @@ class Writer:
             Objects at the first places of the table, which the other side has as well.
     """
 
-    def __init__(self, refer: "Callable[[Any, bool], Any]", known: "List[Any]" = ()) -> None:  # type: ignore[assignment]
+    def __init__(self, refer: "Callable[[Any, bool], Any]", known: "list[Any]" = ()) -> None:  # type: ignore[assignment]
         self.refer, self.first = refer, len(known)
-        self.kept: List[Any] = [*known]  # so that no other object gets the same id
+        self.kept: list[Any] = [*known]  # so that no other object gets the same id
         self.places = {id(one): place for place, one in enumerate(known)}
-        self.table: List[Any] = []
+        self.table: list[Any] = []
 
     def write(self, value: Any) -> Any:
         """Return the form of a value, whose contents are added to the table."""
@@ -153,7 +158,7 @@ class Writer:
     def is_reference(self, value: Any) -> bool:
         return self.refer(value, True) is not None
 
-    def describe(self, value: Any) -> "List[Any]":
+    def describe(self, value: Any) -> "list[Any]":
         kind = find_kind(value)
         entry = self.refer(value, kind is not None)
         if entry is not None:
@@ -179,9 +184,9 @@ class Reader:
             Returns an empty object and the function that fills it for an entry of a kind of its own, or None.
     """
 
-    def __init__(self, table: "List[Any]", resolve: Any, known: "List[Any]" = (), empty: Any = None) -> None:  # type: ignore[assignment]
+    def __init__(self, table: "list[Any]", resolve: Any, known: "list[Any]" = (), empty: Any = None) -> None:  # type: ignore[assignment]
         self.resolve = resolve
-        self.values: List[Any] = [*known, *[self] * len(table)]  # itself: not read yet
+        self.values: list[Any] = [*known, *[self] * len(table)]  # itself: not read yet
         self.entries = [None] * len(known) + table
         fillers = []
         for place, (kind, items) in enumerate(table, len(known)):

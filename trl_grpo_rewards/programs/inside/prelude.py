@@ -1,7 +1,7 @@
 """The names that programs and tests may use without an import. They are looked up once, before any program runs."""
 
 import types
-from typing import Any, Dict
+from typing import Any
 
 from . import nodes
 
@@ -25,8 +25,8 @@ from builtins import *
 """What contest sites import before a function."""
 
 
-def import_names(source: str) -> "Dict[str, Any]":
-    scope: Dict[str, Any] = {}
+def import_names(source: str) -> "dict[str, Any]":
+    scope: dict[str, Any] = {}
     exec(source, scope)
     del scope["__builtins__"]
     return scope

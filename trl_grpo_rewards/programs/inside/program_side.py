@@ -14,7 +14,7 @@ import operator
 import os
 import sys
 from types import FunctionType, ModuleType
-from typing import Any, Dict, List, Optional
+from typing import Any
 
 from . import nodes
 from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
@@ -22,7 +22,7 @@ from .plain_data import find_kind, pair_up
 from .prelude import PRELUDES
 
 
-def name_specials(names: str) -> "List[str]":
+def name_specials(names: str) -> "list[str]":
     return [f"__{name}__" for name in names.split()]
 
 
@@ -83,11 +83,11 @@ class ProgramSide(Peer):
     def __init__(self, source: str) -> None:
         super().__init__()
         self.source = source
-        self.theirs: Dict[int, Any] = {}
-        self.records: Dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
+        self.theirs: dict[int, Any] = {}
+        self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.output = io.StringIO()
 
-    def refer(self, value: Any, is_plain: bool) -> "Optional[List[Any]]":
+    def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
         if isinstance(value, Theirs):
             return ["yours", value._number]
         if is_plain and id(value) not in self.numbers:
@@ -110,7 +110,7 @@ class ProgramSide(Peer):
             return ["function", self.register(value), getattr(value, "__name__", ""), find_origin(value)]
         return ["object", self.register(value), type(value)]
 
-    def refer_class(self, value: type) -> "List[Any]":
+    def refer_class(self, value: type) -> "list[Any]":
         is_error = issubclass(value, BaseException)
         specials = [one for one in BINARY + OTHERS if getattr(value, one, None) is not getattr(object, one, None)]
         bases = [one for one in value.__bases__ if one is not object and not find_origin(one)]
@@ -129,7 +129,7 @@ class ProgramSide(Peer):
             self.theirs[number] = (TheirFunction if kind == "function" else TheirIterator)(self, number)
         return self.theirs[number]
 
-    def make_empty(self, kind: str, forms: "List[Any]") -> Any:
+    def make_empty(self, kind: str, forms: "list[Any]") -> Any:
         if kind != "record":
             return None
         name = forms[0]
@@ -137,15 +137,15 @@ class ProgramSide(Peer):
         if isinstance(own, type):
             self.records[name] = own
         kind_of_record = self.records.setdefault(name, type(name, (), {}))
-        return object.__new__(kind_of_record), lambda found, items: vars(found).update(pair_up(items[1:]))
+        return object.__new__(kind_of_record), lambda found, items: found.__dict__.update(pair_up(items[1:]))
 
-    def send(self, message: "Dict[str, Any]") -> None:
+    def send(self, message: "dict[str, Any]") -> None:
         printed = self.output.getvalue()
         self.output.seek(0)
         self.output.truncate()
         super().send({**message, "printed": printed} if printed else message)
 
-    def load(self, names: "List[str]") -> "List[Any]":
+    def load(self, names: "list[str]") -> "list[Any]":
         """Run the program as a module, so that its main guard is closed. Return it and its objects with these names."""
         module = sys.modules[GIVEN] = ModuleType(GIVEN)
         scope = vars(module)
@@ -167,9 +167,9 @@ class ProgramSide(Peer):
             return getattr(type(value), name)(value, *args)
         return (getattr(operator, plain, None) or getattr(builtins, plain))(value, *args)
 
-    def take(self, iterator: Any, count: int) -> "List[Any]":
+    def take(self, iterator: Any, count: int) -> "list[Any]":
         """Return the next items, and the error that ended them."""
-        items: List[Any] = []
+        items: list[Any] = []
         try:
             while len(items) < count:
                 items.append(next(iterator))
@@ -185,7 +185,7 @@ class ProgramSide(Peer):
 
     def seed(self, module: str, *args: Any) -> None:
         if module in sys.modules:
-            sys.modules[module].seed(*args)  # type: ignore[attr-defined]
+            sys.modules[module].seed(*args)
 
     operations = {
         "load": load,

@@ -1,14 +1,16 @@
 """The part of pytest that tests of programs use, for a process that may not import it."""
 
 import contextlib
+import functools
 import io
 import itertools
 import math
 import re
 import sys
 import unittest
+from collections.abc import Callable, Iterator
 from types import ModuleType, SimpleNamespace
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any
 
 
 class Raised:
@@ -26,7 +28,7 @@ class Raised:
 
 
 class Raises(contextlib.AbstractContextManager):
-    def __init__(self, kinds: Any, match: "Optional[str]" = None) -> None:
+    def __init__(self, kinds: Any, match: "str | None" = None) -> None:
         self.kinds, self.pattern, self.raised = kinds, match, Raised()
 
     def __enter__(self) -> Raised:
@@ -40,7 +42,7 @@ class Raises(contextlib.AbstractContextManager):
         return self.pattern is None or self.raised.match(self.pattern)
 
 
-def raises(kinds: Any, *call: Any, match: "Optional[str]" = None, **kwargs: Any) -> Any:
+def raises(kinds: Any, *call: Any, match: "str | None" = None, **kwargs: Any) -> Any:
     context = Raises(kinds, match)
     if not call:
         return context
@@ -66,7 +68,9 @@ class Approx:
                 and all(found[key] == Approx(one, *self.options) for key, one in expected.items())
             )
         if isinstance(expected, (list, tuple)) or hasattr(expected, "__array__"):
-            pairs = itertools.zip_longest(found, expected, fillvalue=self) if hasattr(found, "__len__") else [(0, self)]
+            pairs = (
+                itertools.zip_longest(found, expected, fillvalue=self) if hasattr(found, "__len__") else [(0, self)]
+            )
             return all(one is not self and two is not self and one == Approx(two, *self.options) for one, two in pairs)
         return bool(found == expected or self.is_close(found))
 
@@ -104,7 +108,7 @@ class Mark:
 
     def parametrize(self, names: Any, rows: Any, **options: Any) -> "Callable[..., Any]":
         listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
-        sets: List[Dict[str, Any]] = []
+        sets: list[dict[str, Any]] = []
         for row in rows:
             values = getattr(row, "values", None) if isinstance(row, SimpleNamespace) else None
             values = values if values is not None else row if len(listed) > 1 else [row]
@@ -117,7 +121,9 @@ class Mark:
         return mark
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *args, **kwargs: args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda test: test
+        return lambda *args, **kwargs: (
+            args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda test: test
+        )
 
 
 def fixture(function: Any = None, **options: Any) -> Any:
@@ -131,15 +137,15 @@ class Capture:
     """The fixture `capsys`: what was printed since it was last read."""
 
     def __init__(self) -> None:
-        sys.stdout = io.StringIO()
+        self.stream = sys.stdout = io.StringIO()
 
     def readouterr(self) -> Any:
-        printed = sys.stdout.getvalue()  # type: ignore[attr-defined]
-        sys.stdout = io.StringIO()
+        printed = self.stream.getvalue()
+        self.__init__()  # type: ignore[misc]
         return Captured(printed)
 
 
-class Captured(Tuple[str, str]):
+class Captured(tuple):
     def __new__(cls, printed: str) -> "Captured":
         return super().__new__(cls, (printed, ""))
 
@@ -147,14 +153,14 @@ class Captured(Tuple[str, str]):
     err = property(lambda self: self[1])
 
 
-def list_calls(test: Any, scope: "Dict[str, Any]", owner: "List[Any]") -> "Iterator[Callable[[], None]]":
+def list_calls(test: Any, scope: "dict[str, Any]", owner: "list[Any]") -> "Iterator[Callable[[], None]]":
     """Yield the calls of a test function: one for each set of its parameters, with its fixtures."""
     for chosen in itertools.product(*getattr(test, "parameters", [])):
         known = {name: value for one in chosen for name, value in one.items()}
-        yield lambda known=known: call_with_fixtures(test, scope, owner, {**known})
+        yield functools.partial(call_with_fixtures, test, scope, owner, known)
 
 
-def call_with_fixtures(test: Any, scope: "Dict[str, Any]", owner: "List[Any]", known: "Dict[str, Any]") -> Any:
+def call_with_fixtures(test: Any, scope: "dict[str, Any]", owner: "list[Any]", known: "dict[str, Any]") -> Any:
     """Call a function with the values that its parameters name: those that are known, or those of fixtures."""
     code = test.__code__
     names = code.co_varnames[len(owner) : code.co_argcount + code.co_kwonlyargcount]

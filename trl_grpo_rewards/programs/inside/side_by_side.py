@@ -6,7 +6,6 @@ The two processes are not kept apart: the program could reach that of the tests.
 import os
 import signal
 import sys
-from typing import Tuple
 
 from .dialogue import READ_END, WRITE_END
 
@@ -45,6 +44,6 @@ def run_side_by_side(tests: str, program: str) -> None:
     sys.exit(int(status != 0))
 
 
-def close(pipe: "Tuple[int, int]") -> None:
+def close(pipe: "tuple[int, int]") -> None:
     for end in pipe:
         os.close(end)

@@ -5,7 +5,8 @@ why a value of the tests is never shown to such an object in a comparison or in 
 text or a number. Objects that the tests make from what they use as a class are different: such tests let the class judge.
 """
 
-from typing import TYPE_CHECKING, Any, Iterator
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
 
 from .dialogue import GIVEN, make_error
 from .program_side import BINARY, OTHERS
@@ -64,7 +65,7 @@ class StandIn:
 class ProgramFunction(StandIn):
     """A function of the program, or a method of one of its objects."""
 
-    __doc__ = property(lambda self: ask(self, "get", self, "__doc__"))  # type: ignore[assignment]
+    __doc__ = property(lambda self: ask(self, "get", self, "__doc__"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return call(self, *args, **kwargs)
@@ -90,7 +91,7 @@ class ProgramClass(type):
         return super().__new__(cls, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = cls._peer.call(cls, args, kwargs, True)  # type: ignore[attr-defined]
+        made = cls._peer.call(cls, args, kwargs, True)
         if isinstance(made, StandIn) and cls._is_trusted:
             object.__setattr__(made, "_is_made", True)
         return made
@@ -98,19 +99,19 @@ class ProgramClass(type):
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
             raise AttributeError(name)
-        return cls._peer.request("get", cls, name)  # type: ignore[attr-defined]
+        return cls._peer.request("get", cls, name)
 
     def __bool__(cls) -> bool:
         return True
 
     def __iter__(cls) -> Any:
-        return cls._peer.request("special", "__iter__", cls)  # type: ignore[attr-defined]
+        return cls._peer.request("special", "__iter__", cls)
 
     def __getitem__(cls, key: Any) -> Any:
-        return cls._peer.request("special", "__getitem__", cls, key)  # type: ignore[attr-defined]
+        return cls._peer.request("special", "__getitem__", cls, key)
 
     def __len__(cls) -> int:
-        count: int = cls._peer.request("special", "__len__", cls)  # type: ignore[attr-defined]
+        count: int = cls._peer.request("special", "__len__", cls)
         return count
 
 
@@ -141,7 +142,7 @@ def make_class(
     peer: "TestsSide", number: int, name: str, error: "str | None", specials: "list[str]", bases: Any
 ) -> type:
     """Return the class that stands for a class of the program."""
-    parents = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
+    parents: tuple[type, ...] = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
     if error is not None and not any(issubclass(one, BaseException) for one in parents):
         parents += (type(make_error(error)),)
     namespace = {one: SPECIALS[one] for one in specials}
@@ -156,7 +157,7 @@ def make_object(peer: "TestsSide", kind: Any, number: int, *arguments: Any, name
     return found
 
 
-def iterate(peer: "TestsSide", number: int) -> "Iterator[Any]":
+def iterate(peer: "TestsSide", number: int) -> "Generator[Any, None, Any]":
     """Yield the items of an iterator of the program."""
     taken = 0
     while True:

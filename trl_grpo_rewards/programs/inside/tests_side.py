@@ -7,6 +7,7 @@ dialogue, which ends the tests as failed, whatever they would catch.
 import ast
 import asyncio
 import builtins
+import functools
 import inspect
 import io
 import json
@@ -17,12 +18,13 @@ import sys
 import traceback
 import unittest
 from collections import Counter
-from types import FunctionType, GeneratorType, CoroutineType, ModuleType
-from typing import Any, Callable, Dict, Iterator, List, Optional
+from collections.abc import Callable, Iterator
+from types import CoroutineType, FunctionType, GeneratorType, ModuleType
+from typing import Any
 
 from . import nodes, pytest_stand_in
-from .dialogue import GIVEN, READ_END, Ended, Peer, Violation, find_origin, lift_limits, make_error
-from .plain_data import CannotCross, pair_up
+from .dialogue import GIVEN, READ_END, Ended, Peer, find_origin, lift_limits, make_error
+from .plain_data import CannotCross, Violation, pair_up
 from .prelude import MODULES, NODES, PRELUDES
 from .stand_ins import (
     ProgramClass,
@@ -80,9 +82,9 @@ class TestsSide(Peer):
     def __init__(self, verdict: int) -> None:
         super().__init__()
         self.verdict = verdict
-        self.stand_ins: Dict[int, Any] = {}
-        self.iterators: Dict[int, Any] = {}
-        self.records: Dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
+        self.stand_ins: dict[int, Any] = {}
+        self.iterators: dict[int, Any] = {}
+        self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.last_call: Any = None
 
     def request(self, do: str, *values: Any) -> Any:
@@ -105,7 +107,7 @@ class TestsSide(Peer):
         self.last_call[3:] = "returned", value
         return value
 
-    def receive(self) -> "Dict[str, Any]":
+    def receive(self) -> "dict[str, Any]":
         message = super().receive()
         printed = message.pop("printed", None)
         if isinstance(printed, str):
@@ -120,7 +122,7 @@ class TestsSide(Peer):
     def stop_unjudged(self, reason: str) -> None:
         self.stop(unjudged=reason)
 
-    def refer(self, value: Any, is_plain: bool) -> "Optional[List[Any]]":
+    def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
         kind = type(value)
         if isinstance(kind, ProgramClass) or kind is ProgramClass or isinstance(value, StandIn):
             return ["yours", value._number]
@@ -170,7 +172,7 @@ class TestsSide(Peer):
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
         return make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
 
-    def find_known(self, origin: "Optional[List[str]]") -> Any:
+    def find_known(self, origin: "list[str] | None") -> Any:
         """Return the object of the standard library that a class or function of the program is, if tests may have it."""
         if origin is None:
             return None
@@ -178,7 +180,7 @@ class TestsSide(Peer):
         is_error = isinstance(error, type) and issubclass(error, Exception) and not origin[0].startswith("unittest")
         return KNOWN.get(tuple(origin)) or (error if is_error else None)  # those of unittest could skip a test
 
-    def make_empty(self, kind: str, forms: "List[Any]") -> Any:
+    def make_empty(self, kind: str, forms: "list[Any]") -> Any:
         if kind != "record":
             return None
         if forms[0] not in self.records:
@@ -200,7 +202,7 @@ class TestsSide(Peer):
     read a line of the standard input of the tests."""
 
 
-def fill_record(found: Any, items: "List[Any]") -> None:
+def fill_record(found: Any, items: "list[Any]") -> None:
     attributes = {name: one for name, one in pair_up(items[1:]).items() if isinstance(name, str) and name[:2] != "__"}
     vars(found).clear()
     vars(found).update(attributes)
@@ -236,7 +238,7 @@ class Tests:
             File descriptor for what was found.
     """
 
-    def __init__(self, blocks: "List[str]", entry_point: "Optional[str]", goes_on: bool, verdict: int) -> None:
+    def __init__(self, blocks: "list[str]", entry_point: "str | None", goes_on: bool, verdict: int) -> None:
         self.blocks, self.entry_point, self.goes_on = blocks, entry_point, goes_on
         self.trees = [ast.parse(block) for block in blocks]
         self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
@@ -261,7 +263,7 @@ class Tests:
             file = f"tests{place or ''}.py"
             linecache.cache[file] = (len(block), None, block.splitlines(True), file)
             code = compile(tree, file, "exec", dont_inherit=True)
-            self.attempt(lambda code=code: exec(code, self.scope), is_counted=any(map(is_test, tree.body)))
+            self.attempt(functools.partial(exec, code, self.scope), is_counted=any(map(is_test, tree.body)))
         for test in self.find_tests():
             self.attempt(test)
         if select.select([READ_END], [], [], 0)[0]:
@@ -270,7 +272,7 @@ class Tests:
             self.peer.stop_unjudged("they test nothing")
         self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
 
-    def list_names(self) -> "List[str]":
+    def list_names(self) -> "list[str]":
         """
         Return the names that tests may have from the program.
 
@@ -295,7 +297,7 @@ class Tests:
     def replace_modules(self) -> None:
         """Give the tests streams, pytest, and unittest without what ends the process."""
         sys.modules["pytest"] = pytest_stand_in.make_module()
-        unittest.main = lambda *args, **kwargs: None  # type: ignore[assignment, misc]
+        vars(unittest)["main"] = lambda *args, **kwargs: None
         sys.stdin, sys.stdout = io.StringIO(), Sink()
         for name in ("random", "numpy.random"):
             if name in sys.modules:
@@ -303,7 +305,7 @@ class Tests:
 
     def share_seed(self, module: ModuleType) -> None:
         """Seed the program's generator whenever the tests seed theirs."""
-        seed = module.seed  # type: ignore[attr-defined]
+        seed = module.seed
 
         def seed_both(*args: Any) -> None:
             seed(*args)
@@ -317,13 +319,16 @@ class Tests:
         own = [(name, one) for name, one in [*self.scope.items()] if getattr(one, "__module__", "") == "__main__"]
         for name, one in own:
             if name == "check" and isinstance(one, FunctionType) and self.entry_point and name not in called:
-                yield lambda one=one: one(eval(self.entry_point, self.scope))  # type: ignore[arg-type, misc]
+                yield functools.partial(self.check, one, self.entry_point)
             elif isinstance(one, FunctionType) and name.startswith("test") and name not in called:
                 yield from pytest_stand_in.list_calls(one, self.scope, [])
             elif isinstance(one, type) and issubclass(one, unittest.TestCase):
                 yield from list_methods(one)
             elif isinstance(one, type) and name.startswith("Test") and not issubclass(one, BaseException):
                 yield from self.list_plain_methods(one)
+
+    def check(self, function: "Callable[[Any], Any]", entry_point: str) -> Any:
+        return function(eval(entry_point, self.scope))
 
     def list_plain_methods(self, kind: type) -> "Iterator[Callable[[], Any]]":
         for name, method in vars(kind).items():
@@ -367,10 +372,12 @@ class Tests:
 def is_test(statement: ast.stmt) -> bool:
     """Return whether a statement can fail for what a program does: it is not a definition, an import or a docstring."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return not isinstance(statement, definitions) and any(isinstance(one, (ast.Assert, ast.Call)) for one in ast.walk(statement))
+    return not isinstance(statement, definitions) and any(
+        isinstance(one, (ast.Assert, ast.Call)) for one in ast.walk(statement)
+    )
 
 
-def list_called(body: "List[Any]") -> "Iterator[str]":
+def list_called(body: "list[Any]") -> "Iterator[str]":
     """Yield the names of the functions that are called where the code stands."""
     for statement in body:
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -379,7 +386,7 @@ def list_called(body: "List[Any]") -> "Iterator[str]":
                     yield node.func.id
 
 
-def find_classes(nodes_of_tests: "List[ast.AST]") -> "set[str]":
+def find_classes(nodes_of_tests: "list[ast.AST]") -> "set[str]":
     """
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
     items, or have operators between two of them. A function such as `Find_Max` is only called.
@@ -406,6 +413,7 @@ def list_methods(kind: "type[unittest.TestCase]") -> "Iterator[Callable[[], Any]
     """Yield the tests of a class of unittest. The class is set up before the first of them."""
     suite = [*unittest.defaultTestLoader.loadTestsFromTestCase(kind)]
     for place, case in enumerate(suite):
+
         def run(case: Any = case, place: int = place) -> None:
             if place == 0:
                 kind.setUpClass()
@@ -469,7 +477,7 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
     return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
 
 
-def run_tests(blocks: "List[str]", entry_point: "Optional[str]", goes_on: bool) -> None:
+def run_tests(blocks: "list[str]", entry_point: "str | None", goes_on: bool) -> None:
     """Run the tests of a row against the program at the other end of the pipes, and write a verdict as JSON."""
     verdict = os.dup(1)
     os.dup2(2, 1)
