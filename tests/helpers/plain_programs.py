@@ -1,31 +1,55 @@
-"""Runs programs without any protection, to test what is sent to a sandbox and how its output is judged."""
+"""Runs programs without any protection, as a server that cannot run two programs that talk would."""
 
+import asyncio
 import subprocess
 import sys
 import tempfile
+from collections.abc import AsyncGenerator, Sequence
 
 from trl_grpo_rewards.programs.cases import RowTests
-from trl_grpo_rewards.programs.drivers import Run, write_runs
+from trl_grpo_rewards.programs.trials import Trial, try_program
+from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 
 
-def run_plainly(run: Run, seconds: float = 20.0) -> str | None:
+class PlainSandbox:
+    """A back end that runs each program as a process of this user."""
+
+    def __init__(self, python: str = sys.executable) -> None:
+        self.python = python
+
+    async def run(self, program: str, inputs: Sequence[str], limits: Limits) -> AsyncGenerator[RunResult, None]:
+        for text in inputs:
+            yield await asyncio.to_thread(self.run_once, program, text, limits)
+
+    def run_once(self, program: str, text: str, limits: Limits) -> RunResult:
+        with tempfile.NamedTemporaryFile("wb", suffix=".py") as file:
+            file.write(program.encode(errors="surrogatepass"))
+            file.flush()
+            command = [self.python, "-I", file.name]
+            try:
+                process = subprocess.run(command, input=text.encode(errors="replace"), capture_output=True, timeout=20)
+            except subprocess.TimeoutExpired:
+                return RunResult("timed_out", "", "")
+        output, errors = (one.decode(errors="replace") for one in (process.stdout, process.stderr))
+        return RunResult("crashed" if process.returncode else "finished", output, errors)
+
+    def check_ready(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+
+def run_plainly(source: str, text: str = "", python: str = sys.executable) -> str | None:
     """Return the standard output of a process, or None if it crashes or takes too long."""
-    with tempfile.NamedTemporaryFile("w", suffix=".py", encoding="ascii") as file:
-        file.write(run.source)
-        file.flush()
-        try:
-            process = subprocess.run(
-                [sys.executable, "-I", "-S", file.name],
-                input=run.input.encode(errors="replace"),
-                capture_output=True,
-                timeout=seconds,
-            )
-        except subprocess.TimeoutExpired:
-            return None
-    return process.stdout.decode(errors="replace") if process.returncode == 0 else None
+    result = PlainSandbox(python).run_once(source, text, Limits())
+    return result.output if result.status == "finished" else None
 
 
-def count_passed(program: str, tests: RowTests) -> int:
+def attempt(program: str, tests: RowTests, python: str = sys.executable) -> Trial:
+    return asyncio.run(try_program(program, tests, PlainSandbox(python), Limits(), partial=True))
+
+
+def count_passed(program: str, tests: RowTests, python: str = sys.executable) -> int:
     """Return how many cases a program passes."""
-    outputs = ((run, run_plainly(run)) for run in write_runs(program, tests))
-    return sum(output is not None and run.is_passed(output) for run, output in outputs)
+    return attempt(program, tests, python).passed

@@ -45,9 +45,7 @@ def run(program: str, tests: str) -> None:
     module = sys.modules["solution"] = types.ModuleType("solution")
     exec(compile(program, "program.py", "exec"), module.__dict__)
     main = sys.modules["__main__"] = types.ModuleType("__main__")
-    main.__dict__.update(
-        {name: value for name, value in vars(module).items() if not isinstance(value, types.ModuleType)}
-    )
+    main.__dict__.update(vars(module))
     main.__dict__["__name__"] = "__main__"
     exec(compile(tests, "tests.py", "exec"), main.__dict__)
     for name, value in [*vars(main).items()]:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from helpers.plain_programs import PlainSandbox
+from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.examination import examine_programs, find_contradiction, find_reference
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
@@ -16,7 +18,7 @@ GOOD = {"prompt": "Double it.", "tests": pairs(["1", "2"], ["2", "4"]), "solutio
 
 
 def examine(*rows):
-    return examine_programs(list(rows), "tests", get_local_sandbox, Limits())
+    return examine_programs(list(rows), "tests", lambda: get_local_sandbox(None, MODULES), Limits(), ())
 
 
 def test_a_good_dataset():
@@ -45,18 +47,33 @@ def test_a_problem_of_most_rows_is_a_fault_and_of_few_rows_a_warning(row, proble
     assert not found.faults and problem.split(" Row")[0].replace("1 of 1", "1 of 40") in found.warnings[0]
 
 
-def test_weak_tests_are_counted():
-    found = examine({"tests": ["assert f(1) != f(2)", "assert f(1) == 1"]}, {"tests": ["assert f(1) == 1"]})
-    assert found.lines[1:] == [
-        "2 with calls with their results",
-        "1 weak tests in 1 rows. They run in the process of the program, so a program can cheat",
-    ]
+PYTHON = {"tests": ["assert f(1) == 1"], "solution": "def f(n): return n"}
+
+
+def test_python_tests_are_weak_where_the_program_can_reach_them():
+    kinds = ["2 of 2 rows have tests that can be read", "2 with sets of Python tests"]
+    solved = "1 of 1 solutions of the dataset pass their tests"
+    assert examine(PYTHON, {**PYTHON, "solution": None}).lines == [*kinds, solved]
+    found = examine_programs([PYTHON, {**PYTHON, "solution": None}], "tests", PlainSandbox, Limits(), None)
+    assert found.lines[:3] == [*kinds, solved] and "2 rows have weak tests: this back end cannot" in found.lines[3]
+
+
+def test_tests_that_need_a_package_are_named_with_the_option():
+    (fault,) = examine({**PYTHON, "tests": ["import numpy as np\nassert np.allclose(f(1), 1)"]}).faults
+    assert "cannot be read" in fault and "import numpy" in fault and "packages=('numpy',)" in fault
+    (fault,) = examine(
+        {**PYTHON, "tests": ["import importlib\nnumpy = importlib.import_module('numpy')\nassert f(1)"]}
+    ).faults
+    assert "cannot be read" in fault and "numpy" in fault  # found out as they ran
 
 
 def test_contradictions():
-    assert find_contradiction(read_tests(["assert f(1) == 1", "assert f(1) == 2"])) is not None
-    assert find_contradiction(read_tests(["assert f(1) == 1", "assert f(2) == 2", "assert f(1) == 1"])) is None
-    assert find_contradiction(read_tests(["assert f(1) == 1", "assert f(1) == True"])) is not None
+    def calls(inputs, outputs):
+        return read_tests({"fn_name": "f", "inputs": inputs, "outputs": outputs})
+
+    assert find_contradiction(calls([[1], [1]], [1, 2])) is not None
+    assert find_contradiction(calls([[1], [2], [1]], [1, 2, 1])) is None
+    assert find_contradiction(calls([[1], [1]], [1, True])) is not None
 
 
 def test_the_solution_of_a_row():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.plain_calls import count_passed
+from helpers.plain_programs import count_passed
 from trl_grpo_rewards.programs import columns
 from trl_grpo_rewards.programs.cases import CallCase, OutputCase, PythonTests, UnreadableTests
 from trl_grpo_rewards.programs.formats import COMPANION_COLUMNS, read_tests
@@ -63,7 +63,7 @@ FUNCTION = {"inputs": ["1\n2", '[3]\n"4"'], "outputs": ["3", "[7]"], "fn_name": 
 @pytest.mark.parametrize("write", [lambda value: value, json.dumps, repr], ids=["data", "JSON", "Python"])
 def test_inputs_with_outputs(value, write):
     tests = read_tests(write(value))
-    assert [*tests.cases] == SCRIPT and not tests.imports and str(tests) == "2 inputs with their outputs"
+    assert [*tests.cases] == SCRIPT and str(tests) == "2 inputs with their outputs"
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
@@ -145,7 +145,7 @@ def test_other_packed_texts_are_refused_and_run_nothing(value, reason, capsys, m
 )
 def test_calls_with_json_arguments_on_lines(value, companions):
     tests = read_tests(value, companions)
-    assert [*tests.cases] == CALLS and "import *" in tests.imports and str(tests) == "2 calls"
+    assert [*tests.cases] == CALLS and str(tests) == "2 calls"
 
 
 def test_a_list_of_arguments_may_have_its_result_in_a_list():

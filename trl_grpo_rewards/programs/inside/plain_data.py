@@ -35,8 +35,8 @@ def pair_up(items: "list[Any]") -> "dict[Any, Any]":
 
 
 def fill_dict(found: Any, items: "list[Any]") -> None:
-    dict.clear(found)
-    dict.update(found, pair_up(items))
+    found.clear()
+    found.update(pair_up(items))
 
 
 def fill_list(found: Any, items: "list[Any]") -> None:
@@ -91,13 +91,13 @@ FIXED: "dict[str, Any]" = {
 """Kinds that are built from what they contain: the type, the contents, and the function that builds one from them."""
 
 
-def make_named_tuple(name: str, names: "list[str]", *items: Any) -> Any:
-    return namedtuple(name, names)(*items)
+def make_named_tuple(name: str, count: int, *items: Any) -> Any:
+    return namedtuple(name, items[:count])(*items[count:])
 
 
 FIXED["namedtuple"] = (
     (),
-    lambda one: [type(one).__name__, [*one._fields], *tuple.__iter__(one)],
+    lambda one: [type(one).__name__, len(one._fields), *one._fields, *tuple.__iter__(one)],
     make_named_tuple,
 )
 FIXED["tuple"] = (tuple, tuple.__iter__, lambda *items: items)

@@ -55,6 +55,7 @@ class Approx:
     """A number, or a sequence or dict of numbers, that equals what is close to it."""
 
     __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # arrays of numpy leave the comparison to this class
 
     def __init__(self, expected: Any, rel: Any = None, abs: Any = None, nan_ok: bool = False) -> None:
         self.expected, self.options = expected, (rel, abs, nan_ok)
@@ -62,16 +63,15 @@ class Approx:
     def __eq__(self, found: Any) -> bool:
         expected = self.expected
         if isinstance(expected, dict):
-            return (
-                isinstance(found, dict)
-                and found.keys() == expected.keys()
-                and all(found[key] == Approx(one, *self.options) for key, one in expected.items())
-            )
-        if isinstance(expected, (list, tuple)) or hasattr(expected, "__array__"):
-            pairs = (
-                itertools.zip_longest(found, expected, fillvalue=self) if hasattr(found, "__len__") else [(0, self)]
-            )
-            return all(one is not self and two is not self and one == Approx(two, *self.options) for one, two in pairs)
+            is_same = isinstance(found, dict) and found.keys() == expected.keys()
+            return is_same and all(found[key] == Approx(one, *self.options) for key, one in expected.items())
+        if hasattr(expected, "__array__") and hasattr(expected, "tolist"):
+            expected, found = expected.tolist(), found.tolist() if hasattr(found, "tolist") else found
+        if isinstance(expected, (list, tuple)):
+            is_same = hasattr(found, "__len__") and len(found) == len(expected)
+            return is_same and all(one == Approx(other, *self.options) for one, other in zip(found, expected))
+        if isinstance(expected, bool) and not isinstance(found, bool):
+            return False
         return bool(found == expected or self.is_close(found))
 
     def is_close(self, found: Any) -> bool:
@@ -79,7 +79,7 @@ class Approx:
         try:
             if math.isnan(self.expected) and math.isnan(found):
                 return bool(nan_ok)
-            if math.isinf(self.expected) or isinstance(self.expected, bool):
+            if math.isinf(self.expected):
                 return False
             relative = 0.0 if rel is None and abs_tolerance is not None else rel if rel is not None else 1e-6
             tolerance = max(relative * abs(self.expected), 1e-12 if abs_tolerance is None else abs_tolerance)

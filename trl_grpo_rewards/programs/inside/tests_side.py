@@ -86,6 +86,7 @@ class TestsSide(Peer):
         self.iterators: dict[int, Any] = {}
         self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.last_call: Any = None
+        self.last_error: Any = None
 
     def request(self, do: str, *values: Any) -> Any:
         try:
@@ -96,6 +97,9 @@ class TestsSide(Peer):
             self.stop(failure=f"the program sent {error}")
         except (Ended, BrokenPipeError):
             self.stop(failure="the program ended during the tests", crashed=True)
+        except BaseException as error:
+            self.last_error = error
+            raise
 
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool = False) -> Any:
         self.last_call = [target, args, kwargs, "did not return", None]
@@ -254,6 +258,7 @@ class Tests:
         except BaseException as error:
             self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
         self.scope.update(found)
+        self.is_value_used = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
         for name in find_classes(self.nodes):
             if isinstance(found.get(name), ProgramClass):
                 type.__setattr__(found[name], "_is_trusted", True)
@@ -268,9 +273,14 @@ class Tests:
             self.attempt(test)
         if select.select([READ_END], [], [], 0)[0]:
             self.peer.stop(failure="the program ended, or sent a message that nobody asked for")
-        if not self.total:
-            self.peer.stop_unjudged("they test nothing")
+        if not self.total or not (self.failure or self.is_program_used):
+            self.peer.stop_unjudged("they use nothing of the program")
         self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
+
+    @property
+    def is_program_used(self) -> bool:
+        """Whether the tests have asked the program for anything but its names, or got a value of it with these."""
+        return self.is_value_used or self.peer.asked > 1
 
     def list_names(self) -> "list[str]":
         """
@@ -349,7 +359,7 @@ class Tests:
         except unittest.SkipTest:
             pass
         except ModuleNotFoundError as error:
-            if error.name and find_file(error.__traceback__).startswith("tests"):
+            if error is not self.peer.last_error:
                 self.peer.stop_unjudged(f"the tests import {error.name}, which cannot be imported")
             self.fail(error, is_counted)
             return
@@ -365,7 +375,7 @@ class Tests:
     def fail(self, error: BaseException, is_counted: bool) -> None:
         self.total += not is_counted
         if not self.failure:
-            self.is_crashed = self.peer.last_call is not None and self.peer.last_call[-1] is error
+            self.is_crashed = error is self.peer.last_error
             self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
 
 
@@ -386,6 +396,15 @@ def list_called(body: "list[Any]") -> "Iterator[str]":
                     yield node.func.id
 
 
+def list_operands(node: ast.AST) -> "Iterator[str]":
+    """Yield the names that are called for the operands of an expression."""
+    if isinstance(node, ast.BinOp):
+        yield from list_operands(node.left)
+        yield from list_operands(node.right)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        yield node.func.id
+
+
 def find_classes(nodes_of_tests: "list[ast.AST]") -> "set[str]":
     """
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
@@ -403,8 +422,8 @@ def find_classes(nodes_of_tests: "list[ast.AST]") -> "set[str]":
             owner = node.value.func if isinstance(node.value, ast.Call) else node.value
             found.add(made.get(ast.dump(owner, annotate_fields=False), getattr(owner, "id", "")))
         elif isinstance(node, (ast.BinOp, ast.Compare)):
-            calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)]
-            counts = Counter(one.func.id for one in calls)  # type: ignore[attr-defined]
+            operands = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [node.right])]
+            counts = Counter(name for one in operands for name in list_operands(one))
             found |= {name for name, count in counts.items() if count > 1}
     return {name for name in found if name[:1].isupper()}
 
@@ -451,14 +470,6 @@ def run_with_setup(owner: Any, method: Any, call: "Callable[[], Any]") -> Any:
             setup = getattr(owner, name)
             setup(*[method] * (setup.__code__.co_argcount - 1))
     return call()
-
-
-def find_file(trace: Any) -> str:
-    """Return the file of the innermost frame of a traceback."""
-    file = ""
-    for frame, _ in traceback.walk_tb(trace):
-        file = frame.f_code.co_filename
-    return file
 
 
 def find_line(error: BaseException) -> str:

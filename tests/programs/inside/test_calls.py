@@ -10,20 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.plain_calls import SOURCE, count_passed, run_plainly
+from helpers.plain_programs import count_passed, run_plainly
 from trl_grpo_rewards.programs.cases import CallCase, RowTests
 from trl_grpo_rewards.programs.comparison import is_right_value
+from trl_grpo_rewards.programs.drivers import FOLDER, NAMES, bundle, write_call
 from trl_grpo_rewards.programs.formats import read_tests
 
 
 DOUBLE = "def double(x):\n    return 2 * x\n\nif __name__ == '__main__':\n    print(double(int(input())))\n"
 SCRIPT = read_tests({"inputs": ["1234\n"], "outputs": ["2468\n"]})
 FUNCTION = read_tests({"inputs": ["1234"], "outputs": ["2468"], "fn_name": "double"})
-IMPORTS = FUNCTION.imports
 
 
 def passes(program, arguments, expected, name="f", python=sys.executable):
-    tests = RowTests((CallCase(name, json.dumps(arguments), (expected,)),), IMPORTS)
+    tests = RowTests((CallCase(name, json.dumps(arguments), (expected,)),))
     return count_passed(program, tests, python) == 1
 
 
@@ -133,7 +133,7 @@ def test_methods_of_a_class_are_called_on_a_new_object():
 
 def test_the_answer_holds_the_first_argument_only_after_none():
     def answer(program):
-        return json.loads(run_plainly(f"answer_call({program!r}, '', 'f')", "[[2, 1]]") or "null")
+        return json.loads(run_plainly(bundle(write_call("calls", "answer_call", program, "f")), "[[2, 1]]") or "null")
 
     assert answer("def f(x): return x.sort()") == {"value": None, "first": [1, 2]}
     assert answer("def f(x): return x.sort() or len(x)") == {"value": 2}
@@ -214,11 +214,17 @@ def find_oldest():
 OLDEST = find_oldest()
 
 
-def test_the_code_inside_has_the_syntax_of_python_3_8_and_needs_only_the_standard_library():
-    tree = ast.parse(SOURCE, feature_version=(3, 8))
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_inside_has_the_syntax_of_python_3_8_and_needs_only_the_standard_library(name):
+    tree = ast.parse((FOLDER / f"{name}.py").read_text(), feature_version=(3, 8))
     nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    names = {name for node in nodes for name in [getattr(node, "module", None) or node.names[0].name]}
-    assert names <= sys.stdlib_module_names
+    absolute = [node for node in nodes if not getattr(node, "level", 0)]
+    names = {getattr(node, "module", None) or alias.name for node in absolute for alias in node.names}
+    assert {one.partition(".")[0] for one in names} <= sys.stdlib_module_names
+
+
+def test_all_modules_inside_travel_to_a_server():
+    assert {*NAMES} == {path.stem for path in FOLDER.glob("*.py")} - {"__init__"}
 
 
 @pytest.mark.skipif(OLDEST is None, reason="there is no Python 3.8")
@@ -226,6 +232,8 @@ def test_python_3_8_answers_calls():
     assert passes("def f(n): return {'a': (n + 0.5, 10**n)}", [4500], {"a": [4500.5, 10**4500]}, python=OLDEST)
     assert passes(LINKED.format("Optional[ListNode]"), [[1, 2]], [2, 1], python=OLDEST)
     assert count_passed(DOUBLE, SCRIPT, OLDEST) == 1
+    tests = read_tests("import pytest\nassert double([1]) == [1, 1]\nwith pytest.raises(TypeError): double(None)")
+    assert count_passed(DOUBLE, tests, OLDEST) == 1 and count_passed("def double(x): return x", tests, OLDEST) == 0
 
 
 PLAIN = st.recursive(
@@ -239,6 +247,7 @@ PLAIN = st.recursive(
 @settings(max_examples=20, deadline=None)
 def test_what_is_written_inside_is_read_outside(values):
     case = CallCase("f", json.dumps(values), (values,))
-    output = run_plainly("answer_call('def f(*values): return values', '', 'f')", case.arguments)
+    source = bundle(write_call("calls", "answer_call", "def f(*values): return values", "f"))
+    output = run_plainly(source, case.arguments)
     assert output and is_right_value(output, case)
     assert not is_right_value(output, CallCase("f", case.arguments, ([*values, None],)))

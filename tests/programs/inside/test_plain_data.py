@@ -1,0 +1,136 @@
+"""Plain data crosses without loss, and what no honest process writes is refused."""
+
+import datetime
+import json
+import math
+from collections import Counter, OrderedDict, deque, namedtuple
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trl_grpo_rewards.programs.inside.plain_data import CannotCross, Reader, Writer
+
+
+Point = namedtuple("Point", "x y")
+
+ATOMS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
+KEYS = st.recursive(ATOMS, lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=3), max_leaves=5)
+PLAIN = st.recursive(
+    ATOMS | st.fractions() | st.decimals(allow_nan=False) | st.dates() | st.datetimes() | st.times() | st.timedeltas(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(KEYS, inner, max_size=4)
+        | st.sets(KEYS, max_size=4)
+    ),
+    max_leaves=15,
+)
+
+
+def cross(value):
+    writer = Writer(lambda value, is_plain: None)
+    form = writer.write(value)
+    form, table = json.loads(json.dumps([form, writer.table]))
+    return Reader(table, None).read(form)
+
+
+@given(PLAIN)
+def test_what_is_read_equals_what_was_written(value):
+    found = cross(value)
+    assert found == value and name_types(found) == name_types(value)
+
+
+def name_types(value):
+    """Return the types of a value and of what it contains."""
+    parts = [*value.items()] if isinstance(value, dict) else value if isinstance(value, list | tuple) else []
+    return [type(value).__name__, *map(name_types, parts)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Point(1, [2]),
+        Counter("aab"),
+        OrderedDict([(2, 1), (1, 2)]),
+        deque([1, [2]]),
+        bytearray(b"ab"),
+        range(1, 9, 2),
+        slice(1, None),
+        2j,
+        math.inf,
+        10**10_000,
+        "\ud800\0",
+        {1: 2}.keys(),
+        {1: 2}.items(),
+        ...,
+        NotImplemented,
+        Decimal("1.10"),
+        Fraction(1, 3),
+        PurePosixPath("a/b"),
+        datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_kinds(value):
+    found = cross([value])[0]
+    assert found == value and type(found).__name__ == type(value).__name__
+
+
+def test_what_is_shared_stays_shared_and_circles_stay_circles():
+    inner = [1]
+    value = [inner, (inner,), {"a": inner}]
+    value.append(value)
+    found = cross(value)
+    assert found[0] is found[1][0] is found[2]["a"] and found[3] is found
+
+
+def test_long_chains_need_no_recursion():
+    chain = None
+    for _ in range(5000):
+        chain = [chain]
+    found, depth = cross(chain), 0
+    while found is not None:
+        found, depth = found[0], depth + 1
+    assert depth == 5000
+
+
+def test_an_object_of_a_subclass_becomes_what_it_holds():
+    class Lie(list):
+        def __eq__(self, other):
+            return True
+
+        def __iter__(self):
+            return iter([7])
+
+    class Count(int):
+        def __eq__(self, other):
+            return True
+
+    found = cross({"a": Lie([1]), "b": Count(3)})
+    assert type(found["a"]) is list and found == {"a": [1], "b": 3} and type(found["b"]) is int
+
+
+def test_other_objects_cannot_cross():
+    with pytest.raises(CannotCross, match="an object of the class object"):
+        cross([object()])
+
+
+FORMS = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["int", "float", "x"]), inner),
+    max_leaves=5,
+)
+KINDS = st.sampled_from(["list", "tuple", "dict", "set", "range", "namedtuple", "Decimal", "timedelta", "error", "?"])
+
+
+@given(FORMS, st.lists(st.tuples(KINDS, st.lists(FORMS | st.integers(0, 5).map(lambda n: [n]), max_size=4))))
+def test_any_message_is_read_or_refused(form, table):
+    """Whatever is refused raises an Exception, which the dialogue turns into the end of the tests."""
+    try:
+        Reader([[kind, items] for kind, items in table], lambda kind, *contents: None).read(form)
+    except Exception:
+        pass

@@ -1,0 +1,96 @@
+"""Objects of the program never see what is expected of them, unless the tests let their class judge."""
+
+import asyncio
+
+import pytest
+
+from trl_grpo_rewards.programs.drivers import MODULES
+from trl_grpo_rewards.programs.formats import read_tests
+from trl_grpo_rewards.programs.inside.stand_ins import METHODS_OF_VALUES
+from trl_grpo_rewards.programs.trials import try_program
+from trl_grpo_rewards.sandbox.local import get_local_sandbox
+from trl_grpo_rewards.sandbox.protocol import Limits
+
+
+def passes(program, code):
+    tests = read_tests(code)
+    trial = asyncio.run(try_program(program, tests, get_local_sandbox(None, MODULES), Limits()))
+    return trial.status is None
+
+
+YES = """
+class Yes:
+    def __init__(self, *args): pass
+    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __contains__ = lambda self, other: True
+    __ne__ = lambda self, other: False
+    __sub__ = __rsub__ = __add__ = __abs__ = __call__ = lambda self, *args: self
+    __hash__ = lambda self: 0
+    startswith = endswith = isdigit = issubset = is_integer = lambda self, *args: True
+    count = index = find = lambda self, *args: 3
+    def __getattr__(self, name): return self
+def f(*args): return Yes()
+Extract = Yes
+"""
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "f(1) == 7",
+        "7 == f(1)",
+        "not f(1) != 7",
+        "f(1) < 5",
+        "3 <= f(1)",
+        "abs(f(1) - 7) < 1e-6",
+        "abs(7 - f(1)) < 1e-6",
+        "f(1) + 1 == 8",
+        "3 in f(1)",
+        "f(1) in [7, 8]",
+        "f(1).startswith('a')",
+        "f(1).isdigit()",
+        "f(1).count('a') == 3",
+        "f(1).is_integer()",
+        "{1, 2}.issubset(f(1)) or f(1).issubset({1})",
+        "isinstance(f(1), int)",
+        "f(1) is True",
+        "Extract([1, 2]) == 7",
+        "abs(Extract(1) - 7) < 1e-6",
+        "Extract('a') in ('b', 'c')",
+        "Extract([1]) == [1] and Extract([2]) == [2]",
+        "max(Extract(1), 7) == 7 == min(Extract(2), 7)",
+    ],
+)
+def test_an_object_that_agrees_to_everything_is_not_right(condition):
+    assert not passes(YES, f"assert {condition}")
+
+
+def test_a_class_judges_its_own_objects():
+    program = """
+class Money:
+    def __init__(self, amount): self.amount = amount
+    def __eq__(self, other): return self.amount == getattr(other, "amount", other)
+    def __lt__(self, other): return self.amount < getattr(other, "amount", other)
+    def __mul__(self, factor): return Money(self.amount * factor)
+    def __contains__(self, part): return part <= self.amount
+def lend(amount): return Money(amount)
+"""
+    assert passes(
+        program, "money = Money(5)\nassert money.amount == 5\nassert money == 5 and money < 6 and 3 in money"
+    )
+    assert passes(program, "assert Money(5) * 2 == Money(10)\nassert lend(5) == Money(5)")
+    assert not passes(program, "assert lend(5) == 5")  # nothing says that this is more than a value
+
+
+def test_methods_of_values_are_those_of_python():
+    assert {"startswith", "isdigit", "is_integer", "issubset", "count"} <= METHODS_OF_VALUES
+    assert METHODS_OF_VALUES.isdisjoint({"append", "push", "get", "items", "pop"})
+
+
+def test_an_object_is_one_object():
+    program = "class A: pass\none = A()\ndef f(): return one\nA.one = one"
+    assert passes(program, "assert f() is f() and A.one is f() and [f()][0] is one and f() in {one}")
+
+
+def test_attributes_are_set_and_deleted_there():
+    program = "class A:\n    def __init__(self): self.x = 1\n    def double(self): return self.x * 2"
+    assert passes(program, "a = A()\na.x = 5\nassert a.double() == 10\ndel a.x\nassert not hasattr(a, 'x')")

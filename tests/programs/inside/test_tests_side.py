@@ -1,0 +1,127 @@
+"""Tests run as they are written: the verdict is that of Python itself, and fewer tests never make a program pass less."""
+
+import asyncio
+import random
+
+import pytest
+
+from helpers.made_programs import HEAD, join, make_pair
+from helpers.plain_python import ask_python
+from trl_grpo_rewards.programs.drivers import MODULES
+from trl_grpo_rewards.programs.formats import read_tests
+from trl_grpo_rewards.programs.inside.tests_side import TestsSide
+from trl_grpo_rewards.programs.trials import try_program
+from trl_grpo_rewards.sandbox.local import get_local_sandbox
+from trl_grpo_rewards.sandbox.protocol import Limits
+
+
+def judge(pairs):
+    """Return whether each program passes its tests."""
+
+    async def run():
+        sandbox, limits = get_local_sandbox(None, MODULES), Limits(5.0)
+        jobs = (try_program(program, read_tests(code), sandbox, limits) for program, code in pairs)
+        return [trial.status is None for trial in await asyncio.gather(*jobs)]
+
+    return asyncio.run(run())
+
+
+def find_differences(count, seed):
+    rng = random.Random(seed)
+    pairs = [(program, join(pieces)) for program, pieces in (make_pair(rng) for _ in range(count))]
+    ours, python = judge(pairs), ask_python(pairs)
+    assert 0.2 * count < sum(python) < 0.8 * count
+    return [pair for pair, one, other in zip(pairs, ours, python, strict=True) if one != other]
+
+
+def test_the_verdict_on_made_programs_is_that_of_python():
+    assert find_differences(100, seed=1) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_the_verdict_on_many_made_programs_is_that_of_python(seed):
+    assert find_differences(300, seed) == []
+
+
+def test_a_program_that_passes_all_tests_passes_fewer():
+    rng, pairs, fewer = random.Random(7), [], []
+    while len(fewer) < 200:
+        program, pieces = make_pair(rng)
+        for place in range(len(pieces)):
+            if len(pieces) > 1:
+                pairs.append((program, join(pieces)))
+                fewer.append((program, join(pieces[:place] + pieces[place + 1 :])))
+    lost = [pair for pair, all_, some in zip(fewer, judge(pairs), judge(fewer), strict=True) if all_ and not some]
+    assert lost == []
+
+
+DROPPED = {
+    "a helper that asserts": "def check(candidate):\n    assert candidate(3, 4) == 7\n    same(candidate(1, 1), 2)\ncheck(add)",
+    "a loop of a helper": "def check(candidate):\n    assert candidate(3, 4) == 7\n    for i in range(3): same(candidate(i, 1), i + 1)\ncheck(add)",
+    "assertEqual in check": "def check(candidate):\n    assert candidate(3, 4) == 7\n    case.assertEqual(candidate(1, 1), 2)\ncheck(add)",
+    "assertEqual": "assert add(3, 4) == 7\ncase.assertEqual(add(1, 1), 2)",
+    "an exit": "def check(candidate):\n    assert candidate(3, 4) == 7\n    if candidate(1, 1) != 2: sys.exit(1)\ncheck(add)",
+    "an error that is wanted": "def test_add():\n    assert add(3, 4) == 7\n    with pytest.raises(TypeError): add(None, 1)",
+    "an error in a test of its own": "def test_add():\n    assert add(3, 4) == 7\ndef test_error():\n    with pytest.raises(TypeError): add(None, 1)",
+    "a nested function": "def check(candidate):\n    assert candidate(3, 4) == 7\n    def inner():\n        assert candidate(1, 1) == 2\n    inner()\ncheck(add)",
+    "a loop": "assert add(3, 4) == 7\nfor i in range(3):\n    assert add(i, 1) == i + 1",
+    "all": "assert add(3, 4) == 7\nassert all(add(i, 1) == i + 1 for i in range(3))",
+    "try": "assert add(3, 4) == 7\ntry:\n    add('a', 1)\n    assert False\nexcept TypeError: pass",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_nothing_in_tests_is_dropped(name):
+    pairs = [("def add(a, b): return 7", HEAD + DROPPED[name]), ("def add(a, b): return a + b", HEAD + DROPPED[name])]
+    assert judge(pairs) == [False, True]
+
+
+VISIBLE = {
+    "a table": ("CASES = [(1, 10), (2, 20)]\nassert f(CASES[0][0]) == 10\nassert f(CASES[1][0]) == 20", "dict(globals()['CASES'])[x]"),
+    "a name": ("x, want = 3, 9\nassert f(x) == 9", "globals()['want']"),
+    "a case": ("case = {'in': 3, 'out': 9}\nassert f(case['in']) == 9", "globals()['case']['out']"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VISIBLE)
+def test_what_tests_define_is_not_in_the_process_of_the_program(name):
+    code, thief = VISIBLE[name]
+    assert judge([(f"def f(x): return {thief}", code)]) == [False]
+
+
+BAD = {
+    "never end": "assert f(1) == 1\nwhile True: pass",
+    "wait without end": "import time\nassert f(1) == 1\ntime.sleep(1000)",
+    "fork": "import os\nassert f(1) == 1\nos.fork()",
+    "write to the pipe": "import os\nos.write(4, b'{}\\n')\nassert f(1) == 1",
+    "read from the pipe": "import os\nassert f(1) == 1\nos.read(3, 1)",
+    "close the pipe": "import os\nos.close(4)\nassert f(1) == 1",
+    "use up memory": "assert f(1) == 1\nx = bytearray(10**12)",
+    "recur without end": "def g(): g()\ng()\nassert f(1) == 1",
+    "exit with an error": "import os\nassert f(1) == 1\nos._exit(1)",
+    "kill themselves": "import os\nassert f(1) == 1\nos.kill(os.getpid(), 9)",
+    "shadow the function by a wrong one": "def f(x): return 2\nassert f(1) == 1",
+    "define the function after they call it": "assert f(2) == 2\ndef f(x): return 3\nassert f(2) == 2",
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_tests_fail_and_the_next_ones_run(name):
+    assert judge([("def f(x): return x", BAD[name]), ("def f(x): return x", "assert f(1) == 1")]) == [False, True]
+
+
+def test_names_of_the_program_and_of_the_tests():
+    program = "def f(x): return x\ndef g(x): return f(x) + 1\nlimit = 5"
+    for code in (
+        "def f(x): return -x\nassert f(1) == -1 and g(1) == 2",
+        "assert f(1) == 1\ndef f(x): return -x\nassert f(1) == -1",
+        "from solution import f as other\ndef f(x): return -x\nassert f(1) == -other(1)",
+        "limit = 6\nassert limit == 6 and g(limit) == 7",
+        "assert limit == 5\nimport solution\nassert solution.limit == 5 == solution.g(4)",
+    ):
+        assert judge([(program, code)]) == [True], code
+
+
+def test_what_the_program_may_ask_for_is_written_down():
+    assert {*TestsSide.operations} == {"call", "next", "readline"}
