@@ -117,7 +117,7 @@ def test_imports_of_packages_need_the_option(code, entry_point):
         ("class TestF:\n    def test_f(self, request):\n        assert f(1)", None, r"test_f\(\) needs 'request'"),
         (KOD_CODE.replace("def numbers()", "def numbers(tmpdir)"), None, r"numbers\(\) needs 'tmpdir'"),
     ],
-    ids=range(22),
+    ids=range(19),
 )
 def test_tests_that_cannot_run_are_one_error(code, entry_point, reason):
     start = time.monotonic()
