@@ -137,11 +137,10 @@ class World:
         ports = {
             name: self.sockets[name].getsockname()[1] if self.sockets[name] else 9 for name in ("tcp", "tcp6", "udp")
         }
-        calls = find_numbers({**ALLOWED, **TESTED, **MORE_CALLS}, platform.machine())
         about = {
             "folder": str(self.folder),
             "abstract": self.secret[7:],
-            "calls": calls,
+            "calls": list_calls(),
             "machine": platform.machine(),
         }
         return {**about, **ports, **self.processes}
@@ -156,6 +155,11 @@ class World:
         states["library"] = describe_file(Path(json.__file__))
         states["descendants"] = find_descendants([pid for name, pid in self.processes.items() if name != "victim"])
         return states
+
+
+def list_calls() -> dict[str, int]:
+    """Return the numbers of the system calls that programs may try."""
+    return find_numbers({**ALLOWED, **TESTED, **MORE_CALLS}, platform.machine())
 
 
 def list_shared_memory() -> list[str]:

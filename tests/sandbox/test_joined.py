@@ -2,10 +2,13 @@
 
 import asyncio
 import os
+import sys
 import time
 
 import pytest
 
+from helpers.attack_programs import RAW
+from helpers.attacked import TIERS, find_descendants, force_tier, list_calls, start_runner
 from trl_grpo_rewards.sandbox.local import LocalSandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 
@@ -103,3 +106,80 @@ def test_modules_are_imported_before_any_run():
         assert sandbox.run_once(program, b"", Limits()).output == "True False\n"
     finally:
         sandbox.stop()
+
+
+@pytest.fixture(scope="module", params=TIERS)
+def runner(request):
+    prefix = force_tier(request.param, sys.executable)
+    with start_runner(None, {"PATH": os.environ["PATH"]}, sys.executable, prefix) as runner:
+        yield runner
+
+
+VICTIM = """
+import os
+secret = "S3CR3T" + "0123456789abcdef"
+os.write(4, str(os.getpid()).encode())
+os.read(3, 1)
+print("alive", len(secret))
+"""
+
+ATTACKS_ON_THE_OTHER = {
+    "traces": "if call('ptrace', 16, other, 0, 0) == 0 or call('ptrace', 0x4206, other, 0, 0) == 0: print('HARM')",
+    "reads its memory": """
+buffer = ctypes.create_string_buffer(8)
+part = (ctypes.c_void_p * 2)(id(libc), 8)
+if call('process_vm_readv', other, (ctypes.c_void_p * 2)(ctypes.addressof(buffer), 8), 1, part, 1, 0) > 0: print('HARM')
+if call('process_vm_writev', other, part, 1, part, 1, 0) > 0: print('HARM')""",
+    "opens its memory": "open(f'/proc/{other}/mem', 'rb').read(1); print('HARM')",
+    "opens its descriptors": """
+for file in range(9):
+    try:
+        print('HARM', os.open(f'/proc/{other}/fd/{file}', os.O_RDONLY))
+    except OSError:
+        pass""",
+    "takes its descriptors": """
+file = call('pidfd_open', other, 0)
+if file >= 0 or call('pidfd_getfd', file, 4, 0) >= 0: print('HARM')""",
+    "kills": "os.kill(other, 9)",
+    "kills a thread": "call('tgkill', other, other, 9)",
+    "kills by its own pipe": """
+import fcntl
+for file in (3, 4):
+    fcntl.fcntl(file, 8, other)
+    fcntl.fcntl(file, 10, 9)
+    fcntl.fcntl(file, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)""",
+    "limits": "import resource; resource.prlimit(other, resource.RLIMIT_CPU, (0, 0)); print('HARM')",
+    "forks": "os.fork(); print('HARM')",
+    "reads its output": "print('HARM', open(f'/proc/{other}/fd/1').read())",
+    "reopens the pipe": "os.write(os.open('/proc/self/fd/3', os.O_WRONLY), b'x'); print('HARM')",
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS_ON_THE_OTHER)
+def test_the_second_does_the_first_no_harm(runner, name):
+    calls = list_calls()
+    attack = f"W = {{'calls': {calls!r}}}\n{RAW}\nother = int(os.read(3, 99))\ntry:\n"
+    attack += "".join(f"    {line}\n" for line in ATTACKS_ON_THE_OTHER[name].splitlines())
+    attack += "except OSError as error:\n    print(error)\nos.write(4, b'x')"
+    first, second = runner.run_joined(VICTIM, attack, seconds=2.0)
+    assert (first["status"], first["output"]) == ("finished", "alive 22\n"), (first, second)
+    assert "HARM" not in second["output"] and second["status"] in ("finished", "crashed", "refused"), second
+
+
+def test_both_tiers_join(runner):
+    first, second = runner.run_joined(ASK, REPLY, seconds=2.0)
+    assert (first["status"], first["output"], second["status"]) == ("finished", "b'pong'\n", "finished")
+
+
+@pytest.mark.slow
+def test_many_joined_runs_leave_nothing_behind(sandbox):
+    run(sandbox, ASK, REPLY)
+    worker = sandbox.workers[0].process.pid
+
+    def look():
+        return os.listdir(f"/proc/{worker}/fd"), os.listdir("/proc/self/fd"), find_descendants([worker])
+
+    before = look()
+    for _ in range(2000):
+        assert run(sandbox, ASK, REPLY)[0].status == "finished"
+    assert look() == before

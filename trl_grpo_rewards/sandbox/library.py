@@ -12,6 +12,7 @@ import selectors
 import sys
 import zoneinfo
 from collections.abc import Iterable
+from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
 from . import landlock
@@ -24,8 +25,8 @@ PRELOADED = (
 )
 """Modules that programs often import."""
 
-UNIMPORTED = {"antigravity", "idlelib", "turtledemo"}
-"""Modules of the library that do something when they or their parts are imported: they open a browser or a window."""
+UNIMPORTED, SHALLOW = {"antigravity"}, {"idlelib", "turtledemo"}
+"""Modules of the library that open a browser or a window when they, or modules inside them, are imported."""
 
 DEPTH = 3
 """How deep modules of the library are nested that a program can import where it cannot open files."""
@@ -63,18 +64,34 @@ def import_all(names: Iterable[str], depth: int = 0) -> None:
             import_all([f"{name}.{part}" for part in parts], depth - 1)
 
 
-def import_packages(packages: dict[str, Any], depth: int) -> None:
+class PackageFinder:
+    """
+    Finds named packages and no others, so that they do without optional packages that happen to be installed.
+
+    Args:
+        packages (`dict`):
+            What [`packages.describe_packages`] returns.
+    """
+
+    def __init__(self, packages: dict[str, Any]) -> None:
+        self.names, self.path = {*packages["named"], *packages["needed"]}, packages["path"]
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return PathFinder.find_spec(name, self.path) if name in self.names else None
+
+
+def import_packages(packages: dict[str, Any]) -> None:
     """
     Import named packages.
 
     Raises:
         `ImportError`: one cannot be imported.
     """
-    sys.path.extend(packages["path"])
+    if packages["named"]:
+        sys.meta_path.append(PackageFinder(packages))
     for name in packages["named"]:
         importlib.import_module(name)
-    import_all([*packages["named"], *packages["needed"]], depth)
-    del sys.path[len(sys.path) - len(packages["path"]) :]
+    import_all(packages["needed"])
 
 
 def load_extensions(paths: Iterable[str]) -> None:
@@ -84,9 +101,11 @@ def load_extensions(paths: Iterable[str]) -> None:
             ctypes.CDLL(path)
 
 
-def import_library() -> None:
-    """Import the whole library, for programs that cannot open files."""
-    import_all(sorted(sys.stdlib_module_names - UNIMPORTED), DEPTH)
+def import_everything(packages: dict[str, Any]) -> None:
+    """Import the whole library and packages with the modules inside them, for programs that cannot open files."""
+    import_all([*packages["named"], *packages["needed"]], depth=1)
+    import_all(SHALLOW)
+    import_all(sorted(sys.stdlib_module_names - UNIMPORTED - SHALLOW), DEPTH)
 
 
 def list_readable(packages: dict[str, Any]) -> list[str]:

@@ -91,7 +91,7 @@ def prepare(settings: dict[str, Any], watched: "select.poll") -> tuple[int | Non
 
 def open_files(packages: dict[str, Any], watched: "select.poll") -> tuple[int | None, str]:
     """Let programs read the library and packages if this machine has Landlock. Otherwise, import all of them."""
-    import_packages(packages, 0)
+    import_packages(packages)
     try:
         ruleset = build_ruleset(packages)
         library.load_extensions(try_jail(ruleset, watched))
@@ -100,16 +100,15 @@ def open_files(packages: dict[str, Any], watched: "select.poll") -> tuple[int | 
         if error.layer != jail.LANDLOCK:
             raise
         reason = error.reason
-    import_packages(packages, 1)
-    library.import_library()
+    library.import_everything(packages)
     sys.path_importer_cache.clear()  # so that what is missing is not found, rather than found and not opened
     try_jail(None, watched)
     return None, f"{jail.LANDLOCK} ({reason})"
 
 
-def import_packages(packages: dict[str, Any], depth: int) -> None:
+def import_packages(packages: dict[str, Any]) -> None:
     try:
-        library.import_packages(packages, depth)
+        library.import_packages(packages)
     except Exception as error:
         raise jail.LayerFailed("a package that can be imported", f"{type(error).__name__}: {error}") from None
 
