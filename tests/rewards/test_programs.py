@@ -57,7 +57,7 @@ FORMATS = {
         ADD,
         "def add(a, b): return '3'",
     ),
-    "weak": (
+    "statements": (
         ["total = 0\nfor n in range(3):\n    total += add(n, n)\nassert total == add(3, 3)"],
         ADD,
         "def add(a, b): return 1",
@@ -70,11 +70,9 @@ def test_a_right_program_is_paid_and_a_wrong_one_is_not(name):
     tests, right, wrong = FORMATS[name]
     scores, metrics, extras = call(code(), [block(right), block(wrong)], [tests, tests])
     assert scores == [1.0, 0.0], extras
-    assert metrics["code/weak_tests"] == 2 * (name == "weak")
-    assert (
-        extras["code/failure"][0] == ""
-        and "case 1 of" in extras["code/failure"][1]
-        or "case 2" in extras["code/failure"][1]
+    assert metrics["code/weak_tests"] == 0
+    assert extras["code/failure"][0] == "" and (
+        "case" in extras["code/failure"][1] or "assert" in extras["code/failure"][1]
     )
 
 
@@ -109,7 +107,7 @@ def test_equal_programs_run_once_and_every_failure_is_counted():
         SUM: None,
         "while True: pass": "timeouts",
         "1 / 0": "crashes",
-        "import os; os.fork()": "refusals",
+        "import os; os.kill(os.getppid(), 9)": "refusals",
         "print('x' * 10 ** 6)": "floods",
     }
     completions = [block(program) for program in programs for _ in range(3)]
@@ -243,9 +241,9 @@ class Scripted:
 
     async def run(self, program, inputs, limits):
         for text in inputs:
-            if "fail" in program:
+            if "will fail" in program:
                 raise SandboxFailed("it is down")
-            if "sleep" in program:
+            if "will sleep" in program:
                 await asyncio.sleep(60)
             yield RunResult("finished", str(sum(map(int, text.split()))), "")
 
@@ -261,11 +259,11 @@ OWN = f"{__name__}:Scripted"
 
 def test_a_failure_of_the_back_end_gives_no_score_and_too_many_stop_the_run(caplog):
     value = code(backend=OWN, batch_timeout=0.5, max_failures=0.7)
-    scores, metrics, extras = call(value, [block("fail"), block("sleep"), block("any"), "none"], PAIRS)
+    scores, metrics, extras = call(value, [block("will fail"), block("will sleep"), block("any"), "none"], PAIRS)
     assert scores == [None, None, 1.0, 0.0] and metrics["code/failures"] == 2
     assert extras["code/failure"][:2] == ["not run: it is down", "not run: no result within batch_timeout=0.5 s"]
     with pytest.raises(RuntimeError, match="gave no result in 2 of 2 calls .* max_failures=0.2 .*it is down"):
-        call(code(backend=OWN), [block("fail"), block("fail 2")], PAIRS)
+        call(code(backend=OWN), [block("will fail"), block("will fail 2")], PAIRS)
 
 
 @reward
