@@ -1,4 +1,4 @@
-"""Folders import only from layers below their own or from folders in them, no two modules import each other, and each has a direct test."""
+"""Folders import only from layers below and from folders in them, no two modules import each other, all have direct tests."""
 
 import ast
 from functools import cache

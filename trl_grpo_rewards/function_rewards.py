@@ -3,7 +3,7 @@
 import functools
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal, get_type_hints
@@ -263,10 +263,10 @@ class FunctionReward(Reward):
             )
         return [self]
 
-    def check_ready(self) -> None:
-        """Raise an error if the reward cannot work on this machine."""
-        if self.factory.traits.ready is not None:
-            call_with_options(self.factory.traits.ready, self.options)
+    def check_ready(self) -> str | None:
+        """Return what a user should know about how the reward works on this machine. Raise an error if it cannot work."""
+        ready = self.factory.traits.ready
+        return call_with_options(ready, self.options) if ready else None
 
     def solve(self, row: Mapping[str, Any]) -> str | None:
         """Return the final part of a right completion for a dataset row, or None if the row does not have it."""
@@ -369,3 +369,20 @@ class FunctionReward(Reward):
         if self.given_name:
             written.append(f"name={self.given_name!r}")
         return f"{self.factory.__name__}({', '.join(written)})"
+
+
+def find_functions(
+    reward: Reward, *, paid_only: bool = False, row: Mapping[str, Any] | None = None
+) -> Iterator[FunctionReward]:
+    """
+    Yield the functions of an expression and those among their options.
+
+    `paid_only` leaves out negative weights. With a dataset row, functions that do not score this row are left out.
+    """
+    if isinstance(reward, FunctionReward):
+        yield reward
+        inner = reward.list_inner(row)
+    else:
+        inner = [term for weight, term in reward.terms if weight >= 0 or not paid_only]
+    for one in inner:
+        yield from find_functions(one, paid_only=paid_only, row=row)

@@ -64,8 +64,8 @@ class Traits:
             Returns the lengths in tokens that the reward depends on, by the name of the option. Called with the options
             that it declares as parameters.
         ready (`Callable`, *optional*):
-            Raises an error if the reward cannot work on this machine. Called with the options that it declares as
-            parameters.
+            Raises an error if the reward cannot work on this machine, and may return what a user should know about how it
+            works there. Called with the options that it declares as parameters.
         chooses (`Callable`, *optional*):
             For a combinator that scores each row with some of its rewards only: returns those for a dataset row. Called
             with `row` and the options that it declares as parameters.
@@ -81,7 +81,7 @@ class Traits:
     form: Callable[..., Form] | None = None
     worthless: Callable[..., dict[str, str]] | None = None
     lengths: Callable[..., dict[str, int]] | None = None
-    ready: Callable[..., None] | None = None
+    ready: Callable[..., str | None] | None = None
     chooses: Callable[..., list[Any]] | None = None
     reads: Mapping[str, ReadColumn] = field(default_factory=dict)
     solves: Callable[..., str | None] | None = None

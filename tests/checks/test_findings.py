@@ -1,7 +1,8 @@
 """What checks have found, as text; and the functions of an expression that they look at."""
 
 from trl_grpo_rewards import boxed, clip, gate, keywords, route, tags
-from trl_grpo_rewards.checks.findings import Findings, as_text, find_functions, verdict
+from trl_grpo_rewards.checks.findings import Findings, as_text, verdict
+from trl_grpo_rewards.function_rewards import find_functions
 
 
 def names(rewards, **options) -> list[str]:

@@ -16,6 +16,7 @@ from trl_grpo_rewards import FilteredGRPOTrainer, code, demo, reward
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.records.runs import read_run
 from trl_grpo_rewards.report.excerpts import select_fields
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 
@@ -32,12 +33,14 @@ def train(tmp_path, rewards, **options):
 
 @pytest.mark.slow
 def test_a_failing_case_is_in_the_record_and_in_the_report(tmp_path):
-    _, records = train(tmp_path, code(), max_steps=2)
+    trainer, records = train(tmp_path, code(), max_steps=2)
     scores = [score for record in records for score in record["rewards"]["code"]]
     failures = [text for record in records for text in record["logged"]["code/failure"]]
     assert len(scores) == len(failures) == 32 and 0 < sum(scores) < 32
     assert all((text == "") == (score == 1.0) for text, score in zip(failures, scores, strict=True))
     assert any("expected" in text or text == "no code block" for text in failures)
+    (fact,) = read_run(trainer.args.output_dir)["machine"].values()
+    assert "library" in fact  # how programs are kept in on this machine
     shown = select_fields({**records[0], "step": 1})
     assert shown["logged"] == [["code/failure", records[0]["logged"]["code/failure"]]]
 

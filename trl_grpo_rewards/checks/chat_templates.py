@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..expressions import Reward
-from ..function_rewards import FunctionReward
+from ..function_rewards import FunctionReward, find_functions
 from ..options import FrozenDict
-from .findings import Findings, find_functions
+from .findings import Findings
 
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ..errors import missing_column
 from ..expressions import Reward
-from ..function_rewards import FunctionReward, RewardFactory
+from ..function_rewards import FunctionReward, RewardFactory, find_functions
 from ..options import format_annotation, freeze, has_type
-from .findings import Findings, find_functions
+from .findings import Findings
 
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def check_readiness(rewards: Reward) -> Findings:
     found = Findings("what the rewards need on this machine")
     for reward in find_functions(rewards):
         try:
-            reward.check_ready()
+            fact = reward.check_ready()
+            found.lines.extend([f"{reward}: {fact}"] if fact else [])
         except (ImportError, OSError, ValueError) as error:
             found.faults.append(str(error))
     return found

@@ -6,13 +6,12 @@ from typing import Any
 
 from ..batch import prompt_text
 from ..expressions import Reward
-from ..function_rewards import FunctionReward
+from ..function_rewards import FunctionReward, find_functions
 from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.reader import read
 from ..text.forms import ContradictoryForms, Form
 from ..verify.golds import read_gold
 from ..verify.solutions import PROBE, write_canonically
-from .findings import find_functions
 
 
 WORKING = "First the question is read again, and then every step is worked out and looked over. "

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..expressions import Reward, add, score_known_groups
+from ..function_rewards import find_functions
 from ..scores import Score
 from .example_completions import NO_ANSWER, count_words, find_answer_column, honest, is_self_solving, solve
-from .findings import find_functions
 
 
 if TYPE_CHECKING:

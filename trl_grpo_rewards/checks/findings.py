@@ -1,11 +1,7 @@
 """The findings of a check: lines to read, warnings, and faults that should stop a run."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from ..expressions import Reward
-from ..function_rewards import FunctionReward
 
 
 @dataclass
@@ -53,20 +49,3 @@ def verdict(findings: list[Findings]) -> str:
     lines = [f"warning: {text}" for one in findings for text in one.warnings] + [f"fault: {text}" for text in faults]
     count = f"{len(faults)} fault{'s' * (len(faults) != 1)} found." if faults else "No fault found."
     return "\n\n".join([*lines, count])
-
-
-def find_functions(
-    reward: Reward, *, paid_only: bool = False, row: Mapping[str, Any] | None = None
-) -> Iterator[FunctionReward]:
-    """
-    Yield the functions of an expression and those among their options.
-
-    `paid_only` leaves out negative weights. With a dataset row, functions that do not score this row are left out.
-    """
-    if isinstance(reward, FunctionReward):
-        yield reward
-        inner = reward.list_inner(row)
-    else:
-        inner = [term for weight, term in reward.terms if weight >= 0 or not paid_only]
-    for one in inner:
-        yield from find_functions(one, paid_only=paid_only, row=row)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..expressions import Reward
+from ..function_rewards import find_functions
 from ..scores import Score
 from .example_completions import NO_ANSWER, WORTHLESS, attacks, collect_worthless, honest
 from .example_scores import (
@@ -17,7 +18,7 @@ from .example_scores import (
     take_rows,
     without_asking,
 )
-from .findings import Findings, find_functions
+from .findings import Findings
 
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..batch import prompt_text
 from ..errors import missing_column
 from ..expressions import Reward
-from ..function_rewards import FunctionReward
+from ..function_rewards import FunctionReward, find_functions
 from ..traits import ReadColumn, Reading
-from .findings import Findings, find_functions
+from .findings import Findings
 
 
 if TYPE_CHECKING:

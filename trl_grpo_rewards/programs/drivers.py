@@ -23,6 +23,9 @@ NAMES = (
     "stand_ins",
     "pytest_stand_in",
     "tests_side",
+    "names",
+    "collection",
+    "runner",
     "side_by_side",
 )
 """Modules of [`inside`], each after those that it imports."""
@@ -44,7 +47,7 @@ def write_run(program: str, case: OutputCase | CallCase, tests: RowTests) -> tup
 def write_pair(program: str, case: PythonTests, partial: bool) -> tuple[str, str]:
     """Return the source that runs the tests, and the source that runs the program."""
     return (
-        write_call("tests_side", "run_tests", [*case.blocks], case.entry_point, partial),
+        write_call("runner", "run_tests", [*case.blocks], case.entry_point, partial),
         write_call("program_side", "serve_program", program),
     )
 

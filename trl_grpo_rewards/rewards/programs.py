@@ -19,6 +19,7 @@ from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.trials import Trial, keeps_apart, try_program
 from ..registry import reward
 from ..sandbox.backends import is_backend, open_sandbox
+from ..sandbox.local import LocalSandbox
 from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
@@ -109,8 +110,11 @@ def check_code(
 
 def check_backend(
     backend: str, python: str | None, packages: Sequence[str], retries: int, max_concurrency: int, language: str
-) -> None:
-    open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language).check_ready()
+) -> str | None:
+    """Check that programs can run, and return how they are kept in on this machine."""
+    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language)
+    sandbox.check_ready()
+    return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
 
 
 def write_block(program: str, language: str = "python") -> str:

@@ -3,6 +3,7 @@
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +13,7 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ..expressions import Reward, add
-from ..function_rewards import FunctionReward
+from ..function_rewards import FunctionReward, find_functions
 from ..records.runs import list_facts, write_run
 
 
@@ -30,17 +31,21 @@ class RunDescription(TrainerCallback):
     Args:
         run (`dict`):
             The description, from [`describe_run`].
+        rewards (`list`):
+            The reward functions of the trainer.
     """
 
-    def __init__(self, run: dict[str, Any]) -> None:
-        self.run = run
+    def __init__(self, run: dict[str, Any], rewards: Sequence[Any]) -> None:
+        self.run, self.rewards = run, rewards
 
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         if state.is_world_process_zero:
             started = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-            self.run.update(started=started, first_step=state.global_step + 1)
+            self.run.update(
+                started=started, first_step=state.global_step + 1, machine=describe_readiness(self.rewards)
+            )
             write_run(args.output_dir or ".", self.run)
 
 
@@ -70,6 +75,18 @@ def describe_run(
         "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
+
+
+def describe_readiness(rewards: Iterable[Any]) -> dict[str, str]:
+    """Return how rewards that ask nobody work on this machine, such as how programs are kept in."""
+    functions = (one for reward in rewards if isinstance(reward, Reward) for one in find_functions(reward))
+    facts = {}
+    for function in functions:
+        if not function.asks:
+            with suppress(ImportError, OSError, ValueError):  # the first batch raises it, with its remedy
+                if fact := function.check_ready():
+                    facts[str(function)] = fact
+    return facts
 
 
 def hide_secrets(value: Any) -> Any:

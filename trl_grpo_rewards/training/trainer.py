@@ -146,7 +146,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         exact = [*(weights or args.reward_weights or ())]  # TRL keeps them in float32
         exact += [1.0] * (len(self.reward_funcs) - len(exact))
         self.run = describe_run(self.reward_funcs, self.reward_func_names, exact, args, self.model, self.train_dataset)
-        self.add_callback(RunDescription(self.run))
+        self.add_callback(RunDescription(self.run, self.reward_funcs))
         self.add_callback(RunLog())
         self._table = GroupTable(args)
         self.add_callback(self._table)

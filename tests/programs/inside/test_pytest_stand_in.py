@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from trl_grpo_rewards.programs.inside import pytest_stand_in as ours
+from trl_grpo_rewards.programs.inside.collection import list_calls
 
 
 NUMBERS = (
@@ -93,12 +94,12 @@ def test_parameters_and_fixtures():
     def test(more, a, b, c, optional=7):
         seen.append((more, a, b, c, optional))
 
-    for call in ours.list_calls(test, {"base": base, "more": more}, []):
+    for call in list_calls(test, {"base": base, "more": more}, []):
         call()
     assert sorted(seen) == [(11, a, b, c, 7) for a, b in ((1, 2), (3, 4)) for c in (5, 6)]
     assert endings == ["base"] * 4
     with pytest.raises(LookupError, match="no fixture 'other'"):
-        [*ours.list_calls(lambda other: None, {}, [])][0]()
+        [*list_calls(lambda other: None, {}, [])][0]()
 
 
 def test_capsys(monkeypatch):
@@ -109,4 +110,4 @@ def test_capsys(monkeypatch):
         assert capsys.readouterr().out == "hi\n"
         assert capsys.readouterr() == ("", "")
 
-    [*ours.list_calls(test, {}, [])][0]()
+    [*list_calls(test, {}, [])][0]()

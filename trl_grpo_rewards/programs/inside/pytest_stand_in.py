@@ -1,14 +1,12 @@
 """The part of pytest that tests of programs use, for a process that may not import it."""
 
 import contextlib
-import functools
 import io
-import itertools
 import math
 import re
 import sys
 import unittest
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -151,39 +149,6 @@ class Captured(tuple):
 
     out = property(lambda self: self[0])
     err = property(lambda self: self[1])
-
-
-def list_calls(test: Any, scope: "dict[str, Any]", owner: "list[Any]") -> "Iterator[Callable[[], None]]":
-    """Yield the calls of a test function: one for each set of its parameters, with its fixtures."""
-    for chosen in itertools.product(*getattr(test, "parameters", [])):
-        known = {name: value for one in chosen for name, value in one.items()}
-        yield functools.partial(call_with_fixtures, test, scope, owner, known)
-
-
-def call_with_fixtures(test: Any, scope: "dict[str, Any]", owner: "list[Any]", known: "dict[str, Any]") -> Any:
-    """Call a function with the values that its parameters name: those that are known, or those of fixtures."""
-    code = test.__code__
-    names = code.co_varnames[len(owner) : code.co_argcount + code.co_kwonlyargcount]
-    optional = code.co_argcount - len(test.__defaults__ or ())
-    endings = []
-    for place, name in enumerate(names, len(owner)):
-        if name not in known and place < optional:
-            maker = scope.get(name)
-            if name == "capsys":
-                known[name] = Capture()
-                continue
-            if not getattr(maker, "is_fixture", False):
-                raise LookupError(f"there is no fixture {name!r}")
-            value = call_with_fixtures(maker, scope, [], known)
-            if hasattr(value, "__next__"):
-                endings.append(value)
-                value = next(value)
-            known[name] = value
-    try:
-        return test(*owner, **{name: known[name] for name in names if name in known})
-    finally:
-        for ending in endings:
-            next(ending, None)
 
 
 def make_module() -> ModuleType:

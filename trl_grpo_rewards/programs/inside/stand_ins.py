@@ -6,14 +6,11 @@ text or a number. Objects that the tests make from what they use as a class are 
 """
 
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .dialogue import GIVEN, make_error
 from .program_side import BINARY, OTHERS
 
-
-if TYPE_CHECKING:
-    from .tests_side import TestsSide
 
 METHODS_OF_VALUES = {
     name for kind in (str, bytes, int, float, complex, tuple, frozenset) for name in dir(kind) if name[0] != "_"
@@ -28,9 +25,8 @@ PIECE = 64
 """Items of an iterator that are asked for at once, after the first ones, which are asked for one by one."""
 
 
-def find_peer(value: Any) -> "TestsSide":
-    peer: TestsSide = object.__getattribute__(value, "_peer")
-    return peer
+def find_peer(value: Any) -> Any:
+    return object.__getattribute__(value, "_peer")
 
 
 def ask(value: Any, do: str, *arguments: Any) -> Any:
@@ -138,9 +134,7 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
 SPECIALS = {**{name: make_special(name) for name in BINARY + OTHERS}, "__call__": call}
 
 
-def make_class(
-    peer: "TestsSide", number: int, name: str, error: "str | None", specials: "list[str]", bases: Any
-) -> type:
+def make_class(peer: Any, number: int, name: str, error: "str | None", specials: "list[str]", bases: Any) -> type:
     """Return the class that stands for a class of the program."""
     parents: tuple[type, ...] = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
     if error is not None and not any(issubclass(one, BaseException) for one in parents):
@@ -149,7 +143,7 @@ def make_class(
     return ProgramClass(str(name), parents, {**namespace, "__module__": GIVEN, "_peer": peer, "_number": number})
 
 
-def make_object(peer: "TestsSide", kind: Any, number: int, *arguments: Any, name: str = "") -> Any:
+def make_object(peer: Any, kind: Any, number: int, *arguments: Any, name: str = "") -> Any:
     """Return an object that stands for one of the program."""
     found = kind.__new__(kind, *arguments) if issubclass(kind, BaseException) else object.__new__(kind)
     for attribute, value in (("_peer", peer), ("_number", number), ("__name__", str(name))):
@@ -157,7 +151,7 @@ def make_object(peer: "TestsSide", kind: Any, number: int, *arguments: Any, name
     return found
 
 
-def iterate(peer: "TestsSide", number: int) -> "Generator[Any, None, Any]":
+def iterate(peer: Any, number: int) -> "Generator[Any, None, Any]":
     """Yield the items of an iterator of the program."""
     taken = 0
     while True:
@@ -170,5 +164,5 @@ def iterate(peer: "TestsSide", number: int) -> "Generator[Any, None, Any]":
             raise error
 
 
-async def await_value(peer: "TestsSide", number: int) -> Any:
+async def await_value(peer: Any, number: int) -> Any:
     return peer.request("wait", peer.iterators[number])

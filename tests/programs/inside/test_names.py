@@ -1,0 +1,47 @@
+"""Which names tests get from a program, and which of these are classes to them."""
+
+import ast
+
+import pytest
+
+from trl_grpo_rewards.programs.inside.names import find_classes, list_names
+
+
+def walk(code):
+    return [*ast.walk(ast.parse(code))]
+
+
+@pytest.mark.parametrize(
+    ("code", "entry_point", "names"),
+    [
+        ("assert add(1, 2) == 3", None, ["add"]),
+        ("assert sum([1, 2]) == abs(-3)", None, ["abs", "sum"]),  # what is tested must be one of them
+        ("assert abs(add(1, 2) - 3) < 1e-6", None, ["add"]),
+        ("assert sum(sum([1]), abs(1)) == 1", "sum", ["sum"]),
+        ("def check(candidate):\n    assert len(candidate([1])) == 1", "Solution().wrap", ["Solution", "candidate"]),
+        ("for x in range(3):\n    assert math.isclose(f(x), x)", None, ["f", "x"]),
+        ("if __name__ == '__main__':\n    assert f(__file__)", None, ["f"]),
+        ("from solution import f\nassert f(1)", None, ["f"]),
+    ],
+)  # fmt: skip
+def test_names(code, entry_point, names):
+    assert list_names(walk(code), entry_point) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("code", "classes"),
+    [
+        ("s = Stack()\ns.push(1)", {"Stack"}),
+        ("assert Stack().push(1).items == [1]", {"Stack"}),
+        ("self.s = Stack()\nassert self.s.pop() == 1", {"Stack"}),
+        ("assert Vector(1) * 2 == Vector(2)", {"Vector"}),
+        ("d = Table()\nd['a'] = 1", {"Table"}),
+        ("assert Color.RED.value == 1", {"Color"}),
+        ("assert Find_Max([1, 2]) == 2 and Find_Max([1]) == 1", set()),
+        ("r = Find_Max([1])\nassert r[0] == 1 and r == [1]", set()),
+        ("assert max(Find(1), 7) == 7 == min(Find(2), 7)", set()),
+        ("s = stack()\ns.push(1)", set()),
+    ],
+)
+def test_classes(code, classes):
+    assert find_classes(walk(code)) & {"Stack", "Vector", "Table", "Color", "Find_Max", "Find", "stack"} == classes

@@ -1,0 +1,42 @@
+"""No cheat is paid by any kind of test."""
+
+import asyncio
+
+import pytest
+
+from helpers.audited_cheats import AUDITED
+from helpers.dishonest_programs import CHEATS
+from trl_grpo_rewards import code
+
+
+ALL = AUDITED | {f"{name} (first list)": program for name, program in CHEATS.items()}
+
+VALUES = {3: 6, 10: 20, 1234: 2468}
+
+KINDS = {
+    "inputs": {"inputs": [f"{one}\n" for one in VALUES], "outputs": [f"{one}\n" for one in VALUES.values()]},
+    "calls": {"inputs": [[one] for one in VALUES], "outputs": [*VALUES.values()], "fn_name": "double"},
+    "asserts": [f"assert double({one}) == {other}" for one, other in VALUES.items()],
+    "check": "def check(candidate):\n    for i in range(1, 9):\n        assert candidate(i) == 2 * i\ncheck(double)",
+    "helper": f"CASES = {VALUES}\ndef same(x, y):\n    assert abs(x - y) < 1e-6\nfor one, want in CASES.items():\n    same(double(one), want)",
+    "unittest": "import unittest\nclass Doubling(unittest.TestCase):\n    def test_double(self):\n        for one in (3, 10, 1234):\n            self.assertEqual(double(one), one + one)\n",
+    "pytest": "import pytest\nfrom solution import double\n@pytest.mark.parametrize('one', [3, 10, 1234])\ndef test_double(one):\n    assert double(one) == pytest.approx(2 * one)\ndef test_error():\n    with pytest.raises(TypeError):\n        double(None)",
+}  # fmt: skip
+RIGHT = "def double(x):\n    return 2 * x\nif __name__ == '__main__':\n    print(double(int(input())))"
+
+
+def score(programs, tests):
+    completions = [f"```python\n{program}\n```" for program in programs]
+    return asyncio.run(code(timeout=1.0)(completions=completions, tests=[tests] * len(programs)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_right_program_is_paid(kind):
+    assert score([RIGHT], KINDS[kind]) == [1.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_cheat_is_paid(kind):
+    scores = score(ALL.values(), KINDS[kind])
+    assert {name: one for name, one in zip(ALL, scores, strict=True) if one != 0.0} == {}

@@ -1,0 +1,128 @@
+"""Finds the tests that code has defined: `check`, functions and methods named `test...`, and classes of unittest."""
+
+import ast
+import functools
+import itertools
+import unittest
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+from .pytest_stand_in import Capture
+
+
+def find_tests(
+    trees: "list[ast.Module]", scope: "dict[str, Any]", entry_point: "str | None"
+) -> "Iterator[Callable[[], Any]]":
+    """Yield the tests in a namespace that the code has not called itself."""
+    called = {name for tree in trees for name in list_called(tree.body)}
+    own = [(name, one) for name, one in [*scope.items()] if getattr(one, "__module__", "") == "__main__"]
+    for name, one in own:
+        if isinstance(one, FunctionType) and name not in called:
+            if name == "check" and entry_point:
+                yield functools.partial(check, one, entry_point, scope)
+            elif name.startswith("test"):
+                yield from list_calls(one, scope, [])
+        elif isinstance(one, type) and issubclass(one, unittest.TestCase):
+            yield from list_methods(one)
+        elif isinstance(one, type) and name.startswith("Test"):
+            yield from list_plain_methods(one, scope)
+
+
+def list_called(body: "list[Any]") -> "Iterator[str]":
+    """Yield the names of the functions that are called where the code stands."""
+    for statement in body:
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    yield node.func.id
+
+
+def check(function: "Callable[[Any], Any]", entry_point: str, scope: "dict[str, Any]") -> Any:
+    return function(eval(entry_point, scope))
+
+
+def list_methods(kind: "type[unittest.TestCase]") -> "Iterator[Callable[[], Any]]":
+    """Yield the tests of a class of unittest. The class is set up before the first of them."""
+    suite = [*unittest.defaultTestLoader.loadTestsFromTestCase(kind)]
+    for place, case in enumerate(suite):
+
+        def run(case: Any = case, place: int = place) -> None:
+            if place == 0:
+                kind.setUpClass()
+            result = Result()
+            case.run(result)
+            if place == len(suite) - 1:
+                kind.tearDownClass()
+            if result.error is not None:
+                raise result.error
+
+        yield run
+
+
+class Result(unittest.TestResult):
+    """Keeps the first error itself instead of its text."""
+
+    error: Any = None
+
+    def addError(self, test: Any, err: Any) -> None:
+        self.error = self.error or err[1]
+
+    addFailure = addError
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+        if err is not None:
+            self.error = self.error or err[1]
+
+    def addUnexpectedSuccess(self, test: Any) -> None:
+        self.error = AssertionError("unexpected success")
+
+
+def run_with_setup(owner: Any, method: Any, call: "Callable[[], Any]") -> Any:
+    for name in ("setup_method", "setUp"):
+        if hasattr(owner, name):
+            setup = getattr(owner, name)
+            setup(*[method] * (setup.__code__.co_argcount - 1))
+    return call()
+
+
+def list_plain_methods(kind: type, scope: "dict[str, Any]") -> "Iterator[Callable[[], Any]]":
+    """Yield the tests of a class that is not one of unittest, each with an object of its own."""
+    for name, method in vars(kind).items():
+        if name.startswith("test") and isinstance(method, FunctionType):
+            owner = kind()
+            for call in list_calls(method, {**scope, **vars(kind)}, [owner]):
+                yield functools.partial(run_with_setup, owner, method, call)
+
+
+def list_calls(test: Any, scope: "dict[str, Any]", owner: "list[Any]") -> "Iterator[Callable[[], None]]":
+    """Yield the calls of a test function: one for each set of its parameters, with its fixtures."""
+    for chosen in itertools.product(*getattr(test, "parameters", [])):
+        known = {name: value for one in chosen for name, value in one.items()}
+        yield functools.partial(call_with_fixtures, test, scope, owner, known)
+
+
+def call_with_fixtures(test: Any, scope: "dict[str, Any]", owner: "list[Any]", known: "dict[str, Any]") -> Any:
+    """Call a function with the values that its parameters name: those that are known, or those of fixtures."""
+    code = test.__code__
+    names = code.co_varnames[len(owner) : code.co_argcount + code.co_kwonlyargcount]
+    optional = code.co_argcount - len(test.__defaults__ or ())
+    endings = []
+    for place, name in enumerate(names, len(owner)):
+        if name not in known and place < optional:
+            maker = scope.get(name)
+            if name == "capsys":
+                known[name] = Capture()
+                continue
+            if not getattr(maker, "is_fixture", False):
+                raise LookupError(f"there is no fixture {name!r}")
+            value = call_with_fixtures(maker, scope, [], known)
+            if hasattr(value, "__next__"):
+                endings.append(value)
+                value = next(value)
+            known[name] = value
+    try:
+        return test(*owner, **{name: known[name] for name in names if name in known})
+    finally:
+        for ending in endings:
+            next(ending, None)

@@ -1,0 +1,194 @@
+"""Runs the tests of a row as they are written, in a process of their own, and writes what it found."""
+
+import ast
+import asyncio
+import builtins
+import functools
+import inspect
+import io
+import linecache
+import os
+import select
+import sys
+import traceback
+import unittest
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from . import pytest_stand_in
+from .collection import find_tests
+from .dialogue import GIVEN, READ_END, lift_limits
+from .names import find_classes, list_names
+from .prelude import PRELUDES
+from .stand_ins import ProgramClass, ProgramFunction, StandIn
+from .tests_side import TestsSide
+
+
+SHOWN_CHARS = 200
+"""Maximum length of a value in the description of a failure, in characters."""
+
+
+BUILTINS = {**vars(builtins), **PRELUDES["usual"]}
+"""What tests have without an import. It is made once, because to copy it in each process takes time."""
+
+
+class Sink(io.TextIOBase):
+    """Standard output of the tests, which nobody reads."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+class Tests:
+    """
+    The tests of a row.
+
+    Args:
+        blocks (`list[str]`):
+            Python code, each block after the other in one namespace.
+        entry_point (`str`, *optional*):
+            What `check(candidate)` gets, as a Python expression.
+        goes_on (`bool`):
+            Whether to go on after a failure.
+        verdict (`int`):
+            File descriptor for what was found.
+    """
+
+    def __init__(self, blocks: "list[str]", entry_point: "str | None", goes_on: bool, verdict: int) -> None:
+        self.blocks, self.entry_point, self.goes_on = blocks, entry_point, goes_on
+        self.trees = [ast.parse(block) for block in blocks]
+        self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
+        self.scope = vars(sys.modules["__main__"])
+        self.scope["__builtins__"] = BUILTINS
+        self.peer = TestsSide(verdict)
+        self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
+
+    def run(self) -> None:
+        """Run everything, write what was found, and end the process."""
+        try:
+            module, found = self.peer.request("load", list_names(self.nodes, self.entry_point))
+        except BaseException as error:
+            self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
+        self.scope.update(found)
+        self.is_value_used = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
+        for name in find_classes(self.nodes):
+            if isinstance(found.get(name), ProgramClass):
+                type.__setattr__(found[name], "_is_trusted", True)
+        sys.modules[GIVEN] = module
+        self.replace_modules()
+        for place, (block, tree) in enumerate(zip(self.blocks, self.trees)):
+            file = f"tests{place or ''}.py"
+            linecache.cache[file] = (len(block), None, block.splitlines(True), file)
+            code = compile(tree, file, "exec", dont_inherit=True)
+            self.attempt(functools.partial(exec, code, self.scope), is_counted=any(map(is_test, tree.body)))
+        for test in find_tests(self.trees, self.scope, self.entry_point):
+            self.attempt(test)
+        if select.select([READ_END], [], [], 0)[0]:
+            self.peer.stop(failure="the program ended, or sent a message that nobody asked for")
+        if not self.total or not (self.failure or self.is_program_used):
+            self.peer.stop_unjudged("they use nothing of the program")
+        self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
+
+    @property
+    def is_program_used(self) -> bool:
+        """Whether the tests have asked the program for anything but its names, or got a value of it with these."""
+        return self.is_value_used or self.peer.asked > 1
+
+    def replace_modules(self) -> None:
+        """Give the tests streams, pytest, and unittest without what ends the process."""
+        sys.modules["pytest"] = pytest_stand_in.make_module()
+        vars(unittest)["main"] = lambda *args, **kwargs: None
+        sys.stdin, sys.stdout = io.StringIO(), Sink()
+        for name in ("random", "numpy.random"):
+            if name in sys.modules:
+                self.share_seed(sys.modules[name])
+
+    def share_seed(self, module: ModuleType) -> None:
+        """Seed the program's generator whenever the tests seed theirs."""
+        seed = module.seed
+
+        def seed_both(*args: Any) -> None:
+            seed(*args)
+            self.peer.request("seed", module.__name__, *args)
+
+        module.seed = seed_both  # type: ignore[attr-defined]
+
+    def attempt(self, test: "Callable[[], Any]", is_counted: bool = True) -> None:
+        """Run a test, and count it."""
+        if self.failure and not self.goes_on:
+            return
+        self.total += is_counted
+        try:
+            result = test()
+            if inspect.iscoroutine(result):
+                asyncio.run(result)
+        except unittest.SkipTest:
+            pass
+        except ModuleNotFoundError as error:
+            if error is not self.peer.last_error:
+                self.peer.stop_unjudged(f"the tests import {error.name}, which cannot be imported")
+            self.fail(error, is_counted)
+            return
+        except SystemExit as error:
+            if type(error) is not SystemExit or error.code:  # a subclass is an error of the program
+                self.fail(error, is_counted)
+                return
+        except BaseException as error:
+            self.fail(error, is_counted)
+            return
+        self.passed += is_counted
+
+    def fail(self, error: BaseException, is_counted: bool) -> None:
+        self.total += not is_counted
+        if not self.failure:
+            self.is_crashed = error is self.peer.last_error
+            self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
+
+
+def is_test(statement: ast.stmt) -> bool:
+    """Return whether a statement can fail for what a program does: it is not a definition, an import or a docstring."""
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return not isinstance(statement, definitions) and any(
+        isinstance(one, (ast.Assert, ast.Call)) for one in ast.walk(statement)
+    )
+
+
+def show(value: Any) -> str:
+    """Return a value as Python shows it, shortened. Integers of more than 4300 digits are not shown: that takes long."""
+    lift_limits(4300)
+    try:
+        text = repr(value)
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    lift_limits(0)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+
+
+def describe_error(error: BaseException) -> str:
+    return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:SHOWN_CHARS]
+
+
+def find_line(error: BaseException) -> str:
+    """Return the innermost line of the tests that an error passed."""
+    lines = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("tests")]
+    return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""
+
+
+def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = "", outcome: Any = None) -> str:
+    """Return which call of the program was the last one, and how it ended."""
+    if target is None:
+        return ""
+    shown = [*map(show, args), *(f"{name}={show(one)}" for name, one in kwargs.items())]
+    name = target.__name__ if isinstance(target, (type, ProgramFunction)) else type(target).__name__
+    result = describe_error(outcome) if end == "raised" else show(outcome) if end == "returned" else ""
+    return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
+
+
+def run_tests(blocks: "list[str]", entry_point: "str | None", goes_on: bool) -> None:
+    """Run the tests of a row against the program at the other end of the pipes, and write a verdict as JSON."""
+    verdict = os.dup(1)
+    os.dup2(2, 1)
+    sys.modules["__main__"] = ModuleType("__main__")
+    lift_limits(0)
+    Tests(blocks, entry_point, goes_on, verdict).run()
