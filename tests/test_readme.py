@@ -75,6 +75,11 @@ def test_the_readme_fits_150_lines_and_has_no_link_that_needs_the_repository():
     assert len(named) > 15 and [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_the_readme_tests_the_package_as_the_checks_do():
+    line = 'pip install -e ".[test]" && pytest'
+    assert f"\n{line} " in PAGES["README.md"] and f"\n{line}\n" in (ROOT / ".ci" / "run").read_text()
+
+
 def test_the_links_of_the_pages_lead_somewhere():
     for name, text in PAGES.items():
         for link in re.findall(r"\]\((?!http)([^)#]+)[^)]*\)", text):

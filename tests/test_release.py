@@ -78,7 +78,7 @@ def metadata(wheel):
 
 def test_every_place_names_the_same_version():
     version = PROJECT["version"]
-    heading = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    heading = re.search(r"^## (\d.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert heading.split(" - ") == [version, str(citation["date-released"])] and str(citation["version"]) == version
     assert f"Version {version.rpartition('.')[0]} " in (ROOT / "SECURITY.md").read_text()

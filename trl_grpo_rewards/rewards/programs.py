@@ -175,7 +175,7 @@ async def code(
     column: str = "tests",
     partial: bool = False,
     timeout: float = 2.0,
-    memory_mb: int = 512,
+    memory_mb: int = 1024,
     output_bytes: int = 1_000_000,
     backend: str = "local",
     python: str | None = None,
@@ -191,27 +191,32 @@ async def code(
     1 if the program in the last code block passes all tests of its row, else 0; None if they cannot be read or run.
 
     The program is the last closed block of the completion that is marked as Python (or as `language`), or, if there is
-    none, the last closed block without a language. Text before `</think>` does not count. Each test case is a separate run. Its
-    result is compared in the training process, so the program never sees the expected result. Identical programs with
-    the same tests are run once per batch. The tests may be inputs with outputs, calls with results, or asserts, in the
-    formats of APPS, LiveCodeBench, open-r1, PrimeIntellect, MBPP and HumanEval. `docs/programs.md` describes the
-    formats and the jail.
+    none, the last closed block without a language. Text before `</think>` does not count. Identical programs with the
+    same tests are run once per batch.
+
+    The tests may be inputs with outputs, calls with results, or Python code for pytest or unittest, in the formats of
+    APPS, LiveCodeBench, CodeContests, open-r1, PrimeIntellect, MBPP, HumanEval and EvalPlus. The program never sees the
+    expected results. Each input and each call is a separate run, and its result is compared in the training process.
+    Python tests run unchanged in one process, and the program runs in another one. Two pipes join them, and all Python
+    tests of a row are one case. `docs/programs.md` describes the formats, the two processes and the jail.
 
     Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
-    failure was of this kind), `code/weak_tests` (programs with tests that run in the same process as the program),
-    `code/unreadable_tests`, `code/failures` (programs that the back end could not run) and `code/runs` (different
-    programs). Logs the column `code/failure` in the table of completions: the first case that failed.
+    failure was of this kind), `code/weak_tests` (completions with Python tests on a back end that cannot keep them
+    apart from the program), `code/unreadable_tests`, `code/failures` (programs that the back end could not run) and
+    `code/runs` (different programs). Logs the column `code/failure` in the table of completions: the first case that
+    failed.
 
     Args:
         column (`str`, *optional*, defaults to `"tests"`):
             Dataset column with the tests: a dict, a list, or JSON text of one.
         partial (`bool`, *optional*, defaults to `False`):
-            Pay the share of the cases that pass. By default, a program is stopped at its first failure.
+            Pay the share of the cases that pass. By default, a program is stopped at its first failure. The share of
+            Python tests counts blocks, test functions and test methods.
         timeout (`float`, *optional*, defaults to `2.0`):
-            CPU time limit of one case, in seconds. A program that waits instead of computing is stopped after five
-            times as long.
-        memory_mb (`int`, *optional*, defaults to `512`):
-            Limit of a program's address space, in megabytes.
+            CPU time limit of one case, in seconds. A program that waits instead of computing is stopped after the same
+            time. The Python tests of a row are one case; EvalPlus, for example, may need 10 seconds.
+        memory_mb (`int`, *optional*, defaults to `1024`):
+            Limit of the address space of each process, in megabytes.
         output_bytes (`int`, *optional*, defaults to `1_000_000`):
             Maximum output of a case, in bytes.
         backend (`str`, *optional*, defaults to `"local"`):
@@ -221,6 +226,10 @@ async def code(
         python (`str`, *optional*):
             Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or
             newer. By default, it is the interpreter of the training process.
+        packages (`tuple[str, ...]`, *optional*, defaults to `()`):
+            Installed packages that programs and tests may import with the local back end, such as `("numpy",)`. The
+            names are those of distributions, and the packages that they require are included. Rows whose Python tests
+            import another package get None.
         retries (`int`, *optional*, defaults to `2`):
             How often a request to a server is repeated, as in [`judge`].
         max_concurrency (`int`, *optional*, defaults to `64`):
@@ -235,8 +244,8 @@ async def code(
             with another language in the column `language`, get None.
 
     Raises:
-        `ValueError`: the back end does not run the language. Nothing is run.
-        `OSError`: the machine lacks a layer of the jail. Nothing is run.
+        `ValueError`: the back end does not run the language, or a package is not installed. Nothing is run.
+        `OSError`: the machine lacks a layer of the jail other than Landlock. Nothing is run.
         `RuntimeError`: the back end failed more often than `max_failures` allows.
 
     Example:
