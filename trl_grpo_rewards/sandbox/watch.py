@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from .protocol import LOADED, WAITING
-from .script import ENTERED
+from .fork import ENTERED
 
 
 SLICE_SECONDS = 0.02

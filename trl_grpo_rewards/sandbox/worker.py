@@ -21,7 +21,7 @@ from typing import Any
 from . import jail, landlock, library
 from .filters import build_template
 from .protocol import Limits
-from .script import run_in_jail
+from .fork import run_in_jail
 from .watch import Run, watch
 
 

@@ -9,7 +9,7 @@ from helpers.made_programs import HEAD, join, make_pair
 from helpers.plain_python import ask_python
 from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.inside.tests_side import TestsSide
+from trl_grpo_rewards.programs.inside import tests_side
 from trl_grpo_rewards.programs.trials import try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
@@ -124,4 +124,4 @@ def test_names_of_the_program_and_of_the_tests():
 
 
 def test_what_the_program_may_ask_for_is_written_down():
-    assert {*TestsSide.operations} == {"call", "next", "readline"}
+    assert {*tests_side.TestsSide.operations} == {"call", "next", "readline"}
