@@ -23,6 +23,30 @@ NETWORK = {
 import socket
 one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
 one.sendto(b'x', W['folder'] + '/datagrams')""",
+    "sends from a nameless socket": """
+import socket
+one, other = socket.socketpair()
+one.sendto(b'x', W['folder'] + '/socket')""",
+    "connects a nameless socket": """
+import socket
+one, other = socket.socketpair()
+one.connect(W['folder'] + '/socket')""",
+    "passes a descriptor": """
+import socket
+one, other = socket.socketpair()
+socket.send_fds(one, [b'x'], [0])
+print('HARM', socket.recv_fds(other, 1, 1))""",
+    "sends urgent data": """
+import socket
+one, other = socket.socketpair()
+one.send(b'x', socket.MSG_OOB)
+print('HARM')""",
+    "names a nameless socket": """
+import socket
+one, other = socket.socketpair()
+one.bind('\\0' + W['abstract'] + 'x')
+one.listen()
+print('HARM')""",
     "fetches a page": "import urllib.request; urllib.request.urlopen(f\"http://127.0.0.1:{W['tcp']}\", timeout=1)",
     "listens": "import socket; s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print('HARM')",
     "speaks to the kernel by netlink": "import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0); print('HARM')",
@@ -183,6 +207,12 @@ SIGNALS = {
     "kills its parent": "import os; os.kill(os.getppid(), 9)",
     "kills the trainer": "import os; os.kill(W['trainer'], 9)",
     "kills everything": "import os; os.kill(-1, 9)",
+    "uses up the signals of its user": """
+import ctypes, os, signal
+libc, sent = ctypes.CDLL(None), 0
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+while libc.syscall(W['calls']['tgkill'], os.getpid(), os.getpid(), 40) == 0 and sent < 10_000: sent += 1
+if sent > 300: print('HARM')""",
     "kills its group": "import os; os.kill(0, 9)",
     "kills the trainer's group": "import os; os.killpg(os.getpgid(W['trainer']), 9)",
     "kills a thread": RAW + "\ncall('tkill', W['victim'], 9)",

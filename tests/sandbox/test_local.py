@@ -288,7 +288,7 @@ def read_memory(process):
 
 def test_a_worker_takes_little_memory(sandbox):
     run(sandbox, "x = bytearray(200 << 20)")
-    assert all(read_memory(one.process.pid) < 60 << 20 for one in sandbox.workers if one.process is not None)
+    assert all(read_memory(one.process.pid) < 40 << 20 for one in sandbox.workers if one.process is not None)
 
 
 def test_a_full_disk_is_not_needed(tmp_path):

@@ -124,9 +124,10 @@ def stop(runs: list[Run], status: str) -> None:
     running = [run for run in runs if not run.has_ended()]
     for run in running:
         os.kill(run.process, signal.SIGKILL)
-        run.stopped = status
     for run in running:
         run.has_ended(0)
+        if run.code == -signal.SIGKILL:  # otherwise it was about to end by itself
+            run.stopped = status
 
 
 def name_status(code: int, is_late: bool) -> str:

@@ -84,6 +84,7 @@ def prepare(settings: dict[str, Any], watched: "select.poll") -> tuple[int | Non
     library.prepare_interpreter()
     ruleset, reason = open_files(settings["packages"], watched)
     build_template(platform.machine(), ruleset is not None)
+    jail.change_process(jail.PR_SET_DUMPABLE, 1)  # the first call prepares what each fork would prepare again
     gc.collect()
     gc.freeze()
     return ruleset, reason
