@@ -10,8 +10,8 @@ import signal
 import time
 from typing import Any
 
-from .protocol import LOADED, WAITING
 from .fork import ENTERED
+from .protocol import LOADED, WAITING
 
 
 SLICE_SECONDS = 0.02

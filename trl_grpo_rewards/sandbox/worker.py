@@ -20,8 +20,8 @@ from typing import Any
 
 from . import jail, landlock, library
 from .filters import build_template
-from .protocol import Limits
 from .fork import run_in_jail
+from .protocol import Limits
 from .watch import Run, watch
 
 
