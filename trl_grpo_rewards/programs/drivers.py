@@ -1,11 +1,13 @@
 """What is sent to a back end for the cases of a row: a function of [`inside`] with its arguments."""
 
 import functools
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from . import inside
 from .cases import CallCase, OutputCase, PythonTests, RowTests
+from .names import find_use
 
 
 FOLDER = Path(inside.__file__).parent
@@ -23,7 +25,6 @@ NAMES = (
     "stand_ins",
     "pytest_stand_in",
     "tests_side",
-    "names",
     "collection",
     "runner",
     "side_by_side",
@@ -47,7 +48,7 @@ def write_run(program: str, case: OutputCase | CallCase, tests: RowTests) -> tup
 def write_pair(program: str, case: PythonTests, partial: bool) -> tuple[str, str]:
     """Return the source that runs the tests, and the source that runs the program."""
     return (
-        write_call("runner", "run_tests", [*case.blocks], case.entry_point, partial),
+        write_call("runner", "run_tests", asdict(case) | asdict(find_use(case)), partial),
         write_call("program_side", "serve_program", program),
     )
 

@@ -136,10 +136,7 @@ def read_verdict(tests: RunResult, program: RunResult, limits: Limits, partial: 
     """
     verdict = read_object(tests.output)
     if "unjudged" in verdict:
-        raise UnreadableTests(
-            f"Tests must be Python code that can run apart from the program; {verdict['unjudged']}. Correct the tests, or "
-            f"name the packages that they need: packages=('numpy',)."
-        )
+        raise UnreadableTests(f"Tests must be Python code that can run apart from the program; {verdict['unjudged']}.")
     passed, total, failure = verdict.get("passed", 0), verdict.get("total", 0), verdict.get("failure", "")
     if tests.status == "finished" and not failure and 0 < total == passed:
         return Trial(total, total) if partial else Trial(1, 1)

@@ -1,6 +1,5 @@
 """Finds the tests that code has defined: `check`, functions and methods named `test...`, and classes of unittest."""
 
-import ast
 import functools
 import itertools
 import unittest
@@ -12,10 +11,9 @@ from .pytest_stand_in import Capture
 
 
 def find_tests(
-    trees: "list[ast.Module]", scope: "dict[str, Any]", entry_point: "str | None"
+    scope: "dict[str, Any]", entry_point: "str | None", called: "list[str]"
 ) -> "Iterator[Callable[[], Any]]":
-    """Yield the tests in a namespace that the code has not called itself."""
-    called = {name for tree in trees for name in list_called(tree.body)}
+    """Yield the tests in a namespace, without the functions that the code has called itself."""
     own = [(name, one) for name, one in [*scope.items()] if getattr(one, "__module__", "") == "__main__"]
     for name, one in own:
         if isinstance(one, FunctionType) and name not in called:
@@ -27,15 +25,6 @@ def find_tests(
             yield from list_methods(one)
         elif isinstance(one, type) and name.startswith("Test"):
             yield from list_plain_methods(one, scope)
-
-
-def list_called(body: "list[Any]") -> "Iterator[str]":
-    """Yield the names of the functions that are called where the code stands."""
-    for statement in body:
-        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    yield node.func.id
 
 
 def check(function: "Callable[[Any], Any]", entry_point: str, scope: "dict[str, Any]") -> Any:

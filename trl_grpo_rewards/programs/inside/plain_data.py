@@ -5,6 +5,7 @@ other numbers, and `[place]` for everything that is described in the table. An e
 """
 
 import datetime
+import sys
 from collections import Counter, OrderedDict, deque, namedtuple
 from collections.abc import Callable
 from decimal import Decimal
@@ -95,6 +96,18 @@ def make_named_tuple(name: str, count: int, *items: Any) -> Any:
     return namedtuple(name, items[:count])(*items[count:])
 
 
+def list_array(array: Any) -> "list[Any]":
+    """Return the contents of an array of numpy, or of one of its numbers, which has no dimensions."""
+    return [array.dtype.str, array.tobytes().hex(), *array.shape]
+
+
+def make_array(kind: str, data: str, *shape: int) -> Any:
+    numpy = sys.modules["numpy"]
+    array = numpy.frombuffer(bytes.fromhex(data), numpy.dtype(kind)).reshape(shape)
+    return array.copy() if shape else array[()]
+
+
+FIXED["ndarray"] = ((), list_array, make_array)
 FIXED["namedtuple"] = (
     (),
     lambda one: [type(one).__name__, len(one._fields), *one._fields, *tuple.__iter__(one)],
@@ -110,6 +123,8 @@ def find_kind(value: Any) -> "str | None":
     """Return the kind of plain data that a value is, or None. An object of a subclass becomes the data that it holds."""
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         return "namedtuple"
+    if type(value).__module__ == "numpy" and hasattr(value, "tobytes") and not value.dtype.hasobject:
+        return "ndarray"
     return KINDS.get(type(value)) or next((name for kind, name in KINDS.items() if isinstance(value, kind)), None)
 
 

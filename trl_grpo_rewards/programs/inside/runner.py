@@ -1,6 +1,5 @@
 """Runs the tests of a row as they are written, in a process of their own, and writes what it found."""
 
-import ast
 import asyncio
 import builtins
 import functools
@@ -19,7 +18,6 @@ from typing import Any
 from . import pytest_stand_in
 from .collection import find_tests
 from .dialogue import GIVEN, READ_END, lift_limits
-from .names import find_classes, list_names
 from .prelude import PRELUDES
 from .stand_ins import ProgramClass, ProgramFunction, StandIn
 from .tests_side import TestsSide
@@ -45,20 +43,17 @@ class Tests:
     The tests of a row.
 
     Args:
-        blocks (`list[str]`):
-            Python code, each block after the other in one namespace.
-        entry_point (`str`, *optional*):
-            What `check(candidate)` gets, as a Python expression.
+        tests (`dict`):
+            The `blocks` of Python code, each after the other in one namespace, the `entry_point` that `check(candidate)`
+            gets, as a Python expression, and what [`names.Use`] says of them.
         goes_on (`bool`):
             Whether to go on after a failure.
         verdict (`int`):
             File descriptor for what was found.
     """
 
-    def __init__(self, blocks: "list[str]", entry_point: "str | None", goes_on: bool, verdict: int) -> None:
-        self.blocks, self.entry_point, self.goes_on = blocks, entry_point, goes_on
-        self.trees = [ast.parse(block) for block in blocks]
-        self.nodes = [node for tree in self.trees for node in ast.walk(tree)]
+    def __init__(self, tests: "dict[str, Any]", goes_on: bool, verdict: int) -> None:
+        self.tests, self.goes_on = tests, goes_on
         self.scope = vars(sys.modules["__main__"])
         self.scope["__builtins__"] = BUILTINS
         self.peer = TestsSide(verdict)
@@ -67,27 +62,27 @@ class Tests:
     def run(self) -> None:
         """Run everything, write what was found, and end the process."""
         try:
-            module, found = self.peer.request("load", list_names(self.nodes, self.entry_point))
+            module, found = self.peer.request("load", self.tests["names"])
         except BaseException as error:
             self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
         self.scope.update(found)
         self.is_value_used = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
-        for name in find_classes(self.nodes):
+        for name in self.tests["classes"]:
             if isinstance(found.get(name), ProgramClass):
                 type.__setattr__(found[name], "_is_trusted", True)
         sys.modules[GIVEN] = module
         self.replace_modules()
-        for place, (block, tree) in enumerate(zip(self.blocks, self.trees)):
+        for place, (block, is_test) in enumerate(zip(self.tests["blocks"], self.tests["are_tests"])):
             file = f"tests{place or ''}.py"
             linecache.cache[file] = (len(block), None, block.splitlines(True), file)
-            code = compile(tree, file, "exec", dont_inherit=True)
-            self.attempt(functools.partial(exec, code, self.scope), is_counted=any(map(is_test, tree.body)))
-        for test in find_tests(self.trees, self.scope, self.entry_point):
+            code = compile(block, file, "exec", dont_inherit=True)
+            self.attempt(functools.partial(exec, code, self.scope), is_test)
+        for test in find_tests(self.scope, self.tests["entry_point"], self.tests["called"]):
             self.attempt(test)
         if select.select([READ_END], [], [], 0)[0]:
             self.peer.stop(failure="the program ended, or sent a message that nobody asked for")
         if not self.total or not (self.failure or self.is_program_used):
-            self.peer.stop_unjudged("they use nothing of the program")
+            self.peer.stop_unjudged("they use nothing of the program. Correct them, or remove such rows")
         self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
 
     @property
@@ -127,7 +122,10 @@ class Tests:
             pass
         except ModuleNotFoundError as error:
             if error is not self.peer.last_error:
-                self.peer.stop_unjudged(f"the tests import {error.name}, which cannot be imported")
+                self.peer.stop_unjudged(
+                    f"they import {error.name}, which there is not. Set packages=({error.name!r},) if it is an installed "
+                    "package, or correct the tests"
+                )
             self.fail(error, is_counted)
             return
         except SystemExit as error:
@@ -144,14 +142,6 @@ class Tests:
         if not self.failure:
             self.is_crashed = error is self.peer.last_error
             self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
-
-
-def is_test(statement: ast.stmt) -> bool:
-    """Return whether a statement can fail for what a program does: it is not a definition, an import or a docstring."""
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return not isinstance(statement, definitions) and any(
-        isinstance(one, (ast.Assert, ast.Call)) for one in ast.walk(statement)
-    )
 
 
 def show(value: Any) -> str:
@@ -185,10 +175,10 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
     return f"; the last call, {name}({', '.join(shown)[:SHOWN_CHARS]}), {end} {result}".rstrip()
 
 
-def run_tests(blocks: "list[str]", entry_point: "str | None", goes_on: bool) -> None:
+def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     """Run the tests of a row against the program at the other end of the pipes, and write a verdict as JSON."""
     verdict = os.dup(1)
     os.dup2(2, 1)
     sys.modules["__main__"] = ModuleType("__main__")
     lift_limits(0)
-    Tests(blocks, entry_point, goes_on, verdict).run()
+    Tests(tests, goes_on, verdict).run()

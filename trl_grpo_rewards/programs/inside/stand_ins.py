@@ -83,7 +83,7 @@ class ProgramClass(type):
 
     def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
         if "_number" not in namespace:
-            bases[0]._peer.stop_unjudged(f"the tests define the class {name} on top of a class of the program")
+            bases[0]._peer.stop_unjudged(f"they derive the class {name} from a class of it. Remove such rows")
         return super().__new__(cls, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:

@@ -66,7 +66,7 @@ class TestsSide(Peer):
         try:
             return super().request(do, *values)
         except CannotCross as error:
-            self.stop_unjudged(f"the tests give the program {error}, which cannot be sent to it")
+            self.stop_unjudged(f"they give it {error}, which cannot be sent to it. Remove such rows")
         except Violation as error:
             self.stop(failure=f"the program sent {error}")
         except (Ended, BrokenPipeError):

@@ -1,18 +1,56 @@
-"""What tests use of a program, found in their syntax tree: its names, and which of these are classes to them."""
+"""What Python tests use of a program and which tests they run themselves, found in their syntax tree once for a row."""
 
 import ast
 import builtins
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
-from .prelude import MODULES, NODES
+from .cases import PythonTests
+from .inside.prelude import MODULES, NODES
 
 
 GUARDED = {*vars(builtins), *MODULES}
 """Names that a program may define and that tests do not get from it, unless they are what is tested."""
 
 
-def list_names(nodes: "list[ast.AST]", entry_point: "str | None") -> "list[str]":
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Use:
+    """
+    What Python tests use.
+
+    Args:
+        names (`list[str]`):
+            Names that they may have from the program.
+        classes (`list[str]`):
+            Those that they use as classes.
+        called (`list[str]`):
+            Names of functions that are called where the code stands, so that they are not called again.
+        are_tests (`list[bool]`):
+            For each block of code whether it tests something where it stands.
+    """
+
+    names: list[str]
+    classes: list[str]
+    called: list[str]
+    are_tests: list[bool]
+
+
+@lru_cache(maxsize=4096)
+def find_use(tests: PythonTests) -> Use:
+    """Return what tests use. Their blocks must be valid Python code."""
+    trees = [ast.parse(block) for block in tests.blocks]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    called = {name for tree in trees for name in list_called(tree.body)}
+    are_tests = [any(map(is_test, tree.body)) for tree in trees]
+    return Use(list_names(nodes, tests.entry_point), sorted(find_classes(nodes)), sorted(called), are_tests)
+
+
+def list_names(nodes: list[ast.AST], entry_point: str | None) -> list[str]:
     """
     Return the names that tests may have from the program.
 
@@ -26,20 +64,20 @@ def list_names(nodes: "list[ast.AST]", entry_point: "str | None") -> "list[str]"
     return sorted((used if is_builtin_tested else used - GUARDED) | entries)
 
 
-def bound_names(nodes: "list[ast.AST]") -> "Iterator[str]":
+def bound_names(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the names that the tests themselves give to something."""
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
         elif isinstance(node, ast.arg):
             yield node.arg
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        elif isinstance(node, DEFINITIONS):
             yield node.name
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+        elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
 
 
-def list_operands(node: ast.AST) -> "Iterator[str]":
+def list_operands(node: ast.AST) -> Iterator[str]:
     """Yield the names that are called for the operands of an expression."""
     if isinstance(node, ast.BinOp):
         yield from list_operands(node.left)
@@ -48,7 +86,7 @@ def list_operands(node: ast.AST) -> "Iterator[str]":
         yield node.func.id
 
 
-def find_classes(nodes: "list[ast.AST]") -> "set[str]":
+def find_classes(nodes: list[ast.AST]) -> set[str]:
     """
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
     items, or have operators between two of them. A function such as `Find_Max` is only called.
@@ -69,3 +107,20 @@ def find_classes(nodes: "list[ast.AST]") -> "set[str]":
             counts = Counter(name for one in operands for name in list_operands(one))
             found |= {name for name, count in counts.items() if count > 1}
     return {name for name in found if name[:1].isupper()}
+
+
+def list_called(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names of the functions that are called where the code stands."""
+    for statement in body:
+        if not isinstance(statement, DEFINITIONS):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    yield node.func.id
+
+
+def is_test(statement: ast.stmt) -> bool:
+    """Return whether a statement can fail for what a program does: it is not a definition, an import or a docstring."""
+    others = DEFINITIONS | ast.Import | ast.ImportFrom
+    return not isinstance(statement, others) and any(
+        isinstance(one, ast.Assert | ast.Call) for one in ast.walk(statement)
+    )

@@ -4,7 +4,8 @@ import ast
 
 import pytest
 
-from trl_grpo_rewards.programs.inside.names import find_classes, list_names
+from trl_grpo_rewards.programs.cases import PythonTests
+from trl_grpo_rewards.programs.names import find_classes, find_use, is_test, list_names
 
 
 def walk(code):
@@ -45,3 +46,25 @@ def test_names(code, entry_point, names):
 )
 def test_classes(code, classes):
     assert find_classes(walk(code)) & {"Stack", "Vector", "Table", "Color", "Find_Max", "Find", "stack"} == classes
+
+
+def test_statements_that_test_something():
+    lines = [
+        "assert f(1)",
+        "for x in y:\n    g(x)",
+        "helper(1)",
+        "x = f(1)",
+        "import a",
+        "def f(): g()",
+        "x = 1",
+        "'text'",
+    ]
+    assert [is_test(ast.parse(line).body[0]) for line in lines] == [True] * 4 + [False] * 4
+
+
+def test_all_that_is_used():
+    use = find_use(
+        PythonTests(("import math", "def test_a():\n    g(1)\nif 1:\n    test_a()", "assert A().x == f(1)"), None)
+    )
+    assert (use.names, use.classes, use.called) == (["A", "f", "g", "test_a"], ["A"], ["A", "f", "test_a"])
+    assert use.are_tests == [False, True, True]
