@@ -184,8 +184,7 @@ class ProgramSide(Peer):
         return asyncio.new_event_loop().run_until_complete(wait())
 
     def seed(self, module: str, *args: Any) -> None:
-        if module in sys.modules:
-            sys.modules[module].seed(*args)
+        importlib.import_module(module).seed(*args)
 
     operations = {
         "load": load,

@@ -3,6 +3,7 @@
 import asyncio
 import builtins
 import functools
+import importlib
 import inspect
 import io
 import linecache
@@ -96,8 +97,8 @@ class Tests:
         vars(unittest)["main"] = lambda *args, **kwargs: None
         sys.stdin, sys.stdout = io.StringIO(), Sink()
         for name in ("random", "numpy.random"):
-            if name in sys.modules:
-                self.share_seed(sys.modules[name])
+            if name.partition(".")[0] in sys.modules and any("random" in block for block in self.tests["blocks"]):
+                self.share_seed(importlib.import_module(name))
 
     def share_seed(self, module: ModuleType) -> None:
         """Seed the program's generator whenever the tests seed theirs."""

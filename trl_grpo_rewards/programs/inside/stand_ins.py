@@ -79,6 +79,7 @@ class ProgramClass(type):
     """The type of the classes that stand for classes of the program."""
 
     _number: int
+    _origin: "list[str] | None"
     _is_trusted = False
 
     def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
@@ -134,13 +135,17 @@ def call(self: Any, *args: Any, **kwargs: Any) -> Any:
 SPECIALS = {**{name: make_special(name) for name in BINARY + OTHERS}, "__call__": call}
 
 
-def make_class(peer: Any, number: int, name: str, error: "str | None", specials: "list[str]", bases: Any) -> type:
+def make_class(
+    peer: Any, number: int, name: str, origin: Any, error: "str | None", specials: "list[str]", *bases: Any
+) -> type:
     """Return the class that stands for a class of the program."""
     parents: tuple[type, ...] = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
     if error is not None and not any(issubclass(one, BaseException) for one in parents):
         parents += (type(make_error(error)),)
     namespace = {one: SPECIALS[one] for one in specials}
-    return ProgramClass(str(name), parents, {**namespace, "__module__": GIVEN, "_peer": peer, "_number": number})
+    return ProgramClass(
+        str(name), parents, {**namespace, "__module__": GIVEN, "_peer": peer, "_number": number, "_origin": origin}
+    )
 
 
 def make_object(peer: Any, kind: Any, number: int, *arguments: Any, name: str = "") -> Any:

@@ -136,8 +136,7 @@ class TestsSide(Peer):
         if kind in ("class", "function") and (known := self.find_known(about[1])):
             return known
         if kind == "class":
-            name, _, error, specials, *bases = about
-            return make_class(self, number, name, error, specials, bases)
+            return make_class(self, number, *about)
         if kind in ("iterator", "awaitable"):
             self.iterators[number] = make_object(self, StandIn, number)
             return iterate(self, number) if kind == "iterator" else await_value(self, number)
@@ -147,6 +146,8 @@ class TestsSide(Peer):
             return make_object(self, ProgramModule, number)
         if kind not in ("object", "failure"):
             raise Violation(f"an object of an unknown kind {kind!r}")
+        if isinstance(about[0], ProgramClass) and is_of_package(about[0]._origin):
+            self.stop_unjudged(f"it gives them an object of the package's class {about[0].__name__}. Remove such rows")
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
         return make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
 
@@ -178,6 +179,12 @@ class TestsSide(Peer):
     operations = {"call": call_own, "next": take_own, "readline": lambda self: sys.stdin.readline()}
     """Everything that the program may ask for: to call a function or to go on with an iterator that it was given, and to
     read a line of the standard input of the tests."""
+
+
+def is_of_package(origin: "list[str] | None") -> bool:
+    """Return whether a class is one of an installed package that the tests can import."""
+    package = origin[0].partition(".")[0] if origin else ""
+    return package in sys.modules and package not in getattr(sys, "stdlib_module_names", [package])
 
 
 def fill_record(found: Any, items: "list[Any]") -> None:
