@@ -10,7 +10,7 @@ import signal
 import time
 from typing import Any
 
-from .fork import ENTERED
+from .execution import ENTERED
 from .protocol import LOADED, WAITING
 
 

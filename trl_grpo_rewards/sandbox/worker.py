@@ -19,8 +19,8 @@ from dataclasses import asdict
 from typing import Any
 
 from . import jail, landlock, library
+from .execution import run_in_jail
 from .filters import build_template
-from .fork import run_in_jail
 from .protocol import Limits
 from .watch import Run, watch
 
