@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
 
 from . import landlock
-from .script import PROGRAM_NAME, open_file
+from .execution import PROGRAM_NAME, open_file
 
 
 PRELOADED = (

@@ -19,9 +19,9 @@ from dataclasses import asdict
 from typing import Any
 
 from . import jail, landlock, library
+from .execution import run_in_jail
 from .filters import build_template
 from .protocol import Limits
-from .script import run_in_jail
 from .watch import Run, watch
 
 
