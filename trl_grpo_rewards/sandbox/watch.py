@@ -120,13 +120,13 @@ def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
 
 
 def stop(runs: list[Run], status: str) -> None:
-    """Kill the runs that have not ended, and say why. None of them sees that another one was killed."""
+    """Kill the runs that have not ended, and say why: `"finished"` if another one has. That may be what ends them, too."""
     running = [run for run in runs if not run.has_ended()]
     for run in running:
         os.kill(run.process, signal.SIGKILL)
     for run in running:
         run.has_ended(0)
-        if run.code == -signal.SIGKILL:  # otherwise it was about to end by itself
+        if status != "finished" or run.code == -signal.SIGKILL:  # otherwise it ended by itself, and its end counts
             run.stopped = status
 
 
