@@ -130,7 +130,7 @@ def test_a_batch_shares_its_machines(service):
     tests = {"inputs": ["1 2", "40 2"], "outputs": ["3", "42"]}
     programs = [f"print(sum(map(int, input().split())) + {place % 2})" for place in range(20)]
     blocks = [f"```python\n{program}  # {place}\n```" for place, program in enumerate(programs)]
-    value = code(backend="hf", max_concurrency=2 * RUNS_PER_MACHINE, timeout=9.0)
+    value = code(backend="hf", max_concurrency=2 * RUNS_PER_MACHINE, timeout=60.0)
     assert asyncio.run(value(completions=blocks, tests=[tests] * 20)) == [1.0, 0.0] * 10
     assert len(service.jobs) == 2 and service.running == set() and max(service.most.values()) <= RUNS_PER_MACHINE
     assert not any("42" in command["stdin"] for command in service.commands)  # what is expected stays here

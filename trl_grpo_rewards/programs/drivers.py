@@ -58,14 +58,15 @@ def write_call(module: str, function: str, *arguments: Any) -> str:
     return f"from {PACKAGE}.{module} import {function}\n{function}({', '.join(map(ascii, arguments))})\n"
 
 
-def bundle(source: str) -> str:
-    """Return a source for a back end that has not loaded the modules: they travel with it."""
-    return f"{write_loader()}\n{source}"
+def bundle(source: str, last: str = NAMES[-1]) -> str:
+    """Return a source for a back end that has not loaded the modules: they travel with it, up to the last one needed."""
+    return f"{write_loader(last)}\n{source}"
 
 
 @functools.cache
-def write_loader() -> str:
-    sources = {name: (FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in NAMES}
+def write_loader(last: str) -> str:
+    names = NAMES[: NAMES.index(last) + 1]
+    sources = {name: (FOLDER / f"{name}.py").read_text(encoding="utf-8") for name in names}
     return (
         "import sys, types\n"
         f"for name in ('programs', '{PACKAGE}'):\n"

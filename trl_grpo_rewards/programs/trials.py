@@ -98,16 +98,16 @@ async def run_cases(
         largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case, *_ in batch)
         roomy = replace(limits, output_bytes=max(limits.output_bytes, 2 * largest))  # what is expected must fit
         source, language = (
-            (prepare(source, sandbox), ()) if tests.language == "python" else (source, (tests.language,))
+            (prepare(source, sandbox, "calls"), ()) if tests.language == "python" else (source, (tests.language,))
         )
         async with aclosing(sandbox.run(source, [text for *_, text in batch], roomy, *language)) as results:
             for case, *_ in batch:
                 yield case, await anext(results)
 
 
-def prepare(source: str, sandbox: Sandbox) -> str:
-    """Return a source with the modules that it needs, unless the back end has loaded them."""
-    return source if {*MODULES} <= {*getattr(sandbox, "modules", ())} else bundle(source)
+def prepare(source: str, sandbox: Sandbox, last: str) -> str:
+    """Return a source with the modules that it needs, up to the last one, unless the back end has loaded them."""
+    return source if {*MODULES} <= {*getattr(sandbox, "modules", ())} else bundle(source, last)
 
 
 def is_right(output: str, case: OutputCase | CallCase) -> bool:
@@ -118,7 +118,7 @@ async def try_python_tests(program: str, case: PythonTests, sandbox: Sandbox, li
     """Run Python tests in one process and the program in another."""
     pair = write_pair(program, case, partial)
     if keeps_apart(sandbox):
-        first, second = await sandbox.run_joined(*(prepare(one, sandbox) for one in pair), limits)  # type: ignore[attr-defined]
+        first, second = await sandbox.run_joined(*(prepare(one, sandbox, "runner") for one in pair), limits)  # type: ignore[attr-defined]
     else:
         source = bundle(write_call("side_by_side", "run_side_by_side", *pair))
         async with aclosing(sandbox.run(source, [""], limits)) as results:

@@ -8,8 +8,8 @@ from typing import Literal, Protocol, TypeAlias
 Status: TypeAlias = Literal["finished", "crashed", "timed_out", "refused", "flooded"]
 """
 How a run ended. The program returned or called `exit(0)` (`"finished"`); it raised an error, was killed, or ended with
-another status (`"crashed"`); it exceeded its time (`"timed_out"`); it tried something that the jail does not allow, such
-as starting a process (`"refused"`); or it wrote more than it may (`"flooded"`).
+another status (`"crashed"`); it exceeded its time (`"timed_out"`); the jail ended it, for example because of too many
+threads or a signal to another process (`"refused"`); or it wrote more than it may (`"flooded"`).
 """
 
 

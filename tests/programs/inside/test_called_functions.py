@@ -15,6 +15,7 @@ from trl_grpo_rewards.programs.cases import CallCase, RowTests
 from trl_grpo_rewards.programs.comparison import is_right_value
 from trl_grpo_rewards.programs.drivers import FOLDER, NAMES, bundle, write_call
 from trl_grpo_rewards.programs.formats import read_tests
+from trl_grpo_rewards.programs.inside.calls import MAX_BITS
 
 
 DOUBLE = "def double(x):\n    return 2 * x\n\nif __name__ == '__main__':\n    print(double(int(input())))\n"
@@ -57,6 +58,7 @@ def test_honest_programs_pass(tests, program):
         ("import enum\nE = enum.IntEnum('E', 'A')\nf = lambda: [E.A]", [], [1]),
         ("import enum\nE = enum.Enum('E', {'A': 'a'}, type=str)\nf = lambda: E.A", [], "a"),
         ("f = lambda: 10**5000", [], 10**5000),
+        (f"f = lambda: [2**{MAX_BITS - 1}, 2**{MAX_BITS}]", [], [2 ** (MAX_BITS - 1), 2**MAX_BITS]),
         ("f = lambda n: n + 1", [10**4000], 10**4000 + 1),
         ("f = lambda x: x", [float("nan")], float("nan")),
         ("def f(n): return [] if n == 0 else [f(n - 1)]", [3], [[[[]]]]),
@@ -71,7 +73,7 @@ def test_honest_programs_pass(tests, program):
         ("f = lambda: None", [], None),
         ("f = lambda a: a.append(1)", [[0] * 9999], None),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_what_honest_functions_return(program, arguments, expected):
     assert passes(program, arguments, expected)

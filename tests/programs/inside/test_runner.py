@@ -1,0 +1,32 @@
+"""What a failure says."""
+
+from trl_grpo_rewards.programs.inside.runner import describe_call, describe_error, find_line, show
+
+
+def test_values_are_shown_shortened_and_never_slowly():
+    assert show([1, "a"]) == "[1, 'a']" and len(show("x" * 9999)) == 203
+    assert show(10**100_000) == "<int>"
+
+    class Loud:
+        def __repr__(self):
+            raise ValueError
+
+    assert show(Loud()) == "<Loud>"
+
+
+def test_calls_and_errors():
+    class Stack:
+        pass
+
+    assert describe_call(None) == ""
+    assert describe_call(Stack, (1,), {"b": 2}, "returned", [3]) == "; the last call, Stack(1, b=2), returned [3]"
+    assert describe_call(Stack, (), {}, "raised", KeyError("x")) == "; the last call, Stack(), raised KeyError: 'x'"
+    assert describe_call(Stack, (), {}, "did not return") == "; the last call, Stack(), did not return"
+    assert describe_error(ValueError("a\nb")) == "b" and describe_error(AssertionError()) == "AssertionError"
+
+
+def test_errors_outside_the_tests_have_no_line():
+    try:
+        raise ValueError
+    except ValueError as error:
+        assert find_line(error) == ""
