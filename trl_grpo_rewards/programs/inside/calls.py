@@ -15,7 +15,7 @@ from typing import Any
 
 from . import nodes
 from .dialogue import lift_limits
-from .prelude import PRELUDES
+from .prelude import NODES, select_names
 
 
 MAX_BITS = 13_000
@@ -25,7 +25,7 @@ MAX_BITS = 13_000
 def run_script(program: str) -> None:
     """Run a program as a script. It reads and writes the standard streams."""
     lift_limits(0)
-    run_source(program, "program.py", start_module("__main__"))
+    exec(compile(program, "program.py", "exec", dont_inherit=True), start_module("__main__"))
 
 
 def answer_call(program: str, function: str) -> None:
@@ -38,9 +38,10 @@ def answer_call(program: str, function: str) -> None:
     answers = reserve_output()
     arguments = json.loads(read_all(0).decode())
     scope = start_module("solution")
-    scope.update(PRELUDES["contest"])
+    code = compile(program, "program.py", "exec", dont_inherit=True)
+    scope.update(select_names("contest", code))
     scope.pop(function, None)  # what was imported, such as `factorial`, must not pass
-    run_source(program, "program.py", scope)
+    exec(code, scope)
     answer = call(find_function(scope, function), arguments, scope if "Node" in program else None)
     write_all(answers, json.dumps(answer).encode())
     os._exit(0)  # skips the program's exit handlers and threads
@@ -50,10 +51,6 @@ def start_module(name: str) -> "dict[str, Any]":
     """Return the namespace of a new module that can be imported. Dataclasses look up their module by its name."""
     sys.modules[name] = ModuleType(name)
     return sys.modules[name].__dict__
-
-
-def run_source(source: str, file: str, scope: "dict[str, Any]") -> None:
-    exec(compile(source, file, "exec", dont_inherit=True), scope)
 
 
 def reserve_output() -> int:
@@ -106,8 +103,9 @@ def build_nodes(value: Any, hint: str, scope: Any) -> Any:
     kind = next((name for name in ("ListNode", "TreeNode") if name in hint), None)
     if not kind or not isinstance(value, list):
         return value
+    own = scope.get(kind, NODES[kind])
     build = nodes.list_node if kind == "ListNode" else nodes.tree_node
-    return [build(one, scope[kind]) for one in value] if "list[" in hint.lower() else build(value, scope[kind])
+    return [build(one, own) for one in value] if "list[" in hint.lower() else build(value, own)
 
 
 def convert_nodes(value: Any, hint: str) -> Any:

@@ -48,3 +48,13 @@ NODES = {
 PRELUDES = {"usual": {**import_names(USUAL), **NODES}, "contest": {**import_names(CONTEST), **NODES}}
 
 MODULES = {name for name, one in PRELUDES["usual"].items() if isinstance(one, types.ModuleType)}
+
+
+def select_names(kind: str, code: types.CodeType) -> "dict[str, Any]":
+    """Return what code uses of a prelude. To copy all of it would cost more than a small program."""
+    prelude, codes = PRELUDES[kind], [code]
+    found: dict[str, Any] = {}
+    for one in codes:  # grows
+        found.update((name, prelude[name]) for name in one.co_names if name in prelude)
+        codes.extend(inner for inner in one.co_consts if isinstance(inner, types.CodeType))
+    return found

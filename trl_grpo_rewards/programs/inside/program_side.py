@@ -19,7 +19,7 @@ from typing import Any
 from . import nodes
 from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
 from .plain_data import find_kind, pair_up
-from .prelude import PRELUDES
+from .prelude import select_names
 
 
 def name_specials(names: str) -> "list[str]":
@@ -149,8 +149,9 @@ class ProgramSide(Peer):
         """Run the program as a module, so that its main guard is closed. Return it and its objects with these names."""
         module = sys.modules[GIVEN] = ModuleType(GIVEN)
         scope = vars(module)
-        scope.update(PRELUDES["usual"])
-        exec(compile(self.source, "program.py", "exec", dont_inherit=True), scope)
+        code = compile(self.source, "program.py", "exec", dont_inherit=True)
+        scope.update(select_names("usual", code))
+        exec(code, scope)
         return [module, {name: scope[name] for name in names if name in scope}]
 
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool) -> Any:
