@@ -15,23 +15,20 @@ def write(message):
     data = message if isinstance(message, bytes) else json.dumps(message).encode() + b"\\n"
     while data: data = data[os.write(4, data):]
 
-def shift(form, by):
-    """Count places from the end of the table that both sides have."""
-    if isinstance(form, list) and len(form) == 1 and isinstance(form[0], int):
-        return [form[0] + by]
-    return form
+numbers = iter(range(1001, 10**9, 2))
 
 def reply(asked, form, table=(), **more):
-    by = len(asked["table"])
-    entries = [[kind, [shift(one, by) for one in forms]] for kind, forms in table]
-    write({"number": asked["number"], "form": shift(form, by), "table": entries, "changed": {}, **more})
+    """Answer a request. Lists, dicts and sets in the table get a number of the program's side."""
+    kinds = ("list", "dict", "set")
+    table = [[*one, next(numbers)] if one[0] in kinds and len(one) == 2 else one for one in table]
+    write({"number": asked["number"], "form": form, "table": table, "changes": [], **more})
 
-LOAD = {"number": 1, "table": [0]}
+LOAD = {"number": 1}
 
 def load():
     """Say that the program has loaded and that it has a function `add`."""
-    module, names, add = ["module", [999, "solution"]], ["dict", ["add", [3]]], ["function", [0, "add", None]]
-    reply(LOAD, [0], [["list", [[1], [2]]], module, names, add])
+    module, names, add = ["module", [999, "solution"]], ["dict", ["add", [3]], 1], ["function", [0, "add", None]]
+    reply(LOAD, [0], [["tuple", [[1], [2]]], module, names, add])
 
 '''
 """What forged programs share: they take over the descriptors while the program is being loaded, as request 1."""
@@ -94,9 +91,15 @@ ANSWERS = {
     "a place before the first": answer("[-1]"),
     "a kind that does not exist": answer("[0]", "[['eval', ['7']]]"),
     "a number that is a text": answer("{'int': '__import__'}"),
-    "a changed call": answer("0", "()", ", **{'changed': {'0': []}}"),
-    "changed arguments": answer("0", "()", ", **{'changed': {str(n): [7] for n in range(5)}}"),
-    "changes before the first": answer("0", "()", ", **{'changed': {'-1': [7]}}"),
+    "changes of what is not shared": answer("0", "()", ", **{'changes': [[0, []]]}"),
+    "changes of its own names": answer("0", "()", ", **{'changes': [[1, ['add', 7]]]}"),
+    "changes before the first": answer("0", "()", ", **{'changes': [[-1, [7]]]}"),
+    "changes that are not any": answer("0", "()", ", **{'changes': 7}"),
+    "a list with a number that is taken": answer("[0]", "[['list', [7], 1]]"),
+    "a list with the number of a text": answer("[0]", "[['list', [7], '1']]"),
+    "a list that is shared twice": answer("[0]", "[['list', [7], 3], ['list', [8], 3]]"),
+    "a tuple that is shared": answer("[0]", "[['tuple', [7], 5]]"),
+    "a shared object that does not exist": answer("[0]", "[['shared', [4711]]]"),
     "deep tuples": answer("[0]", "[['tuple', [[n + 1]]] for n in range(50000)] + [['tuple', []]]"),
     "tuples that unfold": answer("[0]", "[['tuple', [[n + 1], [n + 1]]] for n in range(60)] + [['tuple', []]]"),
     "a set of what unfolds": answer("[0]", "[['set', [[1]]]] + [['tuple', [[n + 2], [n + 2]]] for n in range(40)] + [['tuple', []]]"),
@@ -110,10 +113,10 @@ ANSWERS = {
 
 ORDER = {
     "answers twice": forge("load()\nwhile True:\n    n = read()\n    reply(n, 7)\n    reply(n, 7)"),
-    "answers in advance": forge("load()\nfor n in range(2, 100): reply({'number': n, 'table': []}, 7)\nwhile True: read()"),
-    "answers with the wrong number": forge("load()\nwhile True: reply({'number': read()['number'] + 1, 'table': []}, 7)"),
+    "answers in advance": forge("load()\nfor n in range(2, 100): reply({'number': n, }, 7)\nwhile True: read()"),
+    "answers with the wrong number": forge("load()\nwhile True: reply({'number': read()['number'] + 1, }, 7)"),
     "replays an answer": forge("load()\nfirst = read()\nwhile True:\n    reply(first, 7)\n    read()"),
-    "two answers in one write": forge("load()\nn = read()\na = json.dumps({'number': n['number'], 'form': 7, 'table': []}).encode() + b'\\n'\nwrite(a + a)\nread()"),
+    "two answers in one write": forge("load()\nn = read()\na = json.dumps({'number': n['number'], 'form': 7, 'table': [], 'changes': []}).encode() + b'\\n'\nwrite(a + a)\nread()"),
     "answers as it loads, then again": forge("load()\nload()\nwhile True: reply(read(), 7)"),
     "never answers": forge("load()\nwhile True: read()"),
     "never reads": forge("load()\nimport time\ntime.sleep(60)"),
@@ -123,20 +126,26 @@ ORDER = {
     "ends with success": forge("load()\nread()\nos._exit(0)"),
     "ends while it loads": "import os\nos._exit(0)",
     "exits while it loads": "import sys\nsys.exit(0)",
-    "answers after its end": forge("load()\nread()\nimport threading\nthreading.Timer(0.05, lambda: reply({'number': 2, 'table': []}, 7)).start()\nraise SystemExit(0)"),
-    "asks for code": forge("load()\nn = read()\nwrite({'do': 'eval', 'number': 5, 'forms': ['7'], 'table': []})\nreply(n, 7)"),
-    "asks for an attribute": forge("load()\nn = read()\nwrite({'do': 'get', 'number': 5, 'forms': [[0], '__globals__'], 'table': [['yours', [0]]]})\nprint(read())"),
-    "calls what it was not given": forge("load()\nn = read()\nwrite({'do': 'call', 'number': 5, 'forms': [[0], [1], [2]], 'table': [['import', ['os', '_exit']], ['list', [0]], ['dict', []]]})\nread()"),
-    "calls a number": forge("load()\nn = read()\nwrite({'do': 'call', 'number': 5, 'forms': [7, [0], [1]], 'table': [['list', []], ['dict', []]]})\nread()"),
-    "asks without end": forge("load()\nn = read()\nwhile True:\n    write({'do': 'readline', 'number': 5, 'forms': [], 'table': []})\n    read()"),
+    "answers after its end": forge("load()\nread()\nimport threading\nthreading.Timer(0.05, lambda: reply({'number': 2, }, 7)).start()\nraise SystemExit(0)"),
+    "asks for code": forge("load()\nn = read()\nwrite({'do': 'eval', 'number': 5, 'forms': ['7'], 'table': [], 'changes': []})\nreply(n, 7)"),
+    "asks for an attribute": forge("load()\nn = read()\nwrite({'do': 'get', 'number': 5, 'forms': [[0], '__globals__'], 'table': [['yours', [0]]], 'changes': []})\nprint(read())"),
+    "calls what it was not given": forge("load()\nn = read()\nwrite({'do': 'call', 'number': 5, 'forms': [[0], 1, 0], 'table': [['import', ['os', '_exit']]], 'changes': []})\nread()"),
+    "calls a number": forge("load()\nn = read()\nwrite({'do': 'call', 'number': 5, 'forms': [7, 0], 'table': [], 'changes': []})\nread()"),
+    "asks without end": forge("load()\nn = read()\nwhile True:\n    write({'do': 'readline', 'number': 5, 'forms': [], 'table': [], 'changes': []})\n    read()"),
     "writes a verdict": "import os\nfor fd in range(1, 64):\n    try: os.write(fd, b'{\"passed\": 1, \"total\": 1, \"failure\": \"\"}\\n')\n    except OSError: pass\ndef add(a, b): return 0",
     "writes a verdict and ends": "import os\ndef add(a, b):\n    for fd in range(1, 64):\n        try: os.write(fd, b'{\"passed\": 1, \"total\": 1, \"failure\": \"\"}\\n')\n        except OSError: pass\n    os._exit(0)",
     "says that nobody can judge it, in vain": forge("load()\nread()\nwrite({'unjudged': 'x'})"),
-    "patches its own side": "import sys\nm = sys.modules.get('programs.inside.program_side')\nif m: m.ProgramSide.serve = lambda s, r: {'number': r['number'], 'form': 7, 'table': []}\nn = sys.modules.get('programs.inside.tests_side')\nif n: n.Tests.run = lambda s: None\ndef add(a, b): return 0",
+    "patches its own side": "import sys\nm = sys.modules.get('programs.inside.program_side')\nif m: m.ProgramSide.serve = lambda s, r: {'number': r['number'], 'form': 7, }\nn = sys.modules.get('programs.inside.tests_side')\nif n: n.Tests.run = lambda s: None\ndef add(a, b): return 0",
 }  # fmt: skip
 """Programs that break the order of the dialogue."""
 
 OBJECTS = {
+    "says that it raises the end": "class E(Exception): pass\ndef add(a, b):\n    from programs.inside import program_side\n    program_side.ProgramSide.refer_class = lambda s, v: ['class', s.register(v), 'SystemExit', ['builtins', 'SystemExit'], 'Exception', []]\n    raise E()",
+    "says that it raises a skip": "class E(Exception): pass\ndef add(a, b):\n    from programs.inside import program_side\n    program_side.ProgramSide.refer_class = lambda s, v: ['class', s.register(v), 'SkipTest', ['unittest', 'SkipTest'], 'Exception', []]\n    raise E()",
+    "raises an error of the dialogue": "def add(a, b):\n    from programs.inside.plain_data import CannotCross\n    raise CannotCross('no')",
+    "raises as if a module were missing": "def add(a, b): raise ModuleNotFoundError('numpy')",
+    "raises as if a module were missing, later": "def add(a, b):\n    raise ModuleNotFoundError('numpy')\n    yield",
+    "other nodes": "def is_same_list(*a): return True\nlist_node = tree_node = is_same_tree = is_same_list\ndef add(a, b): return 0",
     "equals everything": returns("Equal()", EQUAL.format(base="")),
     "an int that equals everything": returns("Equal(0)", EQUAL.format(base="(int)")),
     "a text that equals everything": returns("Equal('0')", EQUAL.format(base="(str)")),

@@ -116,8 +116,16 @@ def test_imports_of_packages_need_the_option(code, entry_point):
         ),
         ("class TestF:\n    def test_f(self, request):\n        assert f(1)", None, r"test_f\(\) needs 'request'"),
         (KOD_CODE.replace("def numbers()", "def numbers(tmpdir)"), None, r"numbers\(\) needs 'tmpdir'"),
+        (
+            "import warnings\nwith warnings.catch_warnings(record=True):\n    assert f(1)",
+            None,
+            "use warnings.catch_warnings",
+        ),
+        ("class A(T):\n    def test_a(self):\n        with self.assertLogs(): f(1)", None, "use self.assertLogs"),
+        ("import random\nrandom.random = lambda: 1\nassert f(1)", None, "use random.random = lambda: 1"),
+        ("import os\nos.environ['A'] = 'b'\nassert f(1)", None, "use os.environ"),
     ],
-    ids=range(19),
+    ids=range(23),
 )
 def test_tests_that_cannot_run_are_one_error(code, entry_point, reason):
     start = time.monotonic()

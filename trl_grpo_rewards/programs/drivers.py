@@ -19,6 +19,7 @@ NAMES = (
     "nodes",
     "prelude",
     "plain_data",
+    "sharing",
     "dialogue",
     "calls",
     "program_side",

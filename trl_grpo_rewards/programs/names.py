@@ -11,7 +11,7 @@ from .cases import PythonTests
 from .inside.prelude import MODULES, NODES
 
 
-GUARDED = {*vars(builtins), *MODULES}
+GUARDED = {*vars(builtins), *MODULES, *NODES}
 """Names that a program may define and that tests do not get from it, unless they are what is tested."""
 
 
@@ -44,7 +44,8 @@ class Use:
 def find_use(tests: PythonTests) -> Use:
     """Return what tests use. Their blocks must be valid Python code."""
     trees = [ast.parse(block) for block in tests.blocks]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
+    entry = ast.parse(tests.entry_point or "")
+    nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
     called = {name for tree in trees for name in list_called(tree.body)}
     are_tests = [any(map(is_test, tree.body)) for tree in trees]
     return Use(list_names(nodes, tests.entry_point), sorted(find_classes(nodes)), sorted(called), are_tests)
@@ -60,7 +61,7 @@ def list_names(nodes: list[ast.AST], entry_point: str | None) -> list[str]:
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
     entry = [*ast.walk(ast.parse(entry_point))] if entry_point else []
     entries = {node.id for node in entry if isinstance(node, ast.Name)}
-    is_builtin_tested = not entries and not used - GUARDED - {*bound_names(nodes)} - {*NODES}
+    is_builtin_tested = not entries and not used - GUARDED - {*bound_names(nodes)}
     return sorted((used if is_builtin_tested else used - GUARDED) | entries)
 
 
@@ -105,6 +106,9 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
         elif isinstance(node, (ast.BinOp, ast.Compare)):
             operands = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [node.right])]
             counts = Counter(name for one in operands for name in list_operands(one))
+            found |= {name for name, count in counts.items() if count > 1}
+        elif isinstance(node, ast.Call):  # such as `self.assertEqual(Clock(1), Clock(2))`
+            counts = Counter(name for one in node.args for name in list_operands(one))
             found |= {name for name, count in counts.items() if count > 1}
     return {name for name in found if name[:1].isupper()}
 

@@ -19,6 +19,11 @@ PROGRAM_MODULE = "solution"
 FIXTURES = ("self", "cls", "capsys")
 """Parameters that test functions may have, next to fixtures and parameters of their own."""
 
+UNSEEN = frozenset(
+    "assertWarns assertWarnsRegex assertLogs assertNoLogs warns deprecated_call catch_warnings simplefilter".split()
+)
+"""Attributes by which tests look at warnings and logs, which stay in the process that writes them."""
+
 PATCHING = ("monkeypatch", "mocker")
 """Fixtures that replace parts of the program."""
 
@@ -65,6 +70,7 @@ def check_tree(tree: ast.Module, entry_point: str | None, packages: Collection[s
         check_imports(tree, packages)
     check_entry_point(tree, entry_point)
     check_patches(tree)
+    check_reach(tree)
     check_fixtures(tree)
 
 
@@ -134,6 +140,22 @@ def check_patches(tree: ast.Module) -> None:
             raise UnreadableTests(
                 f"Tests must not replace parts of the program; these use {ast.unparse(node)}, which cannot reach into "
                 "the program's process. Rewrite them, or remove such rows."
+            )
+
+
+def check_reach(tree: ast.Module) -> None:
+    """Refuse what would have to reach into the process of the program: its warnings, its log and modules that it shares."""
+    modules = {
+        alias.asname or alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
+    }
+    for node in ast.walk(tree):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        owners = [one.value for one in targets if isinstance(one, ast.Attribute | ast.Subscript)]
+        roots = {ast.unparse(one) for one in owners} & (modules | {"os.environ"}) - {"sys", PROGRAM_MODULE}
+        if roots or isinstance(node, ast.Attribute) and node.attr in UNSEEN:
+            raise UnreadableTests(
+                f"Tests must not need what only the program's process has; these use {ast.unparse(node)[:100]}. Rewrite "
+                "them, or remove such rows."
             )
 
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards.programs.inside.plain_data import CannotCross, Reader, Writer
+from trl_grpo_rewards.programs.inside.sharing import SharedObjects
 
 
 Point = namedtuple("Point", "x y")
@@ -32,10 +33,10 @@ PLAIN = st.recursive(
 
 
 def cross(value):
-    writer = Writer(lambda value, is_plain: None)
+    writer = Writer(lambda value, is_plain: None, SharedObjects(0))
     form = writer.write(value)
     form, table = json.loads(json.dumps([form, writer.table]))
-    return Reader(table, None).read(form)
+    return Reader(table, None, SharedObjects(1), None).read(form)
 
 
 @given(PLAIN)
@@ -127,10 +128,14 @@ FORMS = st.recursive(
 KINDS = st.sampled_from(["list", "tuple", "dict", "set", "range", "namedtuple", "Decimal", "timedelta", "error", "?"])
 
 
-@given(FORMS, st.lists(st.tuples(KINDS, st.lists(FORMS | st.integers(0, 5).map(lambda n: [n]), max_size=4))))
+CONTENTS = st.lists(FORMS | st.integers(0, 5).map(lambda n: [n]), max_size=4)
+
+
+@given(FORMS, st.lists(st.tuples(KINDS, CONTENTS, st.lists(st.integers(-2, 5), max_size=1))))
 def test_any_message_is_read_or_refused(form, table):
     """Whatever is refused raises an Exception, which the dialogue turns into the end of the tests."""
     try:
-        Reader([[kind, items] for kind, items in table], lambda kind, *contents: None).read(form)
+        entries = [[kind, items, *number] for kind, items, number in table]
+        Reader(entries, lambda kind, *contents: None, SharedObjects(0), None).read(form)
     except Exception:
         pass

@@ -42,5 +42,5 @@ def test_what_the_tests_may_ask_for_is_written_down():
         "delete",
         "take",
         "wait",
-        "seed",
+        "mirror",
     }

@@ -6,7 +6,7 @@ import pytest
 
 from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.inside.stand_ins import METHODS_OF_VALUES
+from trl_grpo_rewards.programs.inside.stand_ins import JUDGING_METHODS
 from trl_grpo_rewards.programs.trials import try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
@@ -82,8 +82,8 @@ def lend(amount): return Money(amount)
 
 
 def test_methods_of_values_are_those_of_python():
-    assert {"startswith", "isdigit", "is_integer", "issubset", "count"} <= METHODS_OF_VALUES
-    assert METHODS_OF_VALUES.isdisjoint({"append", "push", "get", "items", "pop"})
+    assert {"startswith", "isdigit", "is_integer", "count"} <= JUDGING_METHODS
+    assert JUDGING_METHODS.isdisjoint({"append", "push", "get", "items", "pop"})
 
 
 def test_an_object_is_one_object():

@@ -50,6 +50,7 @@ def answer_call(program: str, function: str) -> None:
 def start_module(name: str) -> "dict[str, Any]":
     """Return the namespace of a new module that can be imported. Dataclasses look up their module by its name."""
     sys.modules[name] = ModuleType(name)
+    sys.modules[name].__file__ = "program.py"
     return sys.modules[name].__dict__
 
 

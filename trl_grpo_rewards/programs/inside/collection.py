@@ -1,6 +1,7 @@
 """Finds the tests that code has defined: `check`, functions and methods named `test...`, and classes of unittest."""
 
 import functools
+import inspect
 import itertools
 import unittest
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ def find_tests(
             yield from list_methods(one)
         elif isinstance(one, type) and name.startswith("Test"):
             yield from list_plain_methods(one, scope)
+    for name, one in [*scope.items()]:
+        if name.startswith("test") and isinstance(one, functools.partial):
+            yield one
 
 
 def check(function: "Callable[[Any], Any]", entry_point: str, scope: "dict[str, Any]") -> Any:
@@ -77,11 +81,15 @@ def run_with_setup(owner: Any, method: Any, call: "Callable[[], Any]") -> Any:
 
 def list_plain_methods(kind: type, scope: "dict[str, Any]") -> "Iterator[Callable[[], Any]]":
     """Yield the tests of a class that is not one of unittest, each with an object of its own."""
-    for name, method in vars(kind).items():
-        if name.startswith("test") and isinstance(method, FunctionType):
-            owner = kind()
-            for call in list_calls(method, {**scope, **vars(kind)}, [owner]):
-                yield functools.partial(run_with_setup, owner, method, call)
+    known = {name: inspect.getattr_static(kind, name) for name in dir(kind)}
+    for name, method in known.items():
+        if name.startswith("Test") and isinstance(method, type):
+            yield from list_plain_methods(method, scope)
+        elif name.startswith("test") and isinstance(method, (FunctionType, staticmethod)):
+            owner, is_static = kind(), isinstance(method, staticmethod)
+            function = getattr(owner, name) if is_static else method
+            for call in list_calls(function, {**scope, **known}, [] if is_static else [owner]):
+                yield functools.partial(run_with_setup, owner, function, call)
 
 
 def list_calls(test: Any, scope: "dict[str, Any]", owner: "list[Any]") -> "Iterator[Callable[[], None]]":

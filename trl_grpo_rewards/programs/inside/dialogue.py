@@ -2,8 +2,8 @@
 
 A message is a line of JSON. A request has `do` and a reply has none; both carry the number of the request. While one side
 waits for a reply, it serves the requests of the other. A request is `{"do", "number", "forms", "table"}`. Its reply is
-`{"number", "form", "table", "changed"}`: the value, the new entries of the table, and what the lists, sets and dicts of the
-request contain now, so that both sides hold the same objects. `form` is the error if the reply has `"failed": true`.
+`{"number", "form", "table"}`, whose form is the error if the reply has `"failed": true`. Both have `"changes"`: what
+objects that both sides hold contain now.
 """
 
 import builtins
@@ -15,7 +15,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from .plain_data import MUTABLE, Reader, Violation, Writer
+from .plain_data import Reader, Violation, Writer
+from .sharing import SharedObjects
 
 
 GIVEN = "solution"
@@ -47,7 +48,7 @@ def find_error_name(kind: type) -> str:
     return str(next(names))
 
 
-def find_origin(value: Any) -> "list[str] | None":
+def find_origin(value: Any) -> "tuple[str, str] | None":
     """Return the module and the name under which a class or function can be imported, or None."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module in ("__main__", GIVEN):
@@ -55,7 +56,7 @@ def find_origin(value: Any) -> "list[str] | None":
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
-    return [module, name] if found is value else None
+    return (module, name) if found is value else None
 
 
 class Peer:
@@ -63,8 +64,8 @@ class Peer:
 
     operations: "dict[str, Callable[..., Any]]" = {}
 
-    def __init__(self) -> None:
-        self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
+    def __init__(self, shared: SharedObjects) -> None:
+        self.received, self.asked, self.lock, self.shared = bytearray(), 0, threading.RLock(), shared
         self.own: list[Any] = []
         self.numbers: dict[int, int] = {}
 
@@ -76,13 +77,9 @@ class Peer:
         """Return the object for a reference of the other side."""
         raise NotImplementedError
 
-    def make_empty(self, kind: str, forms: "list[Any]") -> Any:
-        """Return an empty object of a kind of its own and the function that fills it, or None."""
-
-    def find_filler(self, kind: str, forms: "list[Any]") -> Any:
-        """Return the function that changes an object of a kind in place, or None if it cannot change."""
-        made = self.make_empty(kind, forms)
-        return MUTABLE[kind][2] if kind in MUTABLE else made and made[1]
+    def make_record(self, name: str) -> Any:
+        """Return an empty object of a class that both sides have."""
+        raise NotImplementedError
 
     def register(self, value: Any) -> int:
         """Return the number of an object of this side."""
@@ -94,21 +91,29 @@ class Peer:
     def request(self, do: str, *values: Any) -> Any:
         """Ask the other side to do something, and return the value or raise the error that it replies."""
         with self.lock:
-            writer = Writer(self.refer)
-            forms = [writer.write(value) for value in values]
-            reply = self.ask({"do": do, "forms": forms, "table": writer.table})
+            self.shared.forget_oldest()
+            writer = Writer(self.refer, self.shared)
             try:
-                reader = Reader(reply["table"], self.resolve, writer.kept, self.make_empty)
-                value = reader.read(reply["form"])
-                for place, changed in reply.get("changed", {}).items():
-                    self.find_filler(*writer.table[int(place)])(
-                        writer.kept[int(place)], [reader.read(form) for form in changed]
-                    )
-            except Exception as error:
-                raise Violation(f"a reply that cannot be read: {type(error).__name__}") from None
+                message = {"do": do, "forms": [writer.write(value) for value in values]}
+                changes = writer.write_changes()
+            except BaseException:
+                writer.take_back()
+                raise
+            reply = self.ask({**message, "changes": changes, "table": writer.table})
+            value = self.read(reply, [reply.get("form")])[0]
         if reply.get("failed"):
             raise value
         return value
+
+    def read(self, message: "dict[str, Any]", forms: "list[Any]") -> "list[Any]":
+        """Return the values of forms in a message, and change what it says has changed."""
+        try:
+            reader = Reader(message["table"], self.resolve, self.shared, self.make_record)
+            for number, contents in message["changes"]:
+                self.shared.apply(number, [reader.read(form) for form in contents])
+            return [reader.read(form) for form in forms]
+        except Exception as error:
+            raise Violation(f"a message that cannot be read: {type(error).__name__}") from None
 
     def ask(self, message: "dict[str, Any]") -> "dict[str, Any]":
         """Send a request, and serve the requests of the other side until its reply comes."""
@@ -128,29 +133,24 @@ class Peer:
 
     def serve(self, message: "dict[str, Any]") -> "dict[str, Any]":
         """Do what a request asks for, and return the reply."""
-        try:
-            reader = Reader(message["table"], self.resolve, (), self.make_empty)  # type: ignore[arg-type]
-            values = [reader.read(form) for form in message["forms"]]
-            operation = self.operations[message["do"]]
-        except Exception as error:
-            raise Violation(f"a request that cannot be read: {type(error).__name__}") from None
+        self.shared.forget_oldest()
+        operation = self.operations.get(str(message["do"]))
+        if operation is None or not isinstance(message.get("forms"), list):
+            raise Violation("a request that there is not")
+        values = self.read(message, message["forms"])
         reply: dict[str, Any] = {"number": message.get("number")}
         try:
             value = operation(self, *values)
         except BaseException as error:
             value, reply["failed"] = error, True
-        writer = Writer(self.refer, reader.values)
+        writer = Writer(self.refer, self.shared)
         try:
             reply["form"] = writer.write(value)
         except Exception as error:  # what the value itself raised, or no way to refer to it
+            writer.take_back()
+            writer = Writer(self.refer, self.shared)
             reply["form"], reply["failed"] = writer.write(RuntimeError(str(error)[:ERROR_CHARS])), True
-        reply["changed"] = {
-            place: forms
-            for place, (kind, known) in enumerate(message["table"])
-            if self.find_filler(kind, known) and (forms := writer.describe(reader.values[place])[1]) != known
-        }
-        writer.write(None)  # describes what the changes contain
-        return {**reply, "table": writer.table}
+        return {**reply, "changes": writer.write_changes(), "table": writer.table}
 
     def refer_error(self, error: BaseException) -> "list[Any]":
         """Return the entry of an error: the name of its built-in class, and its arguments."""
@@ -158,11 +158,14 @@ class Peer:
 
     def simplify(self, value: Any) -> Any:
         """Return a value that can cross."""
+        writer = Writer(self.refer, self.shared)
         try:
-            Writer(self.refer).write(value)
+            writer.write(value)
             return value
         except Exception:
             return str(value)[:ERROR_CHARS]
+        finally:
+            writer.take_back()
 
     def send(self, message: "dict[str, Any]") -> None:
         rest = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")

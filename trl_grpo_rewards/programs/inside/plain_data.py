@@ -1,13 +1,14 @@
 """Plain data as JSON without loss. Values that contain others stand in a table, so cycles and shared lists survive.
 
 A value is written as a form: None, a bool, a text or a small integer as JSON has it, `{"int": ...}` and `{"float": ...}` for
-other numbers, and `[place]` for everything that is described in the table. An entry of the table is `[kind, forms]`.
+other numbers, and `[place]` for everything that is described in the table. An entry of the table is `[kind, forms]`. Objects that can change
+have a number as well: both sides keep them, and a message says what has changed since the last one; see [`sharing`].
 """
 
 import datetime
 import sys
 from collections import Counter, OrderedDict, deque, namedtuple
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import PurePosixPath
@@ -31,7 +32,7 @@ def flatten(pairs: Any) -> "list[Any]":
     return [one for pair in dict.items(pairs) for one in pair]
 
 
-def pair_up(items: "list[Any]") -> "dict[Any, Any]":
+def pair_up(items: "Sequence[Any]") -> "dict[Any, Any]":
     return dict(zip(items[::2], items[1::2]))
 
 
@@ -136,23 +137,36 @@ class Writer:
         refer (`Callable`):
             Gets an object and whether it is plain data. Returns the entry for an object that crosses as a reference, or
             None for plain data that crosses by value.
-        known (`list`, *optional*):
-            Objects at the first places of the table, which the other side has as well.
+        shared ([`sharing.SharedObjects`]):
+            The objects that can change and that the other side has as well.
     """
 
-    def __init__(self, refer: "Callable[[Any, bool], Any]", known: "list[Any]" = ()) -> None:  # type: ignore[assignment]
-        self.refer, self.first = refer, len(known)
-        self.kept: list[Any] = [*known]  # so that no other object gets the same id
-        self.places = {id(one): place for place, one in enumerate(known)}
+    def __init__(self, refer: "Callable[[Any, bool], Any]", shared: Any) -> None:
+        self.refer, self.shared = refer, shared
+        self.kept: list[Any] = []  # so that no other object gets the same id
+        self.places: dict[int, int] = {}
         self.table: list[Any] = []
+        self.added: list[int] = []
 
     def write(self, value: Any) -> Any:
         """Return the form of a value, whose contents are added to the table."""
-        form, done = self.write_form(value), len(self.table)
-        while done < len(self.kept) - self.first:
-            self.table.append(self.describe(self.kept[self.first + done]))
-            done += 1
+        form = self.write_form(value)
+        while len(self.table) < len(self.kept):
+            self.table.append(self.describe(self.kept[len(self.table)]))
         return form
+
+    def write_changes(self) -> "list[Any]":
+        """Return what has changed in shared objects since the last message."""
+        return [
+            [number, [self.write(one) for one in contents]]
+            for number, contents in self.shared.list_changed()
+            if number not in self.added
+        ]
+
+    def take_back(self) -> None:
+        """Forget what was written, which will not be sent."""
+        for number in self.added:
+            self.shared.remove(number)
 
     def write_form(self, value: Any) -> Any:
         kind = type(value)
@@ -174,14 +188,19 @@ class Writer:
         return self.refer(value, True) is not None
 
     def describe(self, value: Any) -> "list[Any]":
-        kind = find_kind(value)
-        entry = self.refer(value, kind is not None)
-        if entry is not None:
-            return [entry[0], [self.write_form(one) for one in entry[1:]]]
-        if kind is None:
+        number = self.shared.find(value)
+        if number is not None:
+            return ["shared", [number]]
+        found = find_kind(value)
+        entry = self.refer(value, found is not None)
+        if entry is None and found is None:
             raise CannotCross(f"an object of the class {type(value).__name__}")
-        contents = (MUTABLE.get(kind) or FIXED[kind])[1](value)
-        return [kind, [self.write_form(one) for one in contents]]
+        kind, *contents = entry or [found, *(MUTABLE.get(str(found)) or FIXED[str(found)])[1](value)]
+        described = [kind, [self.write_form(one) for one in contents]]
+        if kind in MUTABLE or kind == "record":
+            self.added.append(self.shared.add(value, kind))
+            described.append(self.added[-1])
+        return described
 
 
 class Reader:
@@ -190,27 +209,28 @@ class Reader:
 
     Args:
         table (`list`):
-            The entries after those of `known`.
+            The table.
         resolve (`Callable`):
             Returns the object for an entry that is a reference: its kind, and what it contains.
-        known (`list`, *optional*):
-            Objects at the first places of the table.
-        empty (`Callable`, *optional*):
-            Returns an empty object and the function that fills it for an entry of a kind of its own, or None.
+        shared ([`sharing.SharedObjects`]):
+            The objects that can change and that the other side has as well.
+        make_record (`Callable`):
+            Returns an object of a class that both sides have, by the name of the class.
     """
 
-    def __init__(self, table: "list[Any]", resolve: Any, known: "list[Any]" = (), empty: Any = None) -> None:  # type: ignore[assignment]
-        self.resolve = resolve
-        self.values: list[Any] = [*known, *[self] * len(table)]  # itself: not read yet
-        self.entries = [None] * len(known) + table
+    def __init__(self, table: "list[Any]", resolve: Any, shared: Any, make_record: Any) -> None:
+        self.table, self.resolve, self.shared = table, resolve, shared
+        self.values: list[Any] = [self] * len(table)  # itself: not read yet
         fillers = []
-        for place, (kind, items) in enumerate(table, len(known)):
-            made = (MUTABLE[kind][0](), MUTABLE[kind][2]) if kind in MUTABLE else empty and empty(kind, items)
-            if made:
-                self.values[place] = made[0]
-                fillers.append((kind in ("dict", "set", "Counter", "OrderedDict"), *made, items))
-        for *_, found, fill, items in sorted(fillers, key=lambda one: one[0]):  # what is hashed last
-            fill(found, [self.read(item) for item in items])
+        for place, (kind, items, *number) in enumerate(table):
+            if number:
+                self.values[place] = make_record(items[0]) if kind == "record" else MUTABLE[kind][0]()
+                fillers.append((kind in ("dict", "set", "Counter", "OrderedDict"), place, kind, items))
+        for _, place, kind, items in sorted(fillers):  # what is hashed last
+            fill(kind, self.values[place], [self.read(item) for item in items])
+        for place, (kind, _, *number) in enumerate(table):
+            if number:
+                shared.add(self.values[place], kind, *number)
 
     def read(self, form: Any) -> Any:
         """
@@ -226,8 +246,25 @@ class Reader:
             return form
         (place,) = form
         if self.values[place] is self:
-            kind, items = self.entries[place]
+            kind, items = self.table[place]
             self.values[place] = None  # an honest value does not contain itself here
             contents = [self.read(item) for item in items]
-            self.values[place] = FIXED[kind][2](*contents) if kind in FIXED else self.resolve(kind, *contents)
+            if kind == "shared":
+                self.values[place] = self.shared[contents[0]]
+            else:
+                self.values[place] = FIXED[kind][2](*contents) if kind in FIXED else self.resolve(kind, *contents)
         return self.values[place]
+
+
+def fill(kind: str, found: Any, contents: "list[Any]") -> None:
+    """Give an object these contents instead of its own."""
+    if kind != "record":
+        MUTABLE[kind][2](found, contents)
+        return
+    found.__dict__.clear()
+    attributes = pair_up(contents[1:]).items()
+    found.__dict__.update((name, one) for name, one in attributes if isinstance(name, str) and name[:2] != "__")
+
+
+def list_contents(kind: str, value: Any) -> "list[Any]":
+    return [type(value).__name__, *flatten(vars(value))] if kind == "record" else [*MUTABLE[kind][1](value)]

@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 import io
+import linecache
 import operator
 import os
 import sys
@@ -18,8 +19,9 @@ from typing import Any
 
 from . import nodes
 from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
-from .plain_data import find_kind, pair_up
+from .plain_data import find_kind, flatten, pair_up
 from .prelude import select_names
+from .sharing import SharedObjects
 
 
 def name_specials(names: str) -> "list[str]":
@@ -48,8 +50,12 @@ class Theirs:
 
 
 class TheirFunction(Theirs):
+    def __init__(self, peer: "ProgramSide", number: int, name: str) -> None:
+        super().__init__(peer, number)
+        self.__name__ = self.__qualname__ = name
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._peer.request("call", self, args, kwargs)
+        return self._peer.request("call", self, len(args), *args, *flatten(kwargs))
 
 
 class TheirIterator(Theirs):
@@ -81,11 +87,11 @@ class ProgramSide(Peer):
     """The end of the dialogue that holds the program."""
 
     def __init__(self, source: str) -> None:
-        super().__init__()
+        super().__init__(SharedObjects(1))
         self.source = source
         self.theirs: dict[int, Any] = {}
         self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
-        self.output = io.StringIO()
+        self.output = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
 
     def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
         if isinstance(value, Theirs):
@@ -112,10 +118,10 @@ class ProgramSide(Peer):
 
     def refer_class(self, value: type) -> "list[Any]":
         is_error = issubclass(value, BaseException)
-        specials = [one for one in BINARY + OTHERS if getattr(value, one, None) is not getattr(object, one, None)]
+        names = (one for one in BINARY + OTHERS if getattr(value, one, None) is not getattr(object, one, None))
         bases = [one for one in value.__bases__ if one is not object and not find_origin(one)]
         error = find_error_name(value) if is_error else None
-        return ["class", self.register(value), value.__name__, find_origin(value), error, specials, *bases]
+        return ["class", self.register(value), value.__name__, find_origin(value), error, tuple(names), *bases]
 
     def resolve(self, kind: str, *contents: Any) -> Any:
         number = contents[0]
@@ -126,37 +132,35 @@ class ProgramSide(Peer):
         if kind == "error":
             return make_error(*contents)
         if number not in self.theirs:
-            self.theirs[number] = (TheirFunction if kind == "function" else TheirIterator)(self, number)
+            self.theirs[number] = (TheirFunction if kind == "function" else TheirIterator)(self, *contents)
         return self.theirs[number]
 
-    def make_empty(self, kind: str, forms: "list[Any]") -> Any:
-        if kind != "record":
-            return None
-        name = forms[0]
+    def make_record(self, name: str) -> Any:
         own = vars(sys.modules[GIVEN]).get(name)
         if isinstance(own, type):
             self.records[name] = own
-        kind_of_record = self.records.setdefault(name, type(name, (), {}))
-        return object.__new__(kind_of_record), lambda found, items: found.__dict__.update(pair_up(items[1:]))
+        return object.__new__(self.records.setdefault(name, type(name, (), {})))
 
     def send(self, message: "dict[str, Any]") -> None:
-        printed = self.output.getvalue()
+        printed = self.output.buffer.getvalue().decode(errors="replace")
         self.output.seek(0)
         self.output.truncate()
         super().send({**message, "printed": printed} if printed else message)
 
-    def load(self, names: "list[str]") -> "list[Any]":
+    def load(self, *names: str) -> "tuple[ModuleType, dict[str, Any]]":
         """Run the program as a module, so that its main guard is closed. Return it and its objects with these names."""
         module = sys.modules[GIVEN] = ModuleType(GIVEN)
         scope = vars(module)
+        scope["__file__"] = "program.py"
+        linecache.cache["program.py"] = len(self.source), None, self.source.splitlines(True), "program.py"
         code = compile(self.source, "program.py", "exec", dont_inherit=True)
         scope.update(select_names("usual", code))
         exec(code, scope)
-        return [module, {name: scope[name] for name in names if name in scope}]
+        return module, {name: scope[name] for name in names if name in scope}
 
-    def call(self, target: Any, args: Any, kwargs: Any, is_made: bool) -> Any:
+    def call(self, target: Any, is_made: bool, count: int, *given: Any) -> Any:
         """Call an object. What a class makes stays here, also if it is a list or a number of a kind of its own."""
-        value = target(*args, **kwargs)
+        value = target(*given[:count], **pair_up(given[count:]))
         if is_made and not find_origin(target) and find_kind(value) != "namedtuple":
             self.register(value)
         return value
@@ -168,15 +172,15 @@ class ProgramSide(Peer):
             return getattr(type(value), name)(value, *args)
         return (getattr(operator, plain, None) or getattr(builtins, plain))(value, *args)
 
-    def take(self, iterator: Any, count: int) -> "list[Any]":
+    def take(self, iterator: Any, count: int) -> "tuple[Any, ...]":
         """Return the next items, and the error that ended them."""
         items: list[Any] = []
         try:
             while len(items) < count:
                 items.append(next(iterator))
         except BaseException as error:
-            return [items, error]
-        return [items, None]
+            return (error, *items)
+        return (None, *items)
 
     def wait(self, awaitable: Any) -> Any:
         async def wait() -> Any:
@@ -184,8 +188,9 @@ class ProgramSide(Peer):
 
         return asyncio.new_event_loop().run_until_complete(wait())
 
-    def seed(self, module: str, *args: Any) -> None:
-        importlib.import_module(module).seed(*args)
+    def mirror(self, module: str, name: str, *args: Any) -> None:
+        """Call a function of a module, as the tests have."""
+        getattr(importlib.import_module(module), name)(*args)
 
     operations = {
         "load": load,
@@ -196,7 +201,7 @@ class ProgramSide(Peer):
         "delete": lambda self, value, name: delattr(value, name),
         "take": take,
         "wait": wait,
-        "seed": seed,
+        "mirror": mirror,
     }
     """Everything that the tests may ask for."""
 

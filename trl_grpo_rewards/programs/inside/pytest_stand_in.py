@@ -11,6 +11,10 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 
+class NotHere(BaseException):
+    """Raised for a part of pytest that there is not. Tests that need it are not judged."""
+
+
 class Raised:
     """What `pytest.raises` gives: the error, once it has been raised."""
 
@@ -119,12 +123,16 @@ class Mark:
         return mark
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("skip", "skipif", "xfail", "usefixtures"):
+            raise NotHere(f"mark.{name}")
         return lambda *args, **kwargs: (
             args[0] if len(args) == 1 and callable(args[0]) and not kwargs else lambda test: test
         )
 
 
 def fixture(function: Any = None, **options: Any) -> Any:
+    if {*options} - {"name"} and options not in ({"scope": "function"}, {"autouse": False}):
+        raise NotHere(f"fixture({', '.join(options)})")
     if function is None:
         return fixture
     function.is_fixture = True
@@ -155,5 +163,11 @@ def make_module() -> ModuleType:
     """Return the module that tests import as `pytest`."""
     module = ModuleType("pytest")
     functions = {"raises": raises, "approx": Approx, "fail": fail, "skip": skip, "param": param, "fixture": fixture}
-    vars(module).update(functions, mark=Mark(), main=lambda *args, **kwargs: 0)
+    vars(module).update(functions, mark=Mark(), main=lambda *args, **kwargs: 0, __getattr__=refuse)
     return module
+
+
+def refuse(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise NotHere(name)

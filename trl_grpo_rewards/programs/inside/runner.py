@@ -63,7 +63,7 @@ class Tests:
     def run(self) -> None:
         """Run everything, write what was found, and end the process."""
         try:
-            module, found = self.peer.request("load", self.tests["names"])
+            module, found = self.peer.request("load", *self.tests["names"])
         except BaseException as error:
             self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
         self.scope.update(found)
@@ -96,19 +96,19 @@ class Tests:
         sys.modules["pytest"] = pytest_stand_in.make_module()
         vars(unittest)["main"] = lambda *args, **kwargs: None
         sys.stdin, sys.stdout = io.StringIO(), Sink()
-        for name in ("random", "numpy.random"):
-            if name.partition(".")[0] in sys.modules and any("random" in block for block in self.tests["blocks"]):
-                self.share_seed(importlib.import_module(name))
+        for module, name in (("random", "seed"), ("numpy.random", "seed"), ("sys", "setrecursionlimit")):
+            if module.partition(".")[0] in sys.modules and any(name in block for block in self.tests["blocks"]):
+                self.mirror(importlib.import_module(module), name)
 
-    def share_seed(self, module: ModuleType) -> None:
-        """Seed the program's generator whenever the tests seed theirs."""
-        seed = module.seed
+    def mirror(self, module: ModuleType, name: str) -> None:
+        """Let a call of a function happen in the process of the program as well."""
+        function = getattr(module, name)
 
-        def seed_both(*args: Any) -> None:
-            seed(*args)
-            self.peer.request("seed", module.__name__, *args)
+        def call_both(*args: Any) -> None:
+            function(*args)
+            self.peer.request("mirror", module.__name__, name, *args)
 
-        module.seed = seed_both  # type: ignore[attr-defined]
+        setattr(module, name, call_both)
 
     def attempt(self, test: "Callable[[], Any]", is_counted: bool = True) -> None:
         """Run a test, and count it."""
@@ -124,16 +124,19 @@ class Tests:
         except ModuleNotFoundError as error:
             if error is not self.peer.last_error:
                 self.peer.stop_unjudged(
-                    f"they import {error.name}, which there is not. Set packages=({error.name!r},) if it is an installed "
-                    "package, or correct the tests"
+                    f"{error}. Name installed packages that they need, such as packages=('numpy',), or correct the tests"
                 )
             self.fail(error, is_counted)
             return
+        except pytest_stand_in.NotHere as error:
+            self.peer.stop_unjudged(f"they use {error} of pytest, which there is not. Remove such rows")
         except SystemExit as error:
-            if type(error) is not SystemExit or error.code:  # a subclass is an error of the program
+            if type(error) is not SystemExit or error.code or error is self.peer.last_error:
                 self.fail(error, is_counted)
                 return
         except BaseException as error:
+            if isinstance(error, OSError) and error.filename is not None and error is not self.peer.last_error:
+                self.peer.stop_unjudged(f"they fail with {describe_error(error)} in the sandbox. Remove such rows")
             self.fail(error, is_counted)
             return
         self.passed += is_counted

@@ -12,10 +12,13 @@ from .dialogue import GIVEN, make_error
 from .program_side import BINARY, OTHERS
 
 
-METHODS_OF_VALUES = {
-    name for kind in (str, bytes, int, float, complex, tuple, frozenset) for name in dir(kind) if name[0] != "_"
+JUDGING_METHODS = {
+    name
+    for kind in (str, bytes, int, float, tuple, frozenset)
+    for name in dir(kind)
+    if name.startswith(("is", "starts", "ends", "count", "index", "find", "rindex", "rfind"))
 }
-"""Methods of plain values that cannot change. An object of the program that a function returned does not have them."""
+"""Methods of plain values that answer a question. An object of the program that a function returned does not have them."""
 
 SHOWN_ATTRIBUTES = {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__dict__", "__all__"}
 """Attributes with underscores that a program is asked for. Python looks for others where an object just passes."""
@@ -23,6 +26,9 @@ SHOWN_ATTRIBUTES = {"__name__", "__qualname__", "__doc__", "__module__", "__anno
 FIRST_PIECES = 16
 PIECE = 64
 """Items of an iterator that are asked for at once, after the first ones, which are asked for one by one."""
+
+
+ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 
 
 def find_peer(value: Any) -> Any:
@@ -44,7 +50,11 @@ class StandIn:
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
             raise AttributeError(name)
         value = ask(self, "get", self, name)
-        if isinstance(value, ProgramFunction) and name in METHODS_OF_VALUES and not self._is_made:
+        if (
+            isinstance(value, ProgramFunction)
+            and name in JUDGING_METHODS
+            and not (self._is_made or isinstance(self, ProgramModule))
+        ):
             raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
         return value
 
@@ -79,12 +89,13 @@ class ProgramClass(type):
     """The type of the classes that stand for classes of the program."""
 
     _number: int
-    _origin: "list[str] | None"
+    _origin: "tuple[str, str] | None"
     _is_trusted = False
 
     def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
         if "_number" not in namespace:
-            bases[0]._peer.stop_unjudged(f"they derive the class {name} from a class of it. Remove such rows")
+            peer: Any = next(base._peer for base in bases if isinstance(base, ProgramClass))
+            peer.stop_unjudged(f"they derive the class {name} from a class of it. Remove such rows")
         return super().__new__(cls, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
@@ -97,6 +108,15 @@ class ProgramClass(type):
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
             raise AttributeError(name)
         return cls._peer.request("get", cls, name)
+
+    def __setattr__(cls, name: str, value: Any) -> None:
+        if name.startswith("__"):
+            super().__setattr__(name, value)
+        else:
+            cls._peer.request("set", cls, name, value)
+
+    def __delattr__(cls, name: str) -> None:
+        cls._peer.request("delete", cls, name)
 
     def __bool__(cls) -> bool:
         return True
@@ -122,7 +142,10 @@ def make_special(name: str) -> Any:
             return NotImplemented
         if name == "__exit__":
             args = (*args[:2], None)  # a traceback cannot cross
-        return ask(self, "special", name, self, *args)
+        result = ask(self, "special", name, self, *args)
+        if self._is_made and name in ARITHMETIC and type(result) is type(self):
+            object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1`
+        return result
 
     special.__name__ = name
     return special
@@ -136,7 +159,7 @@ SPECIALS = {**{name: make_special(name) for name in BINARY + OTHERS}, "__call__"
 
 
 def make_class(
-    peer: Any, number: int, name: str, origin: Any, error: "str | None", specials: "list[str]", *bases: Any
+    peer: Any, number: int, name: str, origin: Any, error: "str | None", specials: "tuple[str, ...]", *bases: Any
 ) -> type:
     """Return the class that stands for a class of the program."""
     parents: tuple[type, ...] = tuple(one for one in bases if isinstance(one, ProgramClass)) or (ProgramObject,)
@@ -160,12 +183,13 @@ def iterate(peer: Any, number: int) -> "Generator[Any, None, Any]":
     """Yield the items of an iterator of the program."""
     taken = 0
     while True:
-        items, error = peer.request("take", peer.iterators[number], 1 if taken < FIRST_PIECES else PIECE)
+        error, *items = peer.request("take", peer.iterators[number], 1 if taken < FIRST_PIECES else PIECE)
         yield from items
         taken += len(items)
         if isinstance(error, StopIteration):
             return error.value
         if error is not None:
+            peer.last_error = error
             raise error
 
 

@@ -5,16 +5,19 @@ dialogue, which ends the tests as failed, whatever they would catch.
 """
 
 import builtins
+import functools
 import json
 import os
 import sys
-from types import CoroutineType, FunctionType, GeneratorType
+import unittest.case
+from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType, MethodWrapperType
 from typing import Any
 
 from . import nodes, pytest_stand_in
 from .dialogue import Ended, Peer, find_origin, make_error
-from .plain_data import CannotCross, Violation, pair_up
+from .plain_data import CannotCross, Violation, flatten, pair_up
 from .prelude import PRELUDES
+from .sharing import SharedObjects
 from .stand_ins import (
     ProgramClass,
     ProgramFunction,
@@ -28,10 +31,16 @@ from .stand_ins import (
 )
 
 
+FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodWrapperType, functools.partial)
+"""Functions of the tests that the program may call. Other objects with `__call__` may have more than that."""
+
+SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, type) and issubclass(one, Exception))
+"""Errors by which tests of unittest are skipped or stopped."""
+
 KNOWN = {
-    tuple(origin): one
+    origin: one
     for one in [*PRELUDES["usual"].values(), *vars(builtins).values()]
-    if isinstance(one, (type, FunctionType))
+    if isinstance(one, FunctionType) or isinstance(one, type) and not issubclass(one, BaseException)
     for origin in [find_origin(one)]
     if origin
 }
@@ -54,7 +63,7 @@ class TestsSide(Peer):
     """
 
     def __init__(self, verdict: int) -> None:
-        super().__init__()
+        super().__init__(SharedObjects(0))
         self.verdict = verdict
         self.stand_ins: dict[int, Any] = {}
         self.iterators: dict[int, Any] = {}
@@ -78,7 +87,7 @@ class TestsSide(Peer):
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool = False) -> Any:
         self.last_call = [target, args, kwargs, "did not return", None]
         try:
-            value = self.request("call", target, args, kwargs, is_made)
+            value = self.request("call", target, is_made, len(args), *args, *flatten(kwargs))
         except BaseException as error:
             self.last_call[3:] = "raised", error
             raise
@@ -114,11 +123,11 @@ class TestsSide(Peer):
             number = next((one for one, made in self.stand_ins.items() if made is value), None)
             if number is not None:
                 return ["yours", number]
-        if kind.__module__ in ("__main__", nodes.__name__) and not callable(value) and hasattr(value, "__dict__"):
+        if kind.__module__ in ("__main__", nodes.__name__) and hasattr(value, "__dict__") and not has_methods(kind):
             self.records[kind.__name__] = kind
             return ["record", kind.__name__, *(one for pair in vars(value).items() for one in pair)]
-        if callable(value) and not isinstance(value, type):
-            return ["function", self.register(value)]
+        if isinstance(value, FUNCTIONS):
+            return ["function", self.register(value), getattr(value, "__name__", "")]
         return ["iterator", self.register(value)] if hasattr(value, "__next__") else None
 
     def resolve(self, kind: str, *contents: Any) -> Any:
@@ -146,30 +155,27 @@ class TestsSide(Peer):
             return make_object(self, ProgramModule, number)
         if kind not in ("object", "failure"):
             raise Violation(f"an object of an unknown kind {kind!r}")
-        if isinstance(about[0], ProgramClass) and is_of_package(about[0]._origin):
+        if kind == "object" and isinstance(about[0], ProgramClass) and is_of_package(about[0]._origin):
             self.stop_unjudged(f"it gives them an object of the package's class {about[0].__name__}. Remove such rows")
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
         return make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
 
-    def find_known(self, origin: "list[str] | None") -> Any:
+    def find_known(self, origin: "tuple[str, str] | None") -> Any:
         """Return the object of the standard library that a class or function of the program is, if tests may have it."""
         if origin is None:
             return None
         error = getattr(sys.modules.get(origin[0]), origin[1], None)
-        is_error = isinstance(error, type) and issubclass(error, Exception) and not origin[0].startswith("unittest")
-        return KNOWN.get(tuple(origin)) or (error if is_error else None)  # those of unittest could skip a test
+        return KNOWN.get(origin) or (error if is_plain_error(error) else None)
 
-    def make_empty(self, kind: str, forms: "list[Any]") -> Any:
-        if kind != "record":
-            return None
-        if forms[0] not in self.records:
+    def make_record(self, name: str) -> Any:
+        if name not in self.records:
             raise Violation("an object of a class of which it was given none")
-        return object.__new__(self.records[forms[0]]), fill_record
+        return object.__new__(self.records[name])
 
-    def call_own(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def call_own(self, target: Any, count: int, *given: Any) -> Any:
         if id(target) not in self.numbers:
             raise Violation("a call of something that was not given to the program")
-        return target(*args, **kwargs)
+        return target(*given[:count], **pair_up(given[count:]))
 
     def take_own(self, target: Any) -> Any:
         if id(target) not in self.numbers:
@@ -181,13 +187,20 @@ class TestsSide(Peer):
     read a line of the standard input of the tests."""
 
 
-def is_of_package(origin: "list[str] | None") -> bool:
+def has_methods(kind: type) -> bool:
+    """Return whether a class has methods of its own. The program could not call them."""
+    own = [one for base in kind.__mro__ if base.__module__ == "__main__" for one in vars(base).items()]
+    return any(name[:2] != "__" and (callable(one) or isinstance(one, property)) for name, one in own)
+
+
+def is_plain_error(kind: Any) -> bool:
+    """Return whether a class is an error that tests see as any other: not one that ends or skips them."""
+    is_error = isinstance(kind, type) and issubclass(kind, Exception)
+    return is_error and not issubclass(kind, (*SKIPS, CannotCross, Violation, Ended))
+
+
+def is_of_package(origin: "tuple[str, str] | None") -> bool:
     """Return whether a class is one of an installed package that the tests can import."""
     package = origin[0].partition(".")[0] if origin else ""
-    return package in sys.modules and package not in getattr(sys, "stdlib_module_names", [package])
-
-
-def fill_record(found: Any, items: "list[Any]") -> None:
-    attributes = {name: one for name, one in pair_up(items[1:]).items() if isinstance(name, str) and name[:2] != "__"}
-    vars(found).clear()
-    vars(found).update(attributes)
+    others = {__name__.partition(".")[0], *getattr(sys, "stdlib_module_names", [package])}
+    return package in sys.modules and package not in others
