@@ -32,6 +32,9 @@ ERROR_CHARS = 300
 """Maximum length of an argument of an error that is not plain data, in characters."""
 
 
+ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+
+
 class Ended(Exception):
     """Raised when the other process has closed its pipes or has ended."""
 
@@ -168,7 +171,7 @@ class Peer:
             writer.take_back()
 
     def send(self, message: "dict[str, Any]") -> None:
-        rest = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
+        rest = memoryview(ENCODE(message).encode() + b"\n")
         while rest:
             rest = rest[os.write(WRITE_END, rest) :]
 
