@@ -15,6 +15,7 @@ from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, code, demo, reward
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.cli.main import main
+from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.records.runs import read_run
 from trl_grpo_rewards.report.excerpts import select_fields
@@ -85,7 +86,7 @@ BOMBS = (
 @reward(batched=True)
 async def bombed(completions: list) -> list[float]:
     """Runs bombs in the step of the trainer, and kills a worker on the way."""
-    local = get_local_sandbox()
+    local = get_local_sandbox(None, MODULES)
     workers = [one.process.pid for one in local.workers if one.process is not None]
     timer = threading.Timer(0.1, lambda: os.kill(workers[0], signal.SIGKILL))
     timer.start()
