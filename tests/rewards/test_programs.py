@@ -7,6 +7,7 @@ import pytest
 
 from trl_grpo_rewards import boxed, code, gate, parse, reward
 from trl_grpo_rewards.checks import assert_not_gameable
+from trl_grpo_rewards.checks.contract import check_readiness
 from trl_grpo_rewards.rewards.programs import WORTHLESS
 from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed
 
@@ -274,3 +275,8 @@ def is_long(completion: str) -> float:
 def test_a_missing_back_end_stops_the_run():
     with pytest.raises(ValueError, match="must be a class that can be imported"):
         call(code(backend="no_such_module:Sandbox"), [block(SUM)], PAIRS)
+
+
+def test_the_check_says_how_programs_are_kept_in():
+    found = check_readiness(code())
+    assert not found.faults and len(found.lines) == 1 and found.lines[0].startswith("code(): Programs")

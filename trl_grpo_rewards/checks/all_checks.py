@@ -73,7 +73,7 @@ def check(
         titles += [*([] if tokenizer is None else [TEMPLATE]), ATTACKS, DRY_RUN]
         return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
     readiness = check_readiness(rewards)
-    found += [readiness] if readiness.faults else []
+    found += [readiness] if readiness.faults or readiness.lines else []
     found += check_readings(rewards, dataset, threshold)
     if readiness.faults:
         found += [skip(title_examination(one.name), "rewards lack what they need") for one in find_examiners(rewards)]
