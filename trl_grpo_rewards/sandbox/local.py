@@ -99,7 +99,11 @@ class LocalSandbox:
         """
         self.check_ready()
         missing = next((worker.missing_files for worker in self.workers if worker.missing_files), None)
-        return ("no files", describe_tier(missing)) if missing else ("landlock", "Programs can read the library only.")
+        return (
+            ("no files", describe_tier(missing))
+            if missing
+            else ("landlock", "Programs can read the standard library and the named packages, and no other files.")
+        )
 
     async def close(self) -> None:
         """Do nothing: the workers wait for the next batch."""
