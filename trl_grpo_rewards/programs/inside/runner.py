@@ -135,7 +135,8 @@ class Tests:
                 self.fail(error, is_counted)
                 return
         except BaseException as error:
-            if isinstance(error, OSError) and error.filename is not None and error is not self.peer.last_error:
+            is_file_missing = isinstance(error, OSError) and (error.filename or isinstance(error, FileNotFoundError))
+            if is_file_missing and error is not self.peer.last_error:
                 self.peer.stop_unjudged(f"they fail with {describe_error(error)} in the sandbox. Remove such rows")
             self.fail(error, is_counted)
             return

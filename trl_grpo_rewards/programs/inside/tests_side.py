@@ -10,7 +10,15 @@ import json
 import os
 import sys
 import unittest.case
-from types import BuiltinFunctionType, CoroutineType, FunctionType, GeneratorType, MethodType, MethodWrapperType
+from types import (
+    BuiltinFunctionType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodDescriptorType,
+    MethodType,
+    MethodWrapperType,
+)
 from typing import Any
 
 from . import nodes, pytest_stand_in
@@ -31,7 +39,14 @@ from .stand_ins import (
 )
 
 
-FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType, MethodWrapperType, functools.partial)
+FUNCTIONS = (
+    FunctionType,
+    MethodType,
+    BuiltinFunctionType,
+    MethodDescriptorType,
+    MethodWrapperType,
+    functools.partial,
+)
 """Functions of the tests that the program may call. Other objects with `__call__` may have more than that."""
 
 SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, type) and issubclass(one, Exception))
