@@ -106,7 +106,7 @@ def examine_programs(
 
 
 def count_kinds(readable: Mapping[int, RowTests]) -> Iterator[str]:
-    """Yield how many rows have tests of which kind."""
+    """Yield the number of rows for each kind of tests."""
     kinds = Counter(type(tests.cases[0]) for tests in readable.values())
     for kind, (_, several) in KINDS.items():
         if kinds[kind]:

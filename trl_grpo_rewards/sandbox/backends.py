@@ -51,7 +51,7 @@ def open_sandbox(
             Language of the programs.
 
     Raises:
-        `ValueError`: there is no such back end, or it does not run the language.
+        `ValueError`: the back end does not exist, or it does not run the language.
     """
     sandbox = find_sandbox(backend, python, retries, max_concurrency, modules, packages)
     languages: frozenset[str] = getattr(sandbox, "languages", frozenset({"python"}))

@@ -100,7 +100,7 @@ def list_calls(test: Any, scope: "dict[str, Any]", owner: "list[Any]") -> "Itera
 
 
 def call_with_fixtures(test: Any, scope: "dict[str, Any]", owner: "list[Any]", known: "dict[str, Any]") -> Any:
-    """Call a function with the values that its parameters name: those that are known, or those of fixtures."""
+    """Call a function. Its arguments are known values or the values of fixtures, by the names of its parameters."""
     code = test.__code__
     names = code.co_varnames[len(owner) : code.co_argcount + code.co_kwonlyargcount]
     optional = code.co_argcount - len(test.__defaults__ or ())

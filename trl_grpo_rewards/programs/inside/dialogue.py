@@ -40,7 +40,7 @@ class Ended(Exception):
 
 
 def lift_limits(digits: int) -> None:
-    """Allow integers of so many digits as text, or of any number. Older versions of Python have no such limit."""
+    """Set the maximum number of digits of an integer as text; 0 removes the limit. Older versions of Python have none."""
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(digits)
 
@@ -139,7 +139,7 @@ class Peer:
         self.shared.forget_oldest()
         operation = self.operations.get(str(message["do"]))
         if operation is None or not isinstance(message.get("forms"), list):
-            raise Violation("a request that there is not")
+            raise Violation("an unknown request")
         values = self.read(message, message["forms"])
         reply: dict[str, Any] = {"number": message.get("number")}
         try:

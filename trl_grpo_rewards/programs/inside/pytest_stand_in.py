@@ -12,7 +12,7 @@ from typing import Any
 
 
 class NotHere(BaseException):
-    """Raised for a part of pytest that there is not. Tests that need it are not judged."""
+    """Raised for a part of pytest that is not supported. Tests that need it are not judged."""
 
 
 class Raised:

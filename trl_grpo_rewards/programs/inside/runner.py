@@ -129,7 +129,7 @@ class Tests:
             self.fail(error, is_counted)
             return
         except pytest_stand_in.NotHere as error:
-            self.peer.stop_unjudged(f"they use {error} of pytest, which there is not. Remove such rows")
+            self.peer.stop_unjudged(f"they use {error} of pytest, which is not supported. Remove such rows")
         except SystemExit as error:
             if type(error) is not SystemExit or error.code or error is self.peer.last_error:
                 self.fail(error, is_counted)

@@ -13,7 +13,7 @@ from .plain_data import Violation, fill, list_contents
 
 MAX_OBJECTS = 64
 MAX_ITEMS = 20_000
-"""Number of shared objects, and of the items in them, above which the oldest ones are no longer shared. Both sides count alike."""
+"""Maximum number of shared objects, and of items in them. Beyond it, both sides stop sharing the oldest objects."""
 
 
 class SharedObjects:

@@ -184,7 +184,7 @@ class TestsSide(Peer):
 
     def make_record(self, name: str) -> Any:
         if name not in self.records:
-            raise Violation("an object of a class of which it was given none")
+            raise Violation("an object of a class that the tests never passed to it")
         return object.__new__(self.records[name])
 
     def call_own(self, target: Any, count: int, *given: Any) -> Any:
