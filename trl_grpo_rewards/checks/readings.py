@@ -5,7 +5,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..batch import prompt_text
-from ..errors import missing_column
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
 from ..traits import ReadColumn, Reading
@@ -27,18 +26,15 @@ def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05)
         rewards ([`Reward`]):
             Expression of rewards. Only rewards with the trait `reads` take part.
         dataset ([`~datasets.Dataset`]):
-            Dataset. All of its rows are read.
+            Dataset, which has these columns. All of its rows are read.
         threshold (`float`, *optional*, defaults to `0.05`):
             Share of values that cannot be read as a whole above which they are a fault.
 
     Returns:
         `list[Findings]`: The findings for each column that a reward reads.
     """
-    readers = find_readers(rewards)
-    for (column, _), name in readers.items():
-        if column not in dataset.column_names:
-            raise missing_column(name, column, dataset.column_names)
-    return [check_column(dataset, column, name, read, threshold) for (column, read), name in readers.items()]
+    readers = find_readers(rewards).items()
+    return [check_column(dataset, column, name, read, threshold) for (column, read), name in readers]
 
 
 def find_readers(rewards: Reward) -> dict[tuple[str, ReadColumn], str]:
