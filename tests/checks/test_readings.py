@@ -98,8 +98,10 @@ def test_only_a_few_examples_are_shown():
 
 
 def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
-    chat = [{"role": "user", "content": "a"}]
-    assert find_contradictory_rows(["a", "b", chat, "b"], ["1", "2", "3", "2"]) == [0, 2]
+    assert find_contradictory_rows(["a", "b", "a", "b"], ["1", "2", "3", "2"]) == [0, 2]
+    chat = [[{"role": "user", "content": content}] for content in "aba"]
+    (found,) = check_readings(boxed(), make_problems("1", "2", "3", prompts=chat))
+    assert found.warnings == ["2 rows have the prompt of another row but a different solution."]
     assert find_contradictory_rows(["a", "a", "a"], ["1", None, "1"]) == [0, 1, 2]
 
 

@@ -98,8 +98,10 @@ def test_completions_are_messages_where_prompts_are():
 def test_a_tokenizer_measures_the_completions():
     rewards = group_size() + boxed()
     lengths = []
-    make_trials(rewards, [{"prompt": "?", "solution": "4"}], lambda text: lengths.append(text) or [0])
-    assert {*Counter(lengths).values()} == {1} and honest(rewards, {"prompt": "?", "solution": "4"}) in lengths
+    make_trials(rewards, [{"prompt": "What is 3 + 1?", "solution": "4"}], lambda text: lengths.append(text) or [0])
+    assert {*Counter(lengths).values()} == {1} and honest(
+        rewards, {"prompt": "What is 3 + 1?", "solution": "4"}
+    ) in lengths
 
 
 @pytest.mark.parametrize("scores, mean", [([1.0, None, 0.0], 0.5), ([None], math.nan)])
