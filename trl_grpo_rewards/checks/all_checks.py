@@ -18,7 +18,7 @@ from .readings import (
     title_examination,
     title_reading,
 )
-from .trials import ATTACKED_ROWS, Tokenize, make_trials, split_words, take_rows, without_asking
+from .trials import Tokenize, make_trials, split_words, take_rows, without_asking
 
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def check(
     else:
         found += check_examinations(rewards, dataset)
     if tokenizer is not None:
-        options = getattr(config, "chat_template_kwargs", None)
-        found.append(check_template(rewards, dataset, tokenizer, options))
+        found.append(check_template(rewards, dataset, tokenizer, getattr(config, "chat_template_kwargs", None)))
     return [*found, *try_rewards(rewards, dataset, tokenizer, config)]
 
 
@@ -93,13 +92,12 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     rows = take_rows(dataset)
     try:
-        trials = make_trials(offline, rows, tokens, ATTACKED_ROWS)
+        trials = make_trials(offline, rows, tokens)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
         return [found, *(skip(title, "no completion can earn all rewards") for title in (ATTACKS, DRY_RUN))]
     except Exception as error:  # a reward raises errors of any type
-        fault = describe_reward_error(error)
-        if fault is None:
+        if (fault := describe_reward_error(error)) is None:
             raise
         tried = [Findings(ATTACKS, faults=[fault]), skip(DRY_RUN, "a reward raised an error")]
     else:

@@ -51,7 +51,7 @@ def find_column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[s
     for column in sorted(mine | {*reward.factory.traits.reads}):
         if column in dataset.column_names:
             annotation = get_value_type(reward.factory, column)
-            value = next((value for value in dataset[:100][column] if value is not None), None)
+            value = next((value for value in dataset[column][:100] if value is not None), None)
             if value is not None and not has_type(value, annotation):
                 yield (
                     f"Reward '{reward.name}' reads the column '{column}' as {format_annotation(annotation)}, but the "

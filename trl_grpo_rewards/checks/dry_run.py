@@ -46,8 +46,7 @@ def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None) -> Finding
         if reward.is_outcome and wrong < right and mean < LEAST_MEAN:
             found.faults.append(
                 f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are "
-                f"right. Compare how they are written, such as {example!r}, with the answers that {reward} "
-                f"expects."
+                f"right. Compare how they are written, such as {example!r}, with the answers that {reward} expects."
             )
     if trials.has_solution and not right > wrong + ROUNDING:
         found.faults.append(

@@ -17,7 +17,7 @@ ATTACKS = "attacks"
 CHANCE = 0.1
 """Share of rows up to which an attack may pay by chance."""
 
-EXAMPLES: tuple[dict[str, Any], ...] = (
+QUESTIONS: tuple[dict[str, Any], ...] = (
     {"prompt": "Ann has 48 pens and buys half as many again. How many has she?", "solution": "72"},
     {"prompt": "A rope of 7 metres is cut into 4 equal parts. How long is each, in metres?", "solution": "1.75"},
     {"prompt": "What share of a day is 16 hours, as a fraction?", "solution": "\\frac{2}{3}"},
@@ -45,9 +45,7 @@ def count_payments(trials: Trials) -> list[Payment]:
     paid: Counter[str] = Counter()
     for trial in trials.trials:
         right, helpless = trial.right.total, trial.helpless.total
-        if right is None or None in trial.right.scores:
-            continue
-        if not trials.has_solution and right <= (helpless or 0.0):
+        if right is None or None in trial.right.scores or not (trials.has_solution or right > (helpless or 0.0)):
             continue
         for name, attack in trial.attacks.items():
             if attack.total is not None:
@@ -57,10 +55,7 @@ def count_payments(trials: Trials) -> list[Payment]:
 
 
 def is_paid(score: float, right: float, helpless: Score) -> bool:
-    """
-    Whether an attack pays: it earns more than the right completion, or as much as a right completion that earns more
-    than the helpless one.
-    """
+    """Whether an attack earns more than the right completion, or as much as a right one that beats the helpless one."""
     is_right_paid = helpless is not None and right > helpless + ROUNDING
     return score > right + ROUNDING or (score >= right - ROUNDING and is_right_paid)
 
@@ -100,7 +95,7 @@ def describe_attack(rewards: Reward, payment: Payment) -> str:
 
 
 def assert_not_gameable(
-    reward: Reward, rows: Sequence[Mapping[str, Any]] = EXAMPLES, tokens: Tokenize = split_words
+    reward: Reward, rows: Sequence[Mapping[str, Any]] = QUESTIONS, tokens: Tokenize = split_words
 ) -> None:
     """
     Assert that no attack earns as much as an honest, correct completion. Use it in the tests of your own rewards.
@@ -134,7 +129,7 @@ def assert_not_gameable(
     offline = without_asking(reward)
     if offline is None:
         return
-    trials = make_trials(offline, rows, tokens)
+    trials = make_trials(offline, rows, tokens, attacked=len(rows))
     paid = [payment for payment in count_payments(trials) if payment.paid]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)
     assert not paid, f"Under {offline}, these attacks earn as much as an honest, correct completion: {table}."

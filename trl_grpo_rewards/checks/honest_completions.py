@@ -1,6 +1,7 @@
 """Honest, correct completions in the form that the rewards ask for."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ..expressions import Reward
@@ -44,29 +45,25 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
             Returns the number of tokens of a text. By default it counts words.
     """
     if "completion" in row:
-        completion: str = row["completion"]
-        return completion
+        return str(row["completion"])
     form, endings = merge_forms(rewards, row), collect_endings(rewards, row)
     solution = None if is_self_solving(rewards) else row.get(find_answer_column(rewards))
     if solution is None:
-        return write_completion(form, WORKING, "\n".join(endings.values()) if endings else NO_ANSWER, count)
+        return write_completion(form, WORKING, "\n".join(endings) if endings else NO_ANSWER, count)
     gold = read_gold(solution) or str(solution)
     if any(function.is_outcome and function.factory.traits.reads for function in find_functions(rewards)):
         gold = write_canonically(gold)  # as a model would write it: 22 for "The answer is 22"
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
-    return write_completion(form, working, "\n".join([*endings.values(), form.write_answer(gold)]), count)
+    return write_completion(form, working, "\n".join([*endings, form.write_answer(gold)]), count)
 
 
 def swap_completions(rows: Sequence[Mapping[str, Any]], texts: list[str], column: str) -> list[str]:
     """Return for each row the completion of the next row that has another value in the column."""
-    count = len(rows)
-    swapped = []
-    for index, row in enumerate(rows):
-        others = ((index + step) % count for step in range(1, count))
-        swapped.append(
-            next((texts[other] for other in others if rows[other].get(column) != row.get(column)), NO_ANSWER)
-        )
-    return swapped
+    following = (chain(range(place + 1, len(rows)), range(place)) for place in range(len(rows)))
+    return [
+        next((texts[other] for other in others if rows[other].get(column) != row.get(column)), NO_ANSWER)
+        for row, others in zip(rows, following, strict=True)
+    ]
 
 
 def find_outcomes(rewards: Reward) -> list[FunctionReward]:
@@ -74,7 +71,7 @@ def find_outcomes(rewards: Reward) -> list[FunctionReward]:
     return [function for function in find_functions(rewards) if function.is_outcome]
 
 
-def collect_endings(rewards: Reward, row: Mapping[str, Any]) -> dict[FunctionReward, str]:
+def collect_endings(rewards: Reward, row: Mapping[str, Any]) -> list[str]:
     """Return the endings of a right completion that outcome rewards declare, such as tool calls."""
-    endings = {function: function.solve(row) for function in find_outcomes(rewards)}
-    return {function: ending for function, ending in endings.items() if ending is not None}
+    endings = [function.solve(row) for function in dict.fromkeys(find_outcomes(rewards))]
+    return [ending for ending in endings if ending is not None]

@@ -15,16 +15,12 @@ from .findings import Findings
 if TYPE_CHECKING:
     from datasets import Dataset
 
-MAX_EXAMPLES = 3
+SHOWN_VALUES = 3
 """Largest number of values that are shown of each kind."""
 
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
-    """
-    Count the values of a column that a reward cannot read, reads only in part, or reads as several answers.
-
-    Only rewards with the trait `reads` take part. A share of such values above the threshold is a fault.
-    """
+    """Count the values that a reward with the trait `reads` cannot read, reads in part, or reads as several answers."""
     readers = find_readers(rewards)
     prompts = [prompt_text(prompt) for prompt in iterate_column(dataset, "prompt")] if readers else []
     return [
@@ -87,7 +83,7 @@ def check_column(
         ("that differ for the same prompt", contradictory),
     ):
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
-        found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:MAX_EXAMPLES]]
+        found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:SHOWN_VALUES]]
     bad = rows["not at all"] + rows["in part"]
     if len(bad) > threshold * len(values):
         found.faults.append(

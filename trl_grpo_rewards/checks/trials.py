@@ -85,26 +85,17 @@ def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
 
 
 def make_trials(
-    rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words, attacked: int | None = None
+    rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words, attacked: int = ATTACKED_ROWS
 ) -> Trials:
     """
     Write the example completions of all rows, and let each reward score each of them once.
 
-    Args:
-        rewards ([`Reward`]):
-            Expression of rewards. None of them may ask a server or a person.
-        rows (`list[dict]`):
-            Dataset rows. If a row has a `completion`, it is the honest one.
-        tokens (`Callable`, *optional*):
-            Returns the token ids of a text. By default each word is a token.
-        attacked (`int`, *optional*):
-            Number of rows, from the first, on which attacks are tried. By default all.
+    Attacks are tried on the first rows only. If a row has a `completion`, it is the honest one.
 
     Raises:
         [`~trl_grpo_rewards.text.forms.ContradictoryForms`]: no completion can earn all rewards.
     """
     tokens = cache(tokens)
-    attacked = len(rows) if attacked is None else attacked
     is_solved = has_solution(rewards, rows)
 
     def count(text: str) -> int:
@@ -132,7 +123,7 @@ def score_groups(
     rewards: Reward, rows: Sequence[Mapping[str, Any]], groups: list[list[str]], tokens: Tokenize
 ) -> tuple[list[list[Example]], list[float]]:
     """Score a group of completions for each row. Return them, and the milliseconds of each term for one completion."""
-    places = [place for place, texts in enumerate(groups) for _ in texts]
+    places = [place for place, group in enumerate(groups) for _ in group]
     texts = [text for group in groups for text in group]
     columns: dict[str, Any] = {
         name: [rows[place][name] for place in places] for name in rows[0] if name not in ("prompt", "completion")
@@ -159,8 +150,6 @@ def score_groups(
 
 def average_scores(examples: Iterable[Example]) -> list[float]:
     """Return the mean score by each term, and at the end the mean total. It is NaN if no example has a score."""
-    known = [
-        [score for score in scores if score is not None]
-        for scores in zip(*(one.scores for one in examples), strict=True)
-    ]
+    by_term = zip(*(one.scores for one in examples), strict=True)
+    known = [[score for score in scores if score is not None] for scores in by_term]
     return [sum(scores) / len(scores) if scores else math.nan for scores in known]
