@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from trl import GRPOConfig
 
+from ..records.kinds import Rule
+
 
 ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
 """Losses that divide by the number of rows in the micro-batch."""
@@ -238,6 +240,14 @@ def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) 
     if args.zero_variance == "drop":
         check_drop(args, has_aux_loss)
     return args.zero_variance
+
+
+def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
+    """Return the rule by which this run decides which groups are dead."""
+    dead_by = args.zero_variance_by
+    if dead_by == "total" and args.multi_objective_aggregation == "normalize_then_sum":
+        dead_by = "each"  # TRL normalizes each reward separately
+    return Rule(outcome_reward, dead_by, args.zero_variance_tolerance, args.unscored)
 
 
 def explain_keep(obstacle: Obstacle) -> str:
