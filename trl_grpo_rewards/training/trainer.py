@@ -339,7 +339,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
         if "silent" in inputs and not self.accelerator.sync_gradients:
             # A loss that depends on no parameter, so that `accelerator.backward` has nothing to do
-            return torch.zeros((), device=self.accelerator.device, requires_grad=True)
+            return torch.zeros(1, device=self.accelerator.device, requires_grad=True).sum()
         loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
         return loss
 
