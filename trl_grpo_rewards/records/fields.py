@@ -128,7 +128,6 @@ def describe_groups(
     kinds: list[GroupKind],
     rule: Rule,
     duplicates: list[int],
-    predicted: list[dict[str, Any]] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """
     Yield the record of each group of a generation. Each record is made only when it is consumed.
@@ -150,8 +149,6 @@ def describe_groups(
             How the kinds were decided.
         duplicates (`list[int]`):
             Number of completions in each group that equal another one in the group.
-        predicted (`list[dict]`, *optional*):
-            What was expected of each group before it was sampled.
     """
     size = len(rows) // len(kinds)
     scores, totals = replace_nan(scores), replace_nan(totals)
@@ -175,7 +172,6 @@ def describe_groups(
             "duplicates": duplicates[index],
             **merge_columns([row.columns for row in group]),
             **merge_logged([row.logged for row in group]),
-            **(predicted[index] if predicted else {}),
             **get_texts(group),
         }
 

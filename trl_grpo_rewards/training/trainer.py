@@ -20,21 +20,17 @@ from ..expressions import Reward
 from ..records.fields import describe_groups
 from ..records.kinds import Rule
 from .config import FilteredGRPOConfig, check_config, explain_keep, find_obstacle, resolve_zero_variance
+from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
 from .group_table import GroupTable
 from .micro_batches import pack_live_rows, set_loss_scales
 from .placement import compute_pack_span
-from .priors import build_foresight
-from .prompt_sampling import PLACE_COLUMN, PlacedRows, SelectiveSampler
-from .prompt_stream import PromptStream
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, count_rows, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .scored_groups import ScoredGroups
-from .selective_stream import Prediction, SelectiveStream
-from .shared_prompts import check_streams, draw_rows
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import (
     check_dataset,
@@ -121,9 +117,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
                 check_dataset(part, reward_funcs, kwargs.get("environment_factory"), kwargs.get("rollout_func"))
         check_prompts(args, train_dataset, kwargs.get("environment_factory"))
-        foresight = None
-        if args.selective:
-            foresight = build_foresight(train_dataset, args.selective_prior, args.selective_columns)
+        prior = read_prior(args.selective_prior, train_dataset)
         check_outcome(args.outcome_reward, reward_funcs, kwargs.get("environment_factory"))
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
@@ -153,14 +147,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._inputs: list[dict[str, Any]] = []  # of the current generation
         self._lengths: list[int] = []  # number of tokens that the model wrote, without the results of tools
         self._live_rows: list[int] | None = None  # set from `_generate` until TRL asks for the rewards
-        self._prompts: PromptStream | None = None
-        if args.selective:
-            prompts = len(self.train_dataset)
-            self._prompts = SelectiveStream(
-                prompts, args.seed + 1, self.shuffle_dataset, self.num_generations, foresight
-            )
-        elif args.max_resample_rounds:
-            self._prompts = PromptStream(len(self.train_dataset), args.seed + 1, self.shuffle_dataset)
+        self._prompts = build_prompts(args, self.train_dataset, prior)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -300,23 +287,16 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _remember(self, groups: ScoredGroups, places: list[int | None]) -> None:
         """Record the groups. A selective stream also learns how many completions of each prompt were right."""
-        predicted: list[Prediction] = []
         if self._prompts is not None:
-            check_streams(self._prompts)
+            self._prompts.check_ranks()
         if isinstance(self._prompts, SelectiveStream):
-            prompts = gather_object(places)[:: groups.size]
-            predicted = [self._prompts.predict(prompt) for prompt in prompts]
-            self._log_groups(
-                predicted_live=sum(one.live for one in predicted) / len(predicted),
-                skipped_prompts=self._prompts.skipped,
-                foreseen=sum(one.is_foreseen for one in predicted) / len(predicted),
-            )
+            self._log_groups(skipped_prompts=self._prompts.skipped)
             right, scored = (groups.outcomes >= 1).sum(1), (~groups.outcomes.isnan()).sum(1)
-            self._prompts.learn(prompts, right.tolist(), scored.tolist())
-        self._record(groups, predicted)
+            self._prompts.learn(gather_object(places)[:: groups.size], right.tolist(), scored.tolist())
+        self._record(groups)
 
-    def _record(self, groups: ScoredGroups, predicted: list[Prediction]) -> None:
-        """Write a record of every group. `predicted` has what was expected of each group, if anything was."""
+    def _record(self, groups: ScoredGroups) -> None:
+        """Write a record of every group."""
         rows = self._recorder.gather()
         if not rows:
             return
@@ -329,7 +309,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
             groups.kinds,
             Rule(self.reward_func_names[self._outcome], groups.dead_by, groups.tolerance, self.args.unscored),
             groups.duplicates.sum(1).tolist(),
-            [{"epoch": math.floor(self.state.epoch or 0) + 1, **one.fields} for one in predicted],
         )
         step = self.state.global_step + 1
         self._recorder.write(step, self._table.keep(step, records))
@@ -369,7 +348,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         super()._load_optimizer_and_scheduler(checkpoint)
         if self._prompts is not None and checkpoint:  # `_load_rng_state` runs only after the first draw
             self._prompts.load(Path(checkpoint))
-            check_streams(self._prompts)
+            self._prompts.check_ranks()
 
     def _make_groups(self, rewards: Tensor, keys: Tensor, partly_scored: float) -> ScoredGroups:
         """Return the groups of all ranks, from rewards of shape (rows, functions) and a key for each completion."""
