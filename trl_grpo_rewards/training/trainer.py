@@ -18,21 +18,17 @@ from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from ..records.fields import Completion
 from .config import FilteredGRPOConfig, build_rule, check_config, explain_keep, find_obstacle, resolve_zero_variance
+from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
 from .generation import Generation, add_columns, clear_dead_rows, split_logged
 from .micro_batches import pack_generation, set_loss_scales
 from .placement import compute_pack_span
-from .priors import build_foresight
-from .prompt_sampling import PLACE_COLUMN, PlacedRows, SelectiveSampler
-from .prompt_stream import PromptStream
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .scored_groups import ScoredGroups
-from .selective_stream import Prediction, SelectiveStream
-from .shared_prompts import check_streams, draw_rows
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
@@ -104,9 +100,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
         check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world)
-        foresight = None
-        if args.selective:
-            foresight = build_foresight(train_dataset, args.selective_prior, args.selective_columns)
+        prior = read_prior(args.selective_prior, train_dataset)
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
@@ -132,14 +126,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.add_callback(self._recorder.table)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
-        self._prompts: PromptStream | None = None
-        if args.selective:
-            prompts = len(self.train_dataset)
-            self._prompts = SelectiveStream(
-                prompts, args.seed + 1, self.shuffle_dataset, self.num_generations, foresight
-            )
-        elif args.max_resample_rounds:
-            self._prompts = PromptStream(len(self.train_dataset), args.seed + 1, self.shuffle_dataset)
+        self._prompts = build_prompts(args, self.train_dataset, prior)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -268,20 +255,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _remember(self, generation: Generation, places: list[int | None]) -> None:
         """Record the groups. A selective stream also learns how many completions of each prompt were right."""
-        predicted: list[Prediction] = []
         if self._prompts is not None:
-            check_streams(self._prompts)
+            self._prompts.check_ranks()
         if isinstance(self._prompts, SelectiveStream):
             groups = generation.groups
-            prompts = gather_object(places)[:: groups.size]
-            predicted = [self._prompts.predict(prompt) for prompt in prompts]
-            self._log_groups(
-                predicted_live=sum(one.live for one in predicted) / len(predicted),
-                skipped_prompts=self._prompts.skipped,
-                foreseen=sum(one.is_foreseen for one in predicted) / len(predicted),
-            )
+            self._log_groups(skipped_prompts=self._prompts.skipped)
             right, scored = (groups.outcomes >= 1).sum(1), (~groups.outcomes.isnan()).sum(1)
-            self._prompts.learn(prompts, right.tolist(), scored.tolist())
+            self._prompts.learn(gather_object(places)[:: groups.size], right.tolist(), scored.tolist())
         self._recorder.record(self.state.global_step + 1, generation, self._logs["advantages"])
 
     def _resample(self, output: TensorBatch, generation: Generation) -> tuple[TensorBatch, Tensor]:
@@ -316,7 +296,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         super()._load_optimizer_and_scheduler(checkpoint)
         if self._prompts is not None and checkpoint:  # `_load_rng_state` runs only after the first draw
             self._prompts.load(Path(checkpoint))
-            check_streams(self._prompts)
+            self._prompts.check_ranks()
 
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         batch: TensorBatch = super()._prepare_inputs(generation_batch)
