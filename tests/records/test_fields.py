@@ -106,13 +106,12 @@ def test_each_group_has_a_record_of_its_rows():
         weights,
         [1.0, NAN, None, 1.5],
         groups=2,
-        predicted=[{"predicted_live": share} for share in (0.25, 0.75)],
     )
     assert one["rewards"] == {"boxed": [1.0, 0.0], "tags": [0.0, None]} and one["total"] == [1.0, None]
     assert other["rewards"] == {"boxed": [None, 1.0], "tags": [0.5, 1.0]} and other["total"] == [None, 1.5]
     assert (one["prompt"], other["prompt"]) == ("a", "b") and other["completions"] == ["text 2", "text 3"]
     assert [record["columns"] for record in (one, other)] == [{"solution": "a"}, {"solution": "b"}]
-    assert [record["predicted_live"] for record in (one, other)] == [0.25, 0.75] and other["duplicates"] == 1
+    assert (one["duplicates"], other["duplicates"]) == (0, 1)
     assert (one["outcome_reward"], one["dead_by"], one["tolerance"], one["unscored"]) == ("boxed", "each", 0.25, "row")
     assert one["weights"] == weights and one["lengths"] == [2, 2] and one["truncated"] == [False, False]
     assert one["prompt_id"] == hash_prompt("a") != other["prompt_id"]
@@ -127,7 +126,7 @@ def test_a_record_is_made_only_when_it_is_asked_for():
 
 def test_a_record_without_texts_and_ids_has_no_such_fields():
     (record,) = describe(pack([{"prompt": "a"}] * 2, has_text=False, has_ids=False))
-    assert not {"prompt", "completions", "completion_ids", "predicted_live", "row_columns"} & {*record}
+    assert not {"prompt", "completions", "completion_ids", "row_columns"} & {*record}
 
 
 @pytest.mark.parametrize(
