@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..text.calls import is_error
+from ..tools.call_reading import is_error
 from .trends import find_outcome_reward, read_outcome_scores, read_recorded_scores
 
 

@@ -8,8 +8,8 @@ from ..batch import Batch, Message, completion_messages, content_text
 from ..errors import missing_column
 from ..registry import combinator, reward
 from ..scores import Score
-from ..text.call_matching import Comparison, match_calls
-from ..text.calls import (
+from ..tools.call_matching import Comparison, match_calls
+from ..tools.call_reading import (
     Call,
     ExpectedCall,
     find_text_calls,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, TypeAlias
 
-from .json_schemas import parse_finite, read_json, reject_duplicates
+from ..strict_json import parse_finite, read_json, reject_duplicates
 
 
 OPENING, CLOSING = "<tool_call>", "</tool_call>"
