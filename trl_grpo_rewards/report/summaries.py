@@ -51,11 +51,6 @@ class Summary:
         return source.parent.name if source.name == FOLDER else source.name
 
 
-def describe_sizes(summary: Summary) -> dict[str, Any]:
-    scale = (summary.description.get("options") or {}).get("scale_rewards", "group")
-    return compare_group_sizes(summary.prompts, scale in ("group", True), summary.run.size)
-
-
 SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "name": lambda summary: summary.name,
     "facts": lambda summary: list(list_facts(summary.description).items()),
@@ -75,7 +70,7 @@ SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "time": lambda summary: measure_time(summary.log),
     "heat": lambda summary: build_heatmap(summary.prompts),
     "predictions": lambda summary: summary.predictions.describe(),
-    "sizes": describe_sizes,
+    "sizes": lambda summary: compare_group_sizes(summary.prompts, summary.run.size),
 }
 """What the page knows about a run. The section of the same name in `page/sections.js` shows it."""
 
