@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from rich.cells import cell_len
 
 from trl_grpo_rewards import keywords, reward
-from trl_grpo_rewards.cli.output import count_columns
 from trl_grpo_rewards.cli.score_summary import describe, format_share, summarize
 from trl_grpo_rewards.records.completions import Group
 from trl_grpo_rewards.records.rescoring import Difference, Tally, rescore
@@ -109,7 +109,7 @@ def test_the_summary_fits_a_screen_whatever_was_written(terms):
     for new, old in zip(rescore(rewards, groups), rescore(0.5 * last_number(name="old"), groups), strict=True):
         difference.add(new, old)
     shown = summarize(tally, difference, has_details=False)
-    assert all(count_columns(line) <= 80 for line in shown.splitlines())
+    assert all(cell_len(line) <= 80 for line in shown.splitlines())
     assert len(shown.splitlines()) <= 23 or terms == 30  # a line for each reward
     assert "\x1b" not in shown and "\u202e" not in shown
     if terms < 30:

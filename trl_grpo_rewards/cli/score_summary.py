@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
+
 from ..batch import completion_text, prompt_text
 from ..records.completions import Group
 from ..records.rescoring import Difference, ScoredGroup, Tally
+from ..score_tables import format_score
 from ..scores import Score
-from .output import count, count_columns, format_table, make_printable, measure_screen, shorten
+from .output import count, cut, format_table, make_printable, measure_screen
 
 
 QUARTILES = (0, 0.25, 0.5, 0.75, 1)
@@ -137,14 +140,9 @@ def format_scores(tally: Tally, columns: int) -> str:
             ]
         )
     alignments = "<>>>><"
-    while len(alignments) > 4 and measure_width(format_table(rows, alignments, WHOLE[0])) > columns:
+    while len(alignments) > 4 and max(map(cell_len, format_table(rows, alignments, WHOLE[0]).splitlines())) > columns:
         rows, alignments = [row[:3] + row[4:] for row in rows], alignments[:3] + alignments[4:]
     return format_table(rows, alignments, columns)
-
-
-def measure_width(table: str) -> int:
-    """Return the width of a table."""
-    return max(map(count_columns, table.splitlines()))
 
 
 def format_distribution(scores: "Counter[float]") -> str:
@@ -186,12 +184,8 @@ def list_examples(tally: Tally, difference: Difference | None) -> dict[str, list
     return {title: rows for title, rows in found.items() if rows}
 
 
-def format_score(score: Score) -> str:
-    return "None" if score is None else f"{score:.4g}"
-
-
 def format_row(label: str, group: Group, row: int, columns: int) -> str:
     """Return a line with a label, the start of the prompt and the end of the completion."""
     found = {name: make_printable(text) for name, text in describe_row(group, row).items()}
-    prompt = shorten(found["prompt"], (columns - 22) // 3)
-    return f"{label:>14}  {prompt} | {shorten(found['completion'], columns - 19 - len(prompt), keep_end=True)}"
+    prompt = cut(found["prompt"], (columns - 22) // 3)
+    return f"{label:>14}  {prompt} | {cut(found['completion'], columns - 19 - cell_len(prompt), keep_end=True)}"
