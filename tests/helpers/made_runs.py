@@ -8,7 +8,7 @@ from trl_grpo_rewards.records.fields import Rule, describe_groups, pack_rows
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.kinds import is_dead, kind_of_group
 from trl_grpo_rewards.records.logs import LogWriter
-from trl_grpo_rewards.report.trends import Run
+from trl_grpo_rewards.report.trends import RunStatistics
 
 
 EVIL = "<script>document.title='hacked'</script></script><img src=x onerror=\"document.title='hacked'\">\u2028&amp;"
@@ -82,8 +82,8 @@ def written(folder: Path, stepped: Iterator) -> Path:
     return folder
 
 
-def summed(stepped: Iterator) -> Run:
-    run = Run()
+def summed(stepped: Iterator) -> RunStatistics:
+    run = RunStatistics()
     for step, one in stepped:
         run.add({"step": step, "group": 0, **one})
     run.end_step()

@@ -14,12 +14,12 @@ WARNING_LINES = 5
 """Lines that a table of many runs leaves for their warnings."""
 
 
-def describe(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any]:
+def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any]:
     """Return what the data of the page say about the runs, with stable keys, for JSON."""
-    return {"page": str(page), "runs": [describe_run(data) for data in runs]}
+    return {"page": str(page), "runs": [describe_run_data(data) for data in runs]}
 
 
-def describe_run(data: dict[str, Any]) -> dict[str, Any]:
+def describe_run_data(data: dict[str, Any]) -> dict[str, Any]:
     first, last = data["steps"]
     return {
         "name": data["name"],
@@ -37,7 +37,7 @@ def describe_run(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def summarize(report: dict[str, Any]) -> str:
+def summarize_report(report: dict[str, Any]) -> str:
     """Return a table of how the run changed, or of the ends of several runs, and their warnings."""
     columns, lines = measure_screen()
     runs = report["runs"]
@@ -69,7 +69,7 @@ def show_runs(runs: Sequence[dict[str, Any]], columns: int, lines: int) -> list[
     """Return lines with a row for each run, with its values at the end. What does not fit is counted or named."""
     ends = [list_end(run) for run in runs]
     titles, hidden, width = choose_titles(ends, columns)
-    below = wrap(f"at the end: the means over {describe_end(runs)}", columns)
+    below = wrap(f"at the end: the means over {explain_end(runs)}", columns)
     below += wrap(f"not shown, but in the report: {', '.join(hidden)}", columns) if hidden else []
     rows = [
         ["at the end", *titles],
@@ -85,7 +85,7 @@ def show_runs(runs: Sequence[dict[str, Any]], columns: int, lines: int) -> list[
     return [*table[:room], *more, "", *below]
 
 
-def describe_end(runs: Sequence[dict[str, Any]]) -> str:
+def explain_end(runs: Sequence[dict[str, Any]]) -> str:
     """Return what the values at the end of the runs are means over."""
     long = [run["is_long_enough_for_warnings"] for run in runs]
     if not any(long):

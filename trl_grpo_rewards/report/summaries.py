@@ -14,7 +14,7 @@ from .group_sizes import compare_group_sizes
 from .pass_rates import PromptSample, build_heatmap
 from .predictions import Predictions
 from .training_log import compare_held_out, measure_time, select_curves
-from .trends import GROUP_OUTCOMES, PASS_BANDS, Run, StepBin
+from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin
 
 
 class Summary:
@@ -30,7 +30,7 @@ class Summary:
 
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
-        self.run, self.prompts, self.excerpts = Run(), PromptSample(), Excerpts(runs)
+        self.run, self.prompts, self.excerpts = RunStatistics(), PromptSample(), Excerpts(runs)
         self.predictions = Predictions()
         self.description: dict[str, Any] = {}
         self.log: list[dict[str, Any]] = []
@@ -75,7 +75,7 @@ SECTIONS: dict[str, Callable[[Summary], Any]] = {
 """What the page knows about a run. The section of the same name in `page/sections.js` shows it."""
 
 
-def chart_columns(run: Run) -> dict[str, Any]:
+def chart_columns(run: RunStatistics) -> dict[str, Any]:
     """Return the columns of the charts over steps: a value for each bin, None if the bin has none."""
     bins = list(run.points)
 
@@ -109,7 +109,7 @@ def band_share(one: StepBin, band: str) -> float | None:
     return one.sums["band", band] / judged if judged else None
 
 
-def compare_ends(run: Run) -> list[dict[str, Any]]:
+def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
     """Return values at the beginning and at the end of a run: of its tenths, or of single steps if it is short."""
     parts = split_into_tenths(run) or list(run.points)
     ends = [parts[0], parts[-1]]
