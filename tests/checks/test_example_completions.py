@@ -13,7 +13,7 @@ from trl_grpo_rewards.checks.example_completions import (
     merge_forms,
     write_completion,
 )
-from trl_grpo_rewards.text.forms import ContradictoryForms, Form
+from trl_grpo_rewards.forms import ContradictoryForms, Form
 
 
 def test_attacks_are_of_the_form_that_the_rewards_want():

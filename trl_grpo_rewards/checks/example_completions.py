@@ -6,10 +6,10 @@ from typing import Any
 
 from ..batch import prompt_text
 from ..expressions import Reward
+from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_functions
 from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.reader import read
-from ..text.forms import ContradictoryForms, Form
 from ..verify.golds import read_gold
 from ..verify.solutions import PROBE, write_canonically
 
@@ -31,7 +31,7 @@ def merge_forms(rewards: Reward, row: Mapping[str, Any]) -> Form:
     Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out.
 
     Raises:
-        [`~trl_grpo_rewards.text.forms.ContradictoryForms`]: no completion has such a form.
+        [`~trl_grpo_rewards.forms.ContradictoryForms`]: no completion has such a form.
     """
     form = Form()
     merged: list[FunctionReward] = []

@@ -33,7 +33,7 @@ CONNECT_SECONDS = 5.0
 
 
 @dataclass
-class Call:
+class PendingCall:
     """A call in flight, and the number of batches that wait for it."""
 
     task: "asyncio.Task[None]"
@@ -75,7 +75,7 @@ class Server:
         self.client = ChatClient(settings, max(1, settings.max_concurrency // world_size()))
         complaint = f"The judge {settings.model!r} gave no verdict"
         self.failures = FailureCounter(settings, complaint, settings.max_failures)
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, PendingCall] = {}
 
     async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
         """
@@ -99,7 +99,7 @@ class Server:
         for key, prompt in different.items():
             if key not in self.calls:
                 grading = Grading()
-                self.calls[key] = Call(asyncio.create_task(self._grade(prompt, key, read, grading)), grading)
+                self.calls[key] = PendingCall(asyncio.create_task(self._grade(prompt, key, read, grading)), grading)
             self.calls[key].waiting += 1
         calls = {key: self.calls[key] for key in different}
         self.failures.expected += len(calls) * counts
@@ -113,7 +113,7 @@ class Server:
             self.failures.add(len(gradings), [*list_failures(different, gradings)])
         return [gradings[key] for key in keys]
 
-    async def _leave(self, calls: dict[str, Call]) -> None:
+    async def _leave(self, calls: dict[str, PendingCall]) -> None:
         """Stop waiting for the calls, and cancel those that no other batch waits for."""
         for key, call in calls.items():
             call.waiting -= 1
@@ -124,7 +124,7 @@ class Server:
         if left:
             await asyncio.wait(left)
 
-    def _collect(self, call: Call, was_in_flight: bool) -> Grading:
+    def _collect(self, call: PendingCall, was_in_flight: bool) -> Grading:
         """Return the grading of a call. Its costs count for the batch that made the call, not for one that joined."""
         grading, seconds = call.grading, [] if was_in_flight else call.grading.seconds
         if not call.task.done() or call.task.cancelled():
@@ -143,7 +143,7 @@ class Server:
             verdict = await self.client.fetch_verdict(prompt, grading)
             grading.value, grading.reason = read(verdict), read_reason(verdict)
         except Exception as error:  # a failed call costs one verdict, and does not stop the others
-            grading.error = self.settings.hide_key(describe_error(error))[:500]
+            grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
             if isinstance(error, TruncatedReply):
                 grading.advice = limits.advise(self.settings.request, self.settings.endpoint)
             return
@@ -158,7 +158,7 @@ def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading
             yield Failure(grading.error, f"The graded text was {prompts[key].texts[-1][1][:300]!r}", grading.advice)
 
 
-def describe_error(error: Exception) -> str:
+def describe_with_cause(error: Exception) -> str:
     """Return the error in words, with its cause, which is the error of the connection."""
     if isinstance(error, UnreadableReply):
         return str(error)

@@ -276,13 +276,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         batch: TensorBatch = super()._prepare_inputs(generation_batch)
-        if "live" not in batch:
-            return batch
-        self._buffered_inputs, computed = pack_generation(
-            self._buffered_inputs, self._stack_rows, self.accelerator, self.args, self.zero_variance == "drop"
-        )
-        self._log_groups(rows_computed=computed)
-        return self._buffered_inputs[self._step % self.args.steps_per_generation]
+        if "live" in batch:
+            self._buffered_inputs, computed = pack_generation(
+                self._buffered_inputs, self._stack_rows, self.accelerator, self.args, self.zero_variance == "drop"
+            )
+            self._log_groups(rows_computed=computed)
+            batch = self._buffered_inputs[self._step % self.args.steps_per_generation]
+        return batch
 
     def _stack_rows(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)
