@@ -138,14 +138,13 @@ def machine(folder, **options):
 def drawn(trainer, run) -> list:
     """The prompts of every group that was sampled, rank by rank, while `run` runs."""
     seen = []
-    plain = trainer._calculate_rewards
+    plain = trainer._generate
 
-    def watched(inputs, prompts, *args):
-        if trainer._live_rows is None:
-            seen.append([prompt[0]["content"] for prompt in prompts])
-        return plain(inputs, prompts, *args)
+    def watched(prompts):
+        seen.append([prompt[0]["content"] for prompt in prompts])
+        return plain(prompts)
 
-    trainer._calculate_rewards = watched
+    trainer._generate = watched
     run()
     ranks = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, seen)

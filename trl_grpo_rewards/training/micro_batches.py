@@ -40,6 +40,14 @@ class PackedStep(NamedTuple):
         return max(1, sum(map(count_rows, self.batches[len(self.batches) - len(self.ranks) :])))
 
 
+def pack_generation(
+    parts: list[TensorBatch], span: int, stack: Callable[[list[TensorRow]], TensorBatch], accelerator: Accelerator
+) -> list[PackedStep]:
+    """Return the packed optimizer steps of a generation, each of `span` of TRL's micro-batches."""
+    starts = range(0, len(parts), span)
+    return [pack_live_rows(parts[start : start + span], stack, accelerator) for start in starts]
+
+
 def pack_live_rows(
     parts: list[TensorBatch], stack: Callable[[list[TensorRow]], TensorBatch], accelerator: Accelerator
 ) -> PackedStep:
