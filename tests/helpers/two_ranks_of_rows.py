@@ -173,7 +173,7 @@ def machines(folder) -> dict:
         "calls": len(calls),
         "mixed": mixed,
         "taken": second._prompts.position,
-        "saved": all((own / "checkpoint-6" / name).exists() for name in ("prompts.json", "selective.npz")),
+        "saved": (own / "checkpoint-6" / "prompts.npz").exists(),
     }
 
 
@@ -183,8 +183,7 @@ def machine_without_files(folder) -> dict:
     first.train()
     copy_weights(folder, "checkpoint-3")
     if dist.get_rank():
-        for name in ("prompts.json", "selective.npz"):
-            (own / "checkpoint-3" / name).unlink()
+        (own / "checkpoint-3" / "prompts.npz").unlink()
     second, _ = machine(folder, max_steps=6)
     try:
         second.train(resume_from_checkpoint=str(own / "checkpoint-3"))
@@ -201,7 +200,7 @@ def streams_apart(folder) -> dict:
     def learn(*args):
         plain(*args)
         if dist.get_rank() and trainer.state.global_step == 2:
-            trainer._prompts.passed_over[:] = 9
+            trainer._prompts.skips[:] = 9
             trainer._prompts.draw(1)
 
     trainer._prompts.learn = learn

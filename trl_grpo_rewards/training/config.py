@@ -208,16 +208,16 @@ def find_obstacle(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> Obsta
     return None
 
 
-def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> str:
+def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> tuple[str, str]:
     """
-    Return what happens to dead groups in this run: `"skip"`, `"drop"` or `"keep"`.
+    Return what happens to dead groups in this run (`"skip"`, `"drop"` or `"keep"`), and why `"auto"` keeps them, if it does.
 
     Raises:
         `ValueError`: `"skip"` would change TRL's gradient, or `"drop"` does not support another option.
     """
     obstacle = find_obstacle(args, has_aux_loss)
     if args.zero_variance == "auto":
-        return "keep" if obstacle else "skip"
+        return ("keep", explain_keep(obstacle)) if obstacle else ("skip", "")
     if args.zero_variance == "skip" and obstacle:
         raise ValueError(
             f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
@@ -226,7 +226,7 @@ def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) 
         )
     if args.zero_variance == "drop":
         check_drop(args, has_aux_loss)
-    return args.zero_variance
+    return args.zero_variance, ""
 
 
 def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:

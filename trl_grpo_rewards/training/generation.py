@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
+from accelerate.utils import gather_object
 from torch import Tensor
 
 from ..records.fields import Completion
@@ -46,6 +47,12 @@ def add_columns(rows: list[dict], fields: dict[str, Any]) -> None:
     for name, values in fields.items():
         for row, value in zip(rows, values if isinstance(values, list) else repeat(values), strict=False):
             row[name] = value
+
+
+def agree_on_images(rows: list[dict], images: list | None) -> bool:
+    """Return whether all ranks or no ranks have images. TRL gathers images for its table, so all ranks must agree."""
+    has_images = images is not None or any(row.get("images") or row.get("image") for row in rows)
+    return len({*gather_object([has_images])}) == 1
 
 
 def split_logged(columns: Mapping[str, list[Any]], count: int) -> list[dict[str, Any]]:

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
-from .config import ROW_MEANS, TOKEN_MEANS
+from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig
 from .exchange import balance_rows
-from .placement import plan_micro_batch_sizes
+from .placement import compute_pack_span, plan_micro_batch_sizes
 from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, silence, unstack
 
 
@@ -41,11 +41,22 @@ class PackedStep(NamedTuple):
 
 
 def pack_generation(
-    parts: list[TensorBatch], span: int, stack: Callable[[list[TensorRow]], TensorBatch], accelerator: Accelerator
-) -> list[PackedStep]:
-    """Return the packed optimizer steps of a generation, each of `span` of TRL's micro-batches."""
-    starts = range(0, len(parts), span)
-    return [pack_live_rows(parts[start : start + span], stack, accelerator) for start in starts]
+    parts: list[TensorBatch],
+    stack: Callable[[list[TensorRow]], TensorBatch],
+    accelerator: Accelerator,
+    args: FilteredGRPOConfig,
+    is_drop: bool,
+) -> tuple[list[TensorBatch], int]:
+    """
+    Return the micro-batches of a generation without its dead rows, and the number of rows that all ranks compute.
+
+    Every rank must call this with its own parts. For `parts`, `stack` and `accelerator`, see [`pack_live_rows`].
+    """
+    span = compute_pack_span(args.steps_per_generation, args.gradient_accumulation_steps)
+    steps = [pack_live_rows(parts[start : start + span], stack, accelerator) for start in range(0, len(parts), span)]
+    ranks = accelerator.num_processes
+    batches = [batch for step in steps for batch in set_loss_scales(step, args.loss_type, is_drop, ranks)]
+    return batches, ranks * sum(step.computed for step in steps)
 
 
 def pack_live_rows(

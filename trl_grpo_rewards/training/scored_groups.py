@@ -82,6 +82,10 @@ class ScoredGroups:
         """Whether each completion equals another one of its group, of shape (groups, G)."""
         return group_statistics.find_duplicates(self.keys)
 
+    def count_right(self) -> tuple[list[int], list[int]]:
+        """Return the number of right completions of each group, and the number of those that have an outcome."""
+        return (self.outcomes >= 1).sum(1).tolist(), (~self.outcomes.isnan()).sum(1).tolist()
+
     def metrics(self) -> dict[str, float]:
         """Return the metrics that are logged as `groups/...`."""
         shares = {kind: self.kinds.count(kind) / len(self.kinds) for kind in ("solved", "failed", "flat", "unscored")}
@@ -114,3 +118,27 @@ class ScoredGroups:
             }
             for group, kind in enumerate(self.kinds)
         ]
+
+
+def group_rows(
+    rewards: Tensor, keys: Tensor, size: int, names: list[str], weights: Tensor, rule: Rule
+) -> ScoredGroups:
+    """
+    Return the groups of the rows of all ranks. Rows that lack a score are left out if the rule says so.
+
+    Args:
+        rewards (`Tensor` of shape (rows, functions)):
+            Score of each completion by each reward function. NaN if it has no score.
+        keys (`Tensor` of shape (rows,)):
+            Hash of the token ids of each completion.
+        size (`int`):
+            Number of completions in a group.
+        names, weights, rule:
+            As in [`ScoredGroups`].
+    """
+    missing = rewards.isnan() & (weights != 0)
+    partly = missing.any(1) & ~rewards.isnan().all(1)
+    if rule.unscored == "row":
+        rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
+    groups = rewards.view(-1, size, len(names))
+    return ScoredGroups(groups, names, weights, rule, keys.view(-1, size), partly.float().mean().item())

@@ -17,18 +17,17 @@ from trl.trainer import utils
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from ..records.fields import Completion
-from .config import FilteredGRPOConfig, build_rule, check_config, explain_keep, find_obstacle, resolve_zero_variance
+from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
-from .generation import Generation, add_columns, clear_dead_rows, split_logged
-from .micro_batches import pack_generation, set_loss_scales
-from .placement import compute_pack_span
+from .generation import Generation, add_columns, agree_on_images, clear_dead_rows, split_logged
+from .micro_batches import pack_generation
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
-from .scored_groups import ScoredGroups
+from .scored_groups import ScoredGroups, group_rows
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
@@ -52,26 +51,18 @@ class FilteredGRPOTrainer(GRPOTrainer):
     - `compute_loss` runs no forward pass of a micro-batch without a live row on any rank. It weights the loss of the
       other micro-batches by their rows.
     - `get_train_dataloader`, `_set_signature_columns_if_needed` and `_get_train_sampler` draw prompts selectively if
-      `selective=True`.
-    - `_save_rng_state` and `_load_optimizer_and_scheduler` save and load the position in the prompts, and what is known
-      about each prompt.
+      `selective=True`. `_save_rng_state` and `_load_optimizer_and_scheduler` save and load what is known about them.
     - `train` returns once all records are written.
-    - `run` describes the run. It is written to `output_dir/run.json` when training begins, and `create_model_card` adds
-      it to the model card. Each entry of the log is also written to `output_dir/log.jsonl`, and some groups are a table
-      in Weights & Biases and in Trackio, if the run reports to them.
+    - `run` describes the run. It is written to `output_dir/run.json`, and `create_model_card` adds it to the model card.
+      The log is also written to `output_dir/log.jsonl`, and some groups are a table in Weights & Biases and in Trackio.
 
     Args:
-        model (`str` or `PreTrainedModel`):
-            As in [`~trl.GRPOTrainer`].
         reward_funcs ([`Reward`] or any type that TRL accepts):
-            A reward or a weighted sum of rewards, or TRL's list of functions and model ids. TRL logs every term of a
-            sum.
+            A reward, a weighted sum of rewards (TRL logs every term), or TRL's list of functions and model ids.
         args ([`FilteredGRPOConfig`], *optional*):
             Configuration. It is not changed.
-        train_dataset (`Dataset` or `IterableDataset`):
+        model, train_dataset, eval_dataset, **kwargs:
             As in [`~trl.GRPOTrainer`].
-        **kwargs:
-            The other arguments of [`~trl.GRPOTrainer`].
 
     Raises:
         `TypeError`: `args` is not a [`FilteredGRPOConfig`], or a reward was passed without calling it.
@@ -110,16 +101,14 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_members(self, ATTRIBUTES)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
-        self.zero_variance = resolve_zero_variance(args, self.aux_loss_enabled)
-        obstacle = find_obstacle(args, self.aux_loss_enabled) if args.zero_variance == "auto" else None
-        if obstacle and self.accelerator.is_main_process:
-            logger.warning(explain_keep(obstacle))
+        self.zero_variance, reason = resolve_zero_variance(args, self.aux_loss_enabled)
+        if reason and self.accelerator.is_main_process:
+            logger.warning(reason)
         outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs, given)
         self._rule = build_rule(args, self.reward_func_names[outcome])
         if args.outcome_reward is None and self.accelerator.is_main_process:
             warn_without_outcome(args, self.reward_funcs, self.reward_func_names, outcome)
-        exact = [*(weights or args.reward_weights or ())]  # TRL keeps them in float32
-        exact += [1.0] * (len(self.reward_funcs) - len(exact))
+        exact = weights or args.reward_weights  # TRL's are rounded to float32
         self.run = describe_run(self.reward_funcs, self.reward_func_names, exact, args, self.model, self.train_dataset)
         self.add_callback(RunDescription(self.run, self.reward_funcs))
         self.add_callback(RunLog())
@@ -141,13 +130,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def get_train_dataloader(self) -> DataLoader:
         dataset = self.train_dataset
-        if self.args.selective:
-            self.train_dataset = PlacedRows(dataset)
+        self.train_dataset = PlacedRows(dataset) if self.args.selective else dataset
         try:
             loader: DataLoader = super().get_train_dataloader()
+            return loader
         finally:
             self.train_dataset = dataset
-        return loader
 
     def _set_signature_columns_if_needed(self) -> None:
         super()._set_signature_columns_if_needed()
@@ -162,7 +150,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         generated: tuple = super()._generate(prompts)
         _, ids, mask, contents, *_ = generated
         add_columns(self._rows, next(part for part in generated if isinstance(part, dict)))
-        self.log_multimodal = self.args.log_multimodal and self._agree_on_images(generated[6])
+        self.log_multimodal = self.args.log_multimodal and agree_on_images(self._rows, generated[6])
         groups = self._score(prompts, contents, ids)
         lengths = map(len, ids) if mask is None else (sum(map(int, one)) for one in mask)
         last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
@@ -180,25 +168,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
             rewards: Tensor = super()._calculate_rewards(self._rows, prompts, contents, ids)
         finally:
             GROUP_SIZE.reset(known)
-        weights = self.reward_weights.to(rewards.device)
-        missing = rewards.isnan() & (weights != 0)
-        partly = missing.any(1) & ~rewards.isnan().all(1)
-        if self.args.unscored == "row":
-            rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
         hashes = [hash(tuple(one)) for one in ids]  # hashes of integers are the same in every process
-        keys = self.accelerator.gather(torch.tensor(hashes, device=rewards.device)).view(-1, size)
-        groups = rewards.view(-1, size, rewards.size(1))
-        return ScoredGroups(groups, self.reward_func_names, weights, self._rule, keys, partly.float().mean().item())
+        keys = self.accelerator.gather(torch.tensor(hashes, device=rewards.device))
+        weights = self.reward_weights.to(rewards.device)
+        return group_rows(rewards, keys, size, self.reward_func_names, weights, self._rule)
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
         """Return the rewards of the generation, which were computed as soon as its completions existed."""
         assert self._generation is not None
         return self._generation.groups.rewards.flatten(0, 1)
-
-    def _agree_on_images(self, images: list | None) -> bool:
-        """Return whether all ranks or no ranks have images. TRL gathers images for its table, so all ranks must agree."""
-        has_images = images is not None or any(row.get("images") or row.get("image") for row in self._rows)
-        return len({*gather_object([has_images])}) == 1
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -258,10 +236,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self._prompts is not None:
             self._prompts.check_ranks()
         if isinstance(self._prompts, SelectiveStream):
-            groups = generation.groups
             self._log_groups(skipped_prompts=self._prompts.skipped)
-            right, scored = (groups.outcomes >= 1).sum(1), (~groups.outcomes.isnan()).sum(1)
-            self._prompts.learn(gather_object(places)[:: groups.size], right.tolist(), scored.tolist())
+            self._prompts.learn(gather_object(places)[:: generation.groups.size], *generation.groups.count_right())
         self._recorder.record(self.state.global_step + 1, generation, self._logs["advantages"])
 
     def _resample(self, output: TensorBatch, generation: Generation) -> tuple[TensorBatch, Tensor]:
@@ -302,16 +278,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         batch: TensorBatch = super()._prepare_inputs(generation_batch)
         if "live" not in batch:
             return batch
-        args = self.args
-        span = compute_pack_span(args.steps_per_generation, args.gradient_accumulation_steps)
-        packed = pack_generation(self._buffered_inputs, span, self._stack_rows, self.accelerator)
-        is_drop, ranks = self.zero_variance == "drop", self.accelerator.num_processes
-        self._buffered_inputs = [
-            batch for step in packed for batch in set_loss_scales(step, self.loss_type, is_drop, ranks)
-        ]
-        self._log_groups(rows_computed=ranks * sum(step.computed for step in packed))
-        part: int = self._step % self.args.steps_per_generation
-        return self._buffered_inputs[part]
+        self._buffered_inputs, computed = pack_generation(
+            self._buffered_inputs, self._stack_rows, self.accelerator, self.args, self.zero_variance == "drop"
+        )
+        self._log_groups(rows_computed=computed)
+        return self._buffered_inputs[self._step % self.args.steps_per_generation]
 
     def _stack_rows(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)
