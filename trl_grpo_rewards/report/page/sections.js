@@ -108,7 +108,6 @@ function drawHeat(element) {
   }, SETTINGS);
 }
 
-
 // --- what the trainer logged, for one run or several ----------------------------------------------------------------
 
 const CURVES = {
