@@ -1,4 +1,4 @@
-"""Servers that judges ask: equal prompts are sent once, calls end with their batch, and verdicts may be cached."""
+"""Clients of judges: equal prompts are sent once, calls end with their batch, and verdicts may be cached."""
 
 import asyncio
 import contextlib
@@ -24,8 +24,8 @@ from .verdicts import TruncatedReply, UnreadableReply
 Reader = Callable[[dict[str, Any]], Any]
 """Returns the value of a verdict, and raises [`UnreadableReply`] if it has none."""
 
-OPEN_SERVERS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Server]]" = WeakKeyDictionary()
-"""Servers in use, by event loop, since a client belongs to one event loop."""
+OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, SharedClient]]" = WeakKeyDictionary()
+"""Clients in use, by event loop, since a client belongs to one event loop."""
 
 
 CONNECT_SECONDS = 5.0
@@ -42,23 +42,23 @@ class PendingCall:
 
 
 @contextlib.asynccontextmanager
-async def connect(settings: Settings) -> "AsyncIterator[Server]":
-    """Yield the server with these settings in this event loop, and close its connections when the last user leaves."""
-    servers = OPEN_SERVERS.setdefault(asyncio.get_running_loop(), {})
-    if settings not in servers:
-        servers[settings] = Server(settings)
-    server = servers[settings]
-    server.users += 1
+async def connect(settings: Settings) -> "AsyncIterator[SharedClient]":
+    """Yield the client with these settings in this event loop, and close its connections when the last user leaves."""
+    clients = OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
+    if settings not in clients:
+        clients[settings] = SharedClient(settings)
+    client = clients[settings]
+    client.users += 1
     try:
-        yield server
+        yield client
     finally:
-        server.users -= 1
-        if not server.users:
-            servers.pop(settings)
-            await server.client.close()
+        client.users -= 1
+        if not client.users:
+            clients.pop(settings)
+            await client.client.close()
 
 
-class Server:
+class SharedClient:
     """
     A client and its calls in flight, shared by all rewards that use it at the same time.
 
