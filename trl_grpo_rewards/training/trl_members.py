@@ -38,7 +38,6 @@ ATTRIBUTES = (
     "reward_func_names",
     "reward_funcs",
     "reward_weights",
-    "shuffle_dataset",
 )
 """Attributes of a `GRPOTrainer` that this package reads or sets."""
 
