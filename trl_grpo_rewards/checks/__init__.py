@@ -6,9 +6,10 @@
 from ..forms import Form
 from ..traits import Examination, Reading
 from .all_checks import check
-from .example_completions import attacks, honest
+from .attack_completions import attacks
 from .findings import Findings, as_text, verdict
 from .gameability import assert_not_gameable
+from .honest_completions import honest
 
 
 __all__ = [
