@@ -4,7 +4,7 @@ import pytest
 
 from trl_grpo_rewards import boxed, length, tags
 from trl_grpo_rewards.checks.completion_forms import count_words, merge_forms, write_completion
-from trl_grpo_rewards.text.forms import ContradictoryForms, Form
+from trl_grpo_rewards.forms import ContradictoryForms, Form
 
 
 def test_two_forms_that_contradict_each_other_are_named():

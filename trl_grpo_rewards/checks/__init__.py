@@ -3,7 +3,7 @@
 `attacks` and `assert_not_gameable` are for the test suite of your own rewards.
 """
 
-from ..text.forms import Form
+from ..forms import Form
 from ..traits import Examination, Reading
 from .all_checks import check
 from .attack_completions import attacks

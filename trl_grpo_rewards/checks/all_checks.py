@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
 from ..expressions import Reward
-from ..text.forms import ContradictoryForms
+from ..forms import ContradictoryForms
 from .chat_templates import TEMPLATE, check_template
 from .contract import check_contract, check_readiness
 from .dry_run import DRY_RUN, check_dry_run

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..expressions import Reward
+from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_functions
-from ..text.forms import ContradictoryForms, Form
 
 
 WORKING = "First the question is read again, and then every step is worked out and looked over. "
@@ -19,7 +19,7 @@ def merge_forms(rewards: Reward, row: Mapping[str, Any]) -> Form:
     Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out.
 
     Raises:
-        [`~trl_grpo_rewards.text.forms.ContradictoryForms`]: no completion has such a form.
+        [`~trl_grpo_rewards.forms.ContradictoryForms`]: no completion has such a form.
     """
     form = Form()
     merged: list[FunctionReward] = []

@@ -93,7 +93,7 @@ def make_trials(
     Attacks are tried on the first rows only. If a row has a `completion`, it is the honest one.
 
     Raises:
-        [`~trl_grpo_rewards.text.forms.ContradictoryForms`]: no completion can earn all rewards.
+        [`~trl_grpo_rewards.forms.ContradictoryForms`]: no completion can earn all rewards.
     """
     tokens = cache(tokens)
     is_solved = has_solution(rewards, rows)

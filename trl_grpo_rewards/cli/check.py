@@ -59,5 +59,5 @@ def summarize_findings(findings: Sequence[Findings]) -> str:
     faults = [f"fault: {text}" for one in findings for text in one.faults]
     texts = [*faults, *(f"warning: {text}" for one in findings for text in one.warnings)]
     last = f"{count(len(faults), 'fault')} found." if faults else "No fault found."
-    shown = fit_texts(texts, columns, lines - len(rows) - 5, "--details")
+    shown = fit_texts(texts, columns, lines - table.count("\n") - 5, "--details")
     return "\n".join([table, "", *shown, *([""] if shown else []), f"{last} --details shows every finding."])
