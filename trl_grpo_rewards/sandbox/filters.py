@@ -135,16 +135,6 @@ def build_template(machine: str, files: bool) -> bytes:
 
 
 def build_filter(machine: str, pid: int, files: bool) -> bytes:
-    """
-    Build the filter of one process.
-
-    Args:
-        machine (`str`):
-            `"x86_64"` or `"aarch64"`.
-        pid (`int`):
-            The process, which may send signals to itself only.
-        files (`bool`):
-            Whether files can be opened for reading. Otherwise no file seems to exist.
-    """
+    """Build the filter of a process, which may send signals to itself only. Without files, no file seems to exist."""
     template = build_template(machine, files)
     return template.replace(encode(JUMP_EQUAL, OWN_PID, 0, 1), encode(JUMP_EQUAL, pid, 0, 1))
