@@ -23,9 +23,8 @@ from typing import Any
 
 from . import nodes, pytest_stand_in
 from .dialogue import Ended, Peer, find_origin, make_error
-from .plain_data import CannotCross, Violation, flatten, pair_up
+from .plain_data import CannotCross, Violation, flatten, list_record, pair_up
 from .prelude import PRELUDES
-from .sharing import SharedObjects
 from .stand_ins import (
     ProgramClass,
     ProgramFunction,
@@ -69,20 +68,13 @@ class ProgramExit(SystemExit):
 
 
 class TestsSide(Peer):
-    """
-    The end of the dialogue that holds the tests.
-
-    Args:
-        verdict (`int`):
-            File descriptor for what was found.
-    """
+    """The end of the dialogue that holds the tests. It writes what was found to a file descriptor."""
 
     def __init__(self, verdict: int) -> None:
-        super().__init__(SharedObjects(0))
+        super().__init__(0)
         self.verdict = verdict
         self.stand_ins: dict[int, Any] = {}
         self.iterators: dict[int, Any] = {}
-        self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.last_call: Any = None
         self.last_error: Any = None
 
@@ -140,7 +132,7 @@ class TestsSide(Peer):
                 return ["yours", number]
         if kind.__module__ in ("__main__", nodes.__name__) and hasattr(value, "__dict__") and not has_methods(kind):
             self.records[kind.__name__] = kind
-            return ["record", kind.__name__, *(one for pair in vars(value).items() for one in pair)]
+            return ["record", *list_record(value)]
         if isinstance(value, FUNCTIONS):
             return ["function", self.register(value), getattr(value, "__name__", "")]
         return ["iterator", self.register(value)] if hasattr(value, "__next__") else None
@@ -188,14 +180,15 @@ class TestsSide(Peer):
         return object.__new__(self.records[name])
 
     def call_own(self, target: Any, count: int, *given: Any) -> Any:
-        if id(target) not in self.numbers:
-            raise Violation("a call of something that was not given to the program")
-        return target(*given[:count], **pair_up(given[count:]))
+        return self.check_own(target)(*given[:count], **pair_up(given[count:]))
 
     def take_own(self, target: Any) -> Any:
+        return next(self.check_own(target))
+
+    def check_own(self, target: Any) -> Any:
         if id(target) not in self.numbers:
             raise Violation("a question about something that was not given to the program")
-        return next(target)
+        return target
 
     operations = {"call": call_own, "next": take_own, "readline": lambda self: sys.stdin.readline()}
     """Everything that the program may ask for: to call a function or to go on with an iterator that it was given, and to
