@@ -44,8 +44,10 @@ OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")
 """Options of the interpreter: no site-packages, no folder of the script, no files with bytecode, streams in UTF-8."""
 
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
-INHERITED = ("LD_LIBRARY_PATH",)
 """The environment of a worker, which replaces it. Sets have the same order in every run; threads share their memory."""
+
+INHERITED = ("LD_LIBRARY_PATH",)
+"""Variables that are passed on, because the interpreter may need them to start."""
 
 logger = logging.getLogger(__name__)
 

@@ -9,41 +9,23 @@ import functools
 import json
 import os
 import sys
+import types
 import unittest.case
-from types import (
-    BuiltinFunctionType,
-    CoroutineType,
-    FunctionType,
-    GeneratorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-)
 from typing import Any
 
-from . import nodes, pytest_stand_in
+from . import nodes, pytest_stand_in, stand_ins
 from .dialogue import Ended, Peer, find_origin, make_error
 from .plain_data import CannotCross, Violation, flatten, list_record, pair_up
 from .prelude import PRELUDES
-from .stand_ins import (
-    ProgramClass,
-    ProgramFunction,
-    ProgramModule,
-    ProgramObject,
-    StandIn,
-    await_value,
-    iterate,
-    make_class,
-    make_object,
-)
+from .stand_ins import ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
 
 
 FUNCTIONS = (
-    FunctionType,
-    MethodType,
-    BuiltinFunctionType,
-    MethodDescriptorType,
-    MethodWrapperType,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.MethodWrapperType,
     functools.partial,
 )
 """Functions of the tests that the program may call. Other objects with `__call__` may have more than that."""
@@ -54,7 +36,7 @@ SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, typ
 KNOWN = {
     origin: one
     for one in [*PRELUDES["usual"].values(), *vars(builtins).values()]
-    if isinstance(one, FunctionType) or isinstance(one, type) and not issubclass(one, BaseException)
+    if isinstance(one, types.FunctionType) or isinstance(one, type) and not issubclass(one, BaseException)
     for origin in [find_origin(one)]
     if origin
 }
@@ -126,7 +108,7 @@ class TestsSide(Peer):
             return self.refer_error(value)
         if callable(value) and find_origin(value):
             return ["import", *(find_origin(value) or ())]
-        if isinstance(value, (GeneratorType, CoroutineType)):
+        if isinstance(value, (types.GeneratorType, types.CoroutineType)):
             number = next((one for one, made in self.stand_ins.items() if made is value), None)
             if number is not None:
                 return ["yours", number]
@@ -152,20 +134,20 @@ class TestsSide(Peer):
         if kind in ("class", "function") and (known := self.find_known(about[1])):
             return known
         if kind == "class":
-            return make_class(self, number, *about)
+            return stand_ins.make_class(self, number, *about)
         if kind in ("iterator", "awaitable"):
-            self.iterators[number] = make_object(self, StandIn, number)
-            return iterate(self, number) if kind == "iterator" else await_value(self, number)
+            self.iterators[number] = stand_ins.make_object(self, StandIn, number)
+            return stand_ins.iterate(self, number) if kind == "iterator" else stand_ins.await_value(self, number)
         if kind == "function":
-            return make_object(self, ProgramFunction, number, name=about[0])
+            return stand_ins.make_object(self, ProgramFunction, number, name=about[0])
         if kind == "module":
-            return make_object(self, ProgramModule, number)
+            return stand_ins.make_object(self, ProgramModule, number)
         if kind not in ("object", "failure"):
             raise Violation(f"an object of an unknown kind {kind!r}")
         if kind == "object" and isinstance(about[0], ProgramClass) and is_of_package(about[0]._origin):
             self.stop_unjudged(f"it gives them an object of the package's class {about[0].__name__}. Remove such rows")
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
-        return make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
+        return stand_ins.make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
 
     def find_known(self, origin: "tuple[str, str] | None") -> Any:
         """Return the object of the standard library that a class or function of the program is, if tests may have it."""
