@@ -12,7 +12,6 @@ from .anomalies import find_anomalies, split_into_tenths
 from .excerpts import Excerpts
 from .group_sizes import compare_group_sizes
 from .pass_rates import PromptSample, build_heatmap
-from .predictions import Predictions
 from .training_log import compare_held_out, measure_time, select_curves
 from .trends import GROUP_OUTCOMES, PASS_BANDS, Run, StepBin
 
@@ -31,12 +30,11 @@ class Summary:
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
         self.run, self.prompts, self.excerpts = Run(), PromptSample(), Excerpts(runs)
-        self.predictions = Predictions()
         self.description: dict[str, Any] = {}
         self.log: list[dict[str, Any]] = []
 
     def add(self, record: dict[str, Any]) -> None:
-        for part in (self.run, self.prompts, self.excerpts, self.predictions):
+        for part in (self.run, self.prompts, self.excerpts):
             part.add(record)
 
     def describe(self) -> dict[str, Any]:
@@ -74,7 +72,6 @@ SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "log": lambda summary: select_curves(summary.log),
     "time": lambda summary: measure_time(summary.log),
     "heat": lambda summary: build_heatmap(summary.prompts),
-    "predictions": lambda summary: summary.predictions.describe(),
     "sizes": describe_sizes,
 }
 """What the page knows about a run. The section of the same name in `page/sections.js` shows it."""

@@ -162,35 +162,6 @@ const sizes = () => ({
   }),
 });
 
-function predictionsText() {
-  const { columns, foreseen, epochs } = one().predictions;
-  const groups = epochs.reduce((sum, [, number]) => sum + number, 0);
-  const by = columns.map(([column, share]) => `${column} (${percent(share)})`).join(", ");
-  const source = foreseen
-    ? ` For ${percent(foreseen / groups)} of the groups, the prompt was new, and its pass rate was predicted from other prompts`
-      + ` or from selective_prior. The predictions came from these columns, as shares of the variance: ${by}.`
-    : " Pass rates of other prompts did not help to predict a prompt that was never sampled, so such prompts were drawn in order.";
-  return "Selective drawing predicts how likely a group is to have right and wrong completions. If the predictions are"
-    + ` honest, the predicted and the observed share agree in every row. New is the share of prompts that were never sampled before.${source}`;
-}
-
-const PREDICTION_HEADS = ["", "Groups", "Predicted", "Observed", "New"];
-
-/** What selective drawing predicted. */
-const predictions = () => (one().predictions ? {
-  id: "predictions", title: "Predicted and observed live groups", text: predictionsText(), isWide: true,
-  content: () => {
-    const row = ([label, number, ...shares]) => [label, count(number), ...shares.map(percent)];
-    const { epochs, ranges } = one().predictions;
-    return make("div", { className: "scroll tall predictions" }, table(["Epoch", ...PREDICTION_HEADS.slice(1)], epochs.map(row)),
-      table(["Range", ...PREDICTION_HEADS.slice(1)], ranges.map(row)));
-  },
-  sheet: () => ({
-    file: `${one().name}-predictions`, heads: ["Epoch or range", ...PREDICTION_HEADS.slice(1)],
-    rows: [...one().predictions.epochs, ...one().predictions.ranges],
-  }),
-} : null);
-
 // --- what the trainer logged, for one run or several ----------------------------------------------------------------
 
 const CURVES = {
@@ -254,6 +225,6 @@ const COMPARED = () => [
 ];
 
 const SECTIONS = () => [
-  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat, predictions, sizes]),
+  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat, sizes]),
   ...Object.keys(CURVES).map(curve), tokens,
 ];
