@@ -50,13 +50,16 @@ class Output:
     """What a program writes to one of its streams, up to a number of bytes."""
 
     def __init__(self, limit: int) -> None:
-        self.rest, self.text = limit, ""
+        self.rest, self.pieces = limit, list[str]()
 
     def add(self, piece: str) -> None:
-        self.text += piece
+        self.pieces.append(piece)
         self.rest -= len(piece.encode(errors="replace"))
         if self.rest < 0:
             raise Flooded
+
+    def __str__(self) -> str:
+        return "".join(self.pieces)
 
 
 class HuggingFaceSandbox:
@@ -153,7 +156,7 @@ def run_program(sandbox: "Sandbox", text: str, limits: Limits) -> RunResult:
         status = read_status(done)
     except Flooded:
         status = "flooded"
-    return RunResult(status, output.text[: limits.output_bytes], errors.text[-4000:])
+    return RunResult(status, str(output)[: limits.output_bytes], str(errors)[-4000:])
 
 
 def read_status(done: "SandboxCommandResult") -> Status:
