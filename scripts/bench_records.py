@@ -24,8 +24,8 @@ import torch.distributed as dist
 from accelerate.utils import gather
 
 from trl_grpo_rewards import FilteredGRPOConfig
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
-from trl_grpo_rewards.records.kinds import Rule
 from trl_grpo_rewards.training.generation import Generation
 from trl_grpo_rewards.training.recorder import Recorder
 from trl_grpo_rewards.training.scored_groups import ScoredGroups

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import torch
 
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion, describe_completions, describe_groups
 from trl_grpo_rewards.records.files import GroupWriter
-from trl_grpo_rewards.records.kinds import Rule
 from trl_grpo_rewards.records.logs import LogWriter
-from trl_grpo_rewards.report.trends import Run
+from trl_grpo_rewards.report.trends import RunStatistics
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
@@ -82,8 +82,8 @@ def written(folder: Path, stepped: Iterator) -> Path:
     return folder
 
 
-def summed(stepped: Iterator) -> Run:
-    run = Run()
+def summed(stepped: Iterator) -> RunStatistics:
+    run = RunStatistics()
     for step, one in stepped:
         run.add({"step": step, "group": 0, **one})
     run.end_step()

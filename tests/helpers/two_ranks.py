@@ -318,7 +318,9 @@ def resumed(folder, **options) -> dict:
     trainer.add_callback(Kill())
     trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
-    return {"weights": weights, "taken": trainer._prompts.position, "steps": len(trainer.state.log_history)}
+    state = {name: array.tolist() for name, array in trainer._prompts.get_state().items()}
+    taken, steps = trainer._prompts.position, len(trainer.state.log_history)
+    return {"weights": weights, "taken": taken, "steps": steps, "prompts": state}
 
 
 def resumed_selective(folder) -> dict:

@@ -5,8 +5,8 @@ from collections import deque
 import pytest
 import torch
 
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
-from trl_grpo_rewards.records.kinds import Rule
 from trl_grpo_rewards.training.generation import Generation, add_columns, clear_dead_rows, split_logged
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 

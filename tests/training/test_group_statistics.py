@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.records.kinds import Rule
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.training import group_statistics
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 

@@ -13,9 +13,9 @@ from transformers import TrainerControl, TrainerState
 
 from helpers.ranks import run_on_forked_ranks
 from helpers.runs import small_config
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.records.kinds import Rule
 from trl_grpo_rewards.training.generation import Generation
 from trl_grpo_rewards.training.recorder import Recorder
 from trl_grpo_rewards.training.scored_groups import ScoredGroups

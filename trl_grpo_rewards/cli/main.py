@@ -23,7 +23,7 @@ COMMANDS = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a subcommand with its arguments, by default those of the process."""
     try:
-        run(sys.argv[1:] if arguments is None else arguments)
+        run_subcommand(sys.argv[1:] if arguments is None else arguments)
     except OSError:
         flush_output("\n")  # ends the process if the error is that of standard output
         raise
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         flush_output()
 
 
-def run(arguments: Sequence[str]) -> None:
+def run_subcommand(arguments: Sequence[str]) -> None:
     listed = "\n".join(f"  {name:7} {what}" for name, what in COMMANDS.items())
     parser = CommandParser(
         prog="trl-grpo-rewards",

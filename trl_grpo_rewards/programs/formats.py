@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
-from ..text.json_schemas import read_json
+from ..strict_json import read_json
 from .blocks import list_names
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .columns import describe, parse_column

@@ -12,7 +12,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
-from ..records.kinds import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
+from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
 from .config import check_selective
 from .drawing import SelectiveStream, read_prior
 from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from trl import GRPOConfig
 
-from ..records.kinds import Rule
+from ..records.dead_groups import Rule
 
 
 ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import torch
 from accelerate import Accelerator
@@ -196,7 +195,7 @@ class SelectiveStream(PromptStream):
 class PlacedRows(Dataset[dict[str, Any]]):
     """Rows of a dataset with their index in it. The dataset is not rewritten, even if it is shuffled or filtered."""
 
-    def __init__(self, dataset: datasets.Dataset) -> None:
+    def __init__(self, dataset: Any) -> None:
         self.dataset = dataset
 
     def __len__(self) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..records.dead_groups import GroupKind, Rule, has_dead_scores, kind_of_group
 from ..records.fields import replace_nan, summarize_totals
-from ..records.kinds import GroupKind, Rule, has_dead_scores, kind_of_group
 from . import group_statistics
 
 
@@ -120,7 +120,7 @@ class ScoredGroups:
         ]
 
 
-def group_rows(
+def build_groups(
     rewards: Tensor, keys: Tensor, size: int, names: list[str], weights: Tensor, rule: Rule
 ) -> ScoredGroups:
     """

@@ -27,7 +27,7 @@ from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
-from .scored_groups import ScoredGroups, group_rows
+from .scored_groups import ScoredGroups, build_groups
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
@@ -171,7 +171,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         hashes = [hash(tuple(one)) for one in ids]  # hashes of integers are the same in every process
         keys = self.accelerator.gather(torch.tensor(hashes, device=rewards.device))
         weights = self.reward_weights.to(rewards.device)
-        return group_rows(rewards, keys, size, self.reward_func_names, weights, self._rule)
+        return build_groups(rewards, keys, size, self.reward_func_names, weights, self._rule)
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
         """Return the rewards of the generation, which were computed as soon as its completions existed."""
@@ -276,13 +276,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         batch: TensorBatch = super()._prepare_inputs(generation_batch)
-        if "live" not in batch:
-            return batch
-        self._buffered_inputs, computed = pack_generation(
-            self._buffered_inputs, self._stack_rows, self.accelerator, self.args, self.zero_variance == "drop"
-        )
-        self._log_groups(rows_computed=computed)
-        return self._buffered_inputs[self._step % self.args.steps_per_generation]
+        if "live" in batch:
+            self._buffered_inputs, computed = pack_generation(
+                self._buffered_inputs, self._stack_rows, self.accelerator, self.args, self.zero_variance == "drop"
+            )
+            self._log_groups(rows_computed=computed)
+            batch = self._buffered_inputs[self._step % self.args.steps_per_generation]
+        return batch
 
     def _stack_rows(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trl_grpo_rewards.text.forms import ContradictoryForms, Form
+from trl_grpo_rewards.forms import ContradictoryForms, Form
 
 
 def test_a_merged_form_has_what_both_ask_for():

@@ -1,12 +1,9 @@
-"""Strict JSON and JSON Schema. Both take time linear in the text, and load nothing from outside it."""
+"""Strict JSON, read in time linear in the text."""
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-
-if TYPE_CHECKING:
-    from jsonschema_rs import Validator
 
 MAX_LEVELS = 500
 """Maximum nesting depth of lists and objects. It is fixed here because Python's own limit depends on the version."""
@@ -44,28 +41,3 @@ def parse_finite(digits: str) -> float:
     if not math.isfinite(number := float(digits)):
         raise ValueError("a number is not finite")
     return number
-
-
-def build_validator(schema: dict[str, Any]) -> "Validator":
-    """
-    Build the validator of a schema. Its regular expressions match in linear time.
-
-    Raises:
-        `ValueError`: the schema is not valid, or it refers to something outside itself.
-    """
-    import jsonschema_rs
-
-    try:
-        return jsonschema_rs.validator_for(
-            schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True, validate_formats=False
-        )
-    except jsonschema_rs.ValidationError as error:
-        place = "".join(f"[{step!r}]" for step in error.instance_path)
-        raise ValueError(f"{error.message}{place and f', at {place}'}") from None
-
-
-def is_valid(value: Any, validator: "Validator") -> bool:
-    try:
-        return bool(validator.is_valid(value))
-    except UnicodeEncodeError:  # a lone surrogate, which is not valid text
-        return False

@@ -11,7 +11,7 @@ from helpers.judging import build_settings
 from helpers.local_http import build_reply, run_local_server
 from trl_grpo_rewards.judging import chat_client, failures
 from trl_grpo_rewards.judging.grading_prompts import Rubric, build_grading_prompt
-from trl_grpo_rewards.judging.servers import OPEN_SERVERS, connect, describe_error, read_reason
+from trl_grpo_rewards.judging.shared_clients import OPEN_CLIENTS, connect, describe_with_cause, read_reason
 from trl_grpo_rewards.judging.verdicts import UnreadableReply
 
 
@@ -174,7 +174,7 @@ def test_a_server_is_shared_until_its_last_user_leaves():
                 assert one is same is not other
             assert not one.client.client.is_closed() and other.client.client.is_closed()
             assert (await one.ask([ONE], read_score))[0].value == 1
-        assert one.client.client.is_closed() and OPEN_SERVERS[asyncio.get_running_loop()] == {}
+        assert one.client.client.is_closed() and OPEN_CLIENTS[asyncio.get_running_loop()] == {}
         async with connected(url) as new:
             assert new is not one
 
@@ -223,5 +223,7 @@ def test_a_folder_that_vanished_costs_no_verdict(tmp_path, caplog):
 def test_errors_are_described_with_their_cause():
     error = ValueError("no")
     error.__cause__ = OSError("cut")
-    assert describe_error(error) == "ValueError: no cut" and describe_error(UnreadableReply("empty")) == "empty"
+    assert (
+        describe_with_cause(error) == "ValueError: no cut" and describe_with_cause(UnreadableReply("empty")) == "empty"
+    )
     assert read_reason({"reason": "a \ud800"}) == "a ?" and read_reason({}) == "" and read_reason({"reason": 7}) == "7"

@@ -1,4 +1,4 @@
-"""Servers that judges ask: equal prompts are sent once, calls end with their batch, and verdicts may be cached."""
+"""Clients of judges: equal prompts are sent once, calls end with their batch, and verdicts may be cached."""
 
 import asyncio
 import contextlib
@@ -24,8 +24,8 @@ from .verdicts import TruncatedReply, UnreadableReply
 Reader = Callable[[dict[str, Any]], Any]
 """Returns the value of a verdict, and raises [`UnreadableReply`] if it has none."""
 
-OPEN_SERVERS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, Server]]" = WeakKeyDictionary()
-"""Servers in use, by event loop, since a client belongs to one event loop."""
+OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, SharedClient]]" = WeakKeyDictionary()
+"""Clients in use, by event loop, since a client belongs to one event loop."""
 
 
 CONNECT_SECONDS = 5.0
@@ -33,7 +33,7 @@ CONNECT_SECONDS = 5.0
 
 
 @dataclass
-class Call:
+class PendingCall:
     """A call in flight, and the number of batches that wait for it."""
 
     task: "asyncio.Task[None]"
@@ -42,23 +42,23 @@ class Call:
 
 
 @contextlib.asynccontextmanager
-async def connect(settings: Settings) -> "AsyncIterator[Server]":
-    """Yield the server with these settings in this event loop, and close its connections when the last user leaves."""
-    servers = OPEN_SERVERS.setdefault(asyncio.get_running_loop(), {})
-    if settings not in servers:
-        servers[settings] = Server(settings)
-    server = servers[settings]
-    server.users += 1
+async def connect(settings: Settings) -> "AsyncIterator[SharedClient]":
+    """Yield the client with these settings in this event loop, and close its connections when the last user leaves."""
+    clients = OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
+    if settings not in clients:
+        clients[settings] = SharedClient(settings)
+    client = clients[settings]
+    client.users += 1
     try:
-        yield server
+        yield client
     finally:
-        server.users -= 1
-        if not server.users:
-            servers.pop(settings)
-            await server.client.close()
+        client.users -= 1
+        if not client.users:
+            clients.pop(settings)
+            await client.client.close()
 
 
-class Server:
+class SharedClient:
     """
     A client and its calls in flight, shared by all rewards that use it at the same time.
 
@@ -75,7 +75,7 @@ class Server:
         self.client = ChatClient(settings, max(1, settings.max_concurrency // world_size()))
         complaint = f"The judge {settings.model!r} gave no verdict"
         self.failures = FailureCounter(settings, complaint, settings.max_failures)
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, PendingCall] = {}
 
     async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
         """
@@ -99,7 +99,7 @@ class Server:
         for key, prompt in different.items():
             if key not in self.calls:
                 grading = Grading()
-                self.calls[key] = Call(asyncio.create_task(self._grade(prompt, key, read, grading)), grading)
+                self.calls[key] = PendingCall(asyncio.create_task(self._grade(prompt, key, read, grading)), grading)
             self.calls[key].waiting += 1
         calls = {key: self.calls[key] for key in different}
         self.failures.expected += len(calls) * counts
@@ -113,7 +113,7 @@ class Server:
             self.failures.add(len(gradings), [*list_failures(different, gradings)])
         return [gradings[key] for key in keys]
 
-    async def _leave(self, calls: dict[str, Call]) -> None:
+    async def _leave(self, calls: dict[str, PendingCall]) -> None:
         """Stop waiting for the calls, and cancel those that no other batch waits for."""
         for key, call in calls.items():
             call.waiting -= 1
@@ -124,7 +124,7 @@ class Server:
         if left:
             await asyncio.wait(left)
 
-    def _collect(self, call: Call, was_in_flight: bool) -> Grading:
+    def _collect(self, call: PendingCall, was_in_flight: bool) -> Grading:
         """Return the grading of a call. Its costs count for the batch that made the call, not for one that joined."""
         grading, seconds = call.grading, [] if was_in_flight else call.grading.seconds
         if not call.task.done() or call.task.cancelled():
@@ -143,7 +143,7 @@ class Server:
             verdict = await self.client.fetch_verdict(prompt, grading)
             grading.value, grading.reason = read(verdict), read_reason(verdict)
         except Exception as error:  # a failed call costs one verdict, and does not stop the others
-            grading.error = self.settings.hide_key(describe_error(error))[:500]
+            grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
             if isinstance(error, TruncatedReply):
                 grading.advice = limits.advise(self.settings.request, self.settings.endpoint)
             return
@@ -158,7 +158,7 @@ def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading
             yield Failure(grading.error, f"The graded text was {prompts[key].texts[-1][1][:300]!r}", grading.advice)
 
 
-def describe_error(error: Exception) -> str:
+def describe_with_cause(error: Exception) -> str:
     """Return the error in words, with its cause, which is the error of the connection."""
     if isinstance(error, UnreadableReply):
         return str(error)

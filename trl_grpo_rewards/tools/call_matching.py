@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from .calls import Call, Choices, ExpectedCall
+from .call_reading import Call, Choices, ExpectedCall
 
 
 Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]

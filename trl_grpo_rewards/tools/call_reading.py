@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, TypeAlias
 
-from .json_schemas import parse_finite, read_json, reject_duplicates
+from ..strict_json import parse_finite, read_json, reject_duplicates
 
 
 OPENING, CLOSING = "<tool_call>", "</tool_call>"
@@ -105,7 +105,7 @@ def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
     for _ in range(MAX_TAGS):
         if start < 0:
             return
-        value, end = decode(text, start + len(OPENING))
+        value, end = decode_call(text, start + len(OPENING))
         for call in [Call()] if end is None else make_calls(value):
             yield text[before:start], call
         before = start + len(OPENING) if end is None else end
@@ -113,7 +113,7 @@ def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
     yield from [("", Call())] * text.count(OPENING, before)
 
 
-def decode(text: str, start: int) -> tuple[Any, int | None]:
+def decode_call(text: str, start: int) -> tuple[Any, int | None]:
     """Return the JSON value that begins here and the end of the closing tag after it, or None if there is no such value."""
     try:
         value, end = DECODER.raw_decode(text, skip_space(text, start))
@@ -235,13 +235,13 @@ def read_choices(arguments: Mapping[str, Any]) -> dict[str, Choices]:
             continue
         if not isinstance(values, (list, tuple)):
             raise ValueError("not a list of values")
-        kept = tuple(read_choice(value) for value in values if value != "" or len(values) == 1)
+        kept = tuple(read_choice_value(value) for value in values if value != "" or len(values) == 1)
         choices[name] = Choices(kept, "" in values or not values)
     return choices
 
 
-def read_choice(value: Any) -> Any:
+def read_choice_value(value: Any) -> Any:
     if isinstance(value, Mapping):  # BFCL has some fields without a list
         return read_choices({key: one if isinstance(one, (list, NoneType)) else [one] for key, one in value.items()})
     is_objects = isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value)
-    return [read_choice(item) for item in value] if is_objects else value
+    return [read_choice_value(item) for item in value] if is_objects else value

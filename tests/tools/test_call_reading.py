@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from trl_grpo_rewards.text.calls import (
+from trl_grpo_rewards.tools.call_reading import (
     MAX_TAGS,
     Call,
     Choices,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.text.call_matching import MAX_SIMILAR, align, assign, is_equal, match_calls
-from trl_grpo_rewards.text.calls import Call, Choices, ExpectedCall
+from trl_grpo_rewards.tools.call_matching import MAX_SIMILAR, align, assign, is_equal, match_calls
+from trl_grpo_rewards.tools.call_reading import Call, Choices, ExpectedCall
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from trl_grpo_rewards.text import regexes
-from trl_grpo_rewards.text.regexes import has_matches
+from trl_grpo_rewards.rewards import regexes
+from trl_grpo_rewards.rewards.regexes import has_matches
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from trl_grpo_rewards.records.kinds import is_dead, kind_of_group
+from trl_grpo_rewards.records.dead_groups import is_dead, kind_of_group
 
 
 nan = float("nan")

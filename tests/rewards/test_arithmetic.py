@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.text.arithmetic import compute_true_share, find_equations, is_equal
+from trl_grpo_rewards.rewards.arithmetic import compute_true_share, find_equations, is_equal
 
 
 @pytest.mark.parametrize(
