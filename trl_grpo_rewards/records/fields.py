@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .kinds import GroupKind, Rule
+from .readable import is_json, make_readable
 
 
 @dataclass(slots=True)
@@ -221,19 +222,3 @@ def merge_logged(logged: list[dict[str, Any]]) -> dict[str, Any]:
 def hash_prompt(prompt: Any) -> str:
     """Return a hash of the prompt that is the same in every run."""
     return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def make_readable(value: Any) -> Any:
-    """Return the value with type names in place of everything that JSON cannot hold, and NaN and infinity as text."""
-    if is_json(value):
-        return value
-    return json.loads(json.dumps(value, default=lambda other: f"<{type(other).__name__}>"), parse_constant=str)
-
-
-def is_json(value: Any) -> bool:
-    """Whether the value is the same after it is written as JSON and read again."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(is_json, value))
-    return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))

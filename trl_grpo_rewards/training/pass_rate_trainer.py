@@ -8,8 +8,9 @@ import torch
 from accelerate.utils import gather_object
 from torch import Tensor, nn
 
-from ..records.fields import hash_prompt, make_readable
+from ..records.fields import hash_prompt
 from ..records.pass_rates import PassRate, append_pass_rates, count_right, drop_cut_line, read_pass_rates
+from ..records.readable import make_readable
 from .rows import TensorBatch
 from .trainer import FilteredGRPOTrainer
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..records.fields import hash_prompt, make_readable
+from ..records.fields import hash_prompt
 from ..records.pass_rates import PassRate, check_rate, read_pass_rates
+from ..records.readable import make_readable
 from .foresight import Foresight
 from .prompt_features import PromptFeatures
 
