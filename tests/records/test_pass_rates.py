@@ -31,7 +31,7 @@ def test_records_are_counted_by_the_outcome_reward(tmp_path):
     first = {"prompt_id": "a", "outcome_reward": "right", "rewards": {"form": [1, 1, 1], "right": [1.0, 0.5, None]}}
     second = {"prompt_id": "a", "outcome_reward": "right", "rewards": {"form": [1, 1], "right": [1.0, 1.0]}}
     unscored = {"prompt_id": "b", "outcome_reward": "right", "rewards": {"form": [1], "right": [None]}}
-    GroupWriter(tmp_path).write(1, [first, second, unscored])
+    GroupWriter(tmp_path).write(1, [{"columns": {}, **one} for one in (first, second, unscored)])
     for source in (tmp_path, tmp_path / "groups", tmp_path / "groups" / "0001-0001.jsonl"):
         assert read_pass_rates(source) == {"a": PassRate(3, 4)}
     assert count_right([float("nan"), None]) == PassRate(0, 0)

@@ -8,10 +8,10 @@ from typing import Any
 MAX_LEVELS = 100
 """Maximum nesting depth of lists and dicts. Python has a limit of its own, which ends the run."""
 
-MAX_SIZE = 1 << 24
+MAX_SIZE = 1 << 26
 """Maximum number of characters. Lists that contain the same list twice, at many levels, are larger than any memory."""
 
-ITEM_SIZE = 64
+ITEM_SIZE = 256
 """Number of characters that an item of a list or dict counts for in addition to its own, since many items take time."""
 
 MAX_BITS = 2048

@@ -1,5 +1,6 @@
 """Writing records during training: ranks send their rows to the main process, and a thread writes them there."""
 
+import logging
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -11,6 +12,9 @@ from ..distributed import rank_index, world_size
 from ..records.fields import CompletionFields, pack_rows
 from ..records.files import GroupWriter
 from .config import FilteredGRPOConfig
+
+
+logger = logging.getLogger(__name__)
 
 
 class Recorder(TrainerCallback):
@@ -27,7 +31,7 @@ class Recorder(TrainerCallback):
 
     def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args
-        self.rows: list[CompletionFields] = []
+        self.rows: list[CompletionFields] | None = []  # None if they cannot be described
         self.writer = GroupWriter(args.output_dir)
         self.thread = ThreadPoolExecutor(1, "group-records")
         self.writing: Future[None] | None = None
@@ -42,6 +46,13 @@ class Recorder(TrainerCallback):
     ) -> None:
         self.flush()
 
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.flush()
+        if self.writer.lost:
+            logger.warning(f"{self.writer.lost} group(s) of this run have no record. An earlier warning says why.")
+
     def collect(
         self,
         inputs: list[dict],
@@ -55,22 +66,28 @@ class Recorder(TrainerCallback):
         """Keep the fields of this rank's completions until they are gathered. For the arguments, see [`pack_rows`]."""
         if self.args.group_records:
             has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
-            self.rows = pack_rows(
-                inputs, prompts, completions, completion_ids, last_ids, has_text, has_ids, logged, lengths
-            )
+            try:
+                self.rows = pack_rows(
+                    inputs, prompts, completions, completion_ids, last_ids, has_text, has_ids, logged, lengths
+                )
+            except Exception as error:  # completions and columns may be anything
+                self.rows = None
+                self.writer.lose(len(inputs) // self.args.num_generations, error)
 
     def gather(self) -> list[CompletionFields]:
         """
         Return the rows of all ranks on the main process, rank by rank, and an empty list on the other ranks.
 
+        The list is also empty if the rows of a rank cannot be described, because groups may span ranks.
+
         Every rank must call this.
         """
         rows, self.rows = self.rows, []
         if not self.args.group_records or world_size() == 1:
-            return rows
-        parts: list[list[CompletionFields]] | None = [[]] * world_size() if rank_index() == 0 else None
-        distributed.gather_object(rows, parts)
-        return [row for part in parts or () for row in part]
+            return rows or []
+        parts: list[list[CompletionFields] | None] = [[]] * world_size() if rank_index() == 0 else []
+        distributed.gather_object(rows, parts or None)
+        return [row for part in parts for row in part or ()] if None not in parts else []
 
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         """Write the records of a step in the thread. The data that they are made from must not change afterwards."""
@@ -78,7 +95,7 @@ class Recorder(TrainerCallback):
         self.writing = self.thread.submit(self.writer.write, step, records)
 
     def flush(self) -> None:
-        """Wait until everything is written. Raises the error of the thread, if there is one."""
+        """Wait until everything is written."""
         writing, self.writing = self.writing, None
         if writing is not None:
             writing.result()
