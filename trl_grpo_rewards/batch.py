@@ -25,7 +25,10 @@ def content_text(content: str | Iterable[str | Message] | None) -> str:
         return ""
     if isinstance(content, str):
         return content
-    return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
+    try:
+        return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
+    except (TypeError, AttributeError):
+        raise wrong_type("The content of a message", content, "a text or a list of parts") from None
 
 
 def completion_text(completion: str | Message | Sequence[Message] | None) -> str:
@@ -33,21 +36,42 @@ def completion_text(completion: str | Message | Sequence[Message] | None) -> str
     if completion is None or isinstance(completion, str):
         return completion or ""
     messages = [completion] if isinstance(completion, Mapping) else completion
+    check_messages("A completion", messages)
     replies = [message for message in messages if message.get("role", "assistant") == "assistant"]
     return content_text(replies[-1].get("content")) if replies else ""
+
+
+def check_messages(what: str, value: Any) -> None:
+    """
+    Check that the value is a list of messages.
+
+    Raises:
+        `TypeError`: it is not.
+    """
+    if not isinstance(value, Sequence) or not all(isinstance(message, Mapping) for message in value):
+        raise wrong_type(what, value, "a text or a list of messages")
+
+
+def wrong_type(what: str, value: Any, expected: str) -> TypeError:
+    example = '[{"role": "assistant", "content": "4"}]'
+    return TypeError(f"{what} must be {expected}; got {value!r:.100}. Pass a text, or messages such as {example}.")
 
 
 def prompt_text(prompt: str | Sequence[Message] | None) -> str:
     """Return the text of a prompt in either of TRL's formats. Of several messages, the user's last one counts."""
     if prompt is None or isinstance(prompt, str):
         return prompt or ""
+    check_messages("A prompt", prompt)
     questions = [message for message in prompt if message.get("role") == "user"] or prompt[-1:]
     return content_text(questions[-1].get("content")) if questions else ""
 
 
 def completion_messages(completion: str | list[Message] | None) -> list[Message]:
     """Return the messages of a completion in either of TRL's formats."""
-    return completion if isinstance(completion, list) else [{"role": "assistant", "content": completion or ""}]
+    if isinstance(completion, list):
+        check_messages("A completion", completion)
+        return completion
+    return [{"role": "assistant", "content": completion_text(completion)}]
 
 
 PER_COMPLETION: dict[str, tuple[str, Callable[[Any], Any]]] = {

@@ -200,9 +200,11 @@ class Reward(ABC):
     def __mul__(self, factor: float) -> "Reward":
         if not isinstance(factor, Real):
             return NotImplemented
-        if not math.isfinite(factor):
-            raise ValueError(f"The weight of '{self}' must be finite; got {factor}.")
-        return add(tuple((float(factor) * weight, reward) for weight, reward in self.terms))
+        products = tuple((to_float(factor) * weight, reward) for weight, reward in self.terms)
+        for weight, reward in products:
+            if not math.isfinite(weight):
+                raise ValueError(f"The weight of '{reward}' must be finite; got {weight}. Choose a smaller weight.")
+        return add(products)
 
     __rmul__ = __mul__
 
@@ -270,6 +272,14 @@ class Sum(Reward):
             f" {'-' if weight < 0 else '+'} {format_term(abs(weight), reward)}" for weight, reward in self.terms
         )
         return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text[3:]}"
+
+
+def to_float(number: Any) -> float:
+    """Return a number as a float, which is infinite if the number is too large for one."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def format_term(weight: float, reward: Reward) -> str:

@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from .expressions import Reward
+from .expressions import Reward, to_float
 
 
 Result = TypeVar("Result")
@@ -73,12 +73,10 @@ def freeze(value: Any, what: str) -> Any:
     """
     if value is None or isinstance(value, (bool, str, Reward)):
         return value
-    if isinstance(value, Integral):
-        return int(value)
     if isinstance(value, Real):
-        if not math.isfinite(value):
-            raise ValueError(f"{what} must be a finite number; got {value}.")
-        return float(value)
+        if not math.isfinite(number := to_float(value)):
+            raise ValueError(f"{what} must be a finite number; got {number}. Choose one that fits a float.")
+        return int(value) if isinstance(value, Integral) else number
     if isinstance(value, (list, tuple)):
         return tuple(freeze(item, what) for item in value)
     if isinstance(value, Mapping):

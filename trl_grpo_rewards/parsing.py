@@ -20,6 +20,10 @@ OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 }
 
 
+MAX_SHOWN = 500
+"""Maximum number of characters of an expression in an error."""
+
+
 def parse(text: str) -> Reward:
     """
     Build the reward that an expression describes. This is the inverse of `str`.
@@ -47,6 +51,11 @@ def parse(text: str) -> Reward:
 
     ```
     """
+    if not isinstance(text, str):
+        raise TypeError(
+            f"parse() requires a text, such as \"boxed() + 0.2 * tags('think')\"; got {text!r}, a "
+            f"{type(text).__name__}. Use a reward as it is."
+        )
     text = text.strip()
     try:
         try:
@@ -54,15 +63,27 @@ def parse(text: str) -> Reward:
         except SyntaxError:
             text = " ".join(text.splitlines())  # a recipe may break lines anywhere
             tree = ast.parse(text, mode="eval")
+        value = read_node(tree.body, text)
     except SyntaxError as error:
-        raise ValueError(
-            f"The rewards {text!r} are not a valid expression: {error.msg}. "
-            f"Write a sum of calls, such as \"boxed() + 0.2 * tags('think')\"."
-        ) from None
-    value = read_node(tree.body, text)
+        raise invalid_expression(text, error.msg) from None
+    except UnicodeEncodeError:
+        raise invalid_expression(text, "it has half of a surrogate pair") from None
+    except (RecursionError, MemoryError):  # the second one is from Python's own parser
+        raise invalid_expression(text, "it is nested too deeply or has too many terms") from None
     if not isinstance(value, Reward):
         raise syntax_error(tree.body, text, "is not a reward")
     return value
+
+
+def invalid_expression(text: str, problem: str) -> ValueError:
+    return ValueError(
+        f"The rewards {shorten(text)!r} are not a valid expression: {problem}. Write a sum of calls, such as "
+        f"\"boxed() + 0.2 * tags('think')\"."
+    )
+
+
+def shorten(text: str) -> str:
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 def read_node(node: ast.expr, text: str) -> Any:
@@ -74,6 +95,8 @@ def read_node(node: ast.expr, text: str) -> Any:
             return find_factory(name)()
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
             options = {keyword.arg: read_node(keyword.value, text) for keyword in keywords if keyword.arg}
+            if len(options) < len(keywords):
+                raise syntax_error(node, text, "has an option twice")
             return find_factory(name)(*(read_node(arg, text) for arg in args), **options)
         case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(read_node(item, text) for item in items)
@@ -98,7 +121,7 @@ def compute(node: ast.expr, operation: Callable[[Any, Any], Any], left: Any, rig
     try:
         if all(isinstance(side, Reward) or type(side) in (int, float) for side in (left, right)):
             return operation(left, right)
-    except TypeError:  # such as reward + number or reward * reward
+    except (TypeError, OverflowError):  # such as reward + number, reward * reward or 10**400 + 0.5
         pass
     raise syntax_error(node, text, "cannot be computed")
 
@@ -106,6 +129,6 @@ def compute(node: ast.expr, operation: Callable[[Any, Any], Any], left: Any, rig
 def syntax_error(node: ast.expr, text: str, problem: str) -> ValueError:
     part = ast.get_source_segment(text, node) or text
     return ValueError(
-        f"In the expression {text!r}, {part!r} {problem}. Rewards are calls with numbers, strings, tuples and dicts. They "
+        f"In the expression {shorten(text)!r}, {shorten(part)!r} {problem}. Rewards are calls with numbers, strings, tuples and dicts. They "
         f"can be added to each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
     )

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import trl_grpo_rewards
+from helpers.local_http import run_local_server
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, schedule, tags
 
 
@@ -177,13 +179,78 @@ def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config
     rewards = boxed(evaluated=True) - 0.1 * wordy(most=7)
     trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(max_steps=2), train_dataset=problems)
     trainer.train()
-    table = score(tmp_path, trainer.args.output_dir, "--details").splitlines()
+    table = score(tmp_path, trainer.args.output_dir, "--details", "--import", "mine_to_repeat").splitlines()
     rows = {line.split()[0]: line.split()[4] for line in table[1:3]}
     assert rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
     (tmp_path / "elsewhere").mkdir()
     said = score(tmp_path / "elsewhere", trainer.args.output_dir, fails=True)
-    assert "boxed(evaluated=True) - 0.1 * wordy(most=7), are from other modules. There is no module" in said
-    assert said.endswith("Start the command in the folder of the module, or put this folder on PYTHONPATH.")
+    assert "There is no reward 'wordy'" in said and said.endswith("add --import mine_to_repeat.")
     (tmp_path / "rows.jsonl").write_text("")
     said = score(tmp_path, "rows.jsonl", fails=True)
     assert said.startswith("error: Without rewards, the rewards of the run are used, but there is no run.json for")
+
+
+def describe_run(folder, rewards, modules=()):
+    (folder / "run.json").write_text(json.dumps({"rewards": rewards, "modules": [*modules], "is_expression": True}))
+
+
+def test_a_run_imports_no_module_that_the_command_does_not_name(answers, command):
+    module = "open('imported', 'w').close()\nfrom trl_grpo_rewards import reward\n@reward\ndef evil(completion):\n    return 1.0\n"
+    (answers / "evil_rewards.py").write_text(module)
+    describe_run(answers, "evil()", ["evil_rewards"])
+    run = command("score", "answers.jsonl")
+    assert run.returncode == 2 and "add --import evil_rewards." in run.stderr and not (answers / "imported").exists()
+    assert command("score", "answers.jsonl", "--import", "evil_rewards").returncode == 0
+    assert (answers / "imported").exists()
+
+
+@pytest.mark.parametrize("wrap", ["{}", "boxed() + 0.5 * {}", "gate({}, by=boxed())"])
+def test_a_run_asks_no_server_unless_the_command_says_so(answers, command, wrap, monkeypatch):
+    monkeypatch.setenv("PRIVATE_SECRET", "a-private-secret")
+    reply = {"choices": [{"message": {"content": '{"reason": "ok", "score": 5}'}, "finish_reason": "stop"}]}
+    with run_local_server(lambda connection: connection.send(reply)) as server:
+        judge = f"judge(model='m', rubric='r', base_url='{server.url}', api_key_env='PRIVATE_SECRET')"
+        describe_run(answers, wrap.format(judge))
+        run = command("score", "answers.jsonl")
+        assert run.returncode == 2 and not server.requests
+        named = f"judge asks {server.url} with the key in PRIVATE_SECRET."
+        assert named in run.stderr and "Add --trust if you know them" in run.stderr
+        run = command("score", "answers.jsonl", "--trust")
+        assert run.returncode == 0 and server.requests and run.stderr.startswith(f"{named}\n"), run.stderr
+        given = command("score", wrap.format(judge), "answers.jsonl")  # the command names it
+        assert given.returncode == 0 and given.stderr.startswith(f"{named}\n")
+
+
+@pytest.mark.parametrize("option", ["backend='evil_sandbox:Box'", "python='./evil'", "packages=('evil_package',)"])
+def test_a_run_starts_no_program_that_it_names(answers, command, option):
+    for name in ("evil_sandbox.py", "evil_package.py", "evil"):
+        (answers / name).write_text("#!/bin/sh\ntouch imported\n" if name == "evil" else "open('imported', 'w')\n")
+        (answers / name).chmod(0o755)
+    describe_run(answers, f"code({option})")
+    run = command("score", "answers.jsonl")
+    assert run.returncode == 2 and not (answers / "imported").exists() and run.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["score", "boxed()", "NAME"], ["report", "NAME"], ["score", "boxed()", "x", "--import", "NAME"]]
+)
+def test_arguments_are_printed_without_control_characters(answers, command, arguments):
+    name = "a\x1b[31m\x07\x9b\u202eb"
+    run = command(*[name if one == "NAME" else one for one in arguments])
+    assert run.returncode == 2 and "\\x1b[31m\\x07\\x9b\\u202eb" in run.stderr
+    assert not {*run.stderr} & {*name} - {*"a[31mb"}
+
+
+@pytest.mark.parametrize("options", [(), ("--import", "mine")])
+def test_a_file_in_the_working_directory_replaces_no_module(answers, options):
+    """The command as it is installed, which does not have the working directory on its path."""
+    for name in ("regex", "openai", "math_verify"):
+        (answers / f"{name}.py").write_text("open('imported', 'w').close()\n")
+    (answers / "mine.py").write_text("")
+    arguments = ["score", "keywords(all=('4',))", "answers.jsonl", *options]
+    code = f"from trl_grpo_rewards.cli.main import main; main({arguments!r})"
+    environment = {**os.environ, "PYTHONPATH": str(Path(trl_grpo_rewards.__file__).parents[1])}
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=answers, env=environment, capture_output=True, text=True
+    )
+    assert run.returncode == 0 and not (answers / "imported").exists(), run.stderr

@@ -56,6 +56,7 @@ RECORD = {
     "run": 1,
     "step": 4,
     "group": 0,
+    "prompt_id": "a",
     "prompt": "2 + 2?",
     "completions": ["4", "5"],
     "columns": {"solution": "4"},
@@ -77,7 +78,7 @@ def test_a_record_gives_columns_and_the_scores_of_its_run(write):
 
 
 def test_what_holds_no_completions_is_refused(write, tmp_path):
-    textless = {name: value for name, value in RECORD.items() if name != "completions"}
+    textless = {name: value for name, value in RECORD.items() if name not in ("prompt", "completions")}
     with pytest.raises(ValueError, match="group_records_text=False"):
         list(read_groups(write("0001-0001.jsonl", textless)))
     with pytest.raises(ValueError, match="'completion'"):

@@ -158,7 +158,7 @@ def test_a_run_from_the_start_supersedes_an_earlier_longer_one(config, problems)
 
 def test_a_reader_gets_each_record_once_while_a_run_goes_on(tmp_path):
     def write(writer, step, count):
-        writer.write(step, ({"prompt_id": "x"} for _ in range(count)))
+        writer.write(step, ({"prompt_id": "x", "rewards": {}, "columns": {}} for _ in range(count)))
 
     def read():
         is_continued, found = reader.read_new()
@@ -202,8 +202,9 @@ def test_records_of_earlier_versions_are_read_and_superseded(config, problems):
     folder = Path(trainer.args.output_dir, "groups")
     shutil.rmtree(folder)
     folder.mkdir()
+    empty = {"prompt_id": "x", "rewards": {}, "columns": {}}
     old = [
-        {"run": run, "step": step, "group": 0, "completion_ids": [[7, 8]]}
+        {"run": run, "step": step, "group": 0, **empty, "completion_ids": [[7, 8]]}
         for run, step in ((1, 1), (1, 2), (1, 3), (2, 2))
     ]
     for line in old:

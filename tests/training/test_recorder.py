@@ -1,5 +1,6 @@
 """The recorder: rows of all ranks, and a thread that writes them, on disks that are slow, full or gone."""
 
+import itertools
 import json
 import math
 import resource
@@ -19,6 +20,10 @@ from trl_grpo_rewards.records.files import read_records
 from trl_grpo_rewards.training.generation import Generation
 from trl_grpo_rewards.training.recorder import Recorder
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
+
+
+RECORD = {"rewards": {"boxed": [1.0]}, "columns": {}, "prompt_id": "a"}
+"""What every record has."""
 
 
 @pytest.fixture
@@ -109,9 +114,9 @@ def test_a_step_ends_when_its_records_are_on_disk(recorder):
     may_go_on = threading.Event()
 
     def records():
-        yield {"prompt": "first"}
+        yield RECORD
         may_go_on.wait(30)
-        yield {"prompt": "second"}
+        yield RECORD
 
     recorder.write(1, records())
     threading.Timer(0.1, may_go_on.set).start()
@@ -126,7 +131,7 @@ def test_the_thread_works_on_one_generation_at_a_time(recorder):
         order.append(step)
         may_go_on.wait(30 * wait)
         order.append(step)
-        yield {}
+        yield RECORD
 
     recorder.write(1, records(1, wait=True))
     threading.Timer(0.1, may_go_on.set).start()
@@ -140,7 +145,7 @@ def test_each_training_starts_a_run_of_its_own(recorder):
     for finished in (0, 2):
         begin(recorder, finished)
         for step in (finished + 1, finished + 2, finished + 3):
-            recorder.write(step, [{}])
+            recorder.write(step, [RECORD])
         recorder.flush()
     assert [(record["run"], record["step"]) for record in read_records(recorder.args.output_dir)] == [
         (1, 1), (1, 2), (2, 3), (2, 4), (2, 5),
@@ -150,44 +155,43 @@ def test_each_training_starts_a_run_of_its_own(recorder):
 
 
 def test_a_folder_that_is_removed_costs_the_records_in_it(recorder):
-    recorder.write(1, [{}])
+    recorder.write(1, [RECORD])
     recorder.flush()
     shutil.rmtree(recorder.args.output_dir)
-    recorder.write(2, [{}])
+    recorder.write(2, [RECORD])
     end_step(recorder)
     assert steps(recorder) == [2]
 
 
 def test_a_full_disk_does_not_stop_the_run(recorder, caplog):
     unlimited, ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)
-    recorder.write(1, [{}])
+    recorder.write(1, [RECORD])
     end_step(recorder)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, ceiling))
     try:
         for step in (2, 3):
-            recorder.write(step, [{"prompt": "long " * 100}])
+            recorder.write(step, [RECORD | {"columns": {"text": "long " * 100}}])
             end_step(recorder)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
-    recorder.write(4, [{}])
+    recorder.write(4, [RECORD])
     end_step(recorder)
     (record,) = caplog.records
     assert "Group records cannot be written to" in record.message and "File too large" in record.message
     assert steps(recorder) == [1, 4] and "not complete records" not in caplog.text
 
 
-def test_an_error_in_the_thread_is_raised_where_the_step_ends(recorder):
-    def records():
-        yield {"prompt": "first"}
+def test_a_record_that_cannot_be_made_is_logged_once_and_counted(recorder, caplog):
+    def fail(_):
         raise ZeroDivisionError("in the second record")
 
-    recorder.write(1, records())
-    with pytest.raises(ZeroDivisionError, match="in the second record"):
+    for step in (1, 2):
+        recorder.write(step, itertools.chain([RECORD], map(fail, "a"), [RECORD | {"columns": object()}, RECORD]))
         end_step(recorder)
-    end_step(recorder)  # it is raised once
-    recorder.write(2, [{"prompt": object()}])
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        recorder.write(3, [{}])
-    recorder.write(4, [{}])
-    recorder.flush()
-    assert steps(recorder)[-1] == 4
+    recorder.on_train_end(recorder.args, TrainerState(), TrainerControl())
+    first, second, last = caplog.records
+    assert "ZeroDivisionError" in first.message and "TypeError" in second.message
+    assert last.message == "4 group(s) of this run have no record. An earlier warning says why."
+    assert [(record["step"], record["group"]) for record in read_records(recorder.args.output_dir)] == [
+        (1, 0), (1, 3), (2, 0), (2, 3)
+    ]  # fmt: skip

@@ -76,7 +76,8 @@ def import_rewards(modules: Sequence[str]) -> None:
         `ValueError`: there is no such module.
         `ImportError`: a module raises an error.
     """
-    sys.path.insert(0, str(Path.cwd()))
+    if modules and (folder := str(Path.cwd())) not in sys.path:
+        sys.path.append(folder)  # at the end, so that a file in this folder replaces no installed module
     for module in modules:
         try:
             importlib.import_module(module)

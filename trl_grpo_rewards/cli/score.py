@@ -4,18 +4,21 @@ import argparse
 import contextlib
 import itertools
 import json
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
-from ..expressions import Reward
+from ..expressions import Reward, Sum
+from ..function_rewards import FunctionReward
 from ..parsing import parse
 from ..records.completions import read_groups
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from .commands import CommandParser, exit_on, exit_on_reward_error, import_rewards
-from .output import EXIT_CODES, keep_stdout_for_json, print_json
+from .output import EXIT_CODES, keep_stdout_for_json, make_printable, print_json
 from .score_summary import describe_scores, summarize_scores
 
 
@@ -50,6 +53,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=[],
         help="module that registers your own rewards; can be repeated",
     )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="let the rewards that a run recorded ask their servers and start their programs",
+    )
     parser.add_argument("--details", action="store_true", help="print the table and the examples in full")
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
     return parser.read_arguments(arguments)
@@ -76,21 +84,37 @@ def read_rewards(args: argparse.Namespace) -> Reward:
             f"Without rewards, the rewards of the run are used, but there is no {RUN_FILE} for '{args.completions}'. "
             f'Give the rewards first: trl-grpo-rewards score "boxed()" {args.completions}.'
         )
-    modules = run.get("modules", [])
-    if not run.get("is_expression") or "__main__" in {*modules} - {*args.modules}:
+    if not run.get("is_expression") or "__main__" in {*(run.get("modules") or [])} - {*args.modules}:
         raise ValueError(
             f"The rewards of this run, {run['rewards']}, contain functions that cannot be imported again. Give the "
             f"rewards first, and the modules that register them after --import."
         )
     import_rewards(args.modules)
-    try:
-        import_rewards(modules)
-    except ValueError as error:
+    rewards = parse_for_run(run["rewards"], args)
+    if (contacts := list_contacts(rewards)) and not args.trust:
         raise ValueError(
-            f"The rewards of this run, {run['rewards']}, are from other modules. {error} Start the command in the "
-            f"folder of the module, or put this folder on PYTHONPATH."
-        ) from None
-    return parse(run["rewards"])
+            f"The rewards of this run ask servers or start programs, and anybody may have written the run. {' '.join(contacts)} Add "
+            f"--trust if you know them, or give other rewards first."
+        )
+    return rewards
+
+
+def list_contacts(reward: Reward) -> list[str]:
+    """Return a sentence about each reward that asks a server, with the key's variable, or that starts programs."""
+    if isinstance(reward, Sum):
+        return [contact for one in reward.rewards for contact in list_contacts(one)]
+    if not isinstance(reward, FunctionReward):
+        return []
+    options = {**reward.options}
+    contacts = [contact for child in reward.children for contact in list_contacts(child)]
+    named = {name: options.get(name) for name in ("backend", "python", "packages")}
+    if others := [f"{name}={value!r}" for name, value in named.items() if value not in (None, (), "local")]:
+        contacts.append(f"{reward.name} runs programs with {', '.join(others)}.")
+    if reward.factory.traits.asks:
+        server = options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or "the default server"
+        key = f" with the key in {options['api_key_env']}" if "api_key_env" in options else ""
+        contacts.append(f"{reward.name} asks {server}{key}.")
+    return list(dict.fromkeys(contacts))
 
 
 def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
@@ -139,6 +163,8 @@ def main(arguments: Sequence[str]) -> None:
         with keep_stdout_for_json(args.json):
             rewards = read_rewards(args)
             old = parse_for_run(args.against, args) if args.against else None
+            for contact in [one for rewards_of in (rewards, old) if rewards_of for one in list_contacts(rewards_of)]:
+                print(make_printable(contact), file=sys.stderr)
             tally, difference = score(args, rewards, old)
     if args.json:
         against = None if old is None else str(old)

@@ -85,7 +85,7 @@ class ChatClient:
         raw = await client.chat.completions.with_raw_response.create(
             model=self.settings.model, messages=[{"role": "user", "content": prompt.render()}], extra_body=body
         )
-        text = self.settings.hide_key(raw.http_response.text)
+        text = raw.http_response.text
         try:
             return json.loads(text)
         except (ValueError, RecursionError):

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .readable import is_json, make_readable
+
 
 class Completion(NamedTuple):
     """
@@ -104,7 +106,7 @@ def describe_prompt(prompt: Any, asked: Any, has_text: bool) -> dict[str, Any]:
 
 def describe_groups(completions: list[CompletionFields], scores: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """
-    Yield the record of each group of a generation. Each record is made only when it is consumed.
+    Return an iterator over the records of a generation. Each is made only when it is consumed, whatever became of others.
 
     Args:
         completions (`list[CompletionFields]`):
@@ -113,15 +115,19 @@ def describe_groups(completions: list[CompletionFields], scores: list[dict[str, 
             The fields of each group that say how its completions were scored.
     """
     size = len(completions) // len(scores)
-    for index, fields in enumerate(scores):
-        group = completions[index * size : (index + 1) * size]
-        yield {
-            **fields,
-            **merge_columns([one.columns for one in group]),
-            **merge_logged([one.logged for one in group]),
-            **group[0].group,
-            **{name: [one.own[name] for one in group] for name in group[0].own},
-        }
+    groups = (completions[index * size : (index + 1) * size] for index in range(len(scores)))
+    return map(describe_group, groups, scores)
+
+
+def describe_group(completions: list[CompletionFields], scores: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a group."""
+    return {
+        **scores,
+        **merge_columns([one.columns for one in completions]),
+        **merge_logged([one.logged for one in completions]),
+        **completions[0].group,
+        **{name: [one.own[name] for one in completions] for name in completions[0].own},
+    }
 
 
 def pack_ids(ids: list[int]) -> str:
@@ -174,19 +180,3 @@ def replace_nan(values: list) -> list:
 def hash_prompt(prompt: Any) -> str:
     """Return a hash of the prompt that is the same in every run."""
     return hashlib.sha256(json.dumps(prompt, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def make_readable(value: Any) -> Any:
-    """Return the value with type names in place of everything that JSON cannot hold, and NaN and infinity as text."""
-    if is_json(value):
-        return value
-    return json.loads(json.dumps(value, default=lambda other: f"<{type(other).__name__}>"), parse_constant=str)
-
-
-def is_json(value: Any) -> bool:
-    """Whether the value is the same after it is written as JSON and read again."""
-    if isinstance(value, dict):
-        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
-    if isinstance(value, list):
-        return all(map(is_json, value))
-    return value is None or isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))

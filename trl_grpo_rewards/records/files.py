@@ -9,11 +9,14 @@ import json
 import logging
 import math
 import re
+import struct
+import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from .fields import unpack_ids
+from .shapes import is_record
 
 
 FOLDER = "groups"
@@ -25,14 +28,23 @@ MAX_FILE_SIZE = 128 << 20
 RECORD_START = re.compile(rb'\{"run": (\d+), "step": (\d+), "group": (\d+), (?:"first_step": (\d+), )?')
 """Start of a line. It is enough to see whether the record is superseded, so only other records are parsed in full."""
 
+FILE_NAME = re.compile(r"(\d{4,})-\d{4,}\.jsonl")
+"""Name of a file of records: the run and the part. Other files in the folder, such as copies, are ignored."""
+
+MAX_NAMED = 3
+"""Maximum number of lines that a warning names."""
+
 logger = logging.getLogger(__name__)
 
 
 class GroupWriter:
     """
-    Appends the records of one run to its files.
+    Appends the records of one run to its files. This never raises an error.
 
-    If writing fails, one warning is logged. Later calls remove the incomplete line and try again.
+    If writing fails, one warning is logged. Later calls remove the incomplete line and try again. A record that cannot
+    be made or written as JSON is left out, which is logged once, too.
+
+    `lost` is the number of groups without a record.
 
     Args:
         output_dir (`str` or `Path`):
@@ -47,7 +59,8 @@ class GroupWriter:
         self.first_step = first_step
         self.run, self.part, self.size = 0, 1, 0
         self.step, self.count = -1, 0
-        self.has_warned = False
+        self.lost = 0
+        self.warned: set[type] = set()
 
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         """Append groups of a step. A step can be written in several calls."""
@@ -55,31 +68,73 @@ class GroupWriter:
             self.first_step = step
         if step != self.step:
             self.step, self.count = step, 0
+        first, lines = self.count, self._encode(records)
         try:
-            self._append(records)
-        except OSError as error:
-            if not self.has_warned:
-                logger.warning(
-                    f"Group records cannot be written to '{self.folder}': {error}. Training continues without these "
-                    f"records, and every later step tries again. Free disk space, make the folder writable, or set "
-                    f"group_records=False."
-                )
-            self.has_warned = True
+            self._append(lines)
+        except Exception as error:
+            self.lost += self.count - first + sum(1 for _ in lines)
+            self._warn(
+                error,
+                f"Group records cannot be written to '{self.folder}': {error}. Training continues without these "
+                f"records, and every later step tries again. Free disk space, make the folder writable, or set "
+                f"group_records=False.",
+            )
 
-    def _append(self, records: Iterable[dict[str, Any]]) -> None:
+    def lose(self, groups: int, error: Exception) -> None:
+        """Count groups whose records cannot be made."""
+        self.lost += groups
+        self._warn(
+            error,
+            f"The record of a group cannot be made: {type(error).__name__} in {find_place(error)}. Training continues "
+            f"without the records of such groups. Please report this error.",
+        )
+
+    def _warn(self, error: Exception, text: str) -> None:
+        """Log the first error of each type."""
+        if type(error) not in self.warned:
+            logger.warning(text)
+        self.warned.add(type(error))
+
+    def _encode(self, records: Iterable[dict[str, Any]]) -> Iterator[bytes]:
+        """Yield the line of each record without its end. Groups are counted, also those that have no record."""
+        iterator = iter(records)
+        while True:
+            place = {"run": self.run, "step": self.step, "group": self.count, "first_step": self.first_step}
+            try:
+                line = json.dumps(place | next(iterator)).encode()
+            except StopIteration:
+                return
+            except Exception as error:  # whatever the record is made from
+                self.count += 1
+                self.lose(1, error)
+                continue
+            self.count += 1
+            yield line
+
+    def _append(self, lines: Iterable[bytes]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self.run:
-            self.run = max((int(file.stem.split("-")[0]) for file in self.folder.glob("*-*.jsonl")), default=0) + 1
+            self.run = max((int(match[1]) for _, match in match_files(self.folder)), default=0) + 1
         with (self.folder / f"{self.run:04d}-{self.part:04d}.jsonl").open("ab") as file:
             file.truncate(min(self.size, file.tell()))  # a failed write may have left an incomplete line
-            for group, record in enumerate(records, start=self.count):
-                place = {"run": self.run, "step": self.step, "group": group, "first_step": self.first_step}
-                file.write(json.dumps(place | record).encode() + b"\n")
-                self.count = group + 1
+            for line in lines:
+                file.write(line + b"\n")
             file.flush()
             self.size = file.tell()
         if self.size >= MAX_FILE_SIZE:
             self.part, self.size = self.part + 1, 0
+
+
+def find_place(error: Exception) -> str:
+    """Return the function that raised an error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{frames[-1].name}, line {frames[-1].lineno} of {frames[-1].filename}"
+
+
+def match_files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
+    """Return the files of records in a folder, in order, with the matches of their names."""
+    matches = [(file, FILE_NAME.fullmatch(file.name)) for file in sorted(folder.glob("*-*.jsonl"))]
+    return [(file, match) for file, match in matches if match]
 
 
 def find_record_files(source: str | Path) -> list[Path]:
@@ -92,7 +147,7 @@ def find_record_files(source: str | Path) -> list[Path]:
     source = Path(source)
     if source.is_file():
         return [source]
-    files = sorted(source.glob("*-*.jsonl")) or sorted(source.glob(f"{FOLDER}/*-*.jsonl"))
+    files = [file for file, _ in match_files(source) or match_files(source / FOLDER)]
     if not files:
         names = sorted(child.name for child in source.iterdir()) if source.is_dir() else ["no such folder"]
         raise FileNotFoundError(
@@ -112,11 +167,8 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
     """
     reader = RecordReader(source)
     _, records = reader.read_new()
-    if incomplete := reader.count_incomplete():
-        logger.warning(
-            f"{incomplete} line(s) of '{source}' are not complete records and are skipped. A killed run may leave one."
-        )
     yield from records
+    warn_of_damage(source, reader.list_incomplete())
 
 
 class RecordReader:
@@ -133,7 +185,7 @@ class RecordReader:
         self.places: dict[tuple[int, int], tuple[int, Path, int]] = {}
         self.first_steps: dict[int, int] = {}
         self.ends: dict[Path, int] = {}
-        self.incomplete = 0
+        self.damaged: list[tuple[Path, int]] = []
         self.seen: list[tuple[Path, int]] = []
 
     def read_new(self) -> tuple[bool, Iterator[dict[str, Any]]]:
@@ -148,7 +200,7 @@ class RecordReader:
         files = find_record_files(self.source)
         is_replaced = any(file not in files or file.stat().st_size < end for file, end in self.ends.items())
         if is_replaced:
-            self.places, self.first_steps, self.ends, self.incomplete = {}, {}, {}, 0
+            self.places, self.first_steps, self.ends, self.damaged = {}, {}, {}, []
         for file in files:
             self._scan(file)
         ends = find_superseding_steps(self.first_steps)
@@ -156,11 +208,15 @@ class RecordReader:
         is_continued = not is_replaced and found[: len(self.seen)] == self.seen
         new = found[len(self.seen) :] if is_continued else found
         self.seen = found
-        return is_continued, load_records(new)
+        return is_continued, load_records(new, self.damaged)
 
-    def count_incomplete(self) -> int:
-        """Return the number of lines that are not records, including a last line that is not written yet."""
-        return self.incomplete + sum(file.stat().st_size > end for file, end in self.ends.items())
+    def list_incomplete(self) -> list[tuple[Path, int]]:
+        """
+        Return the file and the offset in bytes of each line that is not a record.
+
+        This includes the last line of a file if it is not written yet. Records are checked when they are consumed.
+        """
+        return self.damaged + [(file, end) for file, end in self.ends.items() if file.stat().st_size > end]
 
     def _scan(self, file: Path) -> None:
         """Note the place of each record after those that are already known. The last line may still be written."""
@@ -170,32 +226,62 @@ class RecordReader:
                 if not line.endswith(b"\n"):
                     break
                 match = RECORD_START.match(line)
-                if match and line.endswith(b"}\n"):
+                if match and line.endswith((b"}\n", b"}\r\n")):
                     run, step, group = map(int, match.groups()[:3])
                     self.first_steps[run] = min(self.first_steps.get(run, step), int(match[4] or step))
                     if self.places.get((step, group), (0,))[0] <= run:
                         self.places[step, group] = (run, file, start)
                 else:
-                    self.incomplete += 1
+                    self.damaged.append((file, start))
                 start += len(line)
         self.ends[file] = start
 
 
-def load_records(places: Iterable[tuple[Path, int]]) -> Iterator[dict[str, Any]]:
-    """Yield the record at each place, which is a file and an offset in bytes."""
+def load_records(
+    places: Iterable[tuple[Path, int]], damaged: list[tuple[Path, int]] | None = None
+) -> Iterator[dict[str, Any]]:
+    """
+    Yield the record at each place, which is a file and an offset in bytes.
+
+    Places of lines that are not records are skipped and added to `damaged`.
+    """
     handles: dict[Path, BinaryIO] = {}
     try:
         for file, start in places:
             if file not in handles:
                 handles[file] = file.open("rb")
             handles[file].seek(start)
-            record = json.loads(handles[file].readline())
-            if "completion_ids" in record:
-                record["completion_ids"] = list(map(unpack_ids, record["completion_ids"]))
-            yield record
+            if (record := decode_record(handles[file].readline())) is not None:
+                yield record
+            elif damaged is not None:
+                damaged.append((file, start))
     finally:
         for handle in handles.values():
             handle.close()
+
+
+def decode_record(line: bytes) -> dict[str, Any] | None:
+    """Return the record of a line, or None if the line is damaged."""
+    try:
+        record: dict[str, Any] = json.loads(line)
+        if not is_record(record):
+            return None
+        if "completion_ids" in record:
+            record["completion_ids"] = list(map(unpack_ids, record["completion_ids"]))
+        return record
+    except (ValueError, TypeError, RecursionError, struct.error):
+        return None
+
+
+def warn_of_damage(source: str | Path, places: list[tuple[Path, int]]) -> None:
+    """Log how many lines are not records, and where the first ones are."""
+    if places:
+        named = ", ".join(f"byte {start} of {str(file)!r}" for file, start in places[:MAX_NAMED])
+        more = f" and {len(places) - MAX_NAMED} more" if len(places) > MAX_NAMED else ""
+        logger.warning(
+            f"{len(places)} line(s) of {str(source)!r} are not complete records and are skipped: {named}{more}. A killed run "
+            f"may leave one."
+        )
 
 
 def find_superseding_steps(first_steps: dict[int, int]) -> dict[int, float]:

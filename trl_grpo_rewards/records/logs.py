@@ -25,7 +25,7 @@ STATE_FILE = "trainer_state.json"
 
 class LogWriter:
     """
-    Writes the log of a run. A disk that is full or read-only is reported once, and training goes on.
+    Writes the log of a run. A disk that is full or read-only and a value that JSON cannot hold are reported once, and training goes on.
 
     Args:
         output_dir (`str` or `Path`):
@@ -45,7 +45,7 @@ class LogWriter:
             unfinished.write_bytes(b"".join(map(encode_entry, entries)))
             self.size = unfinished.stat().st_size
             os.replace(unfinished, self.path)
-        except OSError as error:
+        except Exception as error:  # rewards log anything
             self._warn(error)
 
     def write(self, entry: dict[str, Any]) -> None:
@@ -55,10 +55,10 @@ class LogWriter:
                 file.write(encode_entry(entry))
                 file.flush()
                 self.size = file.tell()
-        except OSError as error:
+        except Exception as error:  # rewards log anything
             self._warn(error)
 
-    def _warn(self, error: OSError) -> None:
+    def _warn(self, error: Exception) -> None:
         if not self.has_warned:
             logger.warning(f"The log of the run cannot be written to '{self.path}': {error}. Training continues.")
         self.has_warned = True
@@ -104,5 +104,5 @@ def decode(text: str) -> Any:
     """Return the value of a JSON text, or None for an incomplete line."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -24,7 +24,7 @@ def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         unfinished.write_text(json.dumps(run, indent=2, default=str) + "\n", encoding="utf-8")
         os.replace(unfinished, path)
-    except OSError as error:
+    except Exception as error:  # options and columns may be anything
         logger.warning(f"The description of the run cannot be written to '{path}': {error}. Training continues.")
 
 
@@ -32,7 +32,7 @@ def read_run(source: str | Path) -> dict[str, Any] | None:
     """Return the description of a run, or None if there is none. `source` is as for `read_records`."""
     try:
         run = json.loads((find_run_folder(source) / RUN_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return run if is_description(run) else None
 
@@ -50,6 +50,8 @@ def is_description(run: Any) -> bool:
         isinstance(run, dict)
         and isinstance(run.get("rewards"), str)
         and all(isinstance(run.get(name) or {}, dict) for name in ("dataset", "options", "job", "versions"))
+        and isinstance(modules := run.get("modules") or [], list)
+        and all(isinstance(name, str) for name in modules)
     )
 
 
@@ -57,11 +59,11 @@ def list_facts(run: dict[str, Any]) -> dict[str, str]:
     """Return what a reader should know about a run: the values of a description, by their titles."""
     options, job, dataset, versions = (run.get(name) or {} for name in ("options", "job", "dataset", "versions"))
     parts = [dataset.get("name"), dataset.get("config"), dataset.get("split")]
-    rows = "" if dataset.get("rows") is None else f"{dataset['rows']:,} rows"
+    rows = f"{count:,} rows" if isinstance(count := dataset.get("rows"), int) else ""
     facts = {
         "Rewards": run.get("rewards"),
         "Model": run.get("model"),
-        "Dataset": ", ".join(filter(None, [" ".join(filter(None, parts)), rows])),
+        "Dataset": ", ".join(filter(None, [" ".join(str(part) for part in parts if part), rows])),
         "System prompt": job.get("system_prompt"),
         "Learning rate": options.get("learning_rate"),
         "Seed": options.get("seed"),

@@ -6,7 +6,9 @@ and never allows another origin.
 """
 
 import contextlib
+import logging
 import secrets
+import sys
 import threading
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -14,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from ..records.files import FOLDER, RecordReader
+from ..records.files import FOLDER, RecordReader, warn_of_damage
 from ..records.logs import LOG_FILE
 from ..records.runs import RUN_FILE, find_run_folder
 from .pages import describe_page, render_page
@@ -39,6 +41,8 @@ HEADERS = {
 IDLE = 30
 """Seconds after which a silent connection is closed."""
 
+logger = logging.getLogger(__name__)
+
 
 class LiveRuns:
     """
@@ -54,6 +58,7 @@ class LiveRuns:
         self.lock = threading.Lock()
         self.readers = [RecordReader(source) for source in sources]
         self.summaries = [Summary(source, len(sources)) for source in sources]
+        self.warned: set[tuple[Path, int]] = set()
         self.stamp: list[tuple[Path, int, int]] = []
         self.version, self.latest = 0, ("null", "[]")
 
@@ -77,6 +82,9 @@ class LiveRuns:
             self.summaries[place] = Summary(self.sources[place], len(self.sources))
         for record in records:
             self.summaries[place].add(record)
+        damaged = [one for one in self.readers[place].damaged if one not in self.warned]
+        warn_of_damage(self.sources[place], damaged)
+        self.warned.update(damaged)
 
 
 def stamp_files(sources: Sequence[str | Path]) -> list[tuple[Path, int, int]]:
@@ -166,4 +174,7 @@ class LiveServer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/{self.key}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that closes a connection is not an error."""
+        """Log an error in one line. A browser that closes a connection is not an error."""
+        error = sys.exception()
+        if not isinstance(error, ConnectionError):
+            logger.warning(f"The page could not be sent: {type(error).__name__}: {error}. Reload it to try again.")

@@ -16,44 +16,54 @@ EVERY = "*"
 MAX_SIMILAR = 100
 """Largest number of calls that are paired with expected ones. Others count as excess."""
 
+MAX_LEVELS = 100
+"""Maximum nesting depth of values that are compared. No tool needs more, and Python has a limit of its own."""
+
 MARKS = re.compile(r"[ ,./\-_*^]")
 
 
-def is_equal(made: Any, expected: Any, how: Comparison = "exact") -> bool:
+def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = MAX_LEVELS) -> bool:
     """
     Return whether two JSON values are equal. Numbers are equal by value, and True and False are no numbers.
 
     `"number"` reads texts as numbers. `"text"` ignores case, spaces and the marks `,./-_*^` in texts, and the kind of
-    quotes, as [BFCL](https://github.com/ShishirPatil/gorilla) does. `"set"` ignores the order of lists.
+    quotes, as [BFCL](https://github.com/ShishirPatil/gorilla) does. `"set"` ignores the order of lists. Values that
+    are nested in more than `levels` lists and objects are not equal to anything.
     """
+    if levels < 0:
+        return False
     if isinstance(expected, Choices):
-        return any(is_equal(made, value, how) for value in expected.values)
+        return any(is_equal(made, value, how, levels) for value in expected.values)
     if how == "number" and (numbers := (to_number(made), to_number(expected))) and None not in numbers:
         return numbers[0] == numbers[1]
     if isinstance(made, Mapping) and isinstance(expected, Mapping):
-        return all(is_named_equal(made, expected, name, how) for name in {*made, *expected})
+        return all(is_named_equal(made, expected, name, how, levels - 1) for name in {*made, *expected})
     if isinstance(made, (list, tuple)) and isinstance(expected, (list, tuple)):
         if len(made) != len(expected):
             return False
-        return is_same_set(made, expected) if how == "set" else all(map(is_equal, made, expected, [how] * len(made)))
+        if how == "set":
+            return is_same_set(made, expected, levels - 1)
+        return all(is_equal(one, other, how, levels - 1) for one, other in zip(made, expected, strict=True))
     if isinstance(made, str) and isinstance(expected, str):
         return made == expected or (how == "text" and strip_marks(made) == strip_marks(expected))
     is_number = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (made, expected)]
     return made == expected if all(is_number) else type(made) is type(expected) and bool(made == expected)
 
 
-def is_named_equal(made: Mapping[str, Any], expected: Mapping[str, Any], name: str, how: Comparison) -> bool:
+def is_named_equal(
+    made: Mapping[str, Any], expected: Mapping[str, Any], name: str, how: Comparison, levels: int = MAX_LEVELS
+) -> bool:
     """Return whether an argument or a field is as expected: equal, or left out if it may be."""
     if name in made:
-        return name in expected and is_equal(made[name], expected[name], how)
+        return name in expected and is_equal(made[name], expected[name], how, levels)
     wanted = expected[name]
     return isinstance(wanted, Choices) and wanted.is_optional
 
 
-def is_same_set(made: Sequence[Any], expected: Sequence[Any]) -> bool:
+def is_same_set(made: Sequence[Any], expected: Sequence[Any], levels: int) -> bool:
     left = list(expected)
     for value in made:
-        place = next((place for place, other in enumerate(left) if is_equal(value, other)), None)
+        place = next((place for place, other in enumerate(left) if is_equal(value, other, levels=levels)), None)
         if place is None:
             return False
         del left[place]
@@ -65,7 +75,7 @@ def to_number(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

@@ -1,5 +1,6 @@
 """Writing records during training: ranks send their rows to the main process, and a thread writes them there."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -13,6 +14,9 @@ from ..records.files import GroupWriter
 from .config import FilteredGRPOConfig
 from .generation import Generation
 from .group_table import GroupTable
+
+
+logger = logging.getLogger(__name__)
 
 
 class Recorder(TrainerCallback):
@@ -44,6 +48,13 @@ class Recorder(TrainerCallback):
     ) -> None:
         self.flush()
 
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        self.flush()
+        if self.writer.lost:
+            logger.warning(f"{self.writer.lost} group(s) of this run have no record. An earlier warning says why.")
+
     def record(self, step: int, generation: Generation, advantages: Sequence[float]) -> None:
         """
         Write a record of every group of a generation. Every rank must call this.
@@ -59,7 +70,12 @@ class Recorder(TrainerCallback):
         if not self.args.group_records:
             return
         has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
-        completions = gather_fields(describe_completions(generation.completions, has_text, has_ids))
+        mine: list[CompletionFields] | None = None
+        try:
+            mine = describe_completions(generation.completions, has_text, has_ids)
+        except Exception as error:  # completions and columns may be anything
+            self.writer.lose(len(generation.completions) // generation.groups.size, error)
+        completions = gather_fields(mine)
         if completions:
             scores = generation.groups.describe([*advantages][-len(completions) :])
             self.write(step, describe_groups(completions, scores))
@@ -70,16 +86,20 @@ class Recorder(TrainerCallback):
         self.writing = self.thread.submit(self.writer.write, step, self.table.keep(step, records))
 
     def flush(self) -> None:
-        """Wait until everything is written. Raises the error of the thread, if there is one."""
+        """Wait until everything is written."""
         writing, self.writing = self.writing, None
         if writing is not None:
             writing.result()
 
 
-def gather_fields(completions: list[CompletionFields]) -> list[CompletionFields]:
-    """Return the completions of all ranks on the main process, rank by rank, and an empty list on the other ranks."""
+def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields]:
+    """
+    Return the completions of all ranks on the main process, rank by rank, and an empty list on the other ranks.
+
+    The list is also empty if a rank passes None, since it could not describe its completions: groups may span ranks.
+    """
     if world_size() == 1:
-        return completions
-    parts: list[list[CompletionFields]] | None = [[]] * world_size() if rank_index() == 0 else None
+        return completions or []
+    parts: list[list[CompletionFields] | None] | None = [[]] * world_size() if rank_index() == 0 else None
     distributed.gather_object(completions, parts)
-    return [one for part in parts or () for one in part]
+    return [one for part in parts for one in part or ()] if parts and None not in parts else []

@@ -42,12 +42,14 @@ def main() -> None:
         answer_requests(replies)
         return
     deadlines = {signal.SIGPROF, signal.SIGALRM}
-    for deadline in deadlines:  # the parent may have ignored or blocked them
-        signal.signal(deadline, signal.SIG_DFL)
+    for one in (*deadlines, signal.SIGCHLD):  # the parent may have ignored or blocked them
+        signal.signal(one, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, deadlines)
     while (status := verify_in_fork(parent, replies)) != 0:
-        died_late = os.WIFSIGNALED(status) and os.WTERMSIG(status) in deadlines
-        send(replies, {"fault": "timeout" if died_late else "crash"})
+        signaled = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
+        # No answer can make its process kill itself with SIGKILL: somebody else did, such as the system without memory.
+        fault = "timeout" if signaled in deadlines else "worker" if signaled == signal.SIGKILL else "crash"
+        send(replies, {"fault": fault})
 
 
 def verify_in_fork(parent: int, replies: int) -> int:

@@ -59,7 +59,7 @@ FAULT_MESSAGES = {
     "timeout": "Verifying an answer exceeded the time limit, so the answer counts as wrong.",
     "crash": "Verifying an answer killed its process, so the answer counts as wrong.",
     "gold": "A solution cannot be read, so its completions are not scored.",
-    "worker": "No worker process could be started, so completions are not scored. To see the error, run "
+    "worker": "No worker process could be started, or it was killed from outside, so completions are not scored. To see the error, run "
     "`python -m trl_grpo_rewards.verify 0` in a terminal.",
 }
 """The log message for each fault."""
@@ -164,6 +164,8 @@ class Worker:
             self.close()
         if "read" not in stages:
             raise WorkerLost
+        if fault == "worker":
+            return Verification(None, "worker")
         if fault == "crash":  # out of memory or killed from outside, so not necessarily because of the answer
             return Verification(False, "crash")
         return Verification(False, "timeout") if "gold" in stages else Verification(None, "gold")
@@ -232,7 +234,7 @@ class WorkerPool:
                 continue
             finally:
                 self.idle.put(worker)
-            self.restarts += verification.fault in ("timeout", "crash")
+            self.restarts += verification.fault in ("timeout", "crash", "worker")
             crashes += verification.fault == "crash"
             if verification.fault != "crash" or crashes == 2:
                 return verification
@@ -305,6 +307,8 @@ def count_restarts() -> int:
 def forget_pool() -> None:
     """Forget the pool in a forked process, since its pipes belong to the parent."""
     global POOL, LOCK
+    if POOL is not None:
+        atexit.unregister(POOL.close)
     POOL, LOCK = None, threading.Lock()
 
 
