@@ -26,7 +26,7 @@ from pathlib import Path
 
 from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.trials import try_program
+from trl_grpo_rewards.programs.row_verdicts import try_program
 from trl_grpo_rewards.sandbox.local import LocalSandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers.paths import TESTS
-from trl_grpo_rewards.sandbox.syscalls import ALLOWED, TESTED, find_numbers
+from trl_grpo_rewards.sandbox.syscalls import ALLOWED, TESTED, find_call_numbers
 
 
 NOBODY = 65534
@@ -159,7 +159,7 @@ class World:
 
 def list_calls() -> dict[str, int]:
     """Return the numbers of the system calls that programs may try."""
-    return find_numbers({**ALLOWED, **TESTED, **MORE_CALLS}, platform.machine())
+    return find_call_numbers({**ALLOWED, **TESTED, **MORE_CALLS}, platform.machine())
 
 
 def list_shared_memory() -> list[str]:

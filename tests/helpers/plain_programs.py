@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Sequence
 
 from trl_grpo_rewards.programs.cases import RowTests
-from trl_grpo_rewards.programs.trials import Trial, try_program
+from trl_grpo_rewards.programs.row_verdicts import ProgramVerdict, try_program
 from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 
 
@@ -46,7 +46,7 @@ def run_plainly(source: str, text: str = "", python: str = sys.executable) -> st
     return result.output if result.status == "finished" else None
 
 
-def attempt(program: str, tests: RowTests, python: str = sys.executable) -> Trial:
+def attempt(program: str, tests: RowTests, python: str = sys.executable) -> ProgramVerdict:
     return asyncio.run(try_program(program, tests, PlainSandbox(python), Limits(), partial=True))
 
 

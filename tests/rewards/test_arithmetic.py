@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.rewards.arithmetic import compute_true_share, find_equations, is_equal
+from trl_grpo_rewards.rewards.arithmetic import are_sides_equal, compute_true_share, find_equations
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_each_later_side_of_a_chain_must_equal_its_first_calculation(text, share
     ],
 )
 def test_arithmetic_is_exact_and_bounded(left, right, true):
-    assert is_equal(left, right) is true
+    assert are_sides_equal(left, right) is true
 
 
 @given(st.integers(-999, 999), st.integers(1, 999), st.sampled_from("+-*"))

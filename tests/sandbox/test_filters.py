@@ -18,7 +18,7 @@ from trl_grpo_rewards.sandbox.filters import (
     THREAD_FLAGS,
     build_filter,
 )
-from trl_grpo_rewards.sandbox.syscalls import ALLOWED, AUDIT_ARCHES, TESTED, find_numbers
+from trl_grpo_rewards.sandbox.syscalls import ALLOWED, AUDIT_ARCHES, TESTED, find_call_numbers
 
 
 PID = 4321
@@ -58,7 +58,7 @@ def judge(request):
 
 def build_judge(machine, files):
     program = build_filter(machine, PID, files)
-    numbers = find_numbers({**ALLOWED, **TESTED}, machine)
+    numbers = find_call_numbers({**ALLOWED, **TESTED}, machine)
     assert len(program) // 8 < 4096  # the kernel's limit
 
     def judge(name, *arguments, arch=AUDIT_ARCHES[machine]):
@@ -196,5 +196,5 @@ def test_no_call_is_in_two_tables():
     names = [*ALLOWED, *TESTED]
     assert len(names) == len({*names})
     for machine in MACHINES:
-        numbers = [number for table in (ALLOWED, TESTED) for number in find_numbers(table, machine).values()]
+        numbers = [number for table in (ALLOWED, TESTED) for number in find_call_numbers(table, machine).values()]
         assert len(numbers) == len({*numbers})

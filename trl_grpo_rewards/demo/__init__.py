@@ -50,7 +50,7 @@ def write_question(a: int, sign: str, b: int) -> str:
     return f"What is {a} {sign} {b}?"
 
 
-def solve(a: int, sign: str, b: int) -> int:
+def calculate(a: int, sign: str, b: int) -> int:
     return a + b if sign == "+" else a * b
 
 
@@ -114,7 +114,7 @@ def arithmetic(
         )
     return Dataset.from_list(
         [
-            {"prompt": [{"role": "user", "content": write_question(*one)}], "solution": str(solve(*one))}
+            {"prompt": [{"role": "user", "content": write_question(*one)}], "solution": str(calculate(*one))}
             for one in problems
         ],
         info=DatasetInfo(dataset_name="trl_grpo_rewards.demo.arithmetic"),

@@ -32,7 +32,7 @@ def find_program(text: str, language: str = "python") -> str | None:
     Blocks in other languages are ignored. If the last block is never closed, the text was cut off and has no program. A
     fence inside a program ends its block, as in Markdown. The text is read once. Programs that are too long are None.
     """
-    names, blocks = list_names(language), dict[bool, str]()
+    names, blocks = list_language_names(language), dict[bool, str]()
     fence, named, lines = "", "", list[str]()
     for line in text.split("\n"):
         mark = FENCE.fullmatch(line)
@@ -49,7 +49,7 @@ def find_program(text: str, language: str = "python") -> str | None:
     return program if program is not None and len(program) <= MAX_PROGRAM_CHARS else None
 
 
-def list_names(language: str) -> frozenset[str]:
+def list_language_names(language: str) -> frozenset[str]:
     """Return the names of a language, in lower case."""
     return frozenset({language.lower(), *ALIASES.get(language, ())})
 

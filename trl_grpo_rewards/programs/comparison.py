@@ -96,7 +96,7 @@ def is_right_value(output: str, case: CallCase) -> bool:
     match answer:
         case {"value": found}:
             found = answer.get("first") if case.in_place and found is None else found
-            return any(is_equal(found, one) for one in accepted)
+            return any(is_same_data(found, one) for one in accepted)
     return False
 
 
@@ -108,16 +108,16 @@ def measure_depth(text: str) -> int:
 
 def is_equal_data(one: Any, other: Any) -> bool:
     """Return whether two plain JSON values are equal, as in [`is_right_value`]."""
-    return is_equal(convert(one), convert(other))
+    return is_same_data(convert(one), convert(other))
 
 
-def is_equal(found: Any, expected: Any) -> bool:
+def is_same_data(found: Any, expected: Any) -> bool:
     """Return whether a converted value equals the expected one, which decides what is looked at."""
     if isinstance(expected, list):
-        return isinstance(found, list) and len(found) == len(expected) and all(map(is_equal, found, expected))
+        return isinstance(found, list) and len(found) == len(expected) and all(map(is_same_data, found, expected))
     if isinstance(expected, dict):
         is_same = isinstance(found, dict) and found.keys() == expected.keys()
-        return is_same and all(is_equal(found[key], one) for key, one in expected.items())
+        return is_same and all(is_same_data(found[key], one) for key, one in expected.items())
     if isinstance(expected, (int, float)):
         return isinstance(found, (int, float)) and is_equal_number(found, expected)
     return type(found) is type(expected) and bool(found == expected)

@@ -25,7 +25,7 @@ MODULES = tuple(f"{PACKAGE}.{name}" for name in NAMES)
 """Modules that a back end on this machine may load in advance."""
 
 
-def write_run(program: str, case: OutputCase | CallCase, tests: RowTests) -> tuple[str, str]:
+def write_driver(program: str, case: OutputCase | CallCase, tests: RowTests) -> tuple[str, str]:
     """Return the source that runs a program for a case, and its standard input. Neither holds what is expected."""
     match case:
         case OutputCase(input=text):

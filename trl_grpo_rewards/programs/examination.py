@@ -11,7 +11,7 @@ from ..traits import Examination
 from .blocks import find_program
 from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .formats import COMPANION_COLUMNS, read_tests
-from .trials import Trial, keeps_apart, try_program
+from .row_verdicts import ProgramVerdict, keeps_apart, try_program
 
 
 MAX_TRIED = 64
@@ -29,7 +29,7 @@ REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_soluti
 EMPTY = "\n"
 """The program that does nothing."""
 
-Outcome: TypeAlias = Trial | UnreadableTests
+Outcome: TypeAlias = ProgramVerdict | UnreadableTests
 """How a program did, or why its tests cannot be run."""
 
 
@@ -76,10 +76,10 @@ def examine_programs(
     empty, own, is_apart = run_in_own_loop(try_all(rows, readable, tried, column, open_sandbox, limits))
     unreadable |= {place: str(why) for place, why in (empty | own).items() if isinstance(why, UnreadableTests)}
     report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
-    trials = {place: trial for place, trial in empty.items() if isinstance(trial, Trial)}
+    trials = {place: trial for place, trial in empty.items() if isinstance(trial, ProgramVerdict)}
     passed = {place: "nothing is required of a program" for place, trial in trials.items() if trial.status is None}
     report_share(found, passed, len(tried), "have tests that an empty program passes")
-    report_solutions(found, {place: trial for place, trial in own.items() if isinstance(trial, Trial)})
+    report_solutions(found, {place: trial for place, trial in own.items() if isinstance(trial, ProgramVerdict)})
     python = sum(isinstance(tests.cases[0], PythonTests) for tests in readable.values())
     if python and not is_apart:
         found.lines.append(
@@ -126,7 +126,7 @@ def report_share(found: Examination, places: Mapping[int, str], total: int, what
         found.warnings.append(text)
 
 
-def report_solutions(found: Examination, own: Mapping[int, Trial]) -> None:
+def report_solutions(found: Examination, own: Mapping[int, ProgramVerdict]) -> None:
     """Report rows whose own solution fails."""
     if not own:
         return

@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
 from ..strict_json import read_json
-from .blocks import list_names
+from .blocks import list_language_names
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .columns import describe, parse_column
 from .comparison import is_equal_data, measure_depth
@@ -127,7 +127,7 @@ def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
 def check_context(context: Mapping[str, Any], language: str) -> None:
     """Check that programs are in the language of the tests, and that the tests need no checker of their own."""
     found = context.get("language") or language
-    if not isinstance(found, str) or found.lower() not in list_names(language):
+    if not isinstance(found, str) or found.lower() not in list_language_names(language):
         raise UnreadableTests(
             f"Only programs in {language} are run; found language={found!r}. Remove such rows, or use route() with a "
             f"code(language=...) for each language."
@@ -159,7 +159,7 @@ def build_tests(pairs: list[Pair]) -> RowTests:
     """Build the tests from inputs and outputs, each with what is known about it."""
     cases: list[OutputCase | CallCase] = [
         read_call(name, one, other)
-        if (name := find_function(context))
+        if (name := find_function_name(context))
         else OutputCase(join_lines(one), join_lines(other))
         for one, other, context in pairs
     ]
@@ -184,7 +184,7 @@ def expects_first_argument(case: CallCase) -> bool:
     return any(is_equal_data(first, one) for first in json.loads(case.arguments)[:1] for one in case.accepted)
 
 
-def find_function(context: Mapping[str, Any]) -> str | None:
+def find_function_name(context: Mapping[str, Any]) -> str | None:
     """Return the name of the function that a case calls, or None if it is a run of the whole program."""
     kind = str(context.get("type") or context.get("testtype") or "")
     metadata = parse_column(context.get("metadata"))

@@ -40,7 +40,7 @@ def find_use(tests: PythonTests) -> Use:
     trees = [ast.parse(block) for block in tests.blocks]
     entry = ast.parse(tests.entry_point or "")
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
-    called = {name for tree in trees for name in list_called(tree.body)}
+    called = {name for tree in trees for name in list_early_calls(tree.body)}
     are_tests = [any(map(is_test, tree.body)) for tree in trees]
     return Use(list_names(nodes, tests.entry_point), sorted(find_classes(nodes)), sorted(called), are_tests)
 
@@ -109,7 +109,7 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
     return {name for name in found if name[:1].isupper()}
 
 
-def list_called(body: list[ast.stmt]) -> Iterator[str]:
+def list_early_calls(body: list[ast.stmt]) -> Iterator[str]:
     """Yield the names of the functions that are called where the code stands."""
     for node in (node for one in body if not isinstance(one, DEFINITIONS) for node in ast.walk(one)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):

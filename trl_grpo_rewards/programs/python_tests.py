@@ -49,7 +49,7 @@ def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, package
         ) from None
 
 
-def list_modules(tree: ast.Module) -> Iterator[str]:
+def list_imports(tree: ast.Module) -> Iterator[str]:
     """Yield the modules that tests import outside of `try` statements, in which an import may fail."""
     nodes: list[ast.AST] = [tree]
     for node in nodes:  # grows
@@ -61,7 +61,7 @@ def list_modules(tree: ast.Module) -> Iterator[str]:
 
 
 def check_imports(tree: ast.Module, packages: Collection[str]) -> None:
-    missing = {*list_modules(tree)} - {*sys.stdlib_module_names, PROGRAM_MODULE, "pytest", *packages}
+    missing = {*list_imports(tree)} - {*sys.stdlib_module_names, PROGRAM_MODULE, "pytest", *packages}
     if missing:
         wanted = {*packages, *(name for name in missing if not name.startswith("."))}
         raise UnreadableTests(

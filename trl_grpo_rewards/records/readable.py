@@ -25,20 +25,20 @@ def make_readable(value: Any) -> Any:
     Everything else is replaced by the name of its type: an image, a list that is nested too deeply, and the whole value
     if it is too large. NaN and infinity become texts.
     """
-    return read(value)[0]
+    return copy_as_json(value)[0]
 
 
 def is_json(value: Any) -> bool:
     """Whether the value is the same after it is written as JSON and read again."""
-    return read(value)[1]
+    return copy_as_json(value)[1]
 
 
-def read(value: Any) -> tuple[Any, bool]:
+def copy_as_json(value: Any) -> tuple[Any, bool]:
     """Return the copy of [`make_readable`], and whether it is the same as the value."""
     copier = Copier()
     try:
         return copier.copy(value, MAX_LEVELS), copier.is_same
-    except TooLarge:
+    except ValueTooLarge:
         return name_type(value), False
 
 
@@ -46,7 +46,7 @@ def name_type(value: Any) -> str:
     return f"<{type(value).__name__}>"
 
 
-class TooLarge(Exception):
+class ValueTooLarge(Exception):
     """Raised when a value has more than [`MAX_SIZE`] characters."""
 
 
@@ -100,4 +100,4 @@ class Copier:
     def _count(self, size: int) -> None:
         self.size += size
         if self.size > MAX_SIZE:
-            raise TooLarge
+            raise ValueTooLarge

@@ -77,8 +77,8 @@ def compute_true_share(text: str) -> float | None:
 
 def is_true(left: str, right: str) -> bool | None:
     """Return whether an equation is true, or None if it is true only when its leading dash is read as a minus."""
-    verdict = is_equal(left.lstrip("•"), right)
-    needs_minus = verdict is False and left.startswith("•") and is_equal(left.replace("•", "-"), right)
+    verdict = are_sides_equal(left.lstrip("•"), right)
+    needs_minus = verdict is False and left.startswith("•") and are_sides_equal(left.replace("•", "-"), right)
     return None if needs_minus else verdict
 
 
@@ -143,39 +143,39 @@ def trim_last_side(side: str, text: str, end: int) -> str:
     return side
 
 
-def is_equal(left: str, right: str) -> bool | None:
+def are_sides_equal(left: str, right: str) -> bool | None:
     """Return whether both sides have the same value, or None if one of them is not simple arithmetic."""
     try:
-        return evaluate(left) == evaluate(right)
+        return evaluate_side(left) == evaluate_side(right)
     except (SyntaxError, KeyError):
         return None
     except ArithmeticError:  # a division by zero, or a number that is too large
         return False
 
 
-def evaluate(side: str) -> Fraction:
+def evaluate_side(side: str) -> Fraction:
     """Return the exact value of a calculation."""
     if len(side) > MAX_SIDE_CHARS or STACKED.search(side):
         raise SyntaxError
     numbers = {f"n{place}": number for place, number in enumerate(UNSIGNED_NUMBER.findall(side))}
     names = count()
     named = UNSIGNED_NUMBER.sub(lambda _: f"n{next(names)}", side).replace("^", "**")
-    return evaluate_node(ast.parse(named, mode="eval").body, numbers)
+    return evaluate_part(ast.parse(named, mode="eval").body, numbers)
 
 
 OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
 
 
-def evaluate_node(node: ast.expr, numbers: dict[str, str]) -> Fraction:
+def evaluate_part(node: ast.expr, numbers: dict[str, str]) -> Fraction:
     match node:
         case ast.Name(id=name):
-            return check_size(Fraction(numbers[name]))
+            return check_bits(Fraction(numbers[name]))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -evaluate_node(operand, numbers)
+            return -evaluate_part(operand, numbers)
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return raise_to_power(evaluate_node(left, numbers), evaluate_node(right, numbers))
+            return raise_to_power(evaluate_part(left, numbers), evaluate_part(right, numbers))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATIONS:
-            return check_size(OPERATIONS[type(op)](evaluate_node(left, numbers), evaluate_node(right, numbers)))
+            return check_bits(OPERATIONS[type(op)](evaluate_part(left, numbers), evaluate_part(right, numbers)))
     raise SyntaxError
 
 
@@ -187,7 +187,7 @@ def raise_to_power(base: Fraction, exponent: Fraction) -> Fraction:
     return base ** int(exponent)
 
 
-def check_size(number: Fraction) -> Fraction:
+def check_bits(number: Fraction) -> Fraction:
     if count_bits(number) > MAX_BITS:
         raise OverflowError
     return number

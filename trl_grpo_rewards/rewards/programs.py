@@ -17,7 +17,7 @@ from ..programs.cases import PythonTests, RowTests, UnreadableTests
 from ..programs.drivers import MODULES
 from ..programs.examination import examine_programs, find_reference
 from ..programs.formats import COMPANION_COLUMNS, read_tests
-from ..programs.trials import Trial, keeps_apart, try_program
+from ..programs.row_verdicts import ProgramVerdict, keeps_apart, try_program
 from ..registry import reward
 from ..sandbox.backends import is_backend, open_sandbox
 from ..sandbox.local import LocalSandbox
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 Key: TypeAlias = tuple[str, bytes]
 """A program, and the mark of its tests."""
 
-Outcome: TypeAlias = Trial | SandboxFailed | UnreadableTests
+Outcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests
 """How a program did, or why nobody knows."""
 
 ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
@@ -288,9 +288,9 @@ def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, p
     """Return the score of a completion, and what failed."""
     match tests, trial:
         case (UnreadableTests() as error, _) | (_, UnreadableTests() as error):
-            warn_once(str(error))
+            warn_of_unreadable(str(error))
             return None, f"tests cannot be read: {error}"
-        case _, Trial():
+        case _, ProgramVerdict():
             return trial.share if partial else float(trial.passed == trial.total), trial.failure
         case _, SandboxFailed():
             return None, f"not run: {trial}"
@@ -362,7 +362,7 @@ def log_counts(
 ) -> None:
     """Log how many completions of the batch failed in which way."""
     found = [trials[key] for key in keys if key is not None]
-    statuses = Counter(trial.status for trial in found if isinstance(trial, Trial))
+    statuses = Counter(trial.status for trial in found if isinstance(trial, ProgramVerdict))
     for name, status in METRICS.items():
         log_metric(name, statuses[status])
     log_metric("runs", len(trials))
@@ -376,5 +376,5 @@ def is_python(tests: RowTests | UnreadableTests) -> bool:
 
 
 @cache
-def warn_once(message: str) -> None:
+def warn_of_unreadable(message: str) -> None:
     logger.warning("Tests cannot be read, so their completions are not scored (shown once): %s", message)

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Iterable
 from functools import cache
 
-from .syscalls import ALLOWED, AUDIT_ARCHES, TESTED, find_numbers
+from .syscalls import ALLOWED, AUDIT_ARCHES, TESTED, find_call_numbers
 
 
 LOAD, JUMP_EQUAL, JUMP_SET, MASK, RETURN = 0x20, 0x15, 0x45, 0x54, 0x06
@@ -57,26 +57,26 @@ VALUES: dict[str, tuple[int, tuple[int, ...], int, int]] = {
 """Calls that are allowed with some values: the argument, the values, the verdict on others, and a mask if there is one."""
 
 
-def encode(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+def encode_instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("=HBBI", code, if_true, if_false, value)
 
 
 def load_argument(index: int, upper: bool = False) -> bytes:
-    return encode(LOAD, 16 + 8 * index + 4 * upper)
+    return encode_instruction(LOAD, 16 + 8 * index + 4 * upper)
 
 
 def when_equal(value: int, body: bytes) -> bytes:
     """Return the test for a value, whose body is skipped if the loaded value is another one."""
-    return encode(JUMP_EQUAL, value, 0, len(body) // 8) + body
+    return encode_instruction(JUMP_EQUAL, value, 0, len(body) // 8) + body
 
 
 def give(verdict: int) -> bytes:
-    return encode(RETURN, verdict)
+    return encode_instruction(RETURN, verdict)
 
 
 def allow_values(index: int, values: Iterable[int], otherwise: int, mask: int = 0) -> bytes:
     """Allow a call if an argument has one of these values. Bits outside of a mask are left out."""
-    masked = encode(MASK, mask) if mask else b""
+    masked = encode_instruction(MASK, mask) if mask else b""
     tests = (when_equal(value, give(ALLOW)) for value in values)
     return load_argument(index) + masked + b"".join(tests) + give(otherwise)
 
@@ -90,14 +90,14 @@ def when_null(index: int, body: bytes) -> bytes:
 def judge_arguments(files: bool) -> dict[str, bytes]:
     """Return what decides each call of [`TESTED`]. A body always ends with a verdict."""
     reads_only = {
-        name: load_argument(index) + encode(JUMP_SET, WRITE_FLAGS, 0, 1) + give(EPERM) + give(ALLOW)
+        name: load_argument(index) + encode_instruction(JUMP_SET, WRITE_FLAGS, 0, 1) + give(EPERM) + give(ALLOW)
         for name, index in (("open", 1), ("openat", 2))
     }
     # Raising the limit of the stack is customary in contest programs. It is left as it is, and reported as done.
     raises_stack = load_argument(1) + when_equal(RLIMIT_STACK, when_null(3, give(PRETEND)))
     own_limits = when_null(2, give(ALLOW)) + raises_stack + give(EPERM)
     stream_only = allow_values(1, [SOCK_STREAM], EPERM, SOCKET_TYPE_MASK)
-    nameless = load_argument(3) + encode(JUMP_SET, RISKY_MESSAGES, 0, 1) + give(EPERM)
+    nameless = load_argument(3) + encode_instruction(JUMP_SET, RISKY_MESSAGES, 0, 1) + give(EPERM)
     nameless += when_null(4, give(ALLOW)) + give(EPERM)
     return {
         **(reads_only if files else dict.fromkeys(reads_only, give(ENOENT))),
@@ -113,20 +113,20 @@ def judge_arguments(files: bool) -> dict[str, bytes]:
 
 def list_verdicts(machine: str) -> bytes:
     """Return the part of the filter for calls that are judged by their number alone."""
-    allowed = (when_equal(number, give(ALLOW)) for number in find_numbers(ALLOWED, machine).values())
+    allowed = (when_equal(number, give(ALLOW)) for number in find_call_numbers(ALLOWED, machine).values())
     return b"".join([*allowed, give(EPERM)])
 
 
 @cache
 def build_template(machine: str, files: bool) -> bytes:
     """Build the filter with [`OWN_PID`] in the place of the process, once for all processes."""
-    arch = encode(LOAD, 4) + encode(JUMP_EQUAL, AUDIT_ARCHES[machine], 1, 0) + give(KILL)
-    bodies, numbers = judge_arguments(files), find_numbers(TESTED, machine)
+    arch = encode_instruction(LOAD, 4) + encode_instruction(JUMP_EQUAL, AUDIT_ARCHES[machine], 1, 0) + give(KILL)
+    bodies, numbers = judge_arguments(files), find_call_numbers(TESTED, machine)
     tested = b"".join(when_equal(number, bodies[name]) for name, number in numbers.items())
-    return arch + encode(LOAD, 0) + tested + list_verdicts(machine)
+    return arch + encode_instruction(LOAD, 0) + tested + list_verdicts(machine)
 
 
 def build_filter(machine: str, pid: int, files: bool) -> bytes:
     """Build the filter of a process, which may send signals to itself only. Without files, no file seems to exist."""
     template = build_template(machine, files)
-    return template.replace(encode(JUMP_EQUAL, OWN_PID, 0, 1), encode(JUMP_EQUAL, pid, 0, 1))
+    return template.replace(encode_instruction(JUMP_EQUAL, OWN_PID, 0, 1), encode_instruction(JUMP_EQUAL, pid, 0, 1))

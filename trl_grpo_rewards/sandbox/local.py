@@ -36,13 +36,13 @@ class LocalSandbox:
 
     async def run(self, program: str, inputs: Sequence[str], limits: Limits) -> AsyncGenerator[RunResult, None]:
         for text in inputs:
-            future = self.threads.submit(self.run_once, encode(program), text.encode(errors="replace"), limits)
+            future = self.threads.submit(self.run_once, encode_source(program), text.encode(errors="replace"), limits)
             yield await asyncio.wrap_future(future)
 
     async def run_joined(self, first: str, second: str, limits: Limits) -> tuple[RunResult, RunResult]:
         """Run two programs that can reach each other by pipes only, as [`Sandbox`] says."""
         one, other = await asyncio.wrap_future(
-            self.threads.submit(self.run_all, [(encode(program), b"") for program in (first, second)], limits)
+            self.threads.submit(self.run_all, [(encode_source(program), b"") for program in (first, second)], limits)
         )
         return one, other
 
@@ -93,7 +93,7 @@ class LocalSandbox:
             worker.stop()
 
 
-def encode(program: str) -> bytes:
+def encode_source(program: str) -> bytes:
     return program.encode(errors="surrogatepass")  # Python refuses a lone surrogate as it should
 
 

@@ -45,7 +45,7 @@ TESTED: Numbers = {
 """Calls whose arguments decide."""
 
 
-def find_numbers(calls: Numbers, machine: str) -> dict[str, int]:
+def find_call_numbers(calls: Numbers, machine: str) -> dict[str, int]:
     """Return the numbers of the calls that a machine has."""
     column = list(AUDIT_ARCHES).index(machine)
     return {name: number for name, numbers in calls.items() if (number := numbers[column]) is not None}

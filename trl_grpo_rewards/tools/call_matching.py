@@ -34,7 +34,7 @@ def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = 
         return False
     if isinstance(expected, Choices):
         return any(is_equal(made, value, how, levels) for value in expected.values)
-    if how == "number" and (numbers := (to_number(made), to_number(expected))) and None not in numbers:
+    if how == "number" and (numbers := (as_number(made), as_number(expected))) and None not in numbers:
         return numbers[0] == numbers[1]
     if isinstance(made, Mapping) and isinstance(expected, Mapping):
         return all(is_named_equal(made, expected, name, how, levels - 1) for name in {*made, *expected})
@@ -70,7 +70,7 @@ def is_same_set(made: Sequence[Any], expected: Sequence[Any], levels: int) -> bo
     return True
 
 
-def to_number(value: Any) -> float | None:
+def as_number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)) or len(str(value)) > 100:
         return None
     try:

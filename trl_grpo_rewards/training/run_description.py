@@ -74,7 +74,7 @@ def describe_run(
     return {
         "rewards": text,
         "is_expression": is_expression,
-        "modules": sorted({*list_modules(rewards)}),
+        "modules": sorted({*list_reward_modules(rewards)}),
         "model": model.config._name_or_path or type(model).__name__,
         "dataset": describe_dataset(dataset),
         "options": {name: hide_secrets(value) for name, value in args.to_dict().items()},
@@ -108,13 +108,13 @@ def hide_secrets(value: Any) -> Any:
     }
 
 
-def list_modules(rewards: Iterable[Reward]) -> Iterator[str]:
+def list_reward_modules(rewards: Iterable[Reward]) -> Iterator[str]:
     """Yield the modules outside this package that register the functions of rewards."""
     own = __name__.partition(".")[0]
     for reward in rewards:
         if isinstance(reward, FunctionReward) and reward.factory.__module__.partition(".")[0] != own:
             yield reward.factory.__module__
-        yield from list_modules(reward.children if isinstance(reward, FunctionReward) else reward.rewards)
+        yield from list_reward_modules(reward.children if isinstance(reward, FunctionReward) else reward.rewards)
 
 
 def describe_dataset(dataset: Any) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from helpers.pipe_cheats import ANSWERS, CHEATS, OBJECTS, ORDER, TESTS
 from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside import dialogue
-from trl_grpo_rewards.programs.trials import try_program
+from trl_grpo_rewards.programs.row_verdicts import try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 

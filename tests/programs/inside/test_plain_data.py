@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.programs.inside.plain_data import CannotCross, Reader, Writer
+from trl_grpo_rewards.programs.inside.plain_data import CannotCross, DataReader, Writer
 from trl_grpo_rewards.programs.inside.sharing import SharedObjects
 
 
@@ -36,7 +36,7 @@ def cross(value):
     writer = Writer(lambda value, is_plain: None, SharedObjects(0))
     form = writer.write(value)
     form, table = json.loads(json.dumps([form, writer.table]))
-    return Reader(table, None, SharedObjects(1), None).read(form)
+    return DataReader(table, None, SharedObjects(1), None).read(form)
 
 
 @given(PLAIN)
@@ -136,6 +136,6 @@ def test_any_message_is_read_or_refused(form, table):
     """Whatever is refused raises an Exception, which the dialogue turns into the end of the tests."""
     try:
         entries = [[kind, items, *number] for kind, items, number in table]
-        Reader(entries, lambda kind, *contents: None, SharedObjects(0), None).read(form)
+        DataReader(entries, lambda kind, *contents: None, SharedObjects(0), None).read(form)
     except Exception:
         pass

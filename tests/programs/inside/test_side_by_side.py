@@ -5,7 +5,7 @@ import pytest
 from helpers.honest_programs import HONEST
 from helpers.plain_programs import PlainSandbox, attempt
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.trials import keeps_apart
+from trl_grpo_rewards.programs.row_verdicts import keeps_apart
 
 
 @pytest.mark.parametrize("style", ["helper", "unittest", "generator", "in place nested", "callback", "list node"])

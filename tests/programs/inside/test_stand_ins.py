@@ -7,7 +7,7 @@ import pytest
 from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside.stand_ins import JUDGING_METHODS
-from trl_grpo_rewards.programs.trials import try_program
+from trl_grpo_rewards.programs.row_verdicts import try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 

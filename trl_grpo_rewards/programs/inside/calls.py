@@ -42,7 +42,7 @@ def answer_call(program: str, function: str) -> None:
     scope.update(select_names("contest", code))
     scope.pop(function, None)  # what was imported, such as `factorial`, must not pass
     exec(code, scope)
-    answer = json.dumps(call(find_function(scope, function), arguments, scope if "Node" in program else None))
+    answer = json.dumps(call(resolve_function(scope, function), arguments, scope if "Node" in program else None))
     with os.fdopen(answers, "w") as stream:
         stream.write(answer)
     os._exit(0)  # skips the program's exit handlers and threads
@@ -55,7 +55,7 @@ def start_module(name: str) -> "dict[str, Any]":
     return sys.modules[name].__dict__
 
 
-def find_function(scope: "dict[str, Any]", name: str) -> Any:
+def resolve_function(scope: "dict[str, Any]", name: str) -> Any:
     """Return a method of a new `Solution` object if the class has it, else the function of the program."""
     solution = scope.get("Solution")
     return getattr(solution(), name) if solution and hasattr(solution, name) else scope[name]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import nodes
-from .plain_data import Reader, Violation, Writer
+from .plain_data import DataReader, Violation, Writer
 from .sharing import SharedObjects
 
 
@@ -78,7 +78,7 @@ class Peer:
     refer: "Callable[[Any, bool], list[Any] | None]"
     resolve: "Callable[..., Any]"
     make_record: "Callable[[str], Any]"
-    """What a [`Writer`] and a [`Reader`] need."""
+    """What a [`Writer`] and a [`DataReader`] need."""
 
     def __init__(self, first: int) -> None:
         self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
@@ -109,7 +109,7 @@ class Peer:
     def read(self, message: "dict[str, Any]", forms: "list[Any]") -> "list[Any]":
         """Return the values of forms in a message, and change what it says has changed."""
         try:
-            reader = Reader(message["table"], self.resolve, self.shared, self.make_record)
+            reader = DataReader(message["table"], self.resolve, self.shared, self.make_record)
             for number, contents in message["changes"]:
                 self.shared.apply(number, [reader.read(form) for form in contents])
             return [reader.read(form) for form in forms]

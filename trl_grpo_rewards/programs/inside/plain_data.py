@@ -142,7 +142,7 @@ FIXED["tuple"] = (tuple, tuple.__iter__, lambda *items: items)
 KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
 
 
-def find_kind(value: Any) -> "str | None":
+def find_data_kind(value: Any) -> "str | None":
     """Return the kind of plain data that a value is, or None. An object of a subclass becomes the data that it holds."""
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         return "namedtuple"
@@ -212,7 +212,7 @@ class Writer:
         number = self.shared.find(value)
         if number is not None:
             return ["shared", [number]]
-        found = find_kind(value)
+        found = find_data_kind(value)
         entry = self.refer(value, found is not None)
         if entry is None and found is None:
             raise CannotCross(f"an object of the class {type(value).__name__}")
@@ -224,7 +224,7 @@ class Writer:
         return described
 
 
-class Reader:
+class DataReader:
     """
     Reads the values of one message. `resolve` returns the object for a reference, and `make_record` an empty object of a
     class that both sides have, by its name.

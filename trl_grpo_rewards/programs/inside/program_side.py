@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
-from .plain_data import find_kind, flatten, list_record, pair_up
+from .plain_data import find_data_kind, flatten, list_record, pair_up
 from .prelude import select_names
 
 
@@ -155,7 +155,7 @@ class ProgramSide(Peer):
     def call(self, target: Any, is_made: bool, count: int, *given: Any) -> Any:
         """Call an object. What a class makes stays here, also if it is a list or a number of a kind of its own."""
         value = target(*given[:count], **pair_up(given[count:]))
-        if is_made and not find_origin(target) and find_kind(value) != "namedtuple":
+        if is_made and not find_origin(target) and find_data_kind(value) != "namedtuple":
             self.register(value)
         return value
 

@@ -110,7 +110,7 @@ class Tests:
             pass
         except BaseException as error:
             is_of_program = error is self.peer.last_error
-            if not is_of_program and (obstacle := find_obstacle(error)):
+            if not is_of_program and (obstacle := explain_unjudged(error)):
                 self.peer.stop_unjudged(obstacle)
             if is_of_program or type(error) is not SystemExit or error.code:
                 self.total += not is_counted
@@ -124,7 +124,7 @@ class Tests:
             self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
 
 
-def find_obstacle(error: BaseException) -> str:
+def explain_unjudged(error: BaseException) -> str:
     """Return why tests that raise an error themselves cannot be judged here, or nothing if they can."""
     if isinstance(error, ModuleNotFoundError):
         return f"{error}. Name installed packages that they need, such as packages=('numpy',), or correct the tests"

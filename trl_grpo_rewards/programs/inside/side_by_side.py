@@ -14,7 +14,7 @@ HIGH = 64
 """Lowest descriptor for the ends of pipes before they are moved to their places."""
 
 
-def start(source: str, reading: int, writing: int, is_quiet: bool) -> int:
+def start_source(source: str, reading: int, writing: int, is_quiet: bool) -> int:
     """Run a source in another process, which has these ends of the pipes. Return its number."""
     process = os.fork()
     if process:
@@ -35,8 +35,8 @@ def start(source: str, reading: int, writing: int, is_quiet: bool) -> int:
 def run_side_by_side(tests: str, program: str) -> None:
     """Run two sources that talk, and end as the first one ends."""
     to_tests, to_program = os.pipe(), os.pipe()
-    second = start(program, to_program[0], to_tests[1], is_quiet=True)
-    first = start(tests, to_tests[0], to_program[1], is_quiet=False)
+    second = start_source(program, to_program[0], to_tests[1], is_quiet=True)
+    first = start_source(tests, to_tests[0], to_program[1], is_quiet=False)
     close(to_tests)
     close(to_program)
     status = os.waitpid(first, 0)[1]

@@ -7,7 +7,7 @@ import pytest
 from trl_grpo_rewards.programs.cases import UnreadableTests
 from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
-from trl_grpo_rewards.programs.trials import Trial, read_verdict, try_program
+from trl_grpo_rewards.programs.row_verdicts import ProgramVerdict, judge_tests, try_program
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits, RunResult
 
@@ -25,10 +25,10 @@ def attempt(program, tests=PAIRS, partial=False, **limits):
 def test_the_first_failure_ends_a_trial_unless_the_share_is_wanted():
     program = "print({'1': 1, '3': 9}.get(input(), 0))"
     failure = "case 2 of 3: input '2'; expected '4'; wrote '0\\n'"
-    assert attempt(program) == Trial(1, 3, "finished", failure)
+    assert attempt(program) == ProgramVerdict(1, 3, "finished", failure)
     found = attempt(program, partial=True)
     assert (found.passed, found.share, found.failure) == (2, 2 / 3, failure)
-    assert attempt("print(int(input()) ** 2)") == Trial(3, 3)
+    assert attempt("print(int(input()) ** 2)") == ProgramVerdict(3, 3)
 
 
 def test_programs_that_exceed_their_time_are_not_run_again():
@@ -45,7 +45,7 @@ def test_calls_are_described():
 
 def test_an_expected_output_that_is_larger_than_the_limit_can_be_written():
     tests = read_tests({"inputs": [""], "outputs": ["x" * 2000]})
-    assert attempt("print('x' * 2000)", tests, output_bytes=1000) == Trial(1, 1)
+    assert attempt("print('x' * 2000)", tests, output_bytes=1000) == ProgramVerdict(1, 1)
     assert attempt("print('x' * 9000)", tests, output_bytes=1000).status == "flooded"
 
 
@@ -76,7 +76,7 @@ def test_an_expected_output_that_is_larger_than_the_limit_can_be_written():
 )
 def test_failures_of_python_tests_are_described(program, failure, status):
     found = attempt(program, "assert f(1) == 1\nassert f(2) == 4", seconds=0.5)
-    assert found == Trial(0, 1, status, failure)
+    assert found == ProgramVerdict(0, 1, status, failure)
 
 
 def test_parts_of_python_tests_are_counted_where_the_share_is_wanted():
@@ -88,7 +88,7 @@ def test_parts_of_python_tests_are_counted_where_the_share_is_wanted():
     ]
     found = attempt("def f(n): return n if n == 1 else 9", tests, partial=True)
     assert (found.passed, found.total) == (2, 3) and "f(2), returned 9" in found.failure
-    assert attempt("def f(n): return n * n", tests, partial=True) == Trial(3, 3)
+    assert attempt("def f(n): return n * n", tests, partial=True) == ProgramVerdict(3, 3)
     assert attempt("1 / 0", tests, partial=True).share == 0
 
 
@@ -114,8 +114,8 @@ def test_a_verdict_that_is_not_one_is_a_failure():
     done = RunResult("finished", "", "")
     for output in ("", "null", "[]", "7", '{"passed": 1}', '{"passed": 0, "total": 0}', '{"passed": 1, "total": 2}'):
         for partial in (False, True):
-            trial = read_verdict(RunResult("finished", output, ""), done, Limits(), partial)
+            trial = judge_tests(RunResult("finished", output, ""), done, Limits(), partial)
             assert trial.share < 1 and trial.status == "finished"
     right = '{"passed": 2, "total": 2, "failure": ""}'
-    assert read_verdict(RunResult("finished", right, ""), done, Limits(), False) == Trial(1, 1)
-    assert read_verdict(RunResult("crashed", right, ""), done, Limits(), False).passed == 0
+    assert judge_tests(RunResult("finished", right, ""), done, Limits(), False) == ProgramVerdict(1, 1)
+    assert judge_tests(RunResult("crashed", right, ""), done, Limits(), False).passed == 0

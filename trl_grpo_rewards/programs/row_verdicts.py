@@ -11,7 +11,7 @@ from typing import Any
 from ..sandbox.protocol import Limits, RunResult, Sandbox, Status
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .comparison import is_right_output, is_right_value
-from .drivers import MODULES, bundle, write_call, write_pair, write_run
+from .drivers import MODULES, bundle, write_call, write_driver, write_pair
 
 
 SHOWN_CHARS = 200
@@ -19,7 +19,7 @@ SHOWN_CHARS = 200
 
 
 @dataclass(frozen=True)
-class Trial:
+class ProgramVerdict:
     """How a program did in the tests of one row."""
 
     passed: int
@@ -43,7 +43,9 @@ def keeps_apart(sandbox: Sandbox) -> bool:
     return hasattr(sandbox, "run_joined")
 
 
-async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool = False) -> Trial:
+async def try_program(
+    program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool = False
+) -> ProgramVerdict:
     """
     Run a program against the tests of a row. They may turn out to be unreadable.
 
@@ -52,7 +54,7 @@ async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: L
     match tests.cases:
         case (PythonTests() as python,):
             return await try_python_tests(program, python, sandbox, limits, partial)
-    total, place, passed, first = len(tests.cases), 0, 0, Trial(0, len(tests.cases))
+    total, place, passed, first = len(tests.cases), 0, 0, ProgramVerdict(0, len(tests.cases))
     async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
         async for case, result in results:
             place += 1
@@ -60,8 +62,8 @@ async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: L
                 passed += 1
                 continue
             if first.status is None:
-                why = "; ".join(list_facts(case, result, limits))
-                first = Trial(0, total, result.status, f"case {place} of {total}: {why}")
+                why = "; ".join(list_case_facts(case, result, limits))
+                first = ProgramVerdict(0, total, result.status, f"case {place} of {total}: {why}")
             if not partial or result.status in ("timed_out", "refused"):
                 break
     return replace(first, passed=passed)
@@ -72,19 +74,19 @@ async def run_cases(
 ) -> AsyncGenerator[tuple[OutputCase | CallCase, RunResult], None]:
     """Run a program once for each case. Cases with the same source are one request."""
     cases = [case for case in tests.cases if not isinstance(case, PythonTests)]
-    runs = [(case, *write_run(program, case, tests)) for case in cases]
+    runs = [(case, *write_driver(program, case, tests)) for case in cases]
     for source, same in groupby(runs, key=lambda run: run[1]):
         batch = [*same]
         largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case, *_ in batch)
         roomy = replace(limits, output_bytes=max(limits.output_bytes, 2 * largest))  # what is expected must fit
         is_python = tests.language == "python"
-        source, language = (prepare(source, sandbox, "calls"), ()) if is_python else (source, (tests.language,))
+        source, language = (bundle_missing(source, sandbox, "calls"), ()) if is_python else (source, (tests.language,))
         async with aclosing(sandbox.run(source, [text for *_, text in batch], roomy, *language)) as results:
             for case, *_ in batch:
                 yield case, await anext(results)
 
 
-def prepare(source: str, sandbox: Sandbox, last: str) -> str:
+def bundle_missing(source: str, sandbox: Sandbox, last: str) -> str:
     """Return a source with the modules that it needs, up to the last one, unless the back end has loaded them."""
     return source if {*MODULES} <= {*getattr(sandbox, "modules", ())} else bundle(source, last)
 
@@ -93,34 +95,40 @@ def is_right(output: str, case: OutputCase | CallCase) -> bool:
     return is_right_output(output, case.output) if isinstance(case, OutputCase) else is_right_value(output, case)
 
 
-async def try_python_tests(program: str, case: PythonTests, sandbox: Sandbox, limits: Limits, partial: bool) -> Trial:
+async def try_python_tests(
+    program: str, case: PythonTests, sandbox: Sandbox, limits: Limits, partial: bool
+) -> ProgramVerdict:
     """Run Python tests in one process and the program in another."""
     pair = write_pair(program, case, partial)
     if keeps_apart(sandbox):
-        first, second = await sandbox.run_joined(*(prepare(one, sandbox, "runner") for one in pair), limits)  # type: ignore[attr-defined]
+        first, second = await sandbox.run_joined(*(bundle_missing(one, sandbox, "runner") for one in pair), limits)  # type: ignore[attr-defined]
     else:
         source = bundle(write_call("side_by_side", "run_side_by_side", *pair))
         async with aclosing(sandbox.run(source, [""], limits)) as results:
             first = await anext(results)
         second = replace(first, status="finished")
-    return read_verdict(first, second, limits, partial)
+    return judge_tests(first, second, limits, partial)
 
 
-def read_verdict(tests: RunResult, program: RunResult, limits: Limits, partial: bool) -> Trial:
+def judge_tests(tests: RunResult, program: RunResult, limits: Limits, partial: bool) -> ProgramVerdict:
     """Return what the process of the tests found. It may have found that they cannot be run."""
     verdict = read_object(tests.output)
     if "unjudged" in verdict:
         raise UnreadableTests(f"Tests must be Python code that can run apart from the program; {verdict['unjudged']}.")
     passed, total, failure = verdict.get("passed", 0), verdict.get("total", 0), verdict.get("failure", "")
     if tests.status == "finished" and not failure and 0 < total == passed:
-        return Trial(total, total) if partial else Trial(1, 1)
+        return ProgramVerdict(total, total) if partial else ProgramVerdict(1, 1)
     stopped = next((one for one in (program, tests) if one.status not in ("finished", "crashed")), None)
     if stopped is not None:
         status, failure = stopped.status, describe_end(stopped, limits)
     else:
         status = "crashed" if verdict.get("crashed") or tests.status == "crashed" else "finished"
         failure = failure or describe_end(tests, limits)
-    return Trial(passed, max(total, passed + 1), status, failure) if partial else Trial(0, 1, status, failure)
+    return (
+        ProgramVerdict(passed, max(total, passed + 1), status, failure)
+        if partial
+        else ProgramVerdict(0, 1, status, failure)
+    )
 
 
 def read_object(text: str) -> dict[str, Any]:
@@ -131,21 +139,21 @@ def read_object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def list_facts(case: OutputCase | CallCase, result: RunResult, limits: Limits) -> Iterator[str]:
+def list_case_facts(case: OutputCase | CallCase, result: RunResult, limits: Limits) -> Iterator[str]:
     """Yield what was asked, what was expected and what came."""
     match case:
         case OutputCase(input=text, output=expected):
-            yield f"input {shorten(text)}"
-            yield f"expected {shorten(expected)}"
+            yield f"input {abbreviate(text)}"
+            yield f"expected {abbreviate(expected)}"
         case CallCase(function=function, arguments=arguments, accepted=accepted):
-            yield f"call {function}({shorten(arguments.strip()[1:-1], quoted=False)})"
-            yield f"expected {shorten(' or '.join(map(repr, accepted)), quoted=False)}"
+            yield f"call {function}({abbreviate(arguments.strip()[1:-1], quoted=False)})"
+            yield f"expected {abbreviate(' or '.join(map(repr, accepted)), quoted=False)}"
     if result.status != "finished":
         yield describe_end(result, limits)
     elif isinstance(case, OutputCase):
-        yield f"wrote {shorten(result.output)}"
+        yield f"wrote {abbreviate(result.output)}"
     else:
-        yield f"returned {shorten(show_value(result.output), quoted=False)}"
+        yield f"returned {abbreviate(show_value(result.output), quoted=False)}"
 
 
 def show_value(output: str) -> str:
@@ -165,9 +173,9 @@ def describe_end(result: RunResult, limits: Limits) -> str:
         case "flooded":
             return f"wrote more than {limits.output_bytes:,} bytes"
     lines = result.errors.strip().splitlines()
-    return f"crashed{': ' + shorten(lines[-1], quoted=False) if lines else ''}"
+    return f"crashed{': ' + abbreviate(lines[-1], quoted=False) if lines else ''}"
 
 
-def shorten(text: str, quoted: bool = True) -> str:
+def abbreviate(text: str, quoted: bool = True) -> str:
     short = text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
     return repr(short) if quoted else short
