@@ -81,7 +81,7 @@ def count_records(source: Path) -> Iterator[tuple[str, PassRate]]:
         scores = record["rewards"]
         name = record.get("outcome_reward")  # records of early versions lack it
         prompt = record.get("dataset_prompt_id", record["prompt_id"])
-        yield prompt, count_right(scores[name] if name in scores else next(iter(scores.values())))
+        yield prompt, count_right(scores[name] if name in scores else next(iter(scores.values()), []))
 
 
 def read_table(source: Path) -> Iterator[tuple[str, PassRate]]:
