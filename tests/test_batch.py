@@ -117,3 +117,22 @@ def test_groups_are_runs_of_equal_prompt_and_columns():
     nan, zeros = float("nan"), numpy.zeros
     assert groups("aabb", column=[nan, nan, 1.0, 1.0]) == groups("aabb", column=[[nan], [nan], 1, 1]) == [0, 0, 1, 1]
     assert groups("aabb", column=[zeros(2), zeros(2), zeros(3), zeros(3)]) == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        b"bytes", 5, [5], [None], float("nan"), {"role": "assistant", "content": 5}, [{"role": "assistant", "content": 5}],
+        [{"role": "assistant", "content": [5]}], [{"role": "assistant", "content": [{"type": "text", "text": 5}]}],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_completion_of_a_wrong_type_is_refused_in_one_sentence(completion):
+    for data in ({"completions": [completion]}, {"completions": ["a"], "prompts": [completion]}):
+        scored = echo() if "prompts" not in data else asked()
+        if data.get("prompts") == [{"role": "assistant", "content": 5}]:
+            continue
+        with pytest.raises(
+            TypeError, match=r"must be a text or a list of (messages|parts); got .*Pass a text, or messages"
+        ):
+            scored(**data)

@@ -86,3 +86,36 @@ def test_every_reward_is_read_back_from_its_text(value):
     again = parse(str(value))
     assert again == value and hash(again) == hash(value) and str(again) == str(value)
     assert pickle.loads(pickle.dumps(value)) == value
+
+
+HUGE = "1" + "0" * 400
+ODD = [
+    f"{HUGE} * boxed()", f"-{HUGE} * boxed()", f"{HUGE} + 0.5", f"0.5 * {HUGE} * boxed()", f"length(target={HUGE})",
+    f"clip(boxed(), low=-{HUGE}, high=1)", f"gate(boxed(), by=boxed(), at_least={HUGE})", "1" * 5_000 + " * boxed()",
+    "1e308 * (1e308 * boxed())", "boxed() + 1e308 * (10 * tags('a'))", "tags('a', partial=True, partial=False)",
+    " + ".join(["boxed()"] * 20_000), "-" * 900 + "boxed()", "-" * 50_000 + "boxed()", "(" * 5_000, "\ud800",
+    "boxed(\0)", "'" + "a" * 1_000_000, boxed(), None, b"boxed()", 5, ["boxed()"], float("nan"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
+def test_anything_else_is_refused_in_three_parts(text):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert type(caught.value) in (ValueError, TypeError) and 60 < len(message) < 1_500 and message.count(". ") >= 1
+
+
+def test_calls_inside_each_other_are_read_or_refused():
+    for depth in (150, 199, 1_000):
+        try:
+            parse("clip(" * depth + "boxed()" + ", low=0, high=1)" * depth)
+        except ValueError as error:
+            assert "nested" in str(error)
+
+
+def test_no_product_of_weights_is_infinite():
+    with pytest.raises(ValueError, match="The weight of 'boxed..' must be finite; got inf. Choose a smaller weight."):
+        1e308 * (1e308 * boxed())
+    with pytest.raises(ValueError, match="The weight of 'boxed..' must be finite; got -inf"):
+        -(10**400) * boxed()

@@ -120,3 +120,12 @@ def test_retries_are_those_of_the_whole_call():
         with pytest.raises(openai.InternalServerError):
             fetch(server.url, retries=2)
     assert ["response_format" in body for body in bodies(server)] == [True, True, False, False]
+
+
+@pytest.mark.parametrize("key", ["1", "none", "sk", "token", "score", "completion_tokens", "assistant"])
+def test_a_placeholder_for_a_key_changes_no_reply(monkeypatch, key):
+    monkeypatch.setenv("JUDGE_KEY", key)
+    reply = build_reply(VERDICT, usage={"prompt_tokens": 11, "completion_tokens": 21})
+    with run_local_server(answer_with((reply, 200))) as server:
+        ((verdict, grading),) = fetch(server.url, api_key_env="JUDGE_KEY")
+    assert verdict == VERDICT and (grading.tokens_in, grading.tokens_out) == (11, 21)

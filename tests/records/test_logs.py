@@ -66,3 +66,13 @@ def test_a_disk_that_cannot_be_written_is_said_once_and_no_error(tmp_path, caplo
         writer.start([])
         writer.write({"step": 1})
     assert caplog.text.count("The log of the run cannot be written to") == 1
+
+
+def test_what_json_cannot_hold_and_what_is_nested_deeply_cost_one_entry(tmp_path, caplog):
+    writer = LogWriter(tmp_path)
+    writer.start([{"step": 1}])
+    writer.write({"step": 2, (1, 2): 3})
+    writer.write({"step": 3})
+    with (tmp_path / LOG_FILE).open("a") as file:
+        file.write("[" * 100_000 + "\n")
+    assert read_log(tmp_path) == [{"step": 1}, {"step": 3}] and caplog.text.count("Training continues") == 1

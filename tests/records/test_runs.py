@@ -3,6 +3,8 @@
 import json
 import logging
 
+import pytest
+
 from trl_grpo_rewards.records.runs import RUN_FILE, list_differences, list_facts, read_run, write_run
 
 
@@ -61,3 +63,27 @@ def test_what_differs_between_runs_is_listed_and_nothing_else():
     ]
     assert list_differences([RUN, RUN]) == [] == list_differences([RUN])
     assert ("Model", ["org/model", "–"]) in list_differences([RUN, {}])
+
+
+@pytest.mark.parametrize("value", [None, 5, -0.5, True, "many", [], [1], {}, {"a": {"b": [1]}}], ids=str)
+@pytest.mark.parametrize(
+    "place", ["model", "dataset", "options", "job", "versions", "started", "modules", "is_expression"]
+)
+def test_a_description_of_any_shape_is_read_or_ignored(tmp_path, place, value):
+    (tmp_path / RUN_FILE).write_text(json.dumps({**RUN, place: value}))
+    run = read_run(tmp_path)
+    assert run is None or (list_facts(run) and list_differences([run, RUN]) is not None)
+    for part in ("dataset", "options", "job", "versions"):
+        for name in RUN[part]:
+            facts = list_facts({**RUN, part: {**RUN[part], name: value}})
+            assert all(isinstance(text, str) for text in facts.values())
+
+
+def test_a_description_that_is_nested_deeply_is_ignored(tmp_path):
+    (tmp_path / RUN_FILE).write_text("[" * 100_000)
+    assert read_run(tmp_path) is None
+
+
+def test_a_description_that_json_cannot_hold_ends_no_run(tmp_path, caplog):
+    write_run(tmp_path, {**RUN, "options": {(1, 2): 3}})
+    assert "Training continues" in caplog.text and read_run(tmp_path) is None

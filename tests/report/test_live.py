@@ -5,6 +5,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -248,3 +249,21 @@ def test_a_server_that_is_gone_is_said(browser, tmp_path):
     assert browser.text("#found") == ["8 groups. Press Enter to open one."]
     browser.driver.get("about:blank")
     browser.driver.get_log("browser")
+
+
+def test_an_error_is_printed_in_one_line_and_a_closed_connection_is_not(serve, tmp_path, caplog, monkeypatch):
+    server = serve(tmp_path)
+
+    def fail(error):
+        monkeypatch.setattr(server.runs, "describe", lambda: (_ for _ in ()).throw(error))
+        with contextlib.suppress(http.client.HTTPException, ConnectionError):
+            ask(server)
+
+    fail(ConnectionResetError("gone"))
+    fail(ZeroDivisionError("unforeseen"))
+    deadline = time.monotonic() + 10
+    while not caplog.records and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert [record.message for record in caplog.records] == [
+        "The page could not be sent: ZeroDivisionError: unforeseen. Reload it to try again."
+    ]

@@ -57,3 +57,16 @@ def test_many_calls_are_matched_in_a_moment():
     made = [Call("f", {"a": n % 20, "b": 21}) for n in range(2000)]
     assert match_calls(made, expected, {}, is_ordered=False, is_whole=False) == 20 * 0.5
     assert len(made) > MAX_SIMILAR
+
+
+@pytest.mark.parametrize("how", ["exact", "number", "text", "set"])
+@pytest.mark.parametrize("wrap", [lambda value: {"a": value}, lambda value: [value]], ids=["objects", "lists"])
+def test_what_is_nested_more_deeply_than_any_call_equals_nothing(how, wrap):
+    def nest(levels):
+        value = 1
+        for _ in range(levels):
+            value = wrap(value)
+        return value
+
+    assert is_equal(nest(100), nest(100), how) and not is_equal(nest(5_000), nest(5_000), how)
+    assert not is_equal(nest(100), wrap(nest(100)), how)

@@ -269,3 +269,20 @@ def test_ranks_resample_with_tools_and_environments(seen):
     for run in (one["tools"], one["environment"]):
         assert run["equal"] and run["computed"] == [12.0] * 2 and max(run["rounds"]) >= 1
         assert min(run["live"].count(step) for step in (1, 2)) >= 3 and max(run["roles"]) >= 3
+
+
+def test_a_call_that_is_nested_deeply_is_recorded_and_training_goes_on(config, problems, monkeypatch):
+    levels = 420
+
+    def nest(text, rng):
+        if "<|im_start|>tool" in text or rng.random() < 0.5:
+            return "\\boxed{7}"
+        arguments = '{"a": ' * levels + "1" + "}" * levels
+        return f'<tool_call>{{"name": "add", "arguments": {arguments}}}</tool_call>'
+
+    script_turns(monkeypatch, nest)
+    trainer, records = train(
+        config, problems, boxed(), tools=[add, lookup], max_steps=1, max_completion_length=4 * levels + 200
+    )
+    calls = [one for record in records for one in record["completions"] if "tool_calls" in one[0]]
+    assert trainer.state.global_step == 1 and calls and "<dict>" in str(calls[0])

@@ -1,5 +1,6 @@
 """The recorder: rows of all ranks, and a thread that writes them, on disks that are slow, full or gone."""
 
+import datetime
 import itertools
 import json
 import math
@@ -14,11 +15,13 @@ from transformers import TrainerControl, TrainerState
 
 from helpers.ranks import run_on_forked_ranks
 from helpers.runs import small_config
+from trl_grpo_rewards import FilteredGRPOTrainer, demo
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
 from trl_grpo_rewards.records.files import read_records
+from trl_grpo_rewards.training import recorder as recorder_module
 from trl_grpo_rewards.training.generation import Generation
-from trl_grpo_rewards.training.recorder import Recorder
+from trl_grpo_rewards.training.recorder import Recorder, gather_fields
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
@@ -195,3 +198,60 @@ def test_a_record_that_cannot_be_made_is_logged_once_and_counted(recorder, caplo
     assert [(record["step"], record["group"]) for record in read_records(recorder.args.output_dir)] == [
         (1, 0), (1, 3), (2, 0), (2, 3)
     ]  # fmt: skip
+
+
+class Hostile:
+    def __getattribute__(self, name):
+        raise RuntimeError(name)
+
+    __repr__ = __str__ = __eq__ = __reduce_ex__ = __getattribute__
+
+
+def make_odd() -> list:
+    deep, cycle = {}, []
+    for _ in range(5_000):
+        deep = {"a": [deep]}
+    cycle.append(cycle)
+    return [
+        deep, cycle, {(1, 2): 3}, "\ud800", "\ud83d\ude00", 10**10_000, float("nan"), float("inf"), b"\xff",
+        datetime.date(2026, 1, 1), Hostile(), {1, 2}, object(), lambda: 1,
+    ]  # fmt: skip
+
+
+def test_training_goes_on_whatever_completions_columns_and_rewards_hold(config, problems, monkeypatch):
+    odd = make_odd()
+
+    class Odd(FilteredGRPOTrainer):
+        def _generate_and_score_completions(self, inputs):
+            inputs = [{**row, "odd": odd[place % len(odd)]} for place, row in enumerate(inputs)]
+            return super()._generate_and_score_completions(inputs)
+
+    def log_odd(completions, log_extra, **kwargs):
+        log_extra("odd", [odd[place % len(odd)] for place in range(len(completions))])
+        return [float(place) for place in range(len(completions))]
+
+    describe = recorder_module.describe_completions
+
+    def describe_odd(completions, *args):
+        calls = [[{"role": "assistant", "content": "a", "tool_calls": one}] for one in odd]
+        return describe(
+            [one._replace(content=content) for one, content in zip(completions, calls, strict=True)], *args
+        )
+
+    monkeypatch.setattr(recorder_module, "describe_completions", describe_odd)
+    size = len(odd)
+    args = config(max_steps=2, per_device_train_batch_size=size, num_generations=size, gradient_accumulation_steps=1)
+    trainer = Odd(demo.MODEL, [log_odd], args=args, train_dataset=problems)
+    trainer.train()
+    records = list(read_records(args.output_dir))
+    assert [record["step"] for record in records] == [1, 2] and trainer.state.global_step == 2
+    assert records[0]["logged"]["odd"][2:] == records[1]["logged"]["odd"][2:]
+    assert records[0]["logged"]["odd"][2:6] == [{"[1, 2]": 3}, "\\ud800", "\\ud83d\\ude00", "<int>"]
+    assert [one[0]["tool_calls"] for one in records[0]["completions"]][6:11] == [
+        "NaN", "Infinity", "<bytes>", "<date>", "<Hostile>",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_rank_that_cannot_describe_its_rows_costs_the_records_of_all(failing):
+    assert run_on_forked_ranks(lambda rank: gather_fields(None if rank == failing else [])) == [[], []]

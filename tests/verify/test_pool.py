@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from helpers.outside_data import find_outside_data, read_outside_data
 from helpers.paths import TESTS
 from helpers.processes import find_workers, has_no_workers_within
 from trl_grpo_rewards import boxed, gate, reward
+from trl_grpo_rewards.verify import pool
 from trl_grpo_rewards.verify.pool import WALL_SECONDS
 
 
@@ -270,3 +272,41 @@ def test_a_solution_that_cannot_be_read_is_said_once_with_the_row(tmp_path):
     assert run.stdout == f"[None] {counted}\n" * 2
     assert run.stderr.count("A solution cannot be read") == 1
     assert "answer is '41' and the solution is '2(0,4]'" in run.stderr
+
+
+@pytest.mark.slow
+def test_a_deadline_is_a_timeout_also_where_children_are_not_waited_for(tmp_path):
+    """`SIGCHLD` is ignored under some supervisors, and a process inherits that."""
+    code = (
+        "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
+        "from trl_grpo_rewards.verify import pool\nfrom trl_grpo_rewards.mathematics.comparison import AnswerRules\n"
+        f"found = pool.verify_pairs([('7', {HOSTILE[2]!r})], AnswerRules())\nprint(found[0].equal, found[0].fault, pool.count_restarts())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    assert run.stdout == "False timeout 1\n", run.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_a_fork_that_exits_leaves_the_workers_alone():
+    code = "import os, sys; from trl_grpo_rewards import boxed; answers = dict(completions=[{0!r}], solution=['7'])\n"
+    code += "print(boxed()(**answers)); sys.stdout.flush()\nif os.fork() == 0: sys.exit()\nos.wait()\n"
+    code += "from trl_grpo_rewards.verify import pool\n"
+    code += "print(boxed()(completions=[{1!r}], solution=['7']), pool.count_restarts())"
+    code = code.format(r"\boxed{\lim_{x \to 0} \sqrt{49}}", r"\boxed{\lim_{x \to 0} \sqrt{48 + 1}}")
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
+    assert run.stdout == "[1.0]\n[1.0] 0\n", run.stderr[-2000:]
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_from_outside_is_nobodys_answer():
+    from trl_grpo_rewards.mathematics.comparison import AnswerRules
+
+    one = pool.Worker()
+    try:
+        assert one.ask("7", r"\lim_{x \to 0} \sqrt{49}", AnswerRules()).equal is True
+        fork = int(Path(f"/proc/{one.process.pid}/task/{one.process.pid}/children").read_text())
+        threading.Timer(0.5, os.kill, (fork, signal.SIGKILL)).start()
+        assert one.ask("7", HOSTILE[2], AnswerRules()) == pool.Verification(None, "worker")
+        assert one.ask("7", r"\lim_{x \to 0} \sqrt{49}", AnswerRules()).equal is True
+    finally:
+        one.close()

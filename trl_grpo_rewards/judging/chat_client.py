@@ -87,9 +87,9 @@ class ChatClient:
         )
         text = raw.http_response.text
         try:
-            return json.loads(text)
+            return self.settings.hide_key_in_texts(json.loads(text))
         except (ValueError, RecursionError):
-            raise UnreadableReply(f"the reply is not JSON: {text[:200]!r}") from None
+            raise UnreadableReply(f"the reply is not JSON: {self.settings.hide_key(text)[:200]!r}") from None
 
     async def close(self) -> None:
         await self.client.close()

@@ -8,6 +8,10 @@ from typing import Any
 from ..options import thaw
 
 
+MIN_SECRET = 8
+"""Minimum length of a key that is a secret, in characters. Servers without keys get placeholders, such as `1`."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """The options of [`judge`] with the same names."""
@@ -59,6 +63,16 @@ class Settings:
                 f"other characters, which cannot be sent. Copy the key again."
             )
         return key or "none"  # the client requires a key even if the server does not
+
+    def hide_key_in_texts(self, value: Any) -> Any:
+        """Return a JSON value without the key in its texts. A short key is a placeholder, and may occur in any reply."""
+        if isinstance(value, str):
+            return self.hide_key(value) if len(self.key) >= MIN_SECRET else value
+        if isinstance(value, list):
+            return [self.hide_key_in_texts(item) for item in value]
+        return (
+            {name: self.hide_key_in_texts(item) for name, item in value.items()} if isinstance(value, dict) else value
+        )
 
     def hide_key(self, text: str) -> str:
         return text.replace(self.key, "...") if os.environ.get(self.api_key_env, "").strip() else text

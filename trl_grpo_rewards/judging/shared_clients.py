@@ -141,8 +141,7 @@ class SharedClient:
                     grading.value, grading.reason, grading.cached = read(verdict), read_reason(verdict), 1
                     return
             verdict = await self.client.fetch_verdict(prompt, grading)
-            verdict["reason"] = self.settings.hide_key(read_reason(verdict))  # the server may repeat what it was sent
-            grading.value, grading.reason = read(verdict), verdict["reason"]
+            grading.value, grading.reason = read(verdict), read_reason(verdict)
         except Exception as error:  # a failed call costs one verdict, and does not stop the others
             grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
             if isinstance(error, TruncatedReply):

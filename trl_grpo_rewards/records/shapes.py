@@ -10,10 +10,11 @@ REQUIRED: dict[str, type] = {"step": int, "group": int, "rewards": dict, "column
 """Types of the fields that every record has."""
 
 OPTIONAL: dict[str, Any] = {
-    "weights": dict, "row_columns": dict, "logged": dict, "outcome": str, "outcome_reward": str, "dead_by": str,
-    "unscored": str, "dataset_prompt_id": str, "tolerance": NUMBER, "mean": NUMBER, "spread": NUMBER, "duplicates": NUMBER,
+    "weights": dict, "row_columns": dict, "logged": dict, "outcome": str, "outcome_reward": (str, NoneType),
+    "dead_by": str, "unscored": str, "dataset_prompt_id": str, "tolerance": float, "mean": NUMBER, "spread": NUMBER,
+    "duplicates": NUMBER,
 }  # fmt: skip
-"""Types of the fields that may be missing or None. Readers ignore all other fields."""
+"""Types of the fields that may be missing. Readers ignore all other fields."""
 
 ROWS = ("total", "advantages", "lengths", "truncated", "completions", "completion_ids")
 """Fields with a list that has one value for each completion."""
@@ -25,15 +26,14 @@ def is_record(value: Any) -> bool:
         return False
     if ("prompt" in value) != ("completions" in value):
         return False
-    known = {name: field for name, field in value.items() if field is not None}
-    if not all(isinstance(known[name], kind) for name, kind in OPTIONAL.items() if name in known):
+    if not all(isinstance(value[name], kind) for name, kind in OPTIONAL.items() if name in value):
         return False
-    scores = [*known["rewards"].values(), *(known[name] for name in ROWS[:4] if name in known)]
-    others = [known[name] for name in ROWS[4:] if name in known]
-    others += [values for name in ("row_columns", "logged") for values in known.get(name, {}).values()]
+    scores = [*value["rewards"].values(), *(value[name] for name in ROWS[:4] if name in value)]
+    others = [value[name] for name in ROWS[4:] if name in value]
+    others += [values for name in ("row_columns", "logged") for values in value.get(name, {}).values()]
     lists = scores + others
     return (
         all(isinstance(one, list) and len(one) == len(lists[0]) for one in lists)
         and all(isinstance(score, NUMBER) for one in scores for score in one)
-        and all(isinstance(weight, NUMBER) for weight in known.get("weights", {}).values())
+        and all(isinstance(weight, NUMBER) for weight in value.get("weights", {}).values())
     )

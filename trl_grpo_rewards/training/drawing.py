@@ -293,7 +293,7 @@ def read_pass_rates(folder: str) -> dict[str, float]:
     right, scored = Counter[str](), Counter[str]()
     for record in read_records(folder):
         rewards = record["rewards"]
-        scores = rewards.get(record.get("outcome_reward"), next(iter(rewards.values())))
+        scores = rewards.get(record.get("outcome_reward"), next(iter(rewards.values()), []))
         known = [score for score in scores if score is not None]
         prompt = record.get("dataset_prompt_id", record["prompt_id"])
         right[prompt] += sum(score >= 1 for score in known)
