@@ -12,10 +12,9 @@ import contextlib
 import ctypes
 import gc
 import os
-import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,11 @@ import torch.distributed as dist
 from accelerate.utils import gather
 
 from trl_grpo_rewards import FilteredGRPOConfig
-from trl_grpo_rewards.records.fields import CompletionFields, Rule, describe_groups
-from trl_grpo_rewards.training import group_statistics
+from trl_grpo_rewards.records.dead_groups import Rule
+from trl_grpo_rewards.records.fields import Completion
+from trl_grpo_rewards.training.generation import Generation
 from trl_grpo_rewards.training.recorder import Recorder
+from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
 GROUP = 8
@@ -43,13 +44,15 @@ def make_completions(count: int, length: int, rank: int) -> tuple[list[dict], li
     return inputs, prompts, texts, ids
 
 
-def describe_synthetic(rows: list[CompletionFields]) -> Iterator[dict[str, Any]]:
-    count = len(rows)
-    rng = random.Random(0)
-    scores = [[rng.random()] for _ in rows]
-    totals = [score for (score,) in scores]
-    kinds = ["live"] * (count // GROUP)
-    return describe_groups(rows, scores, {"boxed": 1.0}, totals, totals, kinds, Rule("boxed"), [0] * len(kinds))
+def complete(row: dict, prompt: str, text: str, ids: list[int]) -> Completion:
+    return Completion(row, prompt, text, ids, len(ids), True, {})
+
+
+def score_at_random(ids: list[list[int]]) -> ScoredGroups:
+    """Return the groups of all ranks with random scores."""
+    keys = gather(torch.tensor([hash(tuple(one)) for one in ids])).view(-1, GROUP)
+    rewards = torch.rand((*keys.shape, 1), generator=torch.Generator().manual_seed(0))
+    return ScoredGroups(rewards, ["boxed"], torch.ones(1), Rule("boxed"), keys)
 
 
 def read_mib(field: str) -> float:
@@ -82,31 +85,15 @@ def measure_records(args: argparse.Namespace, folder: str, rank: int) -> None:
         num_generations=GROUP, per_device_train_batch_size=args.completions,
     )  # fmt: skip
     recorder, columns = Recorder(config), make_completions(args.completions, args.tokens, rank)
-    spent: list[float] = []
-
-    def time_records(records: Iterator) -> Iterator:
-        start = time.thread_time()
-        yield from records
-        spent.append(time.thread_time() - start)
-
-    def duplicates() -> float:
-        keys = gather(torch.tensor([hash(tuple(ids)) for ids in columns[3]]))
-        return group_statistics.find_duplicates(keys.view(-1, GROUP)).float().mean().item()
-
     clock = Clock(rank)
-    clock.time("training thread: hash completions, find duplicates", duplicates)
-    clock.time("training thread: collect", lambda: recorder.collect(*columns, last_ids={1}))
-    rows = clock.time("training thread: gather on the main process", recorder.gather)
-    if rows:
-        clock.time("training thread: hand over", partial(recorder.write, 1, time_records(describe_synthetic(rows))))
-    del rows
+    groups = clock.time("training thread: hash completions", lambda: score_at_random(columns[3]))
+    generation = Generation([*map(complete, *columns)], groups, rank)
+    record = partial(recorder.record, 1, generation, [0.0] * groups.totals.numel())
+    clock.time("training thread: describe, gather and hand over", record)
     clock.time("until everything is on disk", recorder.flush, is_training=False)
-    if spent:
-        clock.show("processor time of the writing thread", spent[0])
+    del generation, record
     gc.collect()
-    with contextlib.suppress(
-        OSError, AttributeError
-    ):  # so that memory that was freed but not yet returned is not counted
+    with contextlib.suppress(OSError, AttributeError):  # memory that was freed is returned, and not counted
         ctypes.CDLL("libc.so.6").malloc_trim(0)
     size = sum(file.stat().st_size for file in Path(folder).rglob("*.jsonl"))
     print(

@@ -8,7 +8,6 @@ Without chromium and its driver, no page is opened. A page counts as open when a
 """
 
 import argparse
-import base64
 import random
 import shutil
 import statistics
@@ -58,9 +57,7 @@ def make_group(rng: random.Random, words: list[str], progress: float) -> dict:
         "columns": {"solution": "7"},
         "prompt": [{"role": "user", "content": f"Problem {prompt}"}],
         "completions": [[{"role": "assistant", "content": " ".join(rng.choices(words, k=200))}] for _ in range(SIZE)],
-        "completion_ids": [
-            base64.b64encode(pack_ids([rng.randrange(50_000) for _ in range(250)])).decode() for _ in range(SIZE)
-        ],
+        "completion_ids": [pack_ids([rng.randrange(50_000) for _ in range(250)]) for _ in range(SIZE)],
     }
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from trl_grpo_rewards import tool_calls
-from trl_grpo_rewards.text.calls import write_expected_calls
+from trl_grpo_rewards.tools.call_reading import write_expected_calls
 
 
 KINDS = ["simple_python", "multiple", "parallel", "parallel_multiple", "live_simple", "live_multiple", "live_parallel"]

@@ -30,16 +30,13 @@ from pathlib import Path
 import bench_records
 import numpy as np
 import torch
-from datasets import Dataset
 from transformers import AutoTokenizer, Qwen3Config, Qwen3ForCausalLM, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 from trl_grpo_rewards.training import placement
 from trl_grpo_rewards.training import rows as rows_of
-from trl_grpo_rewards.training.foresight import Foresight
-from trl_grpo_rewards.training.prompt_features import PromptFeatures
-from trl_grpo_rewards.training.selective_stream import SelectiveStream
+from trl_grpo_rewards.training.drawing import SelectiveStream
 
 
 SHAPES = {
@@ -250,32 +247,20 @@ def time_host(args: argparse.Namespace) -> None:
 
 def time_sampling(prompts: int, args: argparse.Namespace) -> None:
     """Compare the time of selective sampling with a step of TRL's trainer, and show its memory for each prompt."""
-    count, group, rng = args.rows // 8, 8, random.Random(0)
-    texts = (f"What is {rng.randrange(10 ** rng.randint(1, 9))} + {rng.randrange(1000)}?" for _ in range(prompts))
-    dataset = Dataset.from_dict({"prompt": [[{"role": "user", "content": text}] for text in texts]})
-    foresight = Foresight(PromptFeatures(dataset, ["prompt"]))
-    stream = SelectiveStream(prompts, 0, True, group, foresight)
-
-    def answer(row: int) -> int:  # short sums are solved more often
-        rate = 1 - len(dataset[row]["prompt"][0]["content"]) / 28
-        return sum(rng.random() < rate for _ in range(group))
-
+    count, group, rng = args.rows // 8, 8, np.random.default_rng(0)
+    rates, stream = rng.beta(0.3, 0.3, prompts), SelectiveStream(prompts, 0, True, group)
     seconds = []
     for _ in range(1000):
         start = time.perf_counter()
         rows = stream.draw(count)
-        for row in rows:
-            stream.predict(row)
         middle = time.perf_counter()
-        right = [answer(row) for row in rows]
+        right = rng.binomial(group, rates[rows]).tolist()
         end = time.perf_counter()
         stream.learn(rows, right, [group] * count)
         seconds.append(time.perf_counter() - end + middle - start)
-    assert foresight.source == "features"
     seconds = seconds[500:]
     step = run_side("trl", 0.5, args).medians()["step"]
-    parts = [*vars(stream).values(), *vars(foresight).values(), *vars(foresight.features).values()]
-    held = sum(value.nbytes for value in parts if hasattr(value, "nbytes"))
+    held = sum(value.nbytes for value in vars(stream).values() if hasattr(value, "nbytes"))
     held += (
         prompts // count * sys.getsizeof(np.zeros(count, np.int32))
     )  # the prompts that an epoch has drawn by its end

@@ -25,13 +25,11 @@ from pathlib import Path
 import torch
 import varied_problems
 from study_picture import draw_picture
-from study_tables import final_accuracy, make_calibration, make_table, seeds_of
+from study_tables import final_accuracy, make_table, seeds_of
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
-from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.training.pass_rate_trainer import PassRateTrainer
 
 
 MODES = {
@@ -40,12 +38,8 @@ MODES = {
     "skip, 2 iterations": {"zero_variance": "skip", "num_iterations": 2},
     "drop, resampling": {"zero_variance": "drop", "max_resample_rounds": 2},
     "selective": {"selective": True, "zero_variance": "skip"},
-    "selective, rates known": {"selective": True, "zero_variance": "skip", "selective_prior": "pass-rates.jsonl"},
 }
 """Modes that someone would choose. `skip` is what `"auto"` does in these tasks."""
-
-SAMPLES = 4
-"""Number of completions of each prompt that `selective, rates known` samples before training."""
 
 GROUPS, SIZE = 16, 8
 """Number of groups per step, and of completions per group."""
@@ -150,10 +144,6 @@ def run_training(name: str, mode: str, seed: int, models: Path) -> dict:
     task, options = TASKS[name], MODES[mode] or {}
     model, rewards, train_dataset, eval_dataset = load_task(name, seed, models)
     with tempfile.TemporaryDirectory() as folder:
-        sampled = None
-        if "selective_prior" in options:
-            options = {**options, "selective_prior": f"{folder}/{options['selective_prior']}"}
-            sampled = sample_pass_rates(model, rewards, train_dataset, task, seed, Path(options["selective_prior"]))
         training = (GRPOConfig if mode == "TRL" else FilteredGRPOConfig)(
             output_dir=f"{folder}/run", use_cpu=True, bf16=False, gradient_checkpointing=False, report_to="none", seed=seed,
             save_strategy="no", disable_tqdm=True, logging_steps=1, lr_scheduler_type="constant", learning_rate=task.rate,
@@ -167,44 +157,7 @@ def run_training(name: str, mode: str, seed: int, models: Path) -> dict:
         trainer.remove_callback(PrinterCallback)
         course = Course(trainer, task.every)
         trainer.train()
-        groups = [] if mode == "TRL" else list(read_records(f"{folder}/run"))
-    predicted = [[group["epoch"], group["predicted_live"], is_mixed(group)] for group in groups if "epoch" in group]
-    result = {
-        "task": name,
-        "mode": mode,
-        "seed": seed,
-        "seen": course.seen,
-        "live": course.live,
-        "predicted": predicted,
-    }
-    return {**result, "sampled": sampled} if sampled else result
-
-
-def sample_pass_rates(model, rewards, dataset, task: Task, seed: int, table: Path) -> tuple[float, int]:
-    """Write the pass rates of all training prompts to a table. Return the CPU seconds and the number of tokens."""
-    training = FilteredGRPOConfig(
-        output_dir=f"{table.parent}/sampling", use_cpu=True, bf16=False, report_to="none", disable_tqdm=True, seed=seed,
-        num_generations_eval=SAMPLES, per_device_eval_batch_size=256, max_completion_length=task.length,
-        reward_weights=rewards.weights,
-    )  # fmt: skip
-    trainer = PassRateTrainer(model, rewards.rewards, args=training, train_dataset=dataset)
-    trainer.remove_callback(PrinterCallback)
-    generate, lengths = trainer._generate, []
-
-    def count_tokens(prompts):
-        generated = generate(prompts)
-        lengths.extend(map(len, generated[1]))
-        return generated
-
-    trainer._generate = count_tokens
-    start = time.process_time()
-    trainer.sample_pass_rates(table)
-    return time.process_time() - start, sum(lengths)
-
-
-def is_mixed(group: dict) -> bool:
-    """Whether a group has right and wrong completions."""
-    return len({score >= 1 for score in group["rewards"]["accuracy"]}) == 2
+    return {"task": name, "mode": mode, "seed": seed, "seen": course.seen, "live": course.live}
 
 
 def main() -> None:
@@ -242,9 +195,6 @@ def main() -> None:
     for task in TASKS:
         if seeds_of(task, "TRL", runs):
             print(f"\n{make_table(task, runs, MODES, TASKS[task].epoch)}")
-    for mode in MODES:
-        if any(one["predicted"] for (_, other, _), one in runs.items() if other == mode):
-            print(f"\n{make_calibration(mode, TASKS, runs)}")
     if args.picture:
         draw_picture(runs, [*TASKS], args.picture)
 

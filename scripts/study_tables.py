@@ -1,10 +1,8 @@
-"""Tables of the study: what each mode costs, relative to TRL's `GRPOTrainer` under the same seed, and calibration."""
+"""Tables of the study: what each mode costs, relative to TRL's `GRPOTrainer` under the same seed."""
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
-
-import numpy as np
+from collections.abc import Callable, Iterable
 
 
 Runs = dict[tuple[str, str, int], dict]
@@ -61,12 +59,6 @@ def seeds_of(task: str, mode: str, runs: Runs) -> list[int]:
     return sorted(seed for kind, other, seed in runs if (kind, other) == (task, mode) and (task, "TRL", seed) in runs)
 
 
-def shares_sampled(task: str, mode: str, runs: Runs, at: int) -> list[float]:
-    """Return the seconds (0) or tokens (1) for sampling pass rates before training, relative to TRL's whole run."""
-    mine = {seed: runs[task, mode, seed].get("sampled") for seed in seeds_of(task, mode, runs)}
-    return [spent[at] / runs[task, "TRL", seed]["seen"][-1][1 + at] for seed, spent in mine.items() if spent]
-
-
 T_VALUES = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 16: 2.13}
 """Quantiles of Student's distribution for intervals of 95 %, by the number of seeds."""
 
@@ -115,11 +107,6 @@ def make_table(task: str, runs: Runs, modes: Iterable[str], epoch: int) -> str:
     ]
     rows["final accuracy"] = [format_difference(differences(final_accuracy, mode)) for mode in shown]
     rows["live groups in the first epoch"] = [format_difference(differences(share_live, mode)) for mode in shown]
-    if any("sampled" in one for (kind, *_), one in runs.items() if kind == task):
-        for at, unit in enumerate(("seconds", "tokens")):
-            rows[f"{unit} before training"] = [
-                format_ratio(shares) if (shares := shares_sampled(task, mode, runs, at)) else "0" for mode in shown
-            ]
     rows["seeds"] = [str(len(seeds_of(task, mode, runs))) for mode in shown]
     theirs = [runs[task, "TRL", seed] for seed in seeds_of(task, "TRL", runs)]
     start, end, seconds, tokens, live = map(
@@ -130,31 +117,6 @@ def make_table(task: str, runs: Runs, modes: Iterable[str], epoch: int) -> str:
         f"{format_table(task, shown, rows)}\n\nTRL: accuracy from {start:.3f} to {end:.3f} in {seconds:.0f} s and "
         f"{tokens:,.0f} tokens, {live:.2f} of the groups of the first epoch are live (means of {len(theirs)} seeds)."
     )
-
-
-def make_calibration(mode: str, tasks: Iterable[str], runs: Runs) -> str:
-    """
-    Return the predicted and the observed share of groups with right and wrong completions in a mode, by epoch and by
-    fifth of the predictions, for each task.
-    """
-    seen = {
-        task: [row for x in seeds_of(task, mode, runs) for row in runs[task, mode, x]["predicted"]] for task in tasks
-    }
-    seen = {task: sorted(rows, key=lambda row: row[1]) for task, rows in seen.items() if rows}
-    epochs = sorted({row[0] for rows in seen.values() for row in rows})
-    fifths = ("lowest fifth", "second", "third", "fourth", "highest fifth")
-    by_epoch = {task: [[row for row in rows if row[0] == epoch] for epoch in epochs] for task, rows in seen.items()}
-    by_fifth = {task: np.array_split(rows, len(fifths)) for task, rows in seen.items()}
-    title = f"{mode}: predicted / observed"
-    return "\n\n".join(
-        format_table(title, names, {task: [*map(format_calibration, some)] for task, some in parts.items()})
-        for names, parts in (([f"epoch {epoch}" for epoch in epochs], by_epoch), (fifths, by_fifth))
-    )
-
-
-def format_calibration(rows: Sequence) -> str:
-    """Return the mean prediction and the mean observation."""
-    return "{:.3f} / {:.3f}".format(*np.mean(rows, 0)[1:]) if len(rows) else ""
 
 
 def format_table(title: str, names: Iterable[str], rows: dict[str, list[str]]) -> str:

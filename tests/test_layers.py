@@ -11,9 +11,9 @@ import trl_grpo_rewards
 PACKAGE = Path(trl_grpo_rewards.__file__).parent
 TESTS = Path(__file__).parent
 LAYERS = [
-    {"text", "mathematics"},
+    {"mathematics"},
     {"algebra"},  # the modules at the top of the package
-    {"verify", "judging", "records"},
+    {"verify", "judging", "tools", "records"},
     {"sandbox"},
     {"programs"},
     {"rewards", "report", "checks", "training", "demo"},

@@ -78,11 +78,14 @@ def test_rewards_are_found_once_in_order_and_replaced():
         ((1, 2), tuple[int, ...], True),
         ((1, 2, 3), tuple[int, int], False),
         ((1, "x"), tuple[int, str], True),
+        ([1, "x"], list, True),
+        ([1, "x"], tuple, True),
+        ("ab", list, False),
         (boxed(), Any, True),
     ],
 )
 def test_a_value_fits_its_annotation_or_not(value, annotation, expected):
-    assert has_type(freeze(value, "it"), annotation) is expected
+    assert has_type(value, annotation) is has_type(freeze(value, "it"), annotation) is expected
 
 
 def test_a_dict_fits_by_its_keys_and_values():

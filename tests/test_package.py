@@ -27,7 +27,9 @@ def test_importing_the_package_loads_neither_torch_nor_trl():
     assert heavy.isdisjoint(loaded) and "trl_grpo_rewards.rewards.answers" in loaded
 
 
-@pytest.mark.parametrize("folder", ["", "rewards", "text", "verify", "judging", "records", "checks", "report", "demo"])
+@pytest.mark.parametrize(
+    "folder", ["", "rewards", "tools", "verify", "judging", "records", "checks", "report", "demo"]
+)
 def test_only_what_trains_loads_torch_or_trl(folder):
     package = f"trl_grpo_rewards.{folder}".rstrip(".")
     code = (

@@ -64,7 +64,7 @@ def test_the_options_of_the_commands_exist(command, options, capsys):
 
 def test_examples_and_commands_are_found():
     assert len(EXAMPLES) >= 20 and len(COMMANDS) >= 25
-    assert {command.values[0] for command in COMMANDS} == {"train", "check", "score", "report", "pass-rates"}
+    assert {command.values[0] for command in COMMANDS} == {"train", "check", "score", "report"}
 
 
 def test_the_readme_fits_150_lines_and_has_no_link_that_needs_the_repository():
@@ -115,13 +115,13 @@ def test_the_table_of_rewards_and_the_stub_are_current():
 
 
 def test_the_table_of_record_fields_is_complete(config, problems):
-    args = config(selective=True, max_steps=1)
+    args = config(max_steps=1)
     FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems).train()
     record = next(read_records(args.output_dir))
     table = PAGES["trainer.md"].split("fields of a record")[1].split("run.json")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \|$", table, flags=re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"\w+", row)} == record.keys() | {
-        "row_columns", "logged", "predicted_from", "dataset_prompt_id"
+        "row_columns", "logged", "dataset_prompt_id"
     }  # fmt: skip
 
 

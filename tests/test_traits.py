@@ -5,7 +5,7 @@ import pytest
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, parse, reward, route, tags
 from trl_grpo_rewards.checks import check
-from trl_grpo_rewards.text.forms import Form
+from trl_grpo_rewards.forms import Form
 from trl_grpo_rewards.traits import Reading, Traits
 
 

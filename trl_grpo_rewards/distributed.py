@@ -56,7 +56,7 @@ def gather_and_score_groups(
     except Exception as raised:
         error = raised
     own = {name: list(values) for name, values in batch.columns.items() if name != "environments"}
-    parts = gather_object([(own, known, error and describe_error(error))])
+    parts = gather_object([(own, known, error and describe_with_notes(error))])
     raise_error(error, [text for *_, text in parts])
     sizes = [len(part["completions"]) for part, *_ in parts]
     columns, known = ({name: [v for part in parts for v in part[at][name]] for name in parts[0][at]} for at in (0, 1))
@@ -81,12 +81,12 @@ def score_share_of_groups(
     try:
         scores = score(whole.select(rows)) if rows else []
     except Exception as error:
-        return RankResult((), (), {}, describe_error(error)), error
+        return RankResult((), (), {}, describe_with_notes(error)), error
     columns = {column: [values[row] for row in rows] for column, values in whole.log.columns.items()}
     return RankResult(rows, scores, columns), None
 
 
-def describe_error(error: Exception) -> str:
+def describe_with_notes(error: Exception) -> str:
     return f"{type(error).__name__}: {error} {' '.join(getattr(error, '__notes__', ()))}"
 
 

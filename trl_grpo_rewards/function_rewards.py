@@ -11,6 +11,7 @@ from typing import Any, Literal, get_type_hints
 from .batch import TRAINER_DATA, Batch, scatter, select_row
 from .errors import missing_column, named_in_errors
 from .expressions import Reward, await_all
+from .forms import Form
 from .options import (
     FrozenDict,
     call_with_options,
@@ -22,7 +23,6 @@ from .options import (
     replace_rewards,
 )
 from .scores import Score, read_scores
-from .text.forms import Form
 from .traits import Examination, Traits
 
 

@@ -126,7 +126,7 @@ def format_annotation(annotation: Any) -> str:
 
 
 def has_type(value: Any, annotation: Any) -> bool:
-    """Return whether a frozen option has the annotated type. Annotations that cannot be checked accept everything."""
+    """Return whether an option or a value of a dataset has the annotated type. Types that cannot be checked fit everything."""
     origin, inner = get_origin(annotation), get_args(annotation)
     if annotation is Any:
         return True
@@ -140,10 +140,12 @@ def has_type(value: Any, annotation: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool)
     if annotation is int:
         return isinstance(value, int) and not isinstance(value, bool)
-    if origin is list or (origin is tuple and inner[-1] is ...):
-        return isinstance(value, tuple) and all(has_type(item, inner[0]) for item in value)
-    if origin is tuple:
-        return isinstance(value, tuple) and len(value) == len(inner) and all(map(has_type, value, inner))
+    if list in (origin, annotation) or tuple in (origin, annotation):
+        if not isinstance(value, (list, tuple)):
+            return False
+        if origin is tuple and inner[-1:] != (...,):
+            return len(value) == len(inner) and all(map(has_type, value, inner))
+        return all(has_type(item, inner[0]) for item in value) if inner else True
     if dict in (origin, annotation):
         key, item = inner or (Any, Any)
         return isinstance(value, Mapping) and all(has_type(k, key) and has_type(v, item) for k, v in value.items())

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import Any, overload
 
+from .forms import Form
 from .function_rewards import FunctionKind, RewardFactory
-from .text.forms import Form
 from .traits import Examination, ReadColumn, Traits
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from .text.forms import Form
+from .forms import Form
 
 
 class Reading(NamedTuple):

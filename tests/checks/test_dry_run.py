@@ -3,9 +3,14 @@
 import math
 
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, reward, tags
+from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, reward, shortest, tags
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.checks.dry_run import check_dry_run, describe_mean
+from trl_grpo_rewards.checks.trials import make_trials
+
+
+def dry_run(rewards, dataset, config=None):
+    return check_dry_run(make_trials(rewards, [*dataset], attacked=0), config)
 
 
 @reward
@@ -14,17 +19,17 @@ def worthless(completion: str, solution: str) -> float:
 
 
 def test_solutions_in_the_wrong_column_are_seen():
-    found = check_dry_run(worthless(), make_problems("yes", "no", "yes", "no"))
+    found = dry_run(worthless(), make_problems("yes", "no", "yes", "no"))
     assert "the dataset's own solutions earn 0.000, and the solutions of other rows earn 0.000." in found.faults[0]
 
 
 def test_solutions_that_do_not_pass_for_right_are_seen():
     twice = [f"So it is \\boxed{{{n}}}.\n#### {n}" if n % 2 else f"{n}" for n in range(20)]
-    (fault,) = check_dry_run(boxed(box="only"), make_problems(*twice)).faults
+    (fault,) = dry_run(boxed(box="only"), make_problems(*twice)).faults
     assert fault.startswith(
         "Reward 'boxed' gives the dataset's own solutions 0.500 on average, although they are right."
     )
-    lines = check_dry_run(boxed(), make_problems(*twice)).lines
+    lines = dry_run(boxed(), make_problems(*twice)).lines
     assert lines[-1] == "a right answer earns 1.000 more than a wrong one"
 
 
@@ -52,13 +57,13 @@ async def from_a_file(completions: list) -> list[float]:
 
 def test_an_async_reward_that_asks_nobody_is_tried():
     assert not from_a_file().asks
-    found = check_dry_run(boxed(evaluated=True) + from_a_file(), demo.arithmetic(size=8))
+    found = dry_run(boxed(evaluated=True) + from_a_file(), demo.arithmetic(size=8))
     assert any("from_a_file" in line for line in found.lines)
 
 
 def test_the_table_has_a_line_for_each_term_and_the_total(config):
     rewards = boxed(partial=0.5) + 0.2 * tags("think") - 0.1 * tags("think", name="again")
-    found = check_dry_run(rewards, make_problems("7", "8", "9"), config=config(FilteredGRPOConfig))
+    found = dry_run(rewards, make_problems("7", "8", "9"), config(FilteredGRPOConfig))
     assert [line[:30].strip() for line in found.lines[1:5]] == [
         "1 * boxed", "0.2 * tags", "-0.1 * again", "total",
     ]  # fmt: skip
@@ -69,8 +74,12 @@ def test_the_table_has_a_line_for_each_term_and_the_total(config):
 
 
 def test_a_reward_that_reads_no_solution_need_not_tell_right_from_wrong():
-    assert not check_dry_run(tags("think"), make_problems("7", "8")).faults
+    assert not dry_run(tags("think"), make_problems("7", "8")).faults
 
 
 def test_a_mean_of_nothing_is_said_in_words():
     assert describe_mean(math.nan) == "nothing, because they cannot be judged" and describe_mean(0.5) == "0.500"
+
+
+def test_a_reward_that_compares_the_group_has_one_to_compare():
+    assert not find_faults(shortest(boxed(evaluated=True)), demo.arithmetic(size=32))

@@ -5,7 +5,8 @@ import pytest
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, choice, demo, keywords, parse, reward, tags
 from trl_grpo_rewards.checks import assert_not_gameable
-from trl_grpo_rewards.checks.gameability import EXAMPLES, check_attacks, count_payments, is_paid
+from trl_grpo_rewards.checks.gameability import QUESTIONS, check_attacks, count_payments, is_paid
+from trl_grpo_rewards.checks.trials import make_trials
 
 
 @reward
@@ -112,22 +113,23 @@ def lucky(completion: str, solution: str) -> float:
 
 def test_an_attack_that_pays_by_chance_is_a_warning():
     data = make_problems(*(str(200 + place) for place in range(16)))
-    found = check_attacks(lucky(), data)
+    found = check_attacks(make_trials(lucky(), [*data]))
     (warning,) = found.warnings
     assert "The attack 'nothing'" in warning and "on 1 of 16 rows" in warning and not found.faults
     assert "   0.062 nothing, which pays on 1 of 16 rows" in found.lines
-    found = check_attacks(lucky(), data.select(range(8)))
+    found = check_attacks(make_trials(lucky(), [*data.select(range(8))]))
     assert "on 1 of 8 rows" in found.faults[0] and not found.warnings
 
 
 def test_a_row_that_cannot_be_judged_is_left_out_of_the_count():
-    rows = [*EXAMPLES, {"prompt": "Who?", "solution": None}]
-    payments = count_payments(boxed() + tags("think"), rows)
-    assert {payment.tried for payment in payments.values()} == {len(EXAMPLES)} and payments["nothing"].mean == 0.0
-    assert count_payments(boxed(), rows[-1:]) == {}
+    rows = [*QUESTIONS, {"prompt": "Who?", "solution": None}]
+    payments = {one.name: one for one in count_payments(make_trials(boxed() + tags("think"), rows))}
+    assert {payment.tried for payment in payments.values()} == {len(QUESTIONS)} and payments["nothing"].mean == 0.0
+    assert count_payments(make_trials(boxed(), rows[-1:])) == []
 
 
 def test_without_a_solution_only_worthless_completions_count():
-    tried = {*count_payments(tags("think"), EXAMPLES)}
+    tried = {payment.name for payment in count_payments(make_trials(tags("think"), QUESTIONS))}
     assert "empty tags" in tried and "a wrong answer" not in tried
-    assert {"empty tags", "a wrong answer"} <= {*count_payments(boxed() + tags("think"), EXAMPLES)}
+    tried = {payment.name for payment in count_payments(make_trials(boxed() + tags("think"), QUESTIONS))}
+    assert {"empty tags", "a wrong answer"} <= tried

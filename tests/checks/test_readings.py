@@ -6,7 +6,7 @@ import pytest
 
 from helpers.checks import make_problems
 from trl_grpo_rewards import answer, boxed, exact, reward
-from trl_grpo_rewards.checks.example_completions import honest
+from trl_grpo_rewards.checks import honest
 from trl_grpo_rewards.checks.readings import check_readings, find_contradictory_rows, shorten_repr
 from trl_grpo_rewards.traits import Reading
 
@@ -97,14 +97,11 @@ def test_only_a_few_examples_are_shown():
     assert sum("not at all:" in line for line in found.lines) == 3
 
 
-def test_a_column_that_is_read_must_be_there():
-    with pytest.raises(ValueError, match="Reward 'marked' needs the column 'solution'; found 'prompt'"):
-        check_readings(marked(), make_problems("whole:1").remove_columns("solution"))
-
-
 def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
-    chat = [{"role": "user", "content": "a"}]
-    assert find_contradictory_rows(["a", "b", chat, "b"], ["1", "2", "3", "2"]) == [0, 2]
+    assert find_contradictory_rows(["a", "b", "a", "b"], ["1", "2", "3", "2"]) == [0, 2]
+    chat = [[{"role": "user", "content": content}] for content in "aba"]
+    (found,) = check_readings(boxed(), make_problems("1", "2", "3", prompts=chat))
+    assert found.warnings == ["2 rows have the prompt of another row but a different solution."]
     assert find_contradictory_rows(["a", "a", "a"], ["1", None, "1"]) == [0, 1, 2]
 
 

@@ -31,8 +31,7 @@ def test_each_subcommand_has_help(command, name):
 
 def test_only_the_command_that_trains_offers_to_leave_out_the_check(command):
     assert "  --no_check " in command("train", "--help").stdout
-    for name in ("check", "pass-rates"):
-        assert "no_check" not in command(name, "--help").stdout
+    assert "no_check" not in command("check", "--help").stdout
 
 
 def test_the_help_of_a_job_begins_with_its_own_options(command):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trl_grpo_rewards.cli.report_summary import describe, summarize
+from trl_grpo_rewards.cli.report_summary import describe_report, summarize_report
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def data():
 
 
 def test_a_run_without_warnings(data, tmp_path):
-    shown = summarize(describe([data], tmp_path / "report.html"))
+    shown = summarize_report(describe_report([data], tmp_path / "report.html"))
     assert shown.splitlines() == [
         "run\\x1b[2J     start    end",
         "Live groups   100.0%  28.1%",
@@ -38,7 +38,7 @@ def test_a_run_without_warnings(data, tmp_path):
         "No warnings.",
         f"The report is in {tmp_path / 'report.html'}.",
     ]
-    found = json.loads(json.dumps(describe([data], tmp_path / "report.html"), allow_nan=False))
+    found = json.loads(json.dumps(describe_report([data], tmp_path / "report.html"), allow_nan=False))
     (found,) = found["runs"]
     assert found["expression"] == "boxed()" and found["changes"][0]["end"] == 0.28125 and found["warnings"] == []
 
@@ -46,7 +46,7 @@ def test_a_run_without_warnings(data, tmp_path):
 @pytest.mark.parametrize("warnings", [1, 3, 40])
 def test_warnings_fit_a_screen(data, tmp_path, warnings):
     data |= {"anomalies": [{"title": f"Number {n}", "details": "It was constant. " * 12} for n in range(warnings)]}
-    shown = summarize(describe([data], tmp_path / "report.html")).splitlines()
+    shown = summarize_report(describe_report([data], tmp_path / "report.html")).splitlines()
     assert len(shown) <= 23 and all(len(line) <= 80 for line in shown[:-1])
     assert shown[-2] == f"{warnings} warning{'s' * (warnings > 1)}."
     starts = sum(line.startswith("warning: ") for line in shown)
@@ -54,8 +54,8 @@ def test_warnings_fit_a_screen(data, tmp_path, warnings):
 
 
 def test_a_short_run_is_said_to_be_short(data, tmp_path):
-    run = describe([data | {"checked": False, "facts": []}], tmp_path / "report.html")
-    shown = summarize(run)
+    run = describe_report([data | {"checked": False, "facts": []}], tmp_path / "report.html")
+    shown = summarize_report(run)
     assert run["runs"][0]["expression"] is None and "No warnings; the run is too short for most of them." in shown
     assert "\nstart and end: the means over the first and the last step\n" in shown
 
@@ -63,7 +63,7 @@ def test_a_short_run_is_said_to_be_short(data, tmp_path):
 def test_several_runs_are_compared_by_their_ends(data, tmp_path):
     other = data | {"name": "runs/with/a/long/path", "changes": data["changes"][:1], "groups": 1}
     other |= {"anomalies": [{"title": "It fell", "details": "Look."}]}
-    shown = summarize(describe([data, other], tmp_path / "comparison.html")).splitlines()
+    shown = summarize_report(describe_report([data, other], tmp_path / "comparison.html")).splitlines()
     assert shown == [
         "                              Groups x    Live   Total",
         "at the end             Steps      size  groups  reward",
@@ -87,7 +87,7 @@ def test_many_runs_fit_a_screen_and_what_does_not_is_said(data, tmp_path, runs, 
     data |= {"changes": [{"what": what, "share": what == "Truncated", "values": [0.5, 111.25]} for what in values]}
     data |= {"anomalies": [{"title": "It fell", "details": "Look. " * 40}] * warnings}
     several = [data | {"name": name.format(place), "groups": 1000 + place} for place in range(runs)]
-    shown = summarize(describe(several, tmp_path / "comparison.html")).splitlines()
+    shown = summarize_report(describe_report(several, tmp_path / "comparison.html")).splitlines()
     assert len(shown) <= 23 and all(len(line) <= 80 for line in shown[:-1])
     listed = [place for place in range(runs) if any(f" {1000 + place}x8 " in line for line in shown)]
     assert listed == list(range(len(listed))) and len(listed) >= min(runs, 9)
@@ -106,7 +106,7 @@ def test_values_for_which_a_screen_is_too_narrow_are_named(data, tmp_path):
     several = [
         data | {"changes": [{"what": f"Mean of {name}", "share": False, "values": [0.0, 1.0]}]} for name in names
     ]
-    shown = summarize(describe(several, tmp_path / "comparison.html"))
+    shown = summarize_report(describe_report(several, tmp_path / "comparison.html"))
     assert all(len(line) <= 80 for line in shown.splitlines()[:-1]) and "..." not in shown
     (hidden,) = [part for part in shown.split("\n\n") if "not shown, but in the report: " in part]
     heads = shown[: shown.index("1280x8")]
@@ -115,7 +115,7 @@ def test_values_for_which_a_screen_is_too_narrow_are_named(data, tmp_path):
 
 def test_short_runs_have_another_end(data, tmp_path):
     short = data | {"name": "short", "checked": False}
-    shown = summarize(describe([short, short], tmp_path / "comparison.html"))
+    shown = summarize_report(describe_report([short, short], tmp_path / "comparison.html"))
     assert "at the end: the means over the last step\n" in shown
-    shown = summarize(describe([data, short], tmp_path / "comparison.html"))
+    shown = summarize_report(describe_report([data, short], tmp_path / "comparison.html"))
     assert "tenth of the steps, or over the last step of\n  a run with fewer than 20 steps\n" in shown

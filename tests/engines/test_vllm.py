@@ -81,22 +81,6 @@ def test_drop_with_resampling_runs_with_vllm_colocated(colocated):
     assert all(map(math.isfinite, colocated.metric("resample-vllm", "loss")))
 
 
-def test_pass_rates_are_sampled_with_vllm(tmp_path, record_property):
-    demo.arithmetic("train", size=24).to_json(tmp_path / "sums.jsonl")
-    options = ["--dataset_name", "json", "--data_files", tmp_path / "sums.jsonl", "--model_name_or_path", demo.MODEL]
-    options += ["--output_dir", tmp_path / "sums", "--eval_prompts", 0, "--report_to", "none", "--num_generations", 4]
-    options += ["--num_generations_eval", 4, "--per_device_eval_batch_size", 16, "--per_device_train_batch_size", 16]
-    options += ["--use_vllm", "true", "--vllm_mode", "colocate", "--vllm_max_model_length", 256]
-    options += ["--vllm_gpu_memory_utilization", 0.2, "--max_completion_length", 64]
-    command = [sys.executable, HERE / "sampling.py", *options]
-    assert run(command, tmp_path / "log.txt", **ENVIRONMENT) == 0, tail(tmp_path / "log.txt")
-    rates = [json.loads(line) for line in (tmp_path / "sums-pass-rates.jsonl").read_text().splitlines()]
-    assert len(rates) == 24 and {rate["samples"] for rate in rates} == {4}
-    mean = sum(rate["pass_rate"] for rate in rates) / 24
-    record_property("right", f"{mean:.0%}")
-    assert 0.1 < mean < 0.7  # the bundled model solves 0.28 of the sums
-
-
 def asynchronous(folder, server, kind) -> int:
     folder.mkdir(exist_ok=True)
     command = [sys.executable, HERE / "asynchronous.py", folder, server, kind]

@@ -1,14 +1,18 @@
 """Made-up runs: records as the trainer writes them, without a model."""
 
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from trl_grpo_rewards.records.fields import Rule, describe_groups, pack_rows
+import torch
+
+from trl_grpo_rewards.records.dead_groups import Rule
+from trl_grpo_rewards.records.fields import Completion, describe_completions, describe_groups
 from trl_grpo_rewards.records.files import GroupWriter
-from trl_grpo_rewards.records.kinds import is_dead, kind_of_group
 from trl_grpo_rewards.records.logs import LogWriter
-from trl_grpo_rewards.report.trends import Run
+from trl_grpo_rewards.report.trends import RunStatistics
+from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
 EVIL = "<script>document.title='hacked'</script></script><img src=x onerror=\"document.title='hacked'\">\u2028&amp;"
@@ -27,30 +31,26 @@ def record(
 ):
     """What the trainer writes of a group with these scores, a list for each reward."""
     weights = weights or dict.fromkeys(scores, 1.0)
-    rows = [list(row) for row in zip(*scores.values(), strict=True)]
-    totals = [
-        None if row == [None] * len(row) else sum(w * (s or 0.0) for w, s in zip(weights.values(), row, strict=True))
-        for row in rows
-    ]
-    known = [total for total in totals if total is not None]
-    mean = sum(known) / len(known) if known else 0.0
+    rewards = torch.tensor(
+        [[math.nan if score is None else score for score in row] for row in zip(*scores.values(), strict=True)],
+        dtype=torch.float64,
+    )
     ids = [
         [5] * (length - 1 if alike else max(length - 2, 0)) + ([] if alike else [place]) + [1]
-        for place, length in enumerate(lengths or [4] * len(rows))
+        for place, length in enumerate(lengths or [4] * len(rewards))
     ]
-    said = completions or [f"{place}: \\boxed{{7}}" for place in range(len(rows))]
-    inputs = [{"prompt": prompt, "solution": "7"}] * len(rows)
-    records = describe_groups(
-        pack_rows(inputs, [prompt] * len(rows), said, ids, {1}, text),
-        rows,
-        weights,
-        totals,
-        [0.0 if total is None else total - mean for total in totals],
-        [kind_of_group(is_dead(totals), totals, [row[0] for row in rows])],
-        Rule(decides or next(iter(scores))),
-        [sum(ids.count(one) > 1 for one in ids)],
-    )
-    return next(records)
+    said = completions or [f"{place}: \\boxed{{7}}" for place in range(len(rewards))]
+    row = {"prompt": prompt, "solution": "7"}
+    completions = [
+        Completion(row, prompt, content, one, len(one), not one or one[-1] != 1, {})
+        for content, one in zip(said, ids, strict=True)
+    ]
+    keys = torch.tensor([hash(tuple(one)) for one in ids])
+    weighted = torch.tensor([*weights.values()], dtype=torch.float64)
+    groups = ScoredGroups(rewards[None], [*weights], weighted, Rule(decides or next(iter(scores))), keys[None])
+    advantages = (groups.totals - groups.totals.nanmean()).nan_to_num().flatten().tolist()
+    (made,) = describe_groups(describe_completions(completions, has_text=text), groups.describe(advantages))
+    return made
 
 
 def story(right=(0.2, 0.9), style=(0.4, 0.8), tokens=(40, 40), alike=(0, 0), *, steps=100, size=8, each=4, **options):
@@ -82,8 +82,8 @@ def written(folder: Path, stepped: Iterator) -> Path:
     return folder
 
 
-def summed(stepped: Iterator) -> Run:
-    run = Run()
+def summed(stepped: Iterator) -> RunStatistics:
+    run = RunStatistics()
     for step, one in stepped:
         run.add({"step": step, "group": 0, **one})
     run.end_step()

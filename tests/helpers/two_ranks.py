@@ -36,8 +36,6 @@ from trl_grpo_rewards import (
 )
 from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.records.pass_rates import PassRate, append_pass_rates
-from trl_grpo_rewards.training.pass_rate_trainer import PassRateTrainer
 
 
 SEEN = []
@@ -81,7 +79,7 @@ def trainer_of(cls, folder, funcs, **options):
     args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
     if isinstance(funcs, Reward) and cls is GRPOTrainer:
         args.reward_weights, funcs = funcs.weights, funcs.rewards
-    data = demo.arithmetic("train", size=32)
+    data = demo.arithmetic("train", size=32).add_column("rate", [row % 5 / 4 for row in range(32)])
     return cls(demo.MODEL, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
 
 
@@ -320,28 +318,15 @@ def resumed(folder, **options) -> dict:
     trainer.add_callback(Kill())
     trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
-    return {"weights": weights, "taken": trainer._prompts.position, "steps": len(trainer.state.log_history)}
+    state = {name: array.tolist() for name, array in trainer._prompts.get_state().items()}
+    taken, steps = trainer._prompts.position, len(trainer.state.log_history)
+    return {"weights": weights, "taken": taken, "steps": steps, "prompts": state}
 
 
-def resumed_foreseen(folder) -> dict:
-    """Prompts are drawn selectively, by pass rates from a table and from the prompts."""
-    prompts = demo.arithmetic(size=32)["prompt"]
-    table = folder / "rates.jsonl"
-    if dist.get_rank() == 0:
-        table.unlink(missing_ok=True)
-        append_pass_rates(table, [(prompt, PassRate(row % 5, 4)) for row, prompt in enumerate(prompts)])
-    dist.barrier()
-    options = {"selective": True, "selective_prior": str(table), "max_steps": 15}
+def resumed_selective(folder) -> dict:
+    """Prompts are drawn selectively, by pass rates in a column."""
+    options = {"selective": True, "selective_prior": "rate", "max_steps": 15}
     return resumed(folder, zero_variance="skip", max_resample_rounds=0, **options)
-
-
-def sampled(folder) -> dict:
-    """Pass rates of a number of prompts that does not divide evenly."""
-    args = config(folder, num_generations_eval=4, per_device_eval_batch_size=6, max_completion_length=24)
-    data = demo.arithmetic(size=7)
-    trainer = PassRateTrainer(demo.MODEL, [tokens], args=args, train_dataset=data)
-    rates = trainer.sample_pass_rates(folder / "rates.jsonl")
-    return {"rates": sorted(rates.items()), "lines": len((folder / "rates.jsonl").read_text().splitlines())}
 
 
 def judged(folder) -> dict:

@@ -138,14 +138,13 @@ def machine(folder, **options):
 def drawn(trainer, run) -> list:
     """The prompts of every group that was sampled, rank by rank, while `run` runs."""
     seen = []
-    plain = trainer._calculate_rewards
+    plain = trainer._generate
 
-    def watched(inputs, prompts, *args):
-        if trainer._live_rows is None:
-            seen.append([prompt[0]["content"] for prompt in prompts])
-        return plain(inputs, prompts, *args)
+    def watched(prompts):
+        seen.append([prompt[0]["content"] for prompt in prompts])
+        return plain(prompts)
 
-    trainer._calculate_rewards = watched
+    trainer._generate = watched
     run()
     ranks = [None] * dist.get_world_size()
     dist.all_gather_object(ranks, seen)
@@ -174,7 +173,7 @@ def machines(folder) -> dict:
         "calls": len(calls),
         "mixed": mixed,
         "taken": second._prompts.position,
-        "saved": all((own / "checkpoint-6" / name).exists() for name in ("prompts.json", "selective.npz")),
+        "saved": (own / "checkpoint-6" / "prompts.npz").exists(),
     }
 
 
@@ -184,8 +183,7 @@ def machine_without_files(folder) -> dict:
     first.train()
     copy_weights(folder, "checkpoint-3")
     if dist.get_rank():
-        for name in ("prompts.json", "selective.npz"):
-            (own / "checkpoint-3" / name).unlink()
+        (own / "checkpoint-3" / "prompts.npz").unlink()
     second, _ = machine(folder, max_steps=6)
     try:
         second.train(resume_from_checkpoint=str(own / "checkpoint-3"))
@@ -202,7 +200,7 @@ def streams_apart(folder) -> dict:
     def learn(*args):
         plain(*args)
         if dist.get_rank() and trainer.state.global_step == 2:
-            trainer._prompts.passed_over[:] = 9
+            trainer._prompts.skips[:] = 9
             trainer._prompts.draw(1)
 
     trainer._prompts.learn = learn

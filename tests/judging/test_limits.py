@@ -14,19 +14,19 @@ def accepted(monkeypatch):
 
 
 def test_a_server_is_asked_by_both_names_and_then_without_a_limit():
-    assert limits.list_names(None, WHERE) == ["max_tokens", "max_completion_tokens", None]
+    assert limits.list_limit_names(None, WHERE) == ["max_tokens", "max_completion_tokens", None]
     limits.ACCEPTED_NAMES[WHERE] = "max_completion_tokens"
-    assert limits.list_names({}, WHERE) == ["max_completion_tokens", None]
-    assert limits.list_names({}, ("elsewhere", "m")) == ["max_tokens", "max_completion_tokens", None]
+    assert limits.list_limit_names({}, WHERE) == ["max_completion_tokens", None]
+    assert limits.list_limit_names({}, ("elsewhere", "m")) == ["max_tokens", "max_completion_tokens", None]
 
 
 @pytest.mark.parametrize("request_", [{"max_tokens": 5}, {"max_completion_tokens": None}])
 def test_a_limit_of_the_user_is_the_only_one(request_):
-    assert limits.list_names(request_, WHERE) == [None]
+    assert limits.list_limit_names(request_, WHERE) == [None]
 
 
 def test_a_refusal_leaves_the_next_name_or_no_limit():
-    names = limits.list_names(None, WHERE)
+    names = limits.list_limit_names(None, WHERE)
     assert limits.drop_refused_names(names, "Unsupported parameter: 'max_tokens'") == ["max_completion_tokens", None]
     assert limits.drop_refused_names(names, "the maximum context length is 4096 tokens") == [None]
     assert limits.drop_refused_names(names, "response_format is not supported") == []

@@ -8,7 +8,7 @@ import pytest
 
 from trl_grpo_rewards import keywords, reward
 from trl_grpo_rewards.records.completions import Group
-from trl_grpo_rewards.records.kinds import Rule
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.rescoring import (
     GROUPS_AT_ONCE,
     MAX_EXAMPLES,

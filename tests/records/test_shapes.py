@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from helpers.made_runs import story, written
 from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.files import find_record_files, read_records
-from trl_grpo_rewards.records.pass_rates import read_pass_rates
 from trl_grpo_rewards.records.shapes import OPTIONAL, REQUIRED, ROWS, is_record
 from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.report.live import LiveRuns
+from trl_grpo_rewards.training.drawing import read_pass_rates
 
 
 GROUPS = 4
@@ -25,7 +25,7 @@ def read_all(folder) -> list[tuple[int, int]]:
     """Read the records as all readers do, and return their places."""
     places = [(record["step"], record["group"]) for record in read_records(folder)]
     assert len(list(read_groups(folder))) == len(places)
-    read_pass_rates(folder)
+    read_pass_rates(str(folder))
     _, data, _ = LiveRuns([folder]).describe()
     if places:
         write_report(folder, folder / "page.html")

@@ -100,27 +100,19 @@ def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
     browser.assert_sound(page)
 
 
-def test_group_sizes_are_ranked_by_signal_and_the_page_says_so(browser, healthy):
+def test_other_group_sizes_are_folded_under_the_groups(browser, healthy, tmp_path):
     browser.open(healthy)
-    assert browser.text("#sizes p")[0].startswith("Ranked by the expected signal per generated completion: ")
-    assert [text.split()[0] for text in browser.text("#sizes .sizes tbody tr")] == ["64", "32", "16", "8", "4", "2"]
-    shown = [float(text.split()[-1]) for text in browser.text("#sizes .sizes tbody td:nth-child(2)")]
-    assert shown == sorted(shown, reverse=True)
-    assert len(browser.text("#sizes .most")) == 1
-    assert "of the signal of groups of 64, which is extrapolated. " in browser.text("#sizes p")[0]
-    assert [text.split()[0] for text in browser.text("#sizes tr") if "this run" in text] == ["8"]
-
-
-def test_without_scaling_no_group_size_is_recommended(browser, tmp_path):
-    write_run(tmp_path, {"rewards": "boxed()", "options": {"scale_rewards": "none"}})
-    page = write_report(written(tmp_path, story(steps=4, size=6)), tmp_path / "report.html")
-    browser.open(page)
-    said = browser.text("#sizes p")[0]
-    assert "No size is recommended, since the relative signal of the sizes is the same for every run if " in said
-    assert said.startswith("Ranked by the expected signal per generated completion: ") and "90%" not in said
-    rows = browser.text("#sizes .sizes tbody tr")
-    assert [row.split()[0] for row in rows] == ["64", "32", "16", "8", "6", "4", "2"] and "this run" in rows[4]
-    assert browser.text("#sizes .most") == []
+    assert browser.text("#groups #sizes summary") == ["What other group sizes would give"]
+    assert not browser.run("document.querySelector('#sizes').open") and browser.text("#sizes tr") == []
+    browser.focus("#sizes summary")
+    browser.press("\ue007")
+    rows = [row.rsplit(maxsplit=2) for row in browser.text("#sizes tbody tr")]
+    assert [size for size, _, _ in rows] == ["4", "8 (this run)", "16", "≈ 32"]
+    dead = [float(share.rstrip("%")) for _, share, _ in rows]
+    assert dead == sorted(dead, reverse=True) and abs(int(rows[1][2]) - (100 - dead[1]) * 10 / 8) <= 1
+    assert "Larger groups are dead less often" in browser.text("#sizes p")[0] and "≈" in browser.text("#sizes p")[0]
+    browser.open(write_report([healthy.parent] * 2, tmp_path / "comparison.html"))
+    assert browser.run("document.querySelector('#sizes').hidden")
 
 
 def test_runs_are_compared(browser, tmp_path):

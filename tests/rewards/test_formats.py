@@ -191,6 +191,7 @@ def deep(levels):
         ({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}]}, [1, 2], [2]),
         ({"$schema": "http://json-schema.org/draft-07/schema#", "format": "email", "minLength": 2}, "no", "n"),
         ({"type": "string"}, "a", "\ud800"),
+        ({"pattern": "^(a+)+$"}, "a", "a" * 50_000 + "b"),  # in linear time
         ({}, {"a": [{"b": 1}] * 499}, deep(501)),
         ({"items": {"$ref": "#"}}, deep(500), deep(501)),
     ],

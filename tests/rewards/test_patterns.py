@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import citations, equations, keywords, pattern
-from trl_grpo_rewards.text import regexes
+from trl_grpo_rewards.rewards import regexes
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from trl_grpo_rewards.training.config import (
 def test_by_default_dead_groups_are_skipped_and_all_else_is_as_in_trl(config):
     args = config()
     check_config(args)
-    assert find_obstacle(args) is None and resolve_zero_variance(args) == "skip"
+    assert find_obstacle(args) is None and resolve_zero_variance(args)[0] == "skip"
     ours = {*FilteredGRPOConfig.__annotations__}
     changed = {
         name
@@ -46,8 +46,8 @@ OBSTACLES = [
 def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config, options, has_aux_loss, what, remedy):
     obstacle = find_obstacle(config(**options), has_aux_loss)
     assert obstacle.what.startswith(what) and obstacle.remedy.startswith(remedy)
-    assert resolve_zero_variance(config(**options), has_aux_loss) == "keep"
-    assert resolve_zero_variance(config(**options, zero_variance="keep"), has_aux_loss) == "keep"
+    assert resolve_zero_variance(config(**options), has_aux_loss)[0] == "keep"
+    assert resolve_zero_variance(config(**options, zero_variance="keep"), has_aux_loss)[0] == "keep"
     with pytest.raises(ValueError) as caught:
         resolve_zero_variance(config(**options, zero_variance="skip"), has_aux_loss)
     assert str(caught.value) == (
@@ -59,7 +59,7 @@ def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config
 
 @pytest.mark.parametrize("loss_type", ROW_MEANS + TOKEN_MEANS)
 def test_losses_without_a_share_for_dead_groups_allow_skip(config, loss_type):
-    assert resolve_zero_variance(config(loss_type=loss_type, zero_variance="skip")) == "skip"
+    assert resolve_zero_variance(config(loss_type=loss_type, zero_variance="skip"))[0] == "skip"
 
 
 def test_the_log_says_which_option_keeps_dead_groups():

@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.training import group_statistics
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
@@ -57,13 +58,14 @@ def test_shares_of_the_signal_sum_to_one_where_a_group_is_live(rows):
     assert (shares is None) == (not groups.live.any())
     if shares is not None:
         assert shares.sum().item() == pytest.approx(1.0)
-    metrics = groups.metrics(["one", "two"])
+    metrics = groups.metrics()
     assert metrics["dead"] == pytest.approx(1 - groups.live.float().mean().item())
 
 
 def scored_groups(rewards, weights, decided_by="total", tolerance=1e-6):
     keys = torch.arange(len(rewards) * len(rewards[0])).view(len(rewards), -1)
-    return ScoredGroups(torch.tensor(rewards), torch.tensor(weights), 0, decided_by, tolerance, keys, 0.0)
+    rule = Rule("one", decided_by, tolerance)
+    return ScoredGroups(torch.tensor(rewards), ["one", "two"], torch.tensor(weights), rule, keys)
 
 
 def test_what_must_be_equal_decides_which_groups_are_dead():

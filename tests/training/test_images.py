@@ -12,7 +12,7 @@ from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, number, train, variety
 from trl_grpo_rewards import FilteredGRPOTrainer
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.training.priors import read_given
+from trl_grpo_rewards.training.drawing import read_prior
 
 
 SLOW_EXCEPT_ONE = slow_except(["qwen2.5-vl"], LAYOUTS)
@@ -109,7 +109,7 @@ def test_images_may_be_a_column_of_one_each(config):
 def test_a_run_with_images_is_a_prior_of_the_next(config):
     problems = dataset(1)
     _, trainer = train(FilteredGRPOTrainer, config, "qwen2.5-vl", problems)
-    given = read_given(trainer.args.output_dir, problems, problems.column_names)
+    given = read_prior(trainer.args.output_dir, problems)
     (*_, record) = read_records(trainer.args.output_dir)
     assert np.isfinite(given).any() and record["dataset_prompt_id"] != record["prompt_id"]
 

@@ -1,24 +1,32 @@
 """The recorder: rows of all ranks, and a thread that writes them, on disks that are slow, full or gone."""
 
 import datetime
+import itertools
 import json
+import math
 import resource
 import shutil
 import threading
 from pathlib import Path
 
 import pytest
+import torch
 from transformers import TrainerControl, TrainerState
 
 from helpers.ranks import run_on_forked_ranks
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from trl_grpo_rewards.records.dead_groups import Rule
+from trl_grpo_rewards.records.fields import Completion
 from trl_grpo_rewards.records.files import read_records
 from trl_grpo_rewards.training import recorder as recorder_module
-from trl_grpo_rewards.training.recorder import Recorder
+from trl_grpo_rewards.training.generation import Generation
+from trl_grpo_rewards.training.recorder import Recorder, gather_fields
+from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
-RECORD = {"prompt_id": "x", "rewards": {}, "columns": {}}
+RECORD = {"rewards": {"boxed": [1.0]}, "columns": {}, "prompt_id": "a"}
+"""What every record has."""
 
 
 @pytest.fixture
@@ -28,10 +36,23 @@ def recorder(config):
     recorder.thread.shutdown()
 
 
-def collect(recorder: Recorder, prompts: str = "aabb") -> None:
-    inputs = [{"prompt": prompt, "solution": prompt * 2} for prompt in prompts]
-    ids = [[5, place, 1] for place in range(len(prompts))]
-    recorder.collect(inputs, list(prompts), [f"text {place}" for place in range(len(prompts))], ids, {1})
+def sample(prompts: str = "aabb", rank: int = 0, ranks: int = 1) -> Generation:
+    """A generation with two completions of each prompt."""
+    completions = [
+        Completion({"prompt": prompt, "solution": prompt * 2}, prompt, f"text {place}", [5, place, 1], 3, False, {})
+        for place, prompt in enumerate(prompts)
+    ]
+    rewards = torch.tensor([[1.0, 0.5], [0.0, math.nan]]).repeat(ranks * len(prompts) // 2, 1).view(-1, 2, 2)
+    keys = torch.arange(rewards.shape[0] * 2).view(-1, 2)
+    rule = Rule("boxed", "each", 0.25, "row")
+    groups = ScoredGroups(rewards, ["boxed", "tags"], torch.tensor([1.0, 0.5]), rule, keys)
+    return Generation(completions, groups, rank)
+
+
+def record(recorder: Recorder, generation: Generation) -> list[dict]:
+    recorder.record(1, generation, [9.0] + [0.25, -0.25] * len(generation.groups.live))  # the log begins earlier
+    recorder.flush()
+    return [*read_records(recorder.args.output_dir)]
 
 
 def steps(recorder: Recorder) -> list[int]:
@@ -46,43 +67,50 @@ def begin(recorder: Recorder, finished_steps: int) -> None:
     recorder.on_train_begin(recorder.args, TrainerState(global_step=finished_steps), TrainerControl())
 
 
-def test_rows_are_kept_until_they_are_gathered(recorder):
-    collect(recorder)
-    rows = recorder.gather()
-    assert [row.prompt for row in rows] == list("aabb") and rows[3].columns == {"solution": "bb"}
-    assert [row.text for row in rows][1] == "text 1" and rows[1].ids and not rows[1].is_truncated
-    assert recorder.gather() == []
-    collect(recorder, "cc")
-    collect(recorder, "dd")  # a generation replaces one that was not gathered
-    assert [row.prompt for row in recorder.gather()] == ["d", "d"]
+def test_the_record_of_a_group_says_what_was_sampled_and_how_it_was_scored(recorder):
+    first, last = record(recorder, sample())
+    assert first["prompt"] == "a" and last["prompt"] == "b" and last["completions"] == ["text 2", "text 3"]
+    assert [one["columns"] for one in (first, last)] == [{"solution": "aa"}, {"solution": "bb"}]
+    assert last["rewards"] == {"boxed": [1.0, 0.0], "tags": [0.5, None]} and last["total"] == [1.25, 0.0]
+    assert last["advantages"] == [0.25, -0.25] and last["completion_ids"] == [[5, 2, 1], [5, 3, 1]]
+    assert last["outcome"] == "live" and last["weights"] == {"boxed": 1.0, "tags": 0.5} and last["duplicates"] == 0
+    assert [last[name] for name in Rule._fields] == ["boxed", "each", 0.25, "row"]
+    assert last["mean"] == 0.625 and last["spread"] == 1.25
 
 
 @pytest.mark.parametrize(
-    "options, has_rows, has_text, has_ids",
-    [
-        ({"group_records": False}, False, False, False),
-        ({"group_records_text": False}, True, False, True),
-        ({"group_records_ids": False}, True, True, False),
-    ],
+    "options, missing",
+    [({"group_records_text": False}, {"prompt", "completions"}), ({"group_records_ids": False}, {"completion_ids"})],
 )
-def test_only_what_the_options_ask_for_is_kept(config, options, has_rows, has_text, has_ids):
-    recorder = Recorder(config(**options))
-    collect(recorder)
-    rows = recorder.gather()
-    assert len(rows) == 4 * has_rows
-    assert all((row.text is not None, row.ids is not None) == (has_text, has_ids) for row in rows)
-    assert not Path(recorder.args.output_dir).exists()  # nothing is written before there are records
+def test_only_what_the_options_ask_for_is_written(config, options, missing):
+    (one, _), (other, _) = record(Recorder(config(**options)), sample()), record(Recorder(config()), sample())
+    assert {*other} - {*one} == missing
 
 
-def test_the_main_process_gets_the_rows_of_all_ranks(tmp_path):
-    def gather(rank: int) -> list[tuple]:
-        recorder = Recorder(small_config(tmp_path))
-        collect(recorder, ["aab", "bcc"][rank])
-        return [(row.prompt, row.text, row.ids, row.columns) for row in recorder.gather()]
+def test_without_records_nothing_is_written(config):
+    recorder = Recorder(config(group_records=False))
+    recorder.record(1, sample(), [0.0] * 4)
+    recorder.flush()
+    assert not Path(recorder.args.output_dir).exists()
 
-    one, other = run_on_forked_ranks(gather)
-    assert [row[:2] for row in one] == [(prompt, f"text {place % 3}") for place, prompt in enumerate("aabbcc")]
-    assert one[3][2:] == (one[0][2], {"solution": "bb"}) and other == []
+
+def test_the_main_process_writes_the_groups_of_all_ranks(tmp_path):
+    def write(rank: int) -> list[tuple]:
+        (folder := tmp_path / str(rank)).mkdir()
+        recorder = Recorder(small_config(folder))
+        recorder.record(1, sample(["aa", "bb"][rank], rank, ranks=2), [0.5, -0.5] * 2)
+        recorder.flush()
+        return [
+            (one["prompt"], one["completions"], one["columns"]) for one in read_if_any(Path(recorder.args.output_dir))
+        ]
+
+    one, other = run_on_forked_ranks(write)
+    texts = ["text 0", "text 1"]
+    assert one == [("a", texts, {"solution": "aa"}), ("b", texts, {"solution": "bb"})] and other == []
+
+
+def read_if_any(folder: Path) -> list[dict]:
+    return [*read_records(folder)] if (folder / "groups").exists() else []
 
 
 def test_a_step_ends_when_its_records_are_on_disk(recorder):
@@ -145,7 +173,7 @@ def test_a_full_disk_does_not_stop_the_run(recorder, caplog):
     resource.setrlimit(resource.RLIMIT_FSIZE, (200, ceiling))
     try:
         for step in (2, 3):
-            recorder.write(step, [{**RECORD, "note": "long " * 100}])
+            recorder.write(step, [RECORD | {"columns": {"text": "long " * 100}}])
             end_step(recorder)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
@@ -154,6 +182,22 @@ def test_a_full_disk_does_not_stop_the_run(recorder, caplog):
     (record,) = caplog.records
     assert "Group records cannot be written to" in record.message and "File too large" in record.message
     assert steps(recorder) == [1, 4] and "not complete records" not in caplog.text
+
+
+def test_a_record_that_cannot_be_made_is_logged_once_and_counted(recorder, caplog):
+    def fail(_):
+        raise ZeroDivisionError("in the second record")
+
+    for step in (1, 2):
+        recorder.write(step, itertools.chain([RECORD], map(fail, "a"), [RECORD | {"columns": object()}, RECORD]))
+        end_step(recorder)
+    recorder.on_train_end(recorder.args, TrainerState(), TrainerControl())
+    first, second, last = caplog.records
+    assert "ZeroDivisionError" in first.message and "TypeError" in second.message
+    assert last.message == "4 group(s) of this run have no record. An earlier warning says why."
+    assert [(record["step"], record["group"]) for record in read_records(recorder.args.output_dir)] == [
+        (1, 0), (1, 3), (2, 0), (2, 3)
+    ]  # fmt: skip
 
 
 class Hostile:
@@ -186,14 +230,15 @@ def test_training_goes_on_whatever_completions_columns_and_rewards_hold(config, 
         log_extra("odd", [odd[place % len(odd)] for place in range(len(completions))])
         return [float(place) for place in range(len(completions))]
 
-    pack = recorder_module.pack_rows
+    describe = recorder_module.describe_completions
 
-    def pack_odd(inputs, prompts, completions, *args):
-        return pack(
-            inputs, prompts, [[{"role": "assistant", "content": "a", "tool_calls": one}] for one in odd], *args
+    def describe_odd(completions, *args):
+        calls = [[{"role": "assistant", "content": "a", "tool_calls": one}] for one in odd]
+        return describe(
+            [one._replace(content=content) for one, content in zip(completions, calls, strict=True)], *args
         )
 
-    monkeypatch.setattr(recorder_module, "pack_rows", pack_odd)
+    monkeypatch.setattr(recorder_module, "describe_completions", describe_odd)
     size = len(odd)
     args = config(max_steps=2, per_device_train_batch_size=size, num_generations=size, gradient_accumulation_steps=1)
     trainer = Odd(demo.MODEL, [log_odd], args=args, train_dataset=problems)
@@ -207,37 +252,6 @@ def test_training_goes_on_whatever_completions_columns_and_rewards_hold(config, 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("fails", ["pack_rows", "describe"])
-def test_an_error_in_a_record_is_logged_once_and_the_group_is_counted(recorder, monkeypatch, caplog, fails):
-    size = recorder.args.num_generations
-
-    def fail(*args):
-        raise ZeroDivisionError("unforeseen")
-
-    def describe(step):
-        if fails == "describe" and step == 2:
-            raise ZeroDivisionError("unforeseen")
-        yield from ({"prompt_id": row.prompt, "rewards": {}, "columns": {}} for row in recorder.gather()[::size])
-
-    for step in (1, 2, 3):
-        with monkeypatch.context() as patch:
-            if fails == "pack_rows" and step == 2:
-                patch.setattr(recorder_module, "pack_rows", fail)
-            collect(recorder, "a" * size)
-        recorder.write(step, describe(step))
-        end_step(recorder)
-    assert steps(recorder) == [1, 3] and recorder.writer.lost == 1
-    recorder.on_train_end(recorder.args, TrainerState(), TrainerControl())
-    assert caplog.text.count("The record of a group cannot be made: ZeroDivisionError in ") == 1
-    assert "1 group(s) of this run have no record" in caplog.text
-
-
-def test_a_rank_that_cannot_describe_its_rows_costs_the_records_of_all(tmp_path):
-    def gather(rank: int) -> list:
-        recorder = Recorder(small_config(tmp_path))
-        collect(recorder, "aa")
-        if rank == 1:
-            recorder.rows = None
-        return recorder.gather()
-
-    assert run_on_forked_ranks(gather) == [[], []]
+@pytest.mark.parametrize("failing", [0, 1])
+def test_a_rank_that_cannot_describe_its_rows_costs_the_records_of_all(failing):
+    assert run_on_forked_ranks(lambda rank: gather_fields(None if rank == failing else [])) == [[], []]

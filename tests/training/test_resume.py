@@ -85,7 +85,7 @@ def test_resample_scales_by_group_alone(config, problems):
 
 MODES = {
     "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 8}, 64, mostly_dead),
-    "foreseen": ({"selective": True, "selective_prior": "rate", "max_steps": 14}, 24, mostly_solved),
+    "selective": ({"selective": True, "selective_prior": "rate", "max_steps": 14}, 24, mostly_solved),
     "both": (
         {"zero_variance": "drop", "max_resample_rounds": 2, "selective": True, "max_steps": 14},
         12,

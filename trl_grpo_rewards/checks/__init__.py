@@ -3,12 +3,13 @@
 `attacks` and `assert_not_gameable` are for the test suite of your own rewards.
 """
 
-from ..text.forms import Form
+from ..forms import Form
 from ..traits import Examination, Reading
 from .all_checks import check
-from .example_completions import attacks, honest
+from .attack_completions import attacks
 from .findings import Findings, as_text, verdict
 from .gameability import assert_not_gameable
+from .honest_completions import honest
 
 
 __all__ = [

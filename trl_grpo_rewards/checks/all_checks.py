@@ -1,18 +1,15 @@
 """All checks of a job."""
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
 from ..expressions import Reward
-from ..text.forms import ContradictoryForms
+from ..forms import ContradictoryForms
 from .chat_templates import TEMPLATE, check_template
 from .contract import check_contract, check_readiness
 from .dry_run import DRY_RUN, check_dry_run
-from .example_completions import merge_forms
-from .example_scores import Tokenize, split_words, take_rows, without_asking
 from .findings import Findings, skip
-from .gameability import ATTACKS, MAX_ROWS, check_attacks
+from .gameability import ATTACKS, check_attacks
 from .readings import (
     check_examinations,
     check_readings,
@@ -21,6 +18,7 @@ from .readings import (
     title_examination,
     title_reading,
 )
+from .trials import Tokenize, make_trials, split_words, take_rows, without_asking
 
 
 if TYPE_CHECKING:
@@ -80,8 +78,7 @@ def check(
     else:
         found += check_examinations(rewards, dataset)
     if tokenizer is not None:
-        options = getattr(config, "chat_template_kwargs", None)
-        found.append(check_template(rewards, dataset, tokenizer, options))
+        found.append(check_template(rewards, dataset, tokenizer, getattr(config, "chat_template_kwargs", None)))
     return [*found, *try_rewards(rewards, dataset, tokenizer, config)]
 
 
@@ -92,21 +89,17 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
     if offline is None:
         return [found, *(skip(title, "no reward can be tried") for title in (ATTACKS, DRY_RUN))]
+    tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
+    rows = take_rows(dataset)
     try:
-        for row in take_rows(dataset, MAX_ROWS):
-            merge_forms(offline, row)
+        trials = make_trials(offline, rows, tokens)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
         return [found, *(skip(title, "no completion can earn all rewards") for title in (ATTACKS, DRY_RUN))]
-    tokens: Tokenize = split_words if tokenizer is None else cache(lambda text: tokenizer(text)["input_ids"])
-    trials: list[Findings] = []
-    try:
-        trials.append(check_attacks(offline, dataset, tokens))
-        trials.append(check_dry_run(offline, dataset, tokens, config))
     except Exception as error:  # a reward raises errors of any type
-        fault = describe_reward_error(error)
-        if fault is None:
+        if (fault := describe_reward_error(error)) is None:
             raise
-        failed, *others = [ATTACKS, DRY_RUN][len(trials) :]
-        trials += [Findings(failed, faults=[fault]), *(skip(title, "a reward raised an error") for title in others)]
-    return [found, *trials] if skipped else trials
+        tried = [Findings(ATTACKS, faults=[fault]), skip(DRY_RUN, "a reward raised an error")]
+    else:
+        tried = [check_attacks(trials), check_dry_run(trials, config)]
+    return [found, *tried] if skipped else tried

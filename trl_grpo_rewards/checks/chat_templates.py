@@ -22,15 +22,7 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
 
     If the template opens a tag that a reward looks for in the completion, the reward is 0 for the whole run.
 
-    Args:
-        rewards ([`Reward`]):
-            Expression of rewards.
-        dataset ([`~datasets.Dataset`]):
-            Dataset. Its first prompt is rendered.
-        tokenizer:
-            Tokenizer of the model.
-        options (`dict`, *optional*):
-            `chat_template_kwargs` of the configuration.
+    The first prompt is rendered, with the `chat_template_kwargs` of the configuration as options.
     """
     found = Findings(TEMPLATE)
     prompt = dataset[0]["prompt"]

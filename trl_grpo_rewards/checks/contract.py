@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from ..errors import missing_column
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, RewardFactory, find_functions
-from ..options import format_annotation, freeze, has_type
+from ..options import format_annotation, has_type
 from .findings import Findings
 
 
@@ -48,17 +48,18 @@ def get_column_type(dataset: "Dataset", column: str) -> str:
 def find_column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[str]:
     """Yield the faults of columns that are missing, or whose values do not fit the annotation of the parameter."""
     mine = reward.columns.difference(*(child.columns for child in reward.children))
-    for column in sorted(mine - {*dataset.column_names}):
-        yield str(missing_column(reward.name, column, dataset.column_names))
-    for column in sorted(mine & {*dataset.column_names}):
-        annotation = get_value_type(reward.factory, column)
-        value = next((value for value in dataset[:100][column] if value is not None), None)
-        if value is not None and not has_type(try_freeze(value), annotation):
-            yield (
-                f"Reward '{reward.name}' reads the column '{column}' as {format_annotation(annotation)}, but the dataset contains "
-                f"{get_column_type(dataset, column)}, such as {value!r}. Convert the column with dataset.map(...), or "
-                f"change the annotation in the reward function."
-            )
+    for column in sorted(mine | {*reward.factory.traits.reads}):
+        if column in dataset.column_names:
+            annotation = get_value_type(reward.factory, column)
+            value = next((value for value in dataset[column][:100] if value is not None), None)
+            if value is not None and not has_type(value, annotation):
+                yield (
+                    f"Reward '{reward.name}' reads the column '{column}' as {format_annotation(annotation)}, but the "
+                    f"dataset contains {get_column_type(dataset, column)}, such as {value!r}. Convert the column with "
+                    f"dataset.map(...), or change the annotation in the reward function."
+                )
+        else:
+            yield str(missing_column(reward.name, column, dataset.column_names))
 
 
 def get_value_type(maker: RewardFactory, column: str) -> Any:
@@ -68,14 +69,6 @@ def get_value_type(maker: RewardFactory, column: str) -> Any:
     if maker.kind == "batch":
         return get_args(annotation)[0] if get_origin(annotation) is list else Any
     return annotation
-
-
-def try_freeze(value: Any) -> Any:
-    """Return the frozen value, or the value itself if it cannot be frozen."""
-    try:
-        return freeze(value, "a value")
-    except (TypeError, ValueError):
-        return value
 
 
 def find_length_faults(reward: FunctionReward, config: "GRPOConfig | None") -> Iterator[str]:

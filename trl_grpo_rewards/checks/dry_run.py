@@ -3,35 +3,30 @@
 import math
 from typing import TYPE_CHECKING
 
-from ..expressions import Reward
-from .example_completions import find_answer_column
-from .example_scores import ROUNDING, Tokenize, compute_means, has_solution, split_words, take_rows
 from .findings import Findings
+from .honest_completions import find_answer_column
+from .trials import ROUNDING, Trials, average_scores
 
 
 if TYPE_CHECKING:
-    from datasets import Dataset
     from trl import GRPOConfig
 
 DRY_RUN = "a dry run on the dataset's own solutions"
 """Title of this check."""
 
-MAX_ROWS = 128
-"""Largest number of rows in a dry run."""
-
 LEAST_MEAN = 0.9
 """Smallest mean that outcome rewards must give the dataset's own solutions."""
 
 
-def check_dry_run(
-    rewards: Reward, dataset: "Dataset", tokens: Tokenize = split_words, config: "GRPOConfig | None" = None
-) -> Findings:
-    """Check that right answers earn more than wrong ones, and measure the time of each reward."""
+def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None) -> Findings:
+    """Check that right answers earn more than wrong ones, and tell the time of each reward."""
     found = Findings(DRY_RUN)
-    rows = take_rows(dataset, MAX_ROWS)
-    seconds = [0.0] * len(rewards.terms)
-    means = compute_means(rewards, rows, tokens, seconds)
-    each = [1000 * spent / (len(means) * len(rows)) for spent in seconds]
+    rewards, each = trials.rewards, trials.milliseconds
+    means = {
+        "right": average_scores(trial.right for trial in trials.trials),
+        "wrong": average_scores(trial.wrong for trial in trials.trials),
+        "helpless": average_scores(trial.helpless for trial in trials.trials),
+    }
     terms = [*((reward.name, weight) for weight, reward in rewards.terms), ("total", None)]
     found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8} {'ms each':>8}")
     found.data["dry_run"] = []
@@ -45,16 +40,15 @@ def check_dry_run(
         found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
     right, wrong = means["right"][-1], means["wrong"][-1]
     column = find_answer_column(rewards)
-    example = rows[0].get(column)
+    example = trials.trials[0].row.get(column)
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
     for reward, mean in zip(rewards.rewards, means["right"], strict=False):
         if reward.is_outcome and wrong < right and mean < LEAST_MEAN:
             found.faults.append(
                 f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are "
-                f"right. Compare how they are written, such as {example!r}, with the answers that {reward} "
-                f"expects."
+                f"right. Compare how they are written, such as {example!r}, with the answers that {reward} expects."
             )
-    if has_solution(rewards, rows) and not right > wrong + ROUNDING:
+    if trials.has_solution and not right > wrong + ROUNDING:
         found.faults.append(
             f"Under {rewards}, the dataset's own solutions earn {describe_mean(right)}, and the solutions of other rows "
             f"earn {describe_mean(wrong)}. The dataset's own solutions must earn more. Check that the column "

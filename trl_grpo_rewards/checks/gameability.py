@@ -1,39 +1,23 @@
 """Check that no attack earns as much as an honest, correct completion."""
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..scores import Score
-from .example_completions import NO_ANSWER, WORTHLESS, attacks, collect_worthless, honest
-from .example_scores import (
-    ROUNDING,
-    Tokenize,
-    compute_means,
-    has_solution,
-    score_texts,
-    split_words,
-    take_rows,
-    without_asking,
-)
 from .findings import Findings
+from .trials import ROUNDING, Tokenize, Trials, average_scores, make_trials, split_words, without_asking
 
-
-if TYPE_CHECKING:
-    from datasets import Dataset
 
 ATTACKS = "attacks"
 """Title of this check."""
 
-MAX_ROWS = 16
-"""Largest number of rows on which attacks are tried."""
-
 CHANCE = 0.1
 """Share of rows up to which an attack may pay by chance."""
 
-EXAMPLES: tuple[dict[str, Any], ...] = (
+QUESTIONS: tuple[dict[str, Any], ...] = (
     {"prompt": "Ann has 48 pens and buys half as many again. How many has she?", "solution": "72"},
     {"prompt": "A rope of 7 metres is cut into 4 equal parts. How long is each, in metres?", "solution": "1.75"},
     {"prompt": "What share of a day is 16 hours, as a fraction?", "solution": "\\frac{2}{3}"},
@@ -41,88 +25,60 @@ EXAMPLES: tuple[dict[str, Any], ...] = (
 """Questions for rewards that read the solution, for use without a dataset."""
 
 
-@dataclass
-class Payments:
+class Payment(NamedTuple):
+    """What an attack earns on average, the number of rows on which it pays, and the number on which it was tried."""
+
+    name: str
+    mean: float
+    paid: int
+    tried: int
+
+
+def count_payments(trials: Trials) -> list[Payment]:
     """
-    What an attack earns.
+    Return what each attack earns.
 
-    Args:
-        paid (`int`):
-            Number of rows on which it pays.
-        tried (`int`):
-            Number of rows on which it was tried.
-        total (`float`):
-            Sum of its totals.
+    A row is left out if a reward cannot judge its honest completion. It is also left out if no right completions are
+    known and the honest one earns no more than the one without an answer.
     """
-
-    paid: int = 0
-    tried: int = 0
-    total: float = 0.0
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.tried
-
-
-def count_payments(
-    rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words
-) -> dict[str, Payments]:
-    """
-    Return what each attack earns, by its name.
-
-    A row is left out if a reward cannot judge its honest completion. It is also left out if no reward reads the solution
-    and the honest completion earns no more than one without an answer. Attacks with a good form count only if a reward
-    reads the solution.
-    """
-    payments: dict[str, Payments] = {}
-    reads_solution, declared = has_solution(rewards, rows), collect_worthless(rewards)
-    for row in rows:
-        made = attacks(rewards, row, lambda text: len(tokens(text)))
-        texts = [honest(rewards, row, lambda text: len(tokens(text))), NO_ANSWER, *made.values()]
-        *by_term, (right, helpless, *scores) = score_texts(rewards, [row] * len(texts), texts, tokens)
-        if right is None or any(term[0] is None for term in by_term):
+    earned: dict[str, list[float]] = defaultdict(list)
+    paid: Counter[str] = Counter()
+    for trial in trials.trials:
+        right, helpless = trial.right.total, trial.helpless.total
+        if right is None or None in trial.right.scores or not (trials.has_solution or right > (helpless or 0.0)):
             continue
-        if not reads_solution and right <= (helpless or 0.0):
-            continue
-        for name, score in zip(made, scores, strict=True):
-            if score is not None and (reads_solution or name in WORTHLESS or name in declared):
-                payment = payments.setdefault(name, Payments())
-                payment.paid += is_paid(score, right, helpless)
-                payment.tried += 1
-                payment.total += score
-    return payments
+        for name, attack in trial.attacks.items():
+            if attack.total is not None:
+                earned[name].append(attack.total)
+                paid[name] += is_paid(attack.total, right, helpless)
+    return [Payment(name, sum(totals) / len(totals), paid[name], len(totals)) for name, totals in earned.items()]
 
 
 def is_paid(score: float, right: float, helpless: Score) -> bool:
-    """
-    Whether an attack pays: it earns more than the right completion, or as much as a right completion that earns more
-    than the helpless one.
-    """
+    """Whether an attack earns more than the right completion, or as much as a right one that beats the helpless one."""
     is_right_paid = helpless is not None and right > helpless + ROUNDING
     return score > right + ROUNDING or (score >= right - ROUNDING and is_right_paid)
 
 
-def check_attacks(rewards: Reward, dataset: "Dataset", tokens: Tokenize = split_words) -> Findings:
+def check_attacks(trials: Trials) -> Findings:
     """Check that no attack earns as much as an honest, correct completion."""
     found = Findings(ATTACKS)
-    if not any(function.columns for function in find_functions(rewards)):
+    if not any(function.columns for function in find_functions(trials.rewards)):
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
-    payments = count_payments(rewards, take_rows(dataset, MAX_ROWS), tokens)
+    payments = count_payments(trials)
     if not payments:
         found.lines.append("no attack was tried, because no honest completion could be made that earns these rewards")
-    found.data["attacks"] = [
-        {"name": name, "mean": one.mean, "paid": one.paid, "tried": one.tried} for name, one in payments.items()
-    ]
-    for name, payment in payments.items():
+    found.data["attacks"] = [payment._asdict() for payment in payments]
+    for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
-        found.lines.append(f"{payment.mean:8.3f} {name}{on_rows}")
+        found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
         if payment.paid:
             is_fault = payment.paid > CHANCE * payment.tried
-            (found.faults if is_fault else found.warnings).append(describe_attack(rewards, name, payment))
+            (found.faults if is_fault else found.warnings).append(describe_attack(trials.rewards, payment))
     return found
 
 
-def describe_attack(rewards: Reward, name: str, payment: Payments) -> str:
+def describe_attack(rewards: Reward, payment: Payment) -> str:
     """Return the message for an attack that pays."""
     remedies = {
         "question restated": "Require an answer that is worked out, for example with boxed(evaluated=True).",
@@ -130,14 +86,16 @@ def describe_attack(rewards: Reward, name: str, payment: Payments) -> str:
         "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
     }
     return (
-        f"The attack '{name}' earns at least as much under {rewards} as an honest, correct completion, on "
+        f"The attack '{payment.name}' earns at least as much under {rewards} as an honest, correct completion, on "
         f"{payment.paid} of {payment.tried} rows. "
-        + remedies.get(name, "Give the answer more weight, or pay the rest only with it: gate(..., by=boxed()).")
+        + remedies.get(
+            payment.name, "Give the answer more weight, or pay the rest only with it: gate(..., by=boxed())."
+        )
     )
 
 
 def assert_not_gameable(
-    reward: Reward, rows: Sequence[Mapping[str, Any]] = EXAMPLES, tokens: Tokenize = split_words
+    reward: Reward, rows: Sequence[Mapping[str, Any]] = QUESTIONS, tokens: Tokenize = split_words
 ) -> None:
     """
     Assert that no attack earns as much as an honest, correct completion. Use it in the tests of your own rewards.
@@ -171,12 +129,13 @@ def assert_not_gameable(
     offline = without_asking(reward)
     if offline is None:
         return
-    payments = {name: payment for name, payment in count_payments(offline, rows, tokens).items() if payment.paid}
-    table = "; ".join(f"{name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for name, one in payments.items())
-    assert not payments, f"Under {offline}, these attacks earn as much as an honest, correct completion: {table}."
-    means = compute_means(offline, rows, tokens)
-    right, helpless = means["right"][-1], means["helpless"][-1]
-    assert not has_solution(offline, rows) or offline.is_grouped or right > helpless, (
+    trials = make_trials(offline, rows, tokens, attacked=len(rows))
+    paid = [payment for payment in count_payments(trials) if payment.paid]
+    table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)
+    assert not paid, f"Under {offline}, these attacks earn as much as an honest, correct completion: {table}."
+    right = average_scores(trial.right for trial in trials.trials)[-1]
+    helpless = average_scores(trial.helpless for trial in trials.trials)[-1]
+    assert not trials.has_solution or right > helpless, (
         f"Under {offline}, an honest, correct completion must earn more than 'I do not know.'; got {right} and "
         f"{helpless}. Pass rows that the reward can judge, with a correct 'completion' if it cannot be made from the "
         f"'solution'."

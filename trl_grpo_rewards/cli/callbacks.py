@@ -8,6 +8,7 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 from transformers.trainer_callback import ProgressCallback
 
 from ..batch import completion_text, prompt_text
+from .output import format_table, measure_screen
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,10 @@ class BeforeAndAfter(TrainerCallback):
     def report(self, examples: int = 3) -> str:
         """Return a table of both evaluations, and the completions of a few problems before and after training."""
         before, after, steps = self.before, self.after, self.trainer.state.global_step
-        width = max(len("held-out problems"), *map(len, before.rows))
-        lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", ""]
-        lines.append(f"{'held-out problems':{width}}  {'before':>8}  {'after':>8}")
-        for name, value in before.rows.items():
-            if value is not None and after.rows[name] is not None:
-                lines.append(f"{name:{width}}  {value:8.3f}  {after.rows[name]:8.3f}")
+        pairs = [(name, value, after.rows[name]) for name, value in before.rows.items()]
+        rows = [[name, f"{old:.3f}", f"{new:.3f}"] for name, old, new in pairs if old is not None and new is not None]
+        table = format_table([["held-out problems", "before", "after"], *rows], "<>>", measure_screen()[0])
+        lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", "", table]
         common = [prompt for prompt in before.completions if prompt in after.completions]
         for prompt in common[:examples]:
             lines += ["", prompt, f"  before: {before.completions[prompt]}", f"  after:  {after.completions[prompt]}"]

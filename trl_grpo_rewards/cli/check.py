@@ -32,13 +32,13 @@ def main(arguments: Sequence[str]) -> None:
     with keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds)
     if job.json:
-        print_json({"expression": str(rewards), **describe(found)})
+        print_json({"expression": str(rewards), **describe_findings(found)})
     else:
-        print(as_text(found) if job.details else summarize(found))
+        print(as_text(found) if job.details else summarize_findings(found))
     sys.exit(FAULTY if any(one.faults for one in found) else FINE)
 
 
-def describe(findings: Sequence[Findings]) -> dict[str, Any]:
+def describe_findings(findings: Sequence[Findings]) -> dict[str, Any]:
     """Return the findings with stable keys, for JSON. Attacks or a dry run that were not tried are None."""
     texts = {name: [text for one in findings for text in getattr(one, name)] for name in ("warnings", "faults")}
     data: dict[str, Any] = {"attacks": None, "dry_run": None}
@@ -48,7 +48,7 @@ def describe(findings: Sequence[Findings]) -> dict[str, Any]:
     return {**texts, **data, "checks": checks}
 
 
-def summarize(findings: Sequence[Findings]) -> str:
+def summarize_findings(findings: Sequence[Findings]) -> str:
     """Return a table of the checks, the faults and the warnings as text that fits a screen."""
     columns, lines = measure_screen()
     rows = [
@@ -59,5 +59,5 @@ def summarize(findings: Sequence[Findings]) -> str:
     faults = [f"fault: {text}" for one in findings for text in one.faults]
     texts = [*faults, *(f"warning: {text}" for one in findings for text in one.warnings)]
     last = f"{count(len(faults), 'fault')} found." if faults else "No fault found."
-    shown = fit_texts(texts, columns, lines - len(rows) - 5, "--details")
+    shown = fit_texts(texts, columns, lines - table.count("\n") - 5, "--details")
     return "\n".join([table, "", *shown, *([""] if shown else []), f"{last} --details shows every finding."])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
+from ..checks.readings import iterate_column
 from ..demo import arithmetic, programs
 from ..errors import SOLUTION_COLUMNS
 
@@ -137,7 +138,7 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
-    for prompt in data["prompt"]:
+    for prompt in iterate_column(data, "prompt"):
         if not isinstance(prompt, (str, list)) or not prompt:
             raise ValueError(
                 f"A prompt must be a text or a list of messages, but the column '{prompt_column}' has {prompt!r}. "
@@ -145,10 +146,10 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
             )
     system = [{"role": "system", "content": system_prompt}] if system_prompt else []
 
-    def to_messages(row: dict) -> dict:
-        messages = [{"role": "user", "content": row["prompt"]}] if isinstance(row["prompt"], str) else row["prompt"]
-        return {"prompt": [*system, *messages]}
+    def to_messages(batch: dict) -> dict:
+        prompts = ([{"role": "user", "content": one}] if isinstance(one, str) else one for one in batch["prompt"])
+        return {"prompt": [[*system, *prompt] for prompt in prompts]}
 
     if not system and not isinstance(data[0]["prompt"], str):
         return data
-    return data.map(to_messages, desc="Reading problems")
+    return data.map(to_messages, batched=True, desc="Reading problems")

@@ -14,17 +14,16 @@ from .output import EXIT_CODES, flush_output
 COMMANDS = {
     "train": "train a model with GRPO; without options, the bundled model on the bundled task",
     "check": "check a job without loading the model",
-    "pass-rates": "sample each prompt a few times, to know the difficulty of the prompts before training",
     "score": "score completions that were sampled before",
     "report": "make a page about a run",
 }
-"""What each subcommand does. A subcommand is the function `main` of the module with its name (with `_` for `-`)."""
+"""What each subcommand does. A subcommand is the function `main` of the module with its name."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a subcommand with its arguments, by default those of the process."""
     try:
-        run(sys.argv[1:] if arguments is None else arguments)
+        run_subcommand(sys.argv[1:] if arguments is None else arguments)
     except OSError:
         flush_output("\n")  # ends the process if the error is that of standard output
         raise
@@ -32,8 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         flush_output()
 
 
-def run(arguments: Sequence[str]) -> None:
-    listed = "\n".join(f"  {name:11} {what}" for name, what in COMMANDS.items())
+def run_subcommand(arguments: Sequence[str]) -> None:
+    listed = "\n".join(f"  {name:7} {what}" for name, what in COMMANDS.items())
     parser = CommandParser(
         prog="trl-grpo-rewards",
         usage="%(prog)s COMMAND [OPTION ...]",
@@ -48,7 +47,7 @@ def run(arguments: Sequence[str]) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        importlib.import_module(f".{command.replace('-', '_')}", __package__).main(arguments[1:])
+        importlib.import_module(f".{command}", __package__).main(arguments[1:])
     except KeyboardInterrupt:
         print(f"\ntrl-grpo-rewards {command} was interrupted.", file=sys.stderr)
         sys.exit(130)

@@ -6,9 +6,13 @@ import os
 import shutil
 import sys
 import textwrap
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
+
+from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from ..score_tables import make_visible
 
@@ -36,6 +40,9 @@ EXIT_CODES = """exit codes:
 GAP = "  "
 """Space between the columns of a table."""
 
+TITLE_WIDTH = 10
+"""Maximum number of columns for the title of a column of numbers. A longer title takes several lines."""
+
 
 def measure_screen() -> tuple[int, int]:
     """Return the columns and the lines of the terminal, without the line of the prompt. A file counts as 80 by 24."""
@@ -48,54 +55,45 @@ def make_printable(text: str) -> str:
     return make_visible(" ".join(text.split()))
 
 
-def count_columns(text: str) -> int:
-    """Return the width of a text on a terminal, where wide characters take two columns and accents none."""
-    marks = sum(unicodedata.combining(char) > 0 for char in text)
-    return len(text) - marks + sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-
-
-def shorten(text: str, columns: int, *, keep_end: bool = False) -> str:
+def cut(text: str, columns: int, *, keep_end: bool = False) -> str:
     """Return the text if it fits into the columns, and otherwise its start or its end with an ellipsis."""
-    if count_columns(text) <= columns:
+    if cell_len(text) <= columns:
         return text
-    kept = text
-    while kept and count_columns(kept) > columns - 3:
-        kept = kept[1:] if keep_end else kept[:-1]
-    return f"...{kept}" if keep_end else f"{kept}..."
+    if keep_end:
+        return f"...{chop_cells(text[::-1], columns - 3)[0][::-1]}"
+    return f"{chop_cells(text, columns - 3)[0]}..."
 
 
-def pad(text: str, columns: int, alignment: str) -> str:
-    space = " " * (columns - count_columns(text))
-    return text + space if alignment == "<" else space + text
+def split_title(title: str) -> list[str]:
+    """Return the lines of the title of a column of numbers."""
+    return textwrap.wrap(make_printable(title), TITLE_WIDTH)
 
 
 def format_table(rows: Sequence[Sequence[str]], alignments: str, columns: int) -> str:
     """
-    Return a table that fits into the columns.
+    Return a table that fits into the columns. Texts that are too long take several lines.
 
     Args:
         rows (`list[list[str]]`):
             The titles of the table, and its rows.
         alignments (`str`):
-            `<` or `>` for each column of the table. Columns of numbers (`>`) are never shortened.
+            `<` for each column of texts and `>` for each column of numbers, which are never split.
         columns (`int`):
             Width of the screen.
     """
-    cells = [[make_printable(cell) for cell in row] for row in rows]
-    widths = [max(map(count_columns, column)) for column in zip(*cells, strict=True)]
-    texts = [place for place, alignment in enumerate(alignments) if alignment == "<"]
-    room = columns - sum(widths) - len(GAP) * (len(widths) - 1)
-    while room < 0 and max(widths[place] for place in texts) > 8:
-        widths[max(texts, key=lambda place: widths[place])] -= 1
-        room += 1
-    lines = [
-        GAP.join(
-            pad(shorten(cell, width) if place in texts else cell, width, alignments[place])
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in cells
-    ]
-    return "\n".join(line.rstrip() for line in lines)
+    table = Table(box=None, padding=(0, len(GAP), 0, 0), pad_edge=False)
+    for title, alignment in zip(rows[0], alignments, strict=True):
+        if alignment == "<":
+            table.add_column(Text(make_printable(title)), overflow="fold")
+        else:
+            table.add_column(Text("\n".join(split_title(title))), justify="right", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*(Text(make_printable(cell)) for cell in row))
+    # All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing.
+    console = Console(width=columns, height=len(rows), color_system=None, force_jupyter=False)
+    with console.capture() as captured:
+        console.print(table)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def wrap(text: str, columns: int, most_lines: int | None = None) -> list[str]:

@@ -9,7 +9,7 @@ from ..report.live import LiveServer
 from ..report.pages import write_page
 from .commands import CommandParser, exit_on
 from .output import EXIT_CODES, print_json
-from .report_summary import describe, summarize
+from .report_summary import describe_report, summarize_report
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -44,11 +44,11 @@ def main(arguments: Sequence[str]) -> None:
         if options.live:
             return serve(options.runs, options.port or 0)
         out = options.out or choose_file(options.runs)
-        report = describe(write_page(options.runs, out), out)
+        report = describe_report(write_page(options.runs, out), out)
     if options.json:
         print_json(report)
     else:
-        print(summarize(report))
+        print(summarize_report(report))
 
 
 def choose_file(runs: Sequence[Path]) -> Path:

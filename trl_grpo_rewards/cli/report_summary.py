@@ -1,16 +1,11 @@
 """What the page about one or several runs says, as text that fits a screen and as JSON."""
 
-import textwrap
 from collections.abc import Sequence
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from .output import GAP, count, fit_texts, format_table, make_printable, measure_screen, shorten, wrap
+from .output import GAP, count, cut, fit_texts, format_table, make_printable, measure_screen, split_title, wrap
 
-
-HEAD_WIDTH = 10
-"""Columns for the title of a value in a table of several runs. A longer title takes several lines."""
 
 NAME_WIDTH = 8
 """Smallest number of columns for the names of the runs in such a table. A longer name takes several lines."""
@@ -19,12 +14,12 @@ WARNING_LINES = 5
 """Lines that a table of many runs leaves for their warnings."""
 
 
-def describe(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any]:
+def describe_report(runs: Sequence[dict[str, Any]], page: Path) -> dict[str, Any]:
     """Return what the data of the page say about the runs, with stable keys, for JSON."""
-    return {"page": str(page), "runs": [describe_run(data) for data in runs]}
+    return {"page": str(page), "runs": [describe_run_data(data) for data in runs]}
 
 
-def describe_run(data: dict[str, Any]) -> dict[str, Any]:
+def describe_run_data(data: dict[str, Any]) -> dict[str, Any]:
     first, last = data["steps"]
     return {
         "name": data["name"],
@@ -42,7 +37,7 @@ def describe_run(data: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def summarize(report: dict[str, Any]) -> str:
+def summarize_report(report: dict[str, Any]) -> str:
     """Return a table of how the run changed, or of the ends of several runs, and their warnings."""
     columns, lines = measure_screen()
     runs = report["runs"]
@@ -74,21 +69,23 @@ def show_runs(runs: Sequence[dict[str, Any]], columns: int, lines: int) -> list[
     """Return lines with a row for each run, with its values at the end. What does not fit is counted or named."""
     ends = [list_end(run) for run in runs]
     titles, hidden, width = choose_titles(ends, columns)
-    heads = [split("at the end", width), *(split(title, HEAD_WIDTH) for title in titles)]
-    rows = [*zip_longest(*(reversed(head) for head in heads), fillvalue="")][::-1]
-    below = wrap(f"at the end: the means over {describe_end(runs)}", columns)
+    below = wrap(f"at the end: the means over {explain_end(runs)}", columns)
     below += wrap(f"not shown, but in the report: {', '.join(hidden)}", columns) if hidden else []
-    room = max(lines - len(rows) - len(below) - 2, 1)
-    names = [split(run["name"], width) for run in runs]
-    if sum(map(len, names)) > room:
-        names = [[shorten(make_printable(run["name"]), width, keep_end=True)] for run in runs]
-    for name, end in [*zip(names, ends, strict=True)][:room]:
-        rows += zip_longest(name, *([end.get(title, "-")] for title in titles), fillvalue="")
-    more = [f"... and {count(len(runs) - room, 'more run')}: the report"] if len(runs) > room else []
-    return [*format_table(rows, "<" + ">" * len(titles), columns).splitlines(), *more, "", *below]
+    rows = [
+        ["at the end", *titles],
+        *([run["name"], *(end.get(title, "-") for title in titles)] for run, end in zip(runs, ends, strict=True)),
+    ]
+    room = lines - len(below) - 2
+    table = format_table(rows, "<" + ">" * len(titles), columns).splitlines()
+    if len(table) > room:
+        rows = [[cut(make_printable(row[0]), width, keep_end=True), *row[1:]] for row in rows]
+        table = format_table(rows, "<" + ">" * len(titles), columns).splitlines()
+    rest = len(table) - room
+    more = [f"... and {count(rest, 'more run')}: the report"] if rest > 0 else []
+    return [*table[:room], *more, "", *below]
 
 
-def describe_end(runs: Sequence[dict[str, Any]]) -> str:
+def explain_end(runs: Sequence[dict[str, Any]]) -> str:
     """Return what the values at the end of the runs are means over."""
     long = [run["is_long_enough_for_warnings"] for run in runs]
     if not any(long):
@@ -101,7 +98,7 @@ def choose_titles(ends: Sequence[dict[str, str]], columns: int) -> tuple[list[st
     """Return the titles of the values that fit into the columns, the others, and the columns left for names."""
     shown, hidden = [], []
     for title in dict.fromkeys(title for end in ends for title in end):
-        width = len(GAP) + max(map(len, [*split(title, HEAD_WIDTH), *(end.get(title, "-") for end in ends)]))
+        width = len(GAP) + max(map(len, [*split_title(title), *(end.get(title, "-") for end in ends)]))
         if columns - width < NAME_WIDTH:
             hidden.append(title)
         else:
@@ -115,11 +112,6 @@ def list_end(run: dict[str, Any]) -> dict[str, str]:
     size = f"x{run['group_size']}" if run["group_size"] else ""
     facts = {"Steps": f"{run['first_step']}-{run['last_step']}", "Groups x size": f"{run['groups']}{size}"}
     return facts | {one["name"]: format_value(one["end"], one["is_share"]) for one in run["changes"]}
-
-
-def split(text: str, columns: int) -> list[str]:
-    """Return the whole text in lines of at most this number of columns."""
-    return textwrap.wrap(make_printable(text), columns)
 
 
 def format_value(value: float, is_share: bool) -> str:

@@ -19,7 +19,7 @@ from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from .commands import CommandParser, exit_on, exit_on_reward_error, import_rewards
 from .output import EXIT_CODES, keep_stdout_for_json, make_printable, print_json
-from .score_summary import describe, summarize
+from .score_summary import describe_scores, summarize_scores
 
 
 EXAMPLES = """examples:
@@ -168,9 +168,9 @@ def main(arguments: Sequence[str]) -> None:
             tally, difference = score(args, rewards, old)
     if args.json:
         against = None if old is None else str(old)
-        print_json({"expression": str(rewards), "against": against, **describe(tally, difference)})
+        print_json({"expression": str(rewards), "against": against, **describe_scores(tally, difference)})
     else:
-        print(summarize(tally, difference, has_details=args.details))
+        print(summarize_scores(tally, difference, has_details=args.details))
 
 
 def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tuple[Tally, Difference | None]:

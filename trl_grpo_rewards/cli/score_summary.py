@@ -4,11 +4,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
+
 from ..batch import completion_text, prompt_text
 from ..records.completions import Group
 from ..records.rescoring import Difference, ScoredGroup, Tally
+from ..score_tables import format_score
 from ..scores import Score
-from .output import count, count_columns, format_table, make_printable, measure_screen, shorten
+from .output import count, cut, format_table, make_printable, measure_screen
 
 
 QUARTILES = (0, 0.25, 0.5, 0.75, 1)
@@ -23,7 +26,7 @@ DETAILS_HINT = "\n\n--details shows the table and the examples in full."
 """End of a summary in which something is left out."""
 
 
-def describe(tally: Tally, difference: Difference | None) -> dict[str, Any]:
+def describe_scores(tally: Tally, difference: Difference | None) -> dict[str, Any]:
     """Return the statistics with stable keys, for JSON."""
     return {
         "groups": tally.groups,
@@ -40,7 +43,7 @@ def describe(tally: Tally, difference: Difference | None) -> dict[str, Any]:
 
 def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
     """Return the statistics of one reward, or of the total. A value that is not known is None."""
-    scores = drop_none(tally.scores[name])
+    scores = keep_known(tally.scores[name])
     shares = list_shares(scores)
     values, seconds = sorted(scores.elements()), sorted(tally.seconds.get(name, ()))
     same, seen = tally.matches.get(name, (0, 0))
@@ -86,7 +89,7 @@ def describe_row(group: Group, row: int) -> dict[str, str]:
     }
 
 
-def drop_none(scores: "Counter[Score]") -> "Counter[float]":
+def keep_known(scores: "Counter[Score]") -> "Counter[float]":
     return Counter({score: number for score, number in scores.items() if score is not None})
 
 
@@ -100,7 +103,7 @@ def list_surprising(tally: Tally) -> list[tuple[float, int, int, ScoredGroup]]:
     return sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
 
 
-def summarize(tally: Tally, difference: Difference | None, *, has_details: bool) -> str:
+def summarize_scores(tally: Tally, difference: Difference | None, *, has_details: bool) -> str:
     """Return a table of the rewards, the difference to the old rewards, and examples, as text that fits a screen."""
     whole = format_summary(tally, difference, *WHOLE)
     if has_details:
@@ -116,7 +119,7 @@ def format_summary(tally: Tally, difference: Difference | None, columns: int, li
     examples = list_examples(tally, difference)
     most = (room - 2 * len(examples)) // max(1, len(examples))
     for title, rows in examples.items() if most > 0 else ():
-        top += ["", title, *(format_row(label, group, row, columns) for label, group, row in rows[:most])]
+        top += ["", title, *(format_example(label, group, row, columns) for label, group, row in rows[:most])]
     return "\n".join(top)
 
 
@@ -133,18 +136,13 @@ def format_scores(tally: Tally, columns: int) -> str:
                 f"{found['unscored'] / scores.total():.1%}",
                 f"{time['p99']:.3f}" if time else "-",
                 "-" if recorded is None else f"{recorded:.1%}",
-                format_distribution(drop_none(scores)),
+                format_distribution(keep_known(scores)),
             ]
         )
     alignments = "<>>>><"
-    while len(alignments) > 4 and measure_width(format_table(rows, alignments, WHOLE[0])) > columns:
+    while len(alignments) > 4 and max(map(cell_len, format_table(rows, alignments, WHOLE[0]).splitlines())) > columns:
         rows, alignments = [row[:3] + row[4:] for row in rows], alignments[:3] + alignments[4:]
     return format_table(rows, alignments, columns)
-
-
-def measure_width(table: str) -> int:
-    """Return the width of a table."""
-    return max(map(count_columns, table.splitlines()))
 
 
 def format_distribution(scores: "Counter[float]") -> str:
@@ -186,12 +184,8 @@ def list_examples(tally: Tally, difference: Difference | None) -> dict[str, list
     return {title: rows for title, rows in found.items() if rows}
 
 
-def format_score(score: Score) -> str:
-    return "None" if score is None else f"{score:.4g}"
-
-
-def format_row(label: str, group: Group, row: int, columns: int) -> str:
+def format_example(label: str, group: Group, row: int, columns: int) -> str:
     """Return a line with a label, the start of the prompt and the end of the completion."""
     found = {name: make_printable(text) for name, text in describe_row(group, row).items()}
-    prompt = shorten(found["prompt"], (columns - 22) // 3)
-    return f"{label:>14}  {prompt} | {shorten(found['completion'], columns - 19 - len(prompt), keep_end=True)}"
+    prompt = cut(found["prompt"], (columns - 22) // 3)
+    return f"{label:>14}  {prompt} | {cut(found['completion'], columns - 19 - cell_len(prompt), keep_end=True)}"

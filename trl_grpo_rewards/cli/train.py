@@ -101,7 +101,6 @@ def build_trainer(
     train_dataset: Dataset,
     eval_dataset: Dataset | None,
     dataset: str | None = None,
-    trainer_class: type[FilteredGRPOTrainer] = FilteredGRPOTrainer,
 ) -> FilteredGRPOTrainer:
     training.model_init_kwargs = {
         "revision": model.model_revision,
@@ -109,7 +108,7 @@ def build_trainer(
         "dtype": model.dtype,
         **(training.model_init_kwargs or {}),
     }
-    return trainer_class(
+    return FilteredGRPOTrainer(
         choose_model(model.model_name_or_path, dataset),
         rewards,
         args=training,

@@ -63,17 +63,17 @@ TASKS = (
 """The kinds of tasks."""
 
 
-def fill(text: str, number: int) -> str:
+def fill_template(text: str, number: int) -> str:
     """Return a text of a task with the number in the place of `n`."""
     return " ".join(word.replace("n", str(number)) if word.strip("(),[]") == "n" else word for word in text.split(" "))
 
 
 def write_task(task: Task, number: int) -> str:
-    return f"Write f(x): {fill(task.words, number)}."
+    return f"Write f(x): {fill_template(task.words, number)}."
 
 
 def write_program(expression: str, number: int) -> str:
-    return f"def f(x):\n    return {fill(expression, number)}"
+    return f"def f(x):\n    return {fill_template(expression, number)}"
 
 
 def write_tests(task: Task, number: int) -> str:

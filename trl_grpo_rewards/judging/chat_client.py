@@ -55,7 +55,7 @@ class ChatClient:
         """Send a request, and again without structured output or the default limit if the server refuses them."""
         endpoint, retries = self.settings.endpoint, None
         structured = STRUCTURED_OUTPUT.get(endpoint, True)
-        names = limits.list_names(self.settings.request, endpoint)
+        names = limits.list_limit_names(self.settings.request, endpoint)
         while True:
             try:
                 reply = await self._send(prompt, structured, names[0], retries)

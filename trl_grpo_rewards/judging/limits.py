@@ -25,7 +25,7 @@ LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")
 """Words in a server's refusal if the limit is the reason."""
 
 
-def list_names(request: Mapping[str, Any] | None, endpoint: tuple[str | None, str]) -> list[str | None]:
+def list_limit_names(request: Mapping[str, Any] | None, endpoint: tuple[str | None, str]) -> list[str | None]:
     """
     Return the names to try for the limit, in order. None stands for a request without a limit.
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..text.json_schemas import reject_duplicates
+from ..strict_json import reject_duplicates
 from .grading_prompts import GradingPrompt, Rubric
 
 

@@ -30,16 +30,7 @@ def find_program(text: str, language: str = "python") -> str | None:
     Return the last closed block in a language or, if there is none, the last closed block without a language.
 
     Blocks in other languages are ignored. If the last block is never closed, the text was cut off and has no program. A
-    fence inside a program ends its block, as in Markdown. The text is read once.
-
-    Args:
-        text (`str`):
-            Text after the reasoning.
-        language (`str`, *optional*, defaults to `"python"`):
-            Language of the program. Its [`ALIASES`] count as well.
-
-    Returns:
-        `str` or `None`: the program, or None if there is none or it is longer than [`MAX_PROGRAM_CHARS`].
+    fence inside a program ends its block, as in Markdown. The text is read once. Programs that are too long are None.
     """
     names, blocks = list_names(language), dict[bool, str]()
     fence, named, lines = "", "", list[str]()

@@ -11,15 +11,7 @@ class UnreadableTests(ValueError):
 
 @dataclass(frozen=True)
 class OutputCase:
-    """
-    A run of the program as a script.
-
-    Args:
-        input (`str`):
-            What it reads from standard input.
-        output (`str`):
-            What it must write to standard output.
-    """
+    """A run of the program as a script: what it reads from standard input, and what it must write."""
 
     input: str
     output: str
@@ -27,40 +19,30 @@ class OutputCase:
 
 @dataclass(frozen=True)
 class CallCase:
-    """
-    A call of a function of the program. The program sees the arguments and never the accepted values.
-
-    Args:
-        function (`str`):
-            Name of the function, or of the method of the class `Solution`.
-        arguments (`str`):
-            JSON text of the list of arguments.
-        accepted (`tuple`):
-            The values that pass, as plain JSON values.
-        in_place (`bool`, *optional*, defaults to `False`):
-            Whether a function that returns None is judged by its first argument, as it is after the call.
-    """
+    """A call of a function of the program. The program sees the arguments and never the accepted values."""
 
     function: str
+    """Name of the function, or of the method of the class `Solution`."""
+
     arguments: str
+    """JSON text of the list of arguments."""
+
     accepted: tuple[Any, ...]
+    """The values that pass, as plain JSON values."""
+
     in_place: bool = False
+    """Whether a function that returns None is judged by its first argument, as it is after the call."""
 
 
 @dataclass(frozen=True)
 class PythonTests:
-    """
-    Tests that are Python code. They run unchanged.
-
-    Args:
-        blocks (`tuple[str]`):
-            Pieces of code that run one after another in one namespace.
-        entry_point (`str`, *optional*):
-            What `check(candidate)` gets: the name of a function, or a path such as `Solution().twoSum`.
-    """
+    """Tests that are Python code. They run unchanged."""
 
     blocks: tuple[str, ...]
+    """Pieces of code that run one after another in one namespace."""
+
     entry_point: str | None = None
+    """What `check(candidate)` gets: the name of a function, or a path such as `Solution().twoSum`."""
 
 
 Case: TypeAlias = OutputCase | CallCase | PythonTests
@@ -75,15 +57,7 @@ KINDS: dict[type[Case], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class RowTests:
-    """
-    The tests of one row.
-
-    Args:
-        cases (`tuple[Case]`):
-            The cases, in their order.
-        language (`str`, *optional*, defaults to `"python"`):
-            Language of the programs. Those in another one than Python have only runs as scripts.
-    """
+    """The tests of one row. Those for another language than Python have only runs as scripts."""
 
     cases: tuple[Case, ...]
     language: str = "python"

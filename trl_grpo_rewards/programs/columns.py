@@ -12,7 +12,7 @@ import zlib
 from itertools import islice
 from typing import Any
 
-from ..text.json_schemas import read_json
+from ..strict_json import read_json
 from .cases import UnreadableTests
 
 

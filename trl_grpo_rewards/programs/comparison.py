@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from ..text.json_schemas import read_json
+from ..strict_json import read_json
 from .cases import CallCase
 from .inside.calls import convert
 
@@ -45,10 +45,9 @@ def is_right_output(output: str, expected: str) -> bool:
     """
     Return whether the output of a program consists of the expected words, whatever whitespace separates them.
 
-    Two words are equal if they are the same text. If one of them has a decimal point or an exponent, they may also be
-    numbers that are close: within 1e-6, or within 1e-6 of the expected number if that has a decimal point, too. Two
-    integers must be the same text. If a bracket is expected, whitespace next to brackets and commas makes no difference:
-    `[1, 2]` equals `[1,2]`.
+    If one of two words has a decimal point or an exponent, they may also be numbers that are close: within 1e-6, or within
+    1e-6 of the expected number if that has a decimal point, too. If a bracket is expected, whitespace next to brackets and
+    commas makes no difference: `[1, 2]` equals `[1,2]`.
     """
     words, expected_words = output.split(), expected.split()
     if len(words) == len(expected_words) and all(map(is_right_word, words, expected_words)):
@@ -82,30 +81,23 @@ def is_right_value(output: str, case: CallCase) -> bool:
 
     Values are equal if Python's `==` says so, after JSON has made tuples lists and keys texts. Two numbers are also
     equal if one is a float and they are close as in [`is_right_output`]. A value that is much longer or deeper than
-    what is expected is refused before it is read.
-
-    Args:
-        output (`str`):
-            What the process wrote. An honest one writes the answer that `inside/calls.py` describes.
-        case ([`CallCase`]):
-            The call with its accepted values.
+    what is expected is refused before it is read. An honest process writes what `inside/calls.py` describes.
     """
     accepted = [convert(one) for one in case.accepted]
     # a function that returns None also answers with its first argument
     longest = [case.arguments, *map(json.dumps, accepted)]
-    if len(output) > SPARE_CHARS + CHARS_RATIO * max(map(len, longest)):
-        return False
-    if measure_depth(output) > SPARE_LEVELS + max(map(measure_depth, longest)):
+    is_short = len(output) <= SPARE_CHARS + CHARS_RATIO * max(map(len, longest))
+    if not is_short or measure_depth(output) > SPARE_LEVELS + max(map(measure_depth, longest)):
         return False
     try:
         answer = read_json(output)
     except (ValueError, RecursionError):
         return False
-    if not isinstance(answer, dict) or "value" not in answer:
-        return False
-    is_changed = case.in_place and answer["value"] is None
-    found = answer.get("first") if is_changed else answer["value"]
-    return any(is_equal(found, one) for one in accepted)
+    match answer:
+        case {"value": found}:
+            found = answer.get("first") if case.in_place and found is None else found
+            return any(is_equal(found, one) for one in accepted)
+    return False
 
 
 def measure_depth(text: str) -> int:
@@ -124,9 +116,8 @@ def is_equal(found: Any, expected: Any) -> bool:
     if isinstance(expected, list):
         return isinstance(found, list) and len(found) == len(expected) and all(map(is_equal, found, expected))
     if isinstance(expected, dict):
-        if not isinstance(found, dict) or found.keys() != expected.keys():
-            return False
-        return all(is_equal(found[key], one) for key, one in expected.items())
+        is_same = isinstance(found, dict) and found.keys() == expected.keys()
+        return is_same and all(is_equal(found[key], one) for key, one in expected.items())
     if isinstance(expected, (int, float)):
         return isinstance(found, (int, float)) and is_equal_number(found, expected)
     return type(found) is type(expected) and bool(found == expected)

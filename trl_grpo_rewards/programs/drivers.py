@@ -15,20 +15,9 @@ FOLDER = Path(inside.__file__).parent
 PACKAGE = "programs.inside"
 """Name of the package inside the sandbox."""
 
-NAMES = (
-    "nodes",
-    "prelude",
-    "plain_data",
-    "sharing",
-    "dialogue",
-    "calls",
-    "program_side",
-    "stand_ins",
-    "pytest_stand_in",
-    "tests_side",
-    "collection",
-    "runner",
-    "side_by_side",
+NAMES = tuple(
+    "nodes prelude plain_data sharing dialogue calls program_side stand_ins pytest_stand_in tests_side collection "
+    "runner side_by_side".split()
 )
 """Modules of [`inside`], each after those that it imports."""
 

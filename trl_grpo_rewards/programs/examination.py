@@ -58,23 +58,7 @@ def examine_programs(
     importable: Collection[str] | None,
     language: str = "python",
 ) -> Examination:
-    """
-    Examine the tests of all rows, and try those of the first ones with the empty program and their own solutions.
-
-    Args:
-        rows (`list[dict]`):
-            Rows of the dataset.
-        column (`str`):
-            Column with the tests.
-        open_sandbox (`Callable`):
-            Returns the back end.
-        limits ([`Limits`]):
-            Limits of each run.
-        importable (`Collection[str]`, *optional*):
-            Modules that Python tests may import besides the standard library. If None, any may.
-        language (`str`, *optional*, defaults to `"python"`):
-            Language of the programs.
-    """
+    """Examine the tests of all rows, and try those of the first ones with the empty program and their own solutions."""
     found = Examination([], [], [])
     readable: dict[int, RowTests] = {}
     unreadable: dict[int, str] = {}

@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
-from ..text.json_schemas import read_json
+from ..strict_json import read_json
 from .blocks import list_names
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .columns import describe, parse_column
@@ -30,29 +30,12 @@ from .python_tests import check_python_tests
 CHECKER_COLUMNS = ("checker", "generated_checker")
 """Columns with a program that judges outputs. It is not run."""
 
-COMPANION_COLUMNS = (
-    "entry_point",
-    "fn_name",
-    "test_setup_code",
-    "test_imports",
-    "language",
-    "metadata",
-    *CHECKER_COLUMNS,
-)
+COMPANION_COLUMNS = (*"entry_point fn_name test_setup_code test_imports language metadata".split(), *CHECKER_COLUMNS)
 """Columns that belong to a column with tests, if a dataset has them next to it."""
 
 CONTAINERS = (
-    "verification_info",
-    "test_cases",
-    "input_output",
-    "unit_tests",
-    "reward_model",
-    "ground_truth",
-    "official_tests",
-    "tests",
-    "test",
-    "test_list",
-)
+    "verification_info test_cases input_output unit_tests reward_model ground_truth official_tests tests test test_list"
+).split()
 """Names under which a dict has the tests themselves. MBPP+ has more tests in `test` than in `test_list`."""
 
 PARTS = ("public_test_cases", "private_test_cases", "public_tests", "private_tests", "generated_tests")
@@ -73,21 +56,9 @@ def read_tests(
     language: str = "python",
 ) -> RowTests:
     """
-    Read the tests of one row.
+    Read the tests of one row from its column with tests, and from its [`COMPANION_COLUMNS`].
 
-    Args:
-        value (`dict`, `list` or `str`):
-            Value of the column with the tests.
-        companions (`Mapping[str, Any]`, *optional*):
-            The row's values of the [`COMPANION_COLUMNS`] that the dataset has. What `value` itself says goes first.
-        packages (`Collection[str]`, *optional*, defaults to `()`):
-            Modules that Python tests may import, next to the standard library, `solution` and `pytest`. None if it is
-            not known what there is, so that imports are not checked.
-        language (`str`, *optional*, defaults to `"python"`):
-            Language of the programs. In other languages than Python, only inputs with outputs can be tested.
-
-    Raises:
-        [`UnreadableTests`]: the tests have no known shape, or cannot be run as they are meant.
+    What the tests themselves say goes first. Python tests may import the packages, and anything if these are None.
 
     Example:
 

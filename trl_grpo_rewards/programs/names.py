@@ -14,30 +14,24 @@ from .inside.prelude import MODULES, NODES
 GUARDED = {*vars(builtins), *MODULES, *NODES}
 """Names that a program may define and that tests do not get from it, unless they are what is tested."""
 
-
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)
 class Use:
-    """
-    What Python tests use.
-
-    Args:
-        names (`list[str]`):
-            Names that they may have from the program.
-        classes (`list[str]`):
-            Those that they use as classes.
-        called (`list[str]`):
-            Names of functions that are called where the code stands, so that they are not called again.
-        are_tests (`list[bool]`):
-            For each block of code whether it tests something where it stands.
-    """
+    """What Python tests use."""
 
     names: list[str]
+    """Names that they may have from the program."""
+
     classes: list[str]
+    """Those that they use as classes."""
+
     called: list[str]
+    """Names of functions that are called where the code stands, so that they are not called again."""
+
     are_tests: list[bool]
+    """For each block of code whether it tests something where it stands."""
 
 
 @lru_cache(maxsize=4096)
@@ -59,8 +53,7 @@ def list_names(nodes: list[ast.AST], entry_point: str | None) -> list[str]:
     or if the tests use no other name that could be of the program.
     """
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
-    entry = [*ast.walk(ast.parse(entry_point))] if entry_point else []
-    entries = {node.id for node in entry if isinstance(node, ast.Name)}
+    entries = {node.id for node in ast.walk(ast.parse(entry_point or "")) if isinstance(node, ast.Name)}
     is_builtin_tested = not entries and not used - GUARDED - {*bound_names(nodes)}
     return sorted((used if is_builtin_tested else used - GUARDED) | entries)
 
@@ -68,23 +61,23 @@ def list_names(nodes: list[ast.AST], entry_point: str | None) -> list[str]:
 def bound_names(nodes: list[ast.AST]) -> Iterator[str]:
     """Yield the names that the tests themselves give to something."""
     for node in nodes:
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
-        elif isinstance(node, DEFINITIONS):
-            yield node.name
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield (other or name).partition(".")[0]
 
 
 def list_operands(node: ast.AST) -> Iterator[str]:
     """Yield the names that are called for the operands of an expression."""
-    if isinstance(node, ast.BinOp):
-        yield from list_operands(node.left)
-        yield from list_operands(node.right)
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        yield node.func.id
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from list_operands(left)
+            yield from list_operands(right)
+        case ast.Call(func=ast.Name(id=name)):
+            yield name
 
 
 def find_classes(nodes: list[ast.AST]) -> set[str]:
@@ -92,34 +85,35 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
     items, or have operators between two of them. A function such as `Find_Max` is only called.
     """
-    made = {
-        ast.dump(target, annotate_fields=False).replace("Store", "Load"): node.value.func.id
-        for node in nodes
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name)
-        for target in node.targets
-    }
+    made: dict[str, str] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name))):
+                made |= {ast.unparse(target): name for target in targets}
     found = set()
     for node in nodes:
-        if isinstance(node, ast.Attribute) or isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
-            found.add(made.get(ast.dump(owner, annotate_fields=False), getattr(owner, "id", "")))
-        elif isinstance(node, (ast.BinOp, ast.Compare)):
-            operands = [node.left, *(node.comparators if isinstance(node, ast.Compare) else [node.right])]
+        operands: list[ast.expr] = []
+        match node:
+            case ast.Attribute(value=value) | ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                owner = value.func if isinstance(value, ast.Call) else value
+                found.add(made.get(ast.unparse(owner), getattr(owner, "id", "")))
+            case ast.BinOp(left=left, right=right):
+                operands = [left, right]
+            case ast.Compare(left=left, comparators=others):
+                operands = [left, *others]
+            case ast.Call(args=arguments):  # such as `self.assertEqual(Clock(1), Clock(2))`
+                operands = arguments
+        if len(operands) > 1:
             counts = Counter(name for one in operands for name in list_operands(one))
-            found |= {name for name, count in counts.items() if count > 1}
-        elif isinstance(node, ast.Call):  # such as `self.assertEqual(Clock(1), Clock(2))`
-            counts = Counter(name for one in node.args for name in list_operands(one))
             found |= {name for name, count in counts.items() if count > 1}
     return {name for name in found if name[:1].isupper()}
 
 
 def list_called(body: list[ast.stmt]) -> Iterator[str]:
     """Yield the names of the functions that are called where the code stands."""
-    for statement in body:
-        if not isinstance(statement, DEFINITIONS):
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                    yield node.func.id
+    for node in (node for one in body if not isinstance(one, DEFINITIONS) for node in ast.walk(one)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield node.func.id
 
 
 def is_test(statement: ast.stmt) -> bool:

@@ -4,8 +4,7 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Collection
-from typing import TypeAlias
+from collections.abc import Collection, Iterator
 
 from .cases import UnreadableTests
 
@@ -29,26 +28,19 @@ PATCHING = ("monkeypatch", "mocker")
 
 ENTRY_POINT = re.compile(r"[^\W\d]\w*(\(\))?(\.[^\W\d]\w*(\(\))?)*")
 
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, packages: Collection[str] | None) -> None:
-    """
-    Check that Python tests can run as they are written.
-
-    Args:
-        blocks (`tuple[str]`):
-            Pieces of code that run one after another in one namespace.
-        entry_point (`str`, *optional*):
-            What `check(candidate)` gets.
-        packages (`Collection[str]`, *optional*):
-            Modules that tests may import, next to the standard library. If None, imports are not checked.
-
-    Raises:
-        [`UnreadableTests`]: they are not valid or too long, cannot do what they need to, or use nothing of a program.
-    """
+    """Check that Python tests can run as they are written. Their imports are not checked if the packages are unknown."""
     try:
-        check_tree(parse(blocks), entry_point, packages)
+        if (length := sum(map(len, blocks))) > MAX_TEST_CHARS:
+            raise ValueError(f"they have {length:,} characters, and at most {MAX_TEST_CHARS:,} are read")
+        with warnings.catch_warnings(action="ignore"):  # such as about "\\d"
+            tree = ast.Module([statement for block in blocks for statement in ast.parse(block).body], [])
+        if packages is not None:
+            check_imports(tree, packages)
+        check_entry_point(tree, entry_point)
+        check_reach(tree)
+        check_fixtures(tree)
     except UnreadableTests:
         raise
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -57,45 +49,19 @@ def check_python_tests(blocks: tuple[str, ...], entry_point: str | None, package
         ) from None
 
 
-def parse(blocks: tuple[str, ...]) -> ast.Module:
-    """Return the syntax tree of all blocks. Each must be valid on its own."""
-    if (length := sum(map(len, blocks))) > MAX_TEST_CHARS:
-        raise ValueError(f"they have {length:,} characters, and at most {MAX_TEST_CHARS:,} are read")
-    with warnings.catch_warnings(action="ignore"):  # such as about "\\d"
-        return ast.Module([statement for block in blocks for statement in ast.parse(block).body], [])
-
-
-def check_tree(tree: ast.Module, entry_point: str | None, packages: Collection[str] | None) -> None:
-    if packages is not None:
-        check_imports(tree, packages)
-    check_entry_point(tree, entry_point)
-    check_patches(tree)
-    check_reach(tree)
-    check_fixtures(tree)
-
-
-def list_outside_try(tree: ast.Module) -> list[ast.AST]:
-    """Return the nodes that do not belong to a `try` statement, in which an import may fail."""
+def list_modules(tree: ast.Module) -> Iterator[str]:
+    """Yield the modules that tests import outside of `try` statements, in which an import may fail."""
     nodes: list[ast.AST] = [tree]
     for node in nodes:  # grows
         nodes.extend(one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.Try | ast.TryStar))
-    return nodes
-
-
-def list_modules(node: ast.AST) -> list[str]:
-    """Return the modules that an import statement names."""
-    match node:
-        case ast.Import(names=aliases):
-            return [alias.name for alias in aliases]
-        case ast.ImportFrom(module=module, level=level):
-            return ["." * level + (module or "")]
-    return []
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "") if node.level else str(node.module).partition(".")[0]
 
 
 def check_imports(tree: ast.Module, packages: Collection[str]) -> None:
-    known = {*sys.stdlib_module_names, PROGRAM_MODULE, "pytest", *packages}
-    modules = (name for node in list_outside_try(tree) for name in list_modules(node))
-    missing = {name if name.startswith(".") else name.partition(".")[0] for name in modules} - known
+    missing = {*list_modules(tree)} - {*sys.stdlib_module_names, PROGRAM_MODULE, "pytest", *packages}
     if missing:
         wanted = {*packages, *(name for name in missing if not name.startswith("."))}
         raise UnreadableTests(
@@ -111,16 +77,12 @@ def check_entry_point(tree: ast.Module, entry_point: str | None) -> None:
             f"An entry point must be a name such as 'add' or 'Solution().add'; found {entry_point!r}. Correct the column "
             "'entry_point'."
         )
-    if has_candidate(tree) and not entry_point and "check" not in list_called(tree):
+    checks = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == "check" and one.args.args]
+    if checks and not entry_point and "check" not in list_called(tree):
         raise UnreadableTests(
             "Tests with check(candidate) need the name of the function to check; found none. Add the column "
             "'entry_point'."
         )
-
-
-def has_candidate(tree: ast.Module) -> bool:
-    """Return whether the tests define `check(candidate)`."""
-    return any(isinstance(one, ast.FunctionDef) and one.name == "check" and one.args.args for one in tree.body)
 
 
 def list_called(tree: ast.Module) -> set[str]:
@@ -128,61 +90,48 @@ def list_called(tree: ast.Module) -> set[str]:
     return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
-def check_patches(tree: ast.Module) -> None:
-    """Refuse uses of `unittest.mock.patch`. Fixtures of pytest that patch are refused in [`check_fixtures`]."""
+def check_reach(tree: ast.Module) -> None:
+    """Refuse what would have to reach into the process of the program: patches, its warnings, its log and its modules."""
     nodes = [*ast.walk(tree)]
     imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
-    if not any("mock" in ast.unparse(one) for one in imports):
-        return
-    names = {alias.asname or alias.name for one in imports for alias in one.names if alias.name == "patch"}
+    is_mocking = any("mock" in ast.unparse(one) for one in imports)
+    patches = {alias.asname or alias.name for one in imports for alias in one.names if alias.name == "patch"}
+    modules = {alias.asname or alias.name for one in tree.body if isinstance(one, ast.Import) for alias in one.names}
+    shared = (modules | {"os.environ"}) - {"sys", PROGRAM_MODULE}
     for node in nodes:
-        if isinstance(node, ast.Name) and node.id in names or isinstance(node, ast.Attribute) and node.attr == "patch":
+        match node:
+            case ast.Name(id=name):
+                is_refused = is_mocking and name in patches
+            case ast.Attribute(attr=name):
+                is_refused = name in UNSEEN or is_mocking and name == "patch"
+            case ast.Assign(targets=targets):
+                owners = [one.value for one in targets if isinstance(one, ast.Attribute | ast.Subscript)]
+                is_refused = not shared.isdisjoint(map(ast.unparse, owners))
+            case _:
+                continue
+        if is_refused:
             raise UnreadableTests(
-                f"Tests must not replace parts of the program; these use {ast.unparse(node)}, which cannot reach into "
-                "the program's process. Rewrite them, or remove such rows."
-            )
-
-
-def check_reach(tree: ast.Module) -> None:
-    """Refuse what would have to reach into the process of the program: its warnings, its log and modules that it shares."""
-    modules = {
-        alias.asname or alias.name for node in tree.body if isinstance(node, ast.Import) for alias in node.names
-    }
-    for node in ast.walk(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else []
-        owners = [one.value for one in targets if isinstance(one, ast.Attribute | ast.Subscript)]
-        roots = {ast.unparse(one) for one in owners} & (modules | {"os.environ"}) - {"sys", PROGRAM_MODULE}
-        if roots or isinstance(node, ast.Attribute) and node.attr in UNSEEN:
-            raise UnreadableTests(
-                f"Tests must not need what only the program's process has; these use {ast.unparse(node)[:100]}. Rewrite "
-                "them, or remove such rows."
+                f"Tests must not replace parts of the program, or need its warnings and logs; these use "
+                f"{ast.unparse(node)[:100]}, which cannot reach into its process. Rewrite them, or remove such rows."
             )
 
 
 def check_fixtures(tree: ast.Module) -> None:
     """Refuse test functions and fixtures whose parameters are fixtures that the tests do not define."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, Function)]
-    own = {one.name for one in functions if "fixture" in unparse_decorators(one)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    decorators = ["\n".join(map(ast.unparse, one.decorator_list)) for one in functions]
+    own = {one.name for one, text in zip(functions, decorators, strict=True) if "fixture" in text}
     called = list_called(tree)
-    for function in functions:
-        decorators = unparse_decorators(function)
+    for function, text in zip(functions, decorators, strict=True):
         is_test = function.name.startswith("test") and function.name not in called
-        is_left_to_pytest = is_test and (not decorators or "pytest" in decorators)
-        allowed = {*FIXTURES, *own, *re.findall(r"\w+", decorators)}  # `parametrize` names parameters
-        missing = [name for name in list_required(function) if name not in allowed]
+        is_left_to_pytest = is_test and (not text or "pytest" in text)
+        parameters = [one.arg for one in function.args.posonlyargs + function.args.args]
+        required = parameters[: len(parameters) - len(function.args.defaults)]
+        allowed = {*FIXTURES, *own, *re.findall(r"\w+", text)}  # `parametrize` names parameters
+        missing = [name for name in required if name not in allowed]
         if missing and (is_left_to_pytest or function.name in own):
             reason = "cannot reach into the program's process" if missing[0] in PATCHING else "is not available"
             raise UnreadableTests(
                 f"Tests may use the fixture capsys and fixtures of their own; {function.name}() needs {missing[0]!r}, "
                 f"which {reason}. Rewrite the tests without it, or remove such rows."
             )
-
-
-def list_required(function: Function) -> list[str]:
-    """Return the names of the parameters without a default."""
-    parameters = function.args.posonlyargs + function.args.args
-    return [one.arg for one in parameters[: len(parameters) - len(function.args.defaults)]]
-
-
-def unparse_decorators(function: Function) -> str:
-    return "\n".join(map(ast.unparse, function.decorator_list))

@@ -20,24 +20,17 @@ SHOWN_CHARS = 200
 
 @dataclass(frozen=True)
 class Trial:
-    """
-    How a program did in the tests of one row.
-
-    Args:
-        passed (`int`):
-            Number of cases that it passed.
-        total (`int`):
-            Number of cases. Python tests count as one case, or by their parts if a program goes on after a failure.
-        status (`str`, *optional*):
-            How the first run that failed ended; see [`Status`]. None if all passed.
-        failure (`str`, *optional*, defaults to `""`):
-            Description of the first failure.
-    """
+    """How a program did in the tests of one row."""
 
     passed: int
     total: int
+    """Number of cases. Python tests count as one case, or by their parts if a program goes on after a failure."""
+
     status: Status | None = None
+    """How the first run that failed ended. None if all passed."""
+
     failure: str = ""
+    """Description of the first failure."""
 
     @property
     def share(self) -> float:
@@ -52,36 +45,23 @@ def keeps_apart(sandbox: Sandbox) -> bool:
 
 async def try_program(program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool = False) -> Trial:
     """
-    Run a program against the tests of a row.
+    Run a program against the tests of a row. They may turn out to be unreadable.
 
-    Args:
-        program (`str`):
-            Source of the program.
-        tests ([`RowTests`]):
-            The tests.
-        sandbox ([`Sandbox`]):
-            Where to run it.
-        limits ([`Limits`]):
-            Limits of each run.
-        partial (`bool`, *optional*, defaults to `False`):
-            Whether to go on after a failure. A program that exceeded its time or was refused is not run again anyway.
-
-    Raises:
-        [`UnreadableTests`]: the tests cannot be run as they are.
+    If a share is wanted, it goes on after a failure, unless the program exceeded its time or was refused.
     """
     match tests.cases:
         case (PythonTests() as python,):
             return await try_python_tests(program, python, sandbox, limits, partial)
-    total, passed, first = len(tests.cases), 0, Trial(0, len(tests.cases))
+    total, place, passed, first = len(tests.cases), 0, 0, Trial(0, len(tests.cases))
     async with aclosing(run_cases(program, tests, sandbox, limits)) as results:
-        place = 0
         async for case, result in results:
             place += 1
             if result.status == "finished" and await asyncio.to_thread(is_right, result.output, case):
                 passed += 1
                 continue
             if first.status is None:
-                first = Trial(0, total, result.status, describe_failure(case, result, limits, place, total))
+                why = "; ".join(list_facts(case, result, limits))
+                first = Trial(0, total, result.status, f"case {place} of {total}: {why}")
             if not partial or result.status in ("timed_out", "refused"):
                 break
     return replace(first, passed=passed)
@@ -97,9 +77,8 @@ async def run_cases(
         batch = [*same]
         largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case, *_ in batch)
         roomy = replace(limits, output_bytes=max(limits.output_bytes, 2 * largest))  # what is expected must fit
-        source, language = (
-            (prepare(source, sandbox, "calls"), ()) if tests.language == "python" else (source, (tests.language,))
-        )
+        is_python = tests.language == "python"
+        source, language = (prepare(source, sandbox, "calls"), ()) if is_python else (source, (tests.language,))
         async with aclosing(sandbox.run(source, [text for *_, text in batch], roomy, *language)) as results:
             for case, *_ in batch:
                 yield case, await anext(results)
@@ -128,12 +107,7 @@ async def try_python_tests(program: str, case: PythonTests, sandbox: Sandbox, li
 
 
 def read_verdict(tests: RunResult, program: RunResult, limits: Limits, partial: bool) -> Trial:
-    """
-    Return what the process of the tests found.
-
-    Raises:
-        [`UnreadableTests`]: the process of the tests found that they cannot be run.
-    """
+    """Return what the process of the tests found. It may have found that they cannot be run."""
     verdict = read_object(tests.output)
     if "unjudged" in verdict:
         raise UnreadableTests(f"Tests must be Python code that can run apart from the program; {verdict['unjudged']}.")
@@ -157,12 +131,8 @@ def read_object(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def describe_failure(case: OutputCase | CallCase, result: RunResult, limits: Limits, place: int, total: int) -> str:
-    """Return what was asked, what was expected and what came."""
-    return f"case {place} of {total}: {'; '.join(list_facts(case, result, limits))}"
-
-
 def list_facts(case: OutputCase | CallCase, result: RunResult, limits: Limits) -> Iterator[str]:
+    """Yield what was asked, what was expected and what came."""
     match case:
         case OutputCase(input=text, output=expected):
             yield f"input {shorten(text)}"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .dead_groups import Rule
 from .files import read_records
-from .kinds import Rule
 
 
 @dataclass

@@ -1,193 +1,146 @@
-"""The fields of a record: each rank packs the fields of its completions, and the main process makes the records."""
+"""The fields of a record: each rank describes its completions, and the main process makes the record of each group."""
 
 import base64
 import hashlib
 import json
 import math
 import struct
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from .kinds import GroupKind, Rule
 from .readable import is_json, make_readable
+
+
+class Completion(NamedTuple):
+    """
+    One completion of a generation.
+
+    Args:
+        row (`dict`):
+            Dataset row of the prompt.
+        prompt (`str` or `list`):
+            Prompt that the model was given. It is another one than that of the row if an image or an environment has
+            changed it.
+        content (`str` or `list`):
+            What the model wrote, as text or as messages.
+        ids (`list[int]`):
+            Token ids.
+        length (`int`):
+            Number of tokens that the model wrote. It is less than the number of ids if some are results of tools.
+        is_truncated (`bool`):
+            Whether the completion ends without an end token.
+        logged (`dict`):
+            What the rewards logged about it, by the name of the column.
+    """
+
+    row: dict[str, Any]
+    prompt: Any
+    content: Any
+    ids: list[int]
+    length: int
+    is_truncated: bool
+    logged: dict[str, Any]
 
 
 @dataclass(slots=True)
 class CompletionFields:
     """
-    The fields of one completion that go into the record of its group.
+    What a record says about one completion.
 
     Args:
-        prompt (`str` or `list`):
-            Prompt, in the format of the dataset.
+        group (`dict`):
+            Fields that are the same for all completions of a group.
         columns (`dict`):
-            The other dataset columns.
-        length (`int`):
-            Number of tokens that the model wrote.
-        is_truncated (`bool`):
-            Whether the completion ends without an end token.
-        text (`str` or `list`):
-            Completion, in the format of the dataset. None if the record has no texts.
-        ids (`bytes`):
-            Token ids as [`pack_ids`] returns them. None if the record has no token ids.
-        logged (`dict`, *optional*):
-            What the rewards logged about the completion, by the name of the column.
-        dataset_prompt (*optional*):
-            Prompt of the dataset, if an image or an environment has changed it. Otherwise None.
+            Dataset columns other than the prompt.
+        logged (`dict`):
+            What the rewards logged.
+        own (`dict`):
+            Fields of this completion. In the record, each is a list with one value for each completion.
     """
 
-    prompt: Any
+    group: dict[str, Any]
     columns: dict[str, Any]
-    length: int
-    is_truncated: bool
-    text: Any
-    ids: bytes | None
-    logged: dict[str, Any] = field(default_factory=dict)
-    dataset_prompt: Any = None
+    logged: dict[str, Any]
+    own: dict[str, Any]
 
 
-def pack_rows(
-    inputs: list[dict],
-    prompts: list,
-    completions: list,
-    completion_ids: list[list[int]],
-    last_ids: set[int],
-    has_text: bool = True,
-    has_ids: bool = True,
-    logged: Mapping[str, list[Any]] | None = None,
-    lengths: list[int] | None = None,
+def describe_completions(
+    completions: Iterable[Completion], has_text: bool = True, has_ids: bool = True
 ) -> list[CompletionFields]:
     """
-    Return the fields of each completion. Values that JSON cannot hold, such as images, are left out.
+    Return what records say about completions. Columns that JSON cannot hold, such as images, are left out.
 
     Args:
-        inputs (`list[dict]`):
-            Dataset row of each completion.
-        prompts (`list`):
-            Prompt of each completion.
-        completions (`list`):
-            Completions as text or messages.
-        completion_ids (`list[list[int]]`):
-            Token ids of each completion.
-        last_ids (`set[int]`):
-            Tokens that end a completion. A completion that ends with another token was truncated.
+        completions (list of [`Completion`]):
+            The completions of a rank.
         has_text (`bool`, *optional*, defaults to `True`):
-            Whether records contain the texts of prompts and completions.
+            Whether records contain the texts of prompts and completions, and what the rewards logged.
         has_ids (`bool`, *optional*, defaults to `True`):
             Whether records contain token ids.
-        logged (`dict[str, list]`, *optional*):
-            The columns that the rewards logged. They are texts as well.
-        lengths (`list[int]`, *optional*):
-            Number of tokens of each completion that the model wrote, if some are results of tools.
     """
-    rows: list[CompletionFields] = []
-    notes = {name: values for name, values in (logged or {}).items() if has_text and len(values) == len(inputs)}
-    lengths = lengths or [len(ids) for ids in completion_ids]
-    parts = zip(inputs, prompts, completions, completion_ids, lengths, strict=True)
-    for place, (row, prompt, completion, ids, length) in enumerate(parts):
-        prompt, asked = make_readable(prompt), make_readable(row.get("prompt"))
-        columns = {name: value for name, value in row.items() if name != "prompt" and is_json(value)}
-        if rows and (rows[-1].prompt, rows[-1].columns) == (prompt, columns):
-            prompt, columns = rows[-1].prompt, rows[-1].columns  # one object is sent to the main process only once
-        is_truncated = not ids or ids[-1] not in last_ids
-        text = make_readable(completion) if has_text else None
-        packed = pack_ids(ids) if has_ids else None
-        mine = {name: make_readable(values[place]) for name, values in notes.items() if values[place] is not None}
-        rows.append(
-            CompletionFields(
-                prompt, columns, length, is_truncated, text, packed, mine, None if asked == prompt else asked
-            )
-        )
-    return rows
+    described: list[CompletionFields] = []
+    last, group = None, dict[str, Any]()
+    columns: dict[str, Any] = {}  # pickle sends an object only once, so completions of one prompt share them
+    for one in completions:
+        prompts = make_readable(one.prompt), make_readable(one.row.get("prompt"))
+        if prompts != last:
+            last, group = prompts, describe_prompt(*prompts, has_text)
+        mine = {name: value for name, value in one.row.items() if name != "prompt" and is_json(value)}
+        columns = columns if mine == columns else mine
+        own: dict[str, Any] = {"lengths": one.length, "truncated": one.is_truncated}
+        if has_text:
+            own["completions"] = make_readable(one.content)
+        if has_ids:
+            own["completion_ids"] = pack_ids(one.ids)
+        logged = {name: make_readable(value) for name, value in one.logged.items() if has_text and value is not None}
+        described.append(CompletionFields(group, columns, logged, own))
+    return described
 
 
-def pack_ids(ids: list[int]) -> bytes:
-    """Return token ids as little-endian integers of four bytes each."""
-    return struct.pack(f"<{len(ids)}i", *ids)
+def describe_prompt(prompt: Any, asked: Any, has_text: bool) -> dict[str, Any]:
+    """Return what a record says about a prompt. `asked` is the prompt of the dataset."""
+    changed = {} if asked is None or asked == prompt else {"dataset_prompt_id": hash_prompt(asked)}
+    return {"prompt_id": hash_prompt(prompt), **changed, **({"prompt": prompt} if has_text else {})}
+
+
+def describe_groups(completions: list[CompletionFields], scores: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """
+    Return an iterator over the records of a generation. Each is made only when it is consumed, whatever became of others.
+
+    Args:
+        completions (`list[CompletionFields]`):
+            Completions of all groups, one group after another.
+        scores (`list[dict]`):
+            The fields of each group that say how its completions were scored.
+    """
+    size = len(completions) // len(scores)
+    groups = (completions[index * size : (index + 1) * size] for index in range(len(scores)))
+    return map(describe_group, groups, scores)
+
+
+def describe_group(completions: list[CompletionFields], scores: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a group."""
+    return {
+        **scores,
+        **merge_columns([one.columns for one in completions]),
+        **merge_logged([one.logged for one in completions]),
+        **completions[0].group,
+        **{name: [one.own[name] for one in completions] for name in completions[0].own},
+    }
+
+
+def pack_ids(ids: list[int]) -> str:
+    """Return token ids as base64 of little-endian integers of four bytes each."""
+    return base64.b64encode(struct.pack(f"<{len(ids)}i", *ids)).decode()
 
 
 def unpack_ids(ids: str | list[int]) -> list[int]:
-    """Return the token ids of a record. They are base64 of [`pack_ids`], or a list in files of earlier versions."""
+    """Return the token ids of a record, packed by [`pack_ids`], or a list in files of earlier versions."""
     if isinstance(ids, list):
         return ids
     packed = base64.b64decode(ids)
     return list(struct.unpack(f"<{len(packed) // 4}i", packed))
-
-
-def replace_nan(values: list) -> list:
-    """Return a list of numbers or nested lists with None in place of NaN."""
-    return [replace_nan(value) if isinstance(value, list) else None if value != value else value for value in values]
-
-
-def describe_groups(
-    rows: list[CompletionFields],
-    scores: list[list[float | None]],
-    weights: dict[str, float],
-    totals: list[float | None],
-    advantages: list[float],
-    kinds: list[GroupKind],
-    rule: Rule,
-    duplicates: list[int],
-    predicted: list[dict[str, Any]] | None = None,
-) -> Iterator[dict[str, Any]]:
-    """
-    Yield the record of each group of a generation. Each record is made only when it is consumed.
-
-    Args:
-        rows (`list[CompletionFields]`):
-            Completions of all groups, one group after another.
-        scores (`list[list]`):
-            Score of each row by each reward. None or NaN if there is no score.
-        weights (`dict[str, float]`):
-            Name and weight of each reward.
-        totals (`list`):
-            Weighted total of each row.
-        advantages (`list[float]`):
-            Advantage that each row is trained with.
-        kinds (`list[str]`):
-            `"live"` or the kind of dead group, for each group.
-        rule ([`Rule`]):
-            How the kinds were decided.
-        duplicates (`list[int]`):
-            Number of completions in each group that equal another one in the group.
-        predicted (`list[dict]`, *optional*):
-            What was expected of each group before it was sampled.
-    """
-    size = len(rows) // len(kinds)
-    scores, totals = replace_nan(scores), replace_nan(totals)
-    for index, kind in enumerate(kinds):
-        mine = slice(index * size, (index + 1) * size)
-        group = rows[mine]
-        yield {
-            "prompt_id": hash_prompt(group[0].prompt),
-            **({"dataset_prompt_id": hash_prompt(asked)} if (asked := group[0].dataset_prompt) is not None else {}),
-            "outcome": kind,
-            "outcome_reward": rule.outcome_reward,
-            "dead_by": rule.dead_by,
-            "tolerance": rule.tolerance,
-            "unscored": rule.unscored,
-            "rewards": dict(zip(weights, map(list, zip(*scores[mine], strict=True)), strict=True)),
-            "weights": weights,
-            **summarize_totals(totals[mine]),
-            "advantages": advantages[mine],
-            "lengths": [row.length for row in group],
-            "truncated": [row.is_truncated for row in group],
-            "duplicates": duplicates[index],
-            **merge_columns([row.columns for row in group]),
-            **merge_logged([row.logged for row in group]),
-            **(predicted[index] if predicted else {}),
-            **get_texts(group),
-        }
-
-
-def get_texts(group: list[CompletionFields]) -> dict[str, Any]:
-    """Return the prompt, the completions and the token ids of a group if its rows contain them."""
-    texts: dict[str, Any] = {}
-    if group[0].text is not None:
-        texts |= {"prompt": group[0].prompt, "completions": [row.text for row in group]}
-    ids = [base64.b64encode(row.ids).decode() for row in group if row.ids is not None]
-    return {**texts, "completion_ids": ids} if ids else texts
 
 
 def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
@@ -217,6 +170,11 @@ def merge_logged(logged: list[dict[str, Any]]) -> dict[str, Any]:
     """Return what the rewards logged about the completions of a group: a list for each column, with None for nothing."""
     names = dict.fromkeys(name for row in logged for name in row)
     return {"logged": {name: [row.get(name) for row in logged] for name in names}} if names else {}
+
+
+def replace_nan(values: list) -> list:
+    """Return a list of numbers or nested lists with None in place of NaN."""
+    return [replace_nan(value) if isinstance(value, list) else None if value != value else value for value in values]
 
 
 def hash_prompt(prompt: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from ..expressions import Reward, find_first_outcome, score_known_groups
 from ..scores import Score
 from .completions import Group
-from .kinds import has_dead_scores
+from .dead_groups import has_dead_scores
 
 
 GROUPS_AT_ONCE = 128

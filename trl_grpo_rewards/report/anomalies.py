@@ -7,7 +7,7 @@ and a twentieth of the range of scores.
 import math
 from dataclasses import dataclass
 
-from .trends import Run, StepBin, merge_bins
+from .trends import RunStatistics, StepBin, merge_bins
 
 
 MIN_STEPS = 20
@@ -54,7 +54,7 @@ class Anomaly:
     details: str
 
 
-def find_anomalies(run: Run) -> list[Anomaly]:
+def find_anomalies(run: RunStatistics) -> list[Anomaly]:
     """Return all warnings about a run."""
     found = find_unscored_rewards(run) | find_constant_rewards(run)
     parts = split_into_tenths(run)
@@ -65,14 +65,14 @@ def find_anomalies(run: Run) -> list[Anomaly]:
     return [*found.values(), *weak, *changes]
 
 
-def split_into_tenths(run: Run) -> list[StepBin]:
+def split_into_tenths(run: RunStatistics) -> list[StepBin]:
     """Return the run in ten parts, or an empty list if the run is too short."""
     points = list(run.points)
     borders = [round(len(points) * tenth / 10) for tenth in range(11)] if len(points) >= MIN_STEPS else []
     return [merge_bins(points[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
 
 
-def find_constant_rewards(run: Run) -> dict[str, Anomaly]:
+def find_constant_rewards(run: RunStatistics) -> dict[str, Anomaly]:
     """Return a warning for each constant reward, unless it has reached its best score and stays there."""
     found = {}
     for name, history in run.rewards.items():
@@ -89,7 +89,7 @@ def find_constant_rewards(run: Run) -> dict[str, Anomaly]:
     return found
 
 
-def find_unscored_rewards(run: Run) -> dict[str, Anomaly]:
+def find_unscored_rewards(run: RunStatistics) -> dict[str, Anomaly]:
     """Return a warning for each reward that stopped giving scores or never gave any."""
     return {
         name: Anomaly(
@@ -102,7 +102,7 @@ def find_unscored_rewards(run: Run) -> dict[str, Anomaly]:
     }
 
 
-def find_weak_rewards(run: Run, parts: list[StepBin]) -> dict[str, Anomaly]:
+def find_weak_rewards(run: RunStatistics, parts: list[StepBin]) -> dict[str, Anomaly]:
     """Return a warning for each reward that has a large weight but almost no signal in any part of the run."""
     total = sum(abs(weight_of(run, name)) for name in run.rewards)
     found = {}
@@ -119,7 +119,7 @@ def find_weak_rewards(run: Run, parts: list[StepBin]) -> dict[str, Anomaly]:
     return found
 
 
-def find_reward_hacking(run: Run, parts: list[StepBin]) -> list[Anomaly]:
+def find_reward_hacking(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:
     """Return a warning for each reward that rises while the outcome falls."""
     best, end = find_best_part(run, parts), parts[-1]
     if not has_fallen(run, best, end):
@@ -128,7 +128,7 @@ def find_reward_hacking(run: Run, parts: list[StepBin]) -> list[Anomaly]:
         Anomaly(
             f"{name} rises while {run.outcome} falls",
             f"Between {best.steps} and {end.steps}, {name} went from {best.mean(('reward', name)):.2f} to "
-            f"{end.mean(('reward', name)):.2f}, and {describe_outcome(run, best, end)}. Look for completions that "
+            f"{end.mean(('reward', name)):.2f}, and {describe_outcome_change(run, best, end)}. Look for completions that "
             f"score high on {name} but are wrong according to {run.outcome}.",
         )
         for name in run.rewards
@@ -136,7 +136,7 @@ def find_reward_hacking(run: Run, parts: list[StepBin]) -> list[Anomaly]:
     ]
 
 
-def find_length_growth(run: Run, parts: list[StepBin]) -> list[Anomaly]:
+def find_length_growth(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:
     """Return a warning if completions grow longer while the outcome falls."""
     best, end = find_best_part(run, parts), parts[-1]
     before, after = best.mean("length"), end.mean("length")
@@ -146,13 +146,13 @@ def find_length_growth(run: Run, parts: list[StepBin]) -> list[Anomaly]:
         Anomaly(
             "Completions grow longer and worse",
             f"Between {best.steps} and {end.steps}, the mean length went from {before:.0f} to {after:.0f} tokens, and "
-            f"{describe_outcome(run, best, end)}. Check whether a reward grows with length, and how many completions are "
+            f"{describe_outcome_change(run, best, end)}. Check whether a reward grows with length, and how many completions are "
             f"truncated.",
         )
     ]
 
 
-def find_collapse(run: Run, parts: list[StepBin]) -> list[Anomaly]:
+def find_collapse(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:
     """Return a warning if the completions of a group become equal without becoming right."""
     start, end = parts[0], parts[-1]
     before, after = start.mean("duplicates"), end.mean("duplicates")
@@ -164,31 +164,31 @@ def find_collapse(run: Run, parts: list[StepBin]) -> list[Anomaly]:
             "Completions become duplicates",
             f"Between {start.steps} and {end.steps}, the share of completions that equal another one of their group "
             f"went from {before:.0%} to {after:.0%} in groups that are not solved, and "
-            f"{describe_outcome(run, start, end)}. Raise the temperature or lower the learning rate.",
+            f"{describe_outcome_change(run, start, end)}. Raise the temperature or lower the learning rate.",
         )
     ]
 
 
-def weight_of(run: Run, name: str) -> float:
+def weight_of(run: RunStatistics, name: str) -> float:
     return run.weights.get(name, 1.0)
 
 
-def score_range(run: Run, name: str) -> tuple[float, float]:
+def score_range(run: RunStatistics, name: str) -> tuple[float, float]:
     """Return the smallest and the largest score of a reward."""
     return run.whole.lowest.get(("reward", name), 0.0), run.whole.highest.get(("reward", name), 0.0)
 
 
-def mean_outcome(run: Run, part: StepBin) -> float:
+def mean_outcome(run: RunStatistics, part: StepBin) -> float:
     """Return the mean score of the outcome reward."""
     return part.mean(("reward", run.outcome)) or 0.0
 
 
-def find_best_part(run: Run, parts: list[StepBin]) -> StepBin:
+def find_best_part(run: RunStatistics, parts: list[StepBin]) -> StepBin:
     """Return the part with the best mean outcome."""
     return max(parts, key=lambda part: mean_outcome(run, part))
 
 
-def change_of_mean(run: Run, name: str, start: StepBin, end: StepBin) -> float:
+def change_of_mean(run: RunStatistics, name: str, start: StepBin, end: StepBin) -> float:
     """Return the change of a reward's mean, or 0 if the change is not significant."""
     series = ("group mean", name)
     before, after = start.mean(series), end.mean(series)
@@ -199,9 +199,9 @@ def change_of_mean(run: Run, name: str, start: StepBin, end: StepBin) -> float:
     return after - before if abs(after - before) > max(noise, MIN_CHANGE * (highest - lowest)) else 0.0
 
 
-def has_fallen(run: Run, best: StepBin, end: StepBin) -> bool:
+def has_fallen(run: RunStatistics, best: StepBin, end: StepBin) -> bool:
     return change_of_mean(run, run.outcome, best, end) < 0
 
 
-def describe_outcome(run: Run, start: StepBin, end: StepBin) -> str:
+def describe_outcome_change(run: RunStatistics, start: StepBin, end: StepBin) -> str:
     return f"{run.outcome} from {mean_outcome(run, start):.2f} to {mean_outcome(run, end):.2f}"

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..text.calls import is_error
+from ..tools.call_reading import is_error
 from .trends import find_outcome_reward, read_outcome_scores, read_recorded_scores
 
 
@@ -105,9 +105,9 @@ def select_fields(record: dict[str, Any]) -> dict[str, Any]:
         "lengths": record.get("lengths") or [],
         "truncated": record.get("truncated") or [],
         "duplicates": record.get("duplicates"),
-        "columns": [[name, shorten(to_text(value), MAX_TEXT // 4)] for name, value in columns],
+        "columns": [[name, shorten_middle(to_text(value), MAX_TEXT // 4)] for name, value in columns],
         "logged": [
-            [name, ["" if value is None else shorten(to_text(value), MAX_TEXT // 4) for value in values]]
+            [name, ["" if value is None else shorten_middle(to_text(value), MAX_TEXT // 4) for value in values]]
             for name, values in (record.get("logged") or {}).items()
         ],
         "prompt": to_turns(record.get("prompt")),
@@ -125,11 +125,11 @@ def to_turns(value: Any) -> list[list[str]]:
     messages = value if isinstance(value, list) else [] if value is None else [value]
     turns = [turn for message in messages for turn in split_message(message)]
     limit = max(MAX_TEXT // max(len(turns), 1), 200)
-    return [[role, shorten(text, limit), *map(shorten_name, name)] for role, text, *name in turns]
+    return [[role, shorten_middle(text, limit), *map(shorten_name, name)] for role, text, *name in turns]
 
 
 def shorten_name(name: str) -> str:
-    return shorten(name, 200)
+    return shorten_middle(name, 200)
 
 
 def split_message(message: Any) -> Iterator[tuple[str, ...]]:
@@ -167,7 +167,7 @@ def to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def shorten(text: str, limit: int) -> str:
+def shorten_middle(text: str, limit: int) -> str:
     """Return the text, or its beginning and its end if it is longer than the limit."""
     if len(text) <= limit:
         return text

@@ -91,7 +91,7 @@ def describe_page(summaries: list[Summary]) -> tuple[str, str]:
         [summary.describe() for summary in summaries],
         [summary.excerpts.to_json() for summary in summaries],
     )
-    for run, name, sample in zip(runs, list_names(summaries), samples, strict=True):
+    for run, name, sample in zip(runs, name_runs(summaries), samples, strict=True):
         run |= {"name": name, "shown": len(sample)}
     data = {"runs": runs, "text": MAX_TEXT, "differences": list_differences([one.description for one in summaries])}
     return encode_json(data), join_json(map(join_json, samples))
@@ -102,7 +102,7 @@ def join_json(texts: Iterable[str]) -> str:
     return f"[{','.join(texts)}]"
 
 
-def list_names(summaries: Iterable[Summary]) -> list[str]:
+def name_runs(summaries: Iterable[Summary]) -> list[str]:
     """Return the name of each run. Runs in folders of the same name are told apart by their paths."""
     names = [(summary.name, str(summary.source)) for summary in summaries]
     counts = Counter(name for name, _ in names)

@@ -12,9 +12,8 @@ from .anomalies import find_anomalies, split_into_tenths
 from .excerpts import Excerpts
 from .group_sizes import compare_group_sizes
 from .pass_rates import PromptSample, build_heatmap
-from .predictions import Predictions
 from .training_log import compare_held_out, measure_time, select_curves
-from .trends import GROUP_OUTCOMES, PASS_BANDS, Run, StepBin
+from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin
 
 
 class Summary:
@@ -30,13 +29,12 @@ class Summary:
 
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
-        self.run, self.prompts, self.excerpts = Run(), PromptSample(), Excerpts(runs)
-        self.predictions = Predictions()
+        self.run, self.prompts, self.excerpts = RunStatistics(), PromptSample(), Excerpts(runs)
         self.description: dict[str, Any] = {}
         self.log: list[dict[str, Any]] = []
 
     def add(self, record: dict[str, Any]) -> None:
-        for part in (self.run, self.prompts, self.excerpts, self.predictions):
+        for part in (self.run, self.prompts, self.excerpts):
             part.add(record)
 
     def describe(self) -> dict[str, Any]:
@@ -49,11 +47,6 @@ class Summary:
     def name(self) -> str:
         source = self.source.resolve()
         return source.parent.name if source.name == FOLDER else source.name
-
-
-def describe_sizes(summary: Summary) -> dict[str, Any]:
-    scale = (summary.description.get("options") or {}).get("scale_rewards", "group")
-    return compare_group_sizes(summary.prompts, scale in ("group", True), summary.run.size)
 
 
 SECTIONS: dict[str, Callable[[Summary], Any]] = {
@@ -74,13 +67,12 @@ SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "log": lambda summary: select_curves(summary.log),
     "time": lambda summary: measure_time(summary.log),
     "heat": lambda summary: build_heatmap(summary.prompts),
-    "predictions": lambda summary: summary.predictions.describe(),
-    "sizes": describe_sizes,
+    "sizes": lambda summary: compare_group_sizes(summary.prompts, summary.run.size),
 }
 """What the page knows about a run. The section of the same name in `page/sections.js` shows it."""
 
 
-def chart_columns(run: Run) -> dict[str, Any]:
+def chart_columns(run: RunStatistics) -> dict[str, Any]:
     """Return the columns of the charts over steps: a value for each bin, None if the bin has none."""
     bins = list(run.points)
 
@@ -114,7 +106,7 @@ def band_share(one: StepBin, band: str) -> float | None:
     return one.sums["band", band] / judged if judged else None
 
 
-def compare_ends(run: Run) -> list[dict[str, Any]]:
+def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
     """Return values at the beginning and at the end of a run: of its tenths, or of single steps if it is short."""
     parts = split_into_tenths(run) or list(run.points)
     ends = [parts[0], parts[-1]]

@@ -32,7 +32,7 @@ def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
     for entry in log:
         point = StepBin(entry["step"], entry["step"])
         for name in CURVES:
-            point.add(name, [to_number(entry.get(name))])
+            point.add(name, [read_finite(entry.get(name))])
         if point.sums:
             timeline.add(point)
     bins = list(timeline)
@@ -54,7 +54,7 @@ def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
     """
     pairs, last, seconds = [], 0, 0.0
     for entry in log:
-        step, time = entry["step"], to_number(entry.get("step_time"))
+        step, time = entry["step"], read_finite(entry.get("step_time"))
         if time is not None and step > last:
             seconds += time * (step - last)
             last = step
@@ -75,23 +75,23 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "dataset": dataset,
             "evaluations": len(evaluations),
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
-            "values": pair_values(evaluations[0], evaluations[-1]),
+            "values": pair_evaluations(evaluations[0], evaluations[-1]),
         }
         for dataset, evaluations in entries.items()
     ]
 
 
-def pair_values(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
+def pair_evaluations(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
     """Return the title of each compared value with its value before and after. Rewards are first."""
     matches = [match for match in map(HELD_OUT.fullmatch, before) if match]
     matches.sort(key=lambda match: (match[2] is None, match[1] != "reward"))
     return [
-        (match[2] or TITLES[match[1]], [to_number(before[match[0]]), to_number(after.get(match[0]))])
+        (match[2] or TITLES[match[1]], [read_finite(before[match[0]]), read_finite(after.get(match[0]))])
         for match in matches
     ]
 
 
-def to_number(value: Any) -> float | None:
+def read_finite(value: Any) -> float | None:
     """Return a finite number of the log, or None."""
     known = keep_finite([value]) if isinstance(value, (int, float)) else []
     return known[0] if known else None

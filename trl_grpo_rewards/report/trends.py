@@ -173,7 +173,7 @@ class RewardHistory:
             self.longest = (self.since, step, self.score)
 
 
-class Run:
+class RunStatistics:
     """
     Statistics of a run. Records are added in the order of their steps.
 

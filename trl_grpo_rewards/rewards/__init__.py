@@ -1,4 +1,4 @@
-"""The library of rewards. Each file covers one topic and lists its rewards in `__all__`."""
+"""The library of rewards. Each file with an `__all__` covers one topic. `arithmetic` and `regexes` are parts of `patterns`."""
 
 from . import answers, formats, judges, lengths, patterns, programs, texts, tools
 from .answers import *

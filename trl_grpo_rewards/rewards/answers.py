@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
+from ..forms import Form
 from ..mathematics.comparison import AnswerRules
 from ..mathematics.tokens import spell
 from ..registry import reward
 from ..scores import Score
-from ..text.forms import Form
 from ..verify import pool
 from ..verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
 from ..verify.equality import is_restated

@@ -4,14 +4,17 @@ import functools
 import importlib.util
 import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..forms import Form
 from ..options import thaw
 from ..registry import reward
-from ..text import json_schemas
-from ..text.forms import Form
+from ..strict_json import read_json
 from ..verify.boxes import strip_reasoning
 
+
+if TYPE_CHECKING:
+    from jsonschema_rs import Validator
 
 __all__ = ["json_text", "script", "tags", "xml_text"]
 
@@ -82,7 +85,7 @@ def check_json_text(schema: dict[str, Any] | None) -> None:
         return
     check_installed("jsonschema_rs", "json_text() with a schema")
     try:
-        json_schemas.build_validator(thaw(schema))
+        build_validator(thaw(schema))
     except ValueError as error:
         raise ValueError(
             f"json_text() requires a valid schema, but this one cannot be used: {error}. Correct it. A schema can only "
@@ -123,15 +126,40 @@ def json_text(completion: str, *, schema: dict[str, Any] | None = None) -> float
     ```
     """
     try:
-        value = json_schemas.read_json(strip_reasoning(completion))
+        value = read_json(strip_reasoning(completion))
     except (ValueError, RecursionError):
         return 0.0
-    return float(schema is None or json_schemas.is_valid(value, load_validator(json.dumps(schema))))
+    return float(schema is None or is_valid(value, load_validator(json.dumps(schema))))
 
 
 @functools.lru_cache(maxsize=64)
-def load_validator(schema: str) -> Any:
-    return json_schemas.build_validator(json.loads(schema))
+def load_validator(schema: str) -> "Validator":
+    return build_validator(json.loads(schema))
+
+
+def build_validator(schema: dict[str, Any]) -> "Validator":
+    """
+    Build the validator of a schema. Its regular expressions match in linear time.
+
+    Raises:
+        `ValueError`: the schema is not valid, or it refers to something outside itself.
+    """
+    import jsonschema_rs
+
+    try:
+        return jsonschema_rs.validator_for(
+            schema, pattern_options=jsonschema_rs.RegexOptions(), offline=True, validate_formats=False
+        )
+    except jsonschema_rs.ValidationError as error:
+        place = "".join(f"[{step!r}]" for step in error.instance_path)
+        raise ValueError(f"{error.message}{place and f', at {place}'}") from None
+
+
+def is_valid(value: Any, validator: "Validator") -> bool:
+    try:
+        return bool(validator.is_valid(value))
+    except UnicodeEncodeError:  # a lone surrogate, which is not valid text
+        return False
 
 
 def check_xml_text(root: str | None) -> None:

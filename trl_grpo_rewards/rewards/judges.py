@@ -14,8 +14,8 @@ from ..errors import missing_column
 from ..judging import grading_prompts, verdicts
 from ..judging.grading_prompts import Rubric
 from ..judging.gradings import Grading
-from ..judging.servers import Server, check_client, check_reachable, connect
 from ..judging.settings import Settings
+from ..judging.shared_clients import SharedClient, check_client, check_reachable, connect
 from ..options import freeze
 from ..registry import reward
 from ..scores import Score
@@ -213,7 +213,7 @@ def is_canary_due(settings: Settings, rules: Rubric, canaries: int) -> bool:
 
 
 async def grade_canary(
-    server: Server,
+    server: SharedClient,
     rules: Rubric,
     question: str,
     reference: str | None,

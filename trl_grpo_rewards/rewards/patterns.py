@@ -6,11 +6,11 @@ from typing import Any, TypeAlias
 
 from ..batch import Batch, completion_text
 from ..errors import missing_column
+from ..forms import Form
 from ..registry import combinator, reward
 from ..scores import Score
-from ..text import arithmetic, regexes
-from ..text.forms import Form
 from ..verify.boxes import strip_reasoning
+from . import arithmetic, regexes
 
 
 __all__ = ["citations", "equations", "keywords", "pattern"]

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from ..batch import completion_text
+from ..forms import Form
 from ..judging.failures import Failure, FailureCounter
 from ..programs.blocks import find_program
 from ..programs.cases import PythonTests, RowTests, UnreadableTests
@@ -23,7 +24,6 @@ from ..sandbox.local import LocalSandbox
 from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
-from ..text.forms import Form
 from ..traits import Examination
 from ..verify.boxes import strip_reasoning
 

@@ -8,8 +8,8 @@ from ..batch import Batch, Message, completion_messages, content_text
 from ..errors import missing_column
 from ..registry import combinator, reward
 from ..scores import Score
-from ..text.call_matching import Comparison, match_calls
-from ..text.calls import (
+from ..tools.call_matching import Comparison, match_calls
+from ..tools.call_reading import (
     Call,
     ExpectedCall,
     find_text_calls,
@@ -46,7 +46,7 @@ def read_calls(messages: list[Message]) -> list[Call]:
         if role != "assistant":
             continue
         text, found = strip_reasoning(content_text(message.get("content"))), 0
-        for before, call in list_calls(message, text, is_structured):
+        for before, call in find_message_calls(message, text, is_structured):
             has_answered = has_answered or has_answer(before)
             calls.append(Call() if has_answered else call)
             found += 1
@@ -54,7 +54,7 @@ def read_calls(messages: list[Message]) -> list[Call]:
     return calls
 
 
-def list_calls(message: Message, text: str, is_structured: bool) -> Iterator[tuple[str, Call]]:
+def find_message_calls(message: Message, text: str, is_structured: bool) -> Iterator[tuple[str, Call]]:
     """Yield the calls of one message, each with the text before it."""
     if is_structured:
         return ((text, read_structured_call(call)) for call in message.get("tool_calls") or ())

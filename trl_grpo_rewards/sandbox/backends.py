@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterable
 
+from .hf import HuggingFaceSandbox
 from .local import get_local_sandbox
 from .protocol import Sandbox
 
@@ -15,11 +16,7 @@ CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 
 def is_backend(backend: str) -> bool:
     """Return whether an option can name a back end."""
-    return (
-        backend in ("local", "hf")
-        or re.match(r"https?://.", backend) is not None
-        or CLASS.fullmatch(backend) is not None
-    )
+    return backend in ("local", "hf") or bool(re.match(r"https?://.", backend) or CLASS.fullmatch(backend))
 
 
 def open_sandbox(
@@ -31,29 +28,18 @@ def open_sandbox(
     packages: Iterable[str] = (),
     language: str = "python",
 ) -> Sandbox:
-    """
-    Return a back end that runs programs in a language. The caller closes it.
+    """Return a back end that runs programs in a language, or raise a `ValueError`. The caller closes it."""
+    sandbox: Sandbox
+    if backend == "local":
+        sandbox = get_local_sandbox(python and shutil.which(python), modules, packages)
+    elif backend == "hf":
+        sandbox = HuggingFaceSandbox(max_concurrency)
+    elif CLASS.fullmatch(backend):
+        sandbox = open_own(backend)
+    else:
+        from .fusion import SandboxFusion  # which needs an HTTP client
 
-    Args:
-        backend (`str`):
-            `"local"`, `"hf"`, the URL of a Sandbox Fusion server, or `"module:Class"`.
-        python (`str`, *optional*):
-            Interpreter for the local back end.
-        retries (`int`):
-            How often a server is asked again.
-        max_concurrency (`int`):
-            Maximum number of concurrent requests to a server.
-        modules (`list[str]`, *optional*):
-            Modules of this package that a worker of the local back end imports before any run.
-        packages (`list[str]`, *optional*):
-            Installed packages that programs can import in the local back end.
-        language (`str`, *optional*, defaults to `"python"`):
-            Language of the programs.
-
-    Raises:
-        `ValueError`: the back end does not exist, or it does not run the language.
-    """
-    sandbox = find_sandbox(backend, python, retries, max_concurrency, modules, packages)
+        sandbox = SandboxFusion(backend, retries, max_concurrency)
     languages: frozenset[str] = getattr(sandbox, "languages", frozenset({"python"}))
     if language not in languages:
         raise ValueError(
@@ -64,24 +50,8 @@ def open_sandbox(
     return sandbox
 
 
-def find_sandbox(
-    backend: str,
-    python: str | None,
-    retries: int,
-    max_concurrency: int,
-    modules: Iterable[str],
-    packages: Iterable[str],
-) -> Sandbox:
-    if backend == "local":
-        return get_local_sandbox(python and shutil.which(python), modules, packages)
-    if backend == "hf":
-        from .hf import HuggingFaceSandbox
-
-        return HuggingFaceSandbox(max_concurrency)
-    if not CLASS.fullmatch(backend):
-        from .fusion import SandboxFusion
-
-        return SandboxFusion(backend, retries, max_concurrency)
+def open_own(backend: str) -> Sandbox:
+    """Return a back end of the user."""
     module, _, name = backend.partition(":")
     try:
         sandbox: Sandbox = getattr(importlib.import_module(module), name)()

@@ -46,6 +46,9 @@ OPTIONS = ("-S", "-s", "-P", "-B", "-X", "utf8")
 ENVIRONMENT = {"PYTHONHASHSEED": "0", "MALLOC_ARENA_MAX": "1"}
 """The environment of a worker, which replaces it. Sets have the same order in every run; threads share their memory."""
 
+INHERITED = ("LD_LIBRARY_PATH",)
+"""Variables that are passed on, because the interpreter may need them to start."""
+
 logger = logging.getLogger(__name__)
 
 SANDBOXES = (
@@ -60,17 +63,7 @@ class WorkerLost(Exception):
 
 
 class Worker:
-    """
-    A worker process, which runs one program at a time. It is started for its first run, or again.
-
-    Args:
-        python (`str`):
-            Interpreter.
-        modules (`list[str]`):
-            Modules of this package that it imports before any run, such as `"programs.inside.tests_side"`.
-        packages (`tuple[str, ...]`):
-            Installed packages that programs can import.
-    """
+    """A worker process with what [`local.LocalSandbox`] was given. It is started for its first run, or again."""
 
     def __init__(self, python: str, modules: Sequence[str], packages: tuple[str, ...]) -> None:
         self.python, self.modules, self.packages = python, modules, packages
@@ -79,36 +72,30 @@ class Worker:
         self.control: socket.socket | None = None
 
     def start(self) -> socket.socket:
-        """
-        Start the process unless it is running, and wait until it is ready.
-
-        Raises:
-            [`SandboxMissing`]: the machine lacks a layer of the jail.
-            `ValueError`: a package is not installed.
-        """
-        if self.control is None:
-            packages = survey_packages(self.python, self.packages)
-            self.control, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            with end:
-                package = str(Path(__file__).parents[1])
-                settings = {"parent": os.getpid(), "modules": [*self.modules], "packages": packages}
-                self.process = subprocess.Popen(
-                    [self.python, *OPTIONS, "-c", START, package, json.dumps(settings)],
-                    stdin=end.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    env={
-                        **ENVIRONMENT,
-                        **{name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
-                    },
-                    start_new_session=True,  # so that an interrupt at the terminal reaches only the training process
-                )
-            started = self._receive(START_SECONDS)
-            if "missing" in started:
-                raise missing_layer(started["missing"])
-            self.missing_files = started["reason"]
-            if self.missing_files:
-                warn_once(describe_tier(self.missing_files))
+        """Start the process unless it is running, and wait until it is ready."""
+        if self.control is not None:
+            return self.control
+        settings = {
+            "parent": os.getpid(),
+            "modules": [*self.modules],
+            "packages": survey_packages(self.python, self.packages),
+        }
+        self.control, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with end:
+            self.process = subprocess.Popen(
+                [self.python, *OPTIONS, "-c", START, str(Path(__file__).parents[1]), json.dumps(settings)],
+                stdin=end.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=ENVIRONMENT | {name: os.environ[name] for name in INHERITED if name in os.environ},
+                start_new_session=True,  # so that an interrupt at the terminal reaches only the training process
+            )
+        started = self._receive(START_SECONDS)
+        if "missing" in started:
+            raise missing_layer(started["missing"])
+        self.missing_files = started["reason"]
+        if self.missing_files:
+            warn_once(describe_tier(self.missing_files))
         return self.control
 
     def run(self, programs: Sequence[tuple[bytes, bytes]], limits: Limits) -> list[RunResult]:
@@ -116,11 +103,10 @@ class Worker:
         control = self.start()
         files: list[int] = []
         try:
-            for content in (content for program in programs for content in (*program, b"", b"")):
+            for content in (content for program in programs for content in (*program, None, None)):
                 files.append(os.memfd_create("run", os.MFD_ALLOW_SEALING))
-                write_file(files[-1], content)
-                if len(files) % 4 in (1, 2):
-                    seal(files[-1])
+                if content is not None:
+                    fill(files[-1], content)
             socket.send_fds(control, [json.dumps(asdict(limits)).encode()], files)
             ends = self._receive(LOADED * limits.seconds + GRACE_SECONDS)
             return [read_result(end, files[4 * n + 2], files[4 * n + 3], limits) for n, end in enumerate(ends)]
@@ -151,15 +137,10 @@ class Worker:
 
 
 def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -> RunResult:
-    """
-    Return the result of a run that ended.
-
-    Raises:
-        [`WorkerLost`]: it never began.
-    """
-    status: Status = end["status"]
+    """Return the result of a run that ended."""
     if end["status"] == "failed":
         raise WorkerLost(f"a fork of the worker could not enter the jail: {end['layer']} ({end['reason']})")
+    status: Status = end["status"]
     sizes = [os.fstat(file).st_size for file in (output, errors)]
     if max(sizes) >= limits.output_bytes and status in ("finished", "crashed"):
         status = "flooded"
@@ -168,17 +149,13 @@ def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -
     return RunResult(status, written, last_errors, end["seconds"])
 
 
-def write_file(file: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(file, rest) :]
-    os.lseek(file, 0, os.SEEK_SET)
-
-
-def seal(file: int) -> None:
-    """Let nobody change a file in memory any more. A program could otherwise write to its standard input."""
+def fill(file: int, content: bytes) -> None:
+    """Write a file that nobody can change afterwards. A program could otherwise write to its standard input."""
     import fcntl  # which other systems do not have
 
+    with open(file, "wb", closefd=False) as stream:
+        stream.write(content)
+    os.lseek(file, 0, os.SEEK_SET)
     fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
 
 

@@ -32,20 +32,12 @@ def run_in_jail(
     """
     Run a program in this process, and end it.
 
-    Args:
-        files (`list[int]`):
-            File descriptors of the program and of its standard streams.
-        ends (`list[int]`):
-            The ends of pipes that the program gets as descriptors 3 and 4, if it is joined to another one.
-        mark (`int`):
-            Descriptor by which the worker learns that the process has entered the jail, or which layer failed.
-        ruleset, worker, limits:
-            As in [`jail.enter`].
+    The files are the program and its standard streams. The ends of pipes become descriptors 3 and 4. By the mark, the
+    worker learns that the process has entered the jail, or which layer failed.
     """
     code = 1
     try:
-        with open(files[0], "rb", closefd=False) as file:
-            source = file.read()
+        source = os.pread(files[0], os.fstat(files[0]).st_size, 0)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
         signal.signal(signal.SIGINT, signal.default_int_handler)
         kept = [*files[1:], *ends, mark]
@@ -78,17 +70,8 @@ def execute(source: bytes) -> int:
     return code
 
 
-class Null(io.RawIOBase):
+class Null(io.BytesIO):
     """The null device: it takes everything and contains nothing."""
-
-    def readable(self) -> bool:
-        return True
-
-    def writable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        return 0
 
     def write(self, data: Any) -> int:
         return len(data)
@@ -98,8 +81,7 @@ def open_file(file: Any, mode: str = "r", *arguments: Any, **options: Any) -> An
     """Open a file as `open` does. The standard streams and the null device can be opened by their names."""
     name = os.fspath(file) if isinstance(file, os.PathLike) else file
     if name == os.devnull:
-        null = io.BufferedRWPair(Null(), Null())
-        return null if "b" in mode else io.TextIOWrapper(null, write_through=True)
+        return Null() if "b" in mode else io.TextIOWrapper(Null(), write_through=True)
     if isinstance(name, str) and name in STREAMS:
         file = os.dup(STREAMS.index(name))
     return OPEN(file, mode, *arguments, **options)

@@ -31,12 +31,6 @@ THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
 WRITE_FLAGS = 0o3 | 0o100 | 0o1000 | 0o10000000 | 0o20000000
 """Flags of `open` that do more than read: a writing mode, O_CREAT, O_TRUNC, O_PATH and O_TMPFILE."""
 
-FCNTL_COMMANDS = (0, 1, 2, 3, 4, 1030)
-"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC. F_SETOWN and F_SETSIG could kill other processes."""
-
-IOCTL_REQUESTS = (0x5401, 0x5413, 0x5421, 0x5450, 0x5451)
-"""TCGETS, TIOCGWINSZ, FIONBIO, FIONCLEX and FIOCLEX, which Python uses."""
-
 AF_UNIX, SOCK_STREAM = 1, 1
 SOCKET_TYPE_MASK = 0xFFFF_FFFF ^ (0o2000000 | 0o4000)
 """Bits of the second argument of `socketpair` but SOCK_CLOEXEC and SOCK_NONBLOCK."""
@@ -44,18 +38,23 @@ SOCKET_TYPE_MASK = 0xFFFF_FFFF ^ (0o2000000 | 0o4000)
 RISKY_MESSAGES = 0xFFFF_FFFF ^ 0x4000
 """Flags of messages but MSG_NOSIGNAL. Urgent data on local sockets (MSG_OOB) has a history of faults."""
 
-PRCTL_OPTIONS = (15, 16, 0x53564D41)
-"""PR_SET_NAME, PR_GET_NAME and PR_SET_VMA, which names memory."""
-
-MEMORY_ADVICE = (0, 4, 8, 14, 15, 16, 17, 18, 102, 103)
-"""Advice that C libraries give: normal, unneeded, free, huge pages, dumps, forks and guards. Others could merge pages with
-those of other processes, which tells what these contain."""
-
-FUTEX_OPERATIONS = (0, 1, 3, 4, 5, 9, 10)
-"""Wait, wake and requeue. Operations with priority inheritance, which have a history of faults, are left out."""
-
-FUTEX_COMMAND_MASK = 0x7F
-"""Bits of the second argument of `futex` that name the operation. The others are flags."""
+VALUES: dict[str, tuple[int, tuple[int, ...], int, int]] = {
+    # F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC; F_SETOWN and F_SETSIG could kill other processes
+    "fcntl": (1, (0, 1, 2, 3, 4, 1030), EPERM, 0),
+    # TCGETS, TIOCGWINSZ, FIONBIO, FIONCLEX and FIOCLEX, which Python uses
+    "ioctl": (1, (0x5401, 0x5413, 0x5421, 0x5450, 0x5451), ENOTTY, 0),
+    # PR_SET_NAME, PR_GET_NAME and PR_SET_VMA, which names memory
+    "prctl": (0, (15, 16, 0x53564D41), EPERM, 0),
+    # normal, unneeded, free, huge pages, dumps, forks and guards; others could merge pages with those of other
+    # processes, which tells what these contain
+    "madvise": (2, (0, 4, 8, 14, 15, 16, 17, 18, 102, 103), EINVAL, 0),
+    # wait, wake and requeue; priority inheritance has a history of faults; the mask leaves out flags
+    "futex": (1, (0, 1, 3, 4, 5, 9, 10), EPERM, 0x7F),
+    "clone": (0, THREAD_FLAGS, EPERM, 0),
+    "kill": (0, (OWN_PID,), KILL, 0),
+    "tgkill": (0, (OWN_PID,), KILL, 0),
+}
+"""Calls that are allowed with some values: the argument, the values, the verdict on others, and a mask if there is one."""
 
 
 def encode(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
@@ -75,9 +74,9 @@ def give(verdict: int) -> bytes:
     return encode(RETURN, verdict)
 
 
-def allow_values(index: int, values: Iterable[int], otherwise: int, mask: int | None = None) -> bytes:
-    """Allow a call if an argument has one of these values."""
-    masked = b"" if mask is None else encode(MASK, mask)
+def allow_values(index: int, values: Iterable[int], otherwise: int, mask: int = 0) -> bytes:
+    """Allow a call if an argument has one of these values. Bits outside of a mask are left out."""
+    masked = encode(MASK, mask) if mask else b""
     tests = (when_equal(value, give(ALLOW)) for value in values)
     return load_argument(index) + masked + b"".join(tests) + give(otherwise)
 
@@ -102,17 +101,10 @@ def judge_arguments(files: bool) -> dict[str, bytes]:
     nameless += when_null(4, give(ALLOW)) + give(EPERM)
     return {
         **(reads_only if files else dict.fromkeys(reads_only, give(ENOENT))),
-        "futex": allow_values(1, FUTEX_OPERATIONS, EPERM, FUTEX_COMMAND_MASK),
-        "madvise": allow_values(2, MEMORY_ADVICE, EINVAL),
-        "fcntl": allow_values(1, FCNTL_COMMANDS, EPERM),
-        "ioctl": allow_values(1, IOCTL_REQUESTS, ENOTTY),
-        "prctl": allow_values(0, PRCTL_OPTIONS, EPERM),
+        **{name: allow_values(*rule) for name, rule in VALUES.items()},
         "setrlimit": load_argument(0) + when_equal(RLIMIT_STACK, give(PRETEND)) + give(EPERM),
         "prlimit64": load_argument(0) + when_equal(0, own_limits) + give(EPERM),
-        "clone": allow_values(0, THREAD_FLAGS, EPERM),
         "clone3": give(ENOSYS),  # its flags are behind a pointer; the C library then calls clone
-        "kill": allow_values(0, [OWN_PID], KILL),
-        "tgkill": allow_values(0, [OWN_PID], KILL),
         "socketpair": load_argument(0) + when_equal(AF_UNIX, stream_only) + give(EPERM),
         "sendto": nameless,
         "recvfrom": nameless,
@@ -135,16 +127,6 @@ def build_template(machine: str, files: bool) -> bytes:
 
 
 def build_filter(machine: str, pid: int, files: bool) -> bytes:
-    """
-    Build the filter of one process.
-
-    Args:
-        machine (`str`):
-            `"x86_64"` or `"aarch64"`.
-        pid (`int`):
-            The process, which may send signals to itself only.
-        files (`bool`):
-            Whether files can be opened for reading. Otherwise no file seems to exist.
-    """
+    """Build the filter of a process, which may send signals to itself only. Without files, no file seems to exist."""
     template = build_template(machine, files)
     return template.replace(encode(JUMP_EQUAL, OWN_PID, 0, 1), encode(JUMP_EQUAL, pid, 0, 1))

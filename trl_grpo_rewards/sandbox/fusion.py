@@ -33,17 +33,7 @@ LANGUAGES = RESERVING | {
 
 
 class SandboxFusion:
-    """
-    A server. Requests are repeated and limited as those to judges are. A program that cannot be compiled has crashed.
-
-    Args:
-        url (`str`):
-            URL of the server, without `/run_code`.
-        retries (`int`):
-            How often a request is repeated.
-        concurrency (`int`):
-            Maximum number of requests in flight.
-    """
+    """A server. Requests are repeated and limited as those to judges are. A program that cannot be compiled has crashed."""
 
     languages = LANGUAGES
 
@@ -92,12 +82,7 @@ class SandboxFusion:
 
 
 def read_reply(reply: Any, limits: Limits) -> RunResult:
-    """
-    Read a reply of the server strictly.
-
-    Raises:
-        [`SandboxFailed`]: the server reports an error of its own, or the reply has another form.
-    """
+    """Read a reply of the server strictly. An error of its own, or a reply of another form, is a failure."""
     result = find_result(reply)
     if result is None:
         raise SandboxFailed(f"the server reports an error of its own: {str(reply)[:300]}")
@@ -120,10 +105,6 @@ def find_result(reply: Any) -> dict[str, Any] | None:
     if not isinstance(reply, dict) or reply.get("status") not in ("Success", "Failed"):
         return None
     run, compiled = reply.get("run_result"), reply.get("compile_result")
-    if (
-        run is None
-        and isinstance(compiled, dict)
-        and (compiled.get("return_code") or compiled.get("status") in STATUSES)
-    ):
-        return compiled
+    if run is None and isinstance(compiled, dict):
+        return compiled if compiled.get("return_code") or compiled.get("status") in STATUSES else None
     return run if isinstance(run, dict) else None

@@ -2,13 +2,11 @@
 
 It was tested with the real client of huggingface_hub 2.4 against a scripted server, not against the real service.
 
-Each run has a sandbox of its own on one of the batch's machines: a user, a home folder, and Landlock rules. The program is a
-file in this home, and the input is its standard input. After the run, all processes of the user are killed and its home is
-deleted, so neither a later run nor one at the same time finds them. The machines share a kernel between runs. If a machine
-lacks Landlock, its server goes on without it, and programs can leave each other files in `/tmp`. A program that breaks out of
-its user can see the inputs of other runs of the batch, but not what is expected of them, and not this machine. Programs
-can use the network. `Sandbox.create`, with a machine for each run, is not used: it takes six seconds for a run, and its
-programs are root next to the server that is sent the user's token.
+Each run has a sandbox of its own on one of the batch's machines: a user, a home folder, and Landlock rules. If a machine
+lacks Landlock, its server goes on without it, and programs can leave each other files in `/tmp`. A program that breaks out
+of its user can see the inputs of other runs of the batch, but not what is expected of them. `Sandbox.create`, with a machine
+for each run, is not used: it takes six seconds for a run, and its programs are root next to the server that is sent the
+user's token.
 """
 
 import asyncio
@@ -49,36 +47,25 @@ class Flooded(Exception):
 
 
 class Output:
-    """
-    What a program writes to one of its streams.
-
-    Args:
-        limit (`int`):
-            Maximum size in bytes.
-    """
+    """What a program writes to one of its streams, up to a number of bytes."""
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.size, self.pieces = limit, 0, list[str]()
+        self.rest, self.pieces = limit, list[str]()
 
     def add(self, piece: str) -> None:
         self.pieces.append(piece)
-        self.size += len(piece.encode(errors="replace"))
-        if self.size > self.limit:
+        self.rest -= len(piece.encode(errors="replace"))
+        if self.rest < 0:
             raise Flooded
 
-    @property
-    def text(self) -> str:
+    def __str__(self) -> str:
         return "".join(self.pieces)
 
 
 class HuggingFaceSandbox:
     """
-    Machines for one batch. They start with the first run, in about six seconds, and end when the back end is closed or, if
-    this process is killed, after ten minutes without work.
-
-    Args:
-        concurrency (`int`, *optional*, defaults to `64`):
-            Maximum number of concurrent runs. One machine is rented for each [`RUNS_PER_MACHINE`].
+    Machines for one batch, one for each [`RUNS_PER_MACHINE`] concurrent runs. They start with the first run, in about six
+    seconds, and end when the back end is closed or, if this process is killed, after ten minutes without work.
     """
 
     def __init__(self, concurrency: int = 64) -> None:
@@ -100,7 +87,7 @@ class HuggingFaceSandbox:
             sandbox = starting.result().create(env=ENVIRONMENT)
             try:
                 sandbox.files.write("program.py", program)
-                return run_command(sandbox, text, limits)
+                return run_program(sandbox, text, limits)
             finally:
                 if not self.is_closed:  # else its machine has been ended with it
                     sandbox.kill()
@@ -154,11 +141,12 @@ def end_machines(starting: "Future[SandboxPool]") -> None:
         logger.warning("A rented machine could not be ended. It ends by itself after ten minutes: %s", error)
 
 
-def run_command(sandbox: "Sandbox", text: str, limits: Limits) -> RunResult:
+def run_program(sandbox: "Sandbox", text: str, limits: Limits) -> RunResult:
     output, errors = Output(limits.output_bytes), Output(limits.output_bytes)
+    seconds = math.ceil(limits.seconds)
     try:
         done = sandbox.run(
-            write_command(limits),
+            COMMAND.format(memory=limits.memory_mb * 1024, soft=seconds, hard=seconds + 1),
             stdin=text.encode(errors="replace").decode(),
             timeout=WAITING * limits.seconds,
             on_stdout=output.add,
@@ -168,12 +156,7 @@ def run_command(sandbox: "Sandbox", text: str, limits: Limits) -> RunResult:
         status = read_status(done)
     except Flooded:
         status = "flooded"
-    return RunResult(status, output.text[: limits.output_bytes], errors.text[-4000:])
-
-
-def write_command(limits: Limits) -> str:
-    seconds = math.ceil(limits.seconds)
-    return COMMAND.format(memory=limits.memory_mb * 1024, soft=seconds, hard=seconds + 1)
+    return RunResult(status, str(output)[: limits.output_bytes], str(errors)[-4000:])
 
 
 def read_status(done: "SandboxCommandResult") -> Status:

@@ -6,6 +6,7 @@ Where the kernel has no Landlock, it can open no file at all. None of this needs
 inside containers.
 """
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -16,7 +17,7 @@ import resource
 import signal
 import struct
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from . import landlock
 from .filters import build_filter
@@ -67,6 +68,15 @@ def explain(error: OSError) -> str:
     names = {**errno.errorcode, errno.EOPNOTSUPP: "EOPNOTSUPP"}  # which is called ENOTSUP otherwise
     name = names.get(error.errno or 0, type(error).__name__)
     return f"{name}: {REASONS.get(error.errno or 0, error.strerror)}"
+
+
+@contextlib.contextmanager
+def layer(name: str) -> Iterator[None]:
+    """Let an error of the kernel name the layer that it belongs to."""
+    try:
+        yield
+    except OSError as error:
+        raise LayerFailed(name, explain(error)) from None
 
 
 def change_process(option: int, *arguments: int) -> None:
@@ -120,29 +130,14 @@ def die_with(parent: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def restrict_files(ruleset: int) -> None:
-    landlock.restrict_self(ruleset)
-    os.close(ruleset)
-
-
 def enter(
     ruleset: int | None, kept: Sequence[int], parent: int, seconds: float, memory_mb: int, output_bytes: int
 ) -> None:
     """
-    Enter the jail with this process. There is no way back.
+    Enter the jail with this process, which the end of its parent kills. There is no way back.
 
-    Args:
-        ruleset (`int`, *optional*):
-            File descriptor of the rules for files; see [`landlock.build_ruleset`]. Without it, no file can be opened.
-        kept (`list[int]`):
-            File descriptors to keep, which are numbered from 0: the standard streams, then others.
-        parent (`int`):
-            The process whose end kills this one.
-        seconds, memory_mb, output_bytes:
-            Limits of the run.
-
-    Raises:
-        [`LayerFailed`]: the process must end without running the program.
+    The kept file descriptors are numbered from 0. Without rules for files, no file can be opened. After [`LayerFailed`],
+    the process must end without running the program.
     """
     os.setsid()
     keep_files([*kept, *(() if ruleset is None else (ruleset,))])
@@ -152,28 +147,19 @@ def enter(
         ("no_new_privs", lambda: change_process(PR_SET_NO_NEW_PRIVS, 1)),
         ("PR_SET_DUMPABLE", lambda: change_process(PR_SET_DUMPABLE, 0)),  # no core dump, and nobody may trace it
         ("PR_SET_PDEATHSIG", lambda: die_with(parent)),
-        (LANDLOCK, lambda: None if ruleset is None else restrict_files(len(kept))),
+        (LANDLOCK, lambda: None if ruleset is None else landlock.restrict_self(len(kept))),
         (SECCOMP, lambda: filter_calls(files=ruleset is not None)),
     ]
-    for layer, enter_layer in layers:
-        try:
+    for name, enter_layer in layers:
+        with layer(name):
             enter_layer()
-        except OSError as error:
-            raise LayerFailed(layer, explain(error)) from None
 
 
 def check_machine() -> None:
-    """
-    Check what is known about the machine without entering the jail.
-
-    Raises:
-        [`LayerFailed`]: programs cannot run on it.
-    """
+    """Check what is known about the machine without entering the jail."""
     machine = platform.machine()
     if machine not in AUDIT_ARCHES or sys.maxsize < 1 << 32:
         raise LayerFailed("a list of system calls for this machine", f"{machine} is not {' or '.join(AUDIT_ARCHES)}")
     kill = struct.pack("=I", 0x80000000)
-    try:
+    with layer(SECCOMP):
         landlock.call_kernel(SYSTEM_CALLS[machine]["seccomp"], SECCOMP_ACTION_AVAILABLE, 0, kill)
-    except OSError as error:
-        raise LayerFailed(SECCOMP, explain(error)) from None

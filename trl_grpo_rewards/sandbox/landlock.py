@@ -29,12 +29,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def call_kernel(number: int, *arguments: int | bytes | None) -> int:
-    """
-    Make a system call by its number.
-
-    Raises:
-        `OSError`: it failed.
-    """
+    """Make a system call by its number, and return its result unless that is an error."""
     converted = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
     result: int = libc.syscall(ctypes.c_long(number), *converted)
     if result < 0:
@@ -43,12 +38,7 @@ def call_kernel(number: int, *arguments: int | bytes | None) -> int:
 
 
 def find_version() -> int:
-    """
-    Return the version of Landlock that the kernel offers.
-
-    Raises:
-        `OSError`: it offers none.
-    """
+    """Return the version of Landlock that the kernel offers."""
     return call_kernel(CREATE_RULESET, None, 0, 1)
 
 
@@ -88,5 +78,6 @@ def build_ruleset(readable: Iterable[str]) -> int:
 
 
 def restrict_self(ruleset: int) -> None:
-    """Bind this process to the rules permanently. It must have set `no_new_privs` before."""
+    """Bind this process to the rules permanently, and close them. It must have set `no_new_privs` before."""
     call_kernel(RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)

@@ -65,30 +65,19 @@ def import_all(names: Iterable[str], depth: int = 0) -> None:
 
 
 class PackageFinder:
-    """
-    Finds named packages and no others, so that they do without optional packages that happen to be installed.
+    """Finds named packages and no others, so that they do without optional packages that happen to be installed."""
 
-    Args:
-        packages (`dict`):
-            What [`packages.describe_packages`] returns.
-    """
-
-    def __init__(self, packages: dict[str, Any]) -> None:
-        self.names, self.path = {*packages["named"], *packages["needed"]}, packages["path"]
+    def __init__(self, names: Iterable[str], path: list[str]) -> None:
+        self.names, self.path = {*names}, path
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return PathFinder.find_spec(name, self.path) if name in self.names else None
 
 
 def import_packages(packages: dict[str, Any]) -> None:
-    """
-    Import named packages.
-
-    Raises:
-        `ImportError`: one cannot be imported.
-    """
+    """Import packages that [`packages.describe_packages`] describes. Those that others need may be missing."""
     if packages["named"]:
-        sys.meta_path.append(PackageFinder(packages))
+        sys.meta_path.append(PackageFinder([*packages["named"], *packages["needed"]], packages["path"]))
     for name in packages["named"]:
         importlib.import_module(name)
     import_all(packages["needed"])

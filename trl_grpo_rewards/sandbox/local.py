@@ -20,18 +20,8 @@ ATTEMPTS = 3
 
 class LocalSandbox:
     """
-    The local back end.
-
-    Args:
-        size (`int`):
-            Number of workers.
-        python (`str`, *optional*):
-            Interpreter of the programs, with version 3.11 or newer. By default, it is the one of this process.
-        modules (`list[str]`, *optional*):
-            Modules of this package that each worker imports before any run, such as `"programs.inside.tests_side"`.
-        packages (`list[str]`, *optional*):
-            Installed packages that programs can import, by the names of their distributions, such as `"numpy"`. The
-            packages that they need are included.
+    A number of workers with an interpreter of version 3.11 or newer. Each imports modules of this package, such as
+    `"programs.inside.tests_side"`, before any run. Programs can import packages, which are named as distributions.
     """
 
     def __init__(
@@ -39,8 +29,7 @@ class LocalSandbox:
     ) -> None:
         self.modules, self.packages = frozenset(modules), tuple(sorted({*packages}))
         self.threads = ThreadPoolExecutor(size, thread_name_prefix="sandbox")
-        own = python or sys.executable, sorted(self.modules), self.packages
-        self.workers = [Worker(*own) for _ in range(size)]
+        self.workers = [Worker(python or sys.executable, sorted(self.modules), self.packages) for _ in range(size)]
         self.idle: queue.SimpleQueue[Worker] = queue.SimpleQueue()
         for worker in self.workers:
             self.idle.put(worker)
@@ -68,15 +57,11 @@ class LocalSandbox:
             worker = self.idle.get()
             try:
                 return worker.run(programs, limits)
-            except SandboxMissing:
+            except BaseException as error:
                 worker.stop()
-                raise
-            except (WorkerLost, OSError) as error:
-                worker.stop()
+                if isinstance(error, SandboxMissing) or not isinstance(error, (WorkerLost, OSError)):
+                    raise
                 problem = f"{type(error).__name__}: {error}"
-            except BaseException:
-                worker.stop()
-                raise
             finally:
                 self.idle.put(worker)
         raise SandboxFailed(f"No worker could run the program in {ATTEMPTS} attempts. The last error was {problem}.")
@@ -91,19 +76,12 @@ class LocalSandbox:
             raise missing_layer(f"memory or time: a program that does nothing {result.status}")
 
     def find_tier(self) -> tuple[str, str]:
-        """
-        Return `"landlock"` or `"no files"`, and a sentence about it.
-
-        Raises:
-            [`SandboxMissing`]: nothing runs on this machine.
-        """
+        """Return `"landlock"` or `"no files"`, and a sentence about it."""
         self.check_ready()
-        missing = next((worker.missing_files for worker in self.workers if worker.missing_files), None)
-        return (
-            ("no files", describe_tier(missing))
-            if missing
-            else ("landlock", "Programs can read the standard library and the named packages, and no other files.")
-        )
+        for worker in self.workers:
+            if worker.missing_files:
+                return "no files", describe_tier(worker.missing_files)
+        return "landlock", "Programs can read the standard library and the named packages, and no other files."
 
     async def close(self) -> None:
         """Do nothing: the workers wait for the next batch."""
@@ -126,16 +104,7 @@ LOCK = threading.Lock()
 def get_local_sandbox(
     python: str | None = None, modules: Iterable[str] = (), packages: Iterable[str] = ()
 ) -> LocalSandbox:
-    """
-    Return the local back end of this process, which is created when it is first needed, one for each set of arguments.
-
-    Args:
-        python, modules, packages:
-            As in [`LocalSandbox`].
-
-    Raises:
-        [`SandboxMissing`]: this system is not Linux.
-    """
+    """Return the back end of this process with these arguments of [`LocalSandbox`], which is created once."""
     if sys.platform != "linux":
         raise missing_layer(f"Linux (it runs {sys.platform})")
     key = python or sys.executable, frozenset(modules), frozenset(packages)

@@ -3,6 +3,7 @@
 The end of a process is noticed by its signal, which is blocked and waited for, so no kernel is too old for it.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -22,15 +23,7 @@ MAX_THREADS = 64
 
 
 class Run:
-    """
-    A fork of the worker, which runs a program.
-
-    Args:
-        process (`int`):
-            The fork.
-        mark (`int`):
-            Descriptor from which the worker reads whether the fork has entered the jail.
-    """
+    """A fork of the worker, and the descriptor by which it tells whether it has entered the jail."""
 
     def __init__(self, process: int, mark: int) -> None:
         self.process, self.mark = process, mark
@@ -73,10 +66,9 @@ class Run:
 
 def list_threads(process: int) -> list[str]:
     """Return the threads of a process, or none if the system hides them."""
-    try:
+    with contextlib.suppress(OSError):
         return os.listdir(f"/proc/{process}/task")
-    except OSError:
-        return []
+    return []
 
 
 def read_wait(process: int, thread: str) -> float | None:
@@ -91,16 +83,10 @@ def read_wait(process: int, thread: str) -> float | None:
 
 def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
     """
-    Wait until the first of some runs ends, which ends the others.
+    Wait until the first of some runs ends, which ends the others. The control is quiet as long as somebody waits for them.
 
-    Args:
-        runs (`list[Run]`):
-            The runs, which are joined if there are several.
-        seconds (`float`):
-            CPU time that each may take, and time that all together may be idle: time in which none computes or waits for
-            a processor. A waiting thread is noticed late, so idle time can be taken back.
-        control (`select.poll`):
-            The connection to the process that asked. It is quiet as long as that process waits for the result.
+    Each may compute for some seconds, and all together may be idle as long: time in which none computes or waits for a
+    processor. A waiting thread is noticed late, so idle time can be taken back.
     """
     start = last = time.monotonic()
     idle = 0.0

@@ -71,12 +71,7 @@ def prepare_process() -> None:
 
 
 def prepare(settings: dict[str, Any], watched: "select.poll") -> tuple[int | None, str]:
-    """
-    Load what programs import, and try the jail. Return the rules for files, and why there are none where there are none.
-
-    Raises:
-        [`jail.LayerFailed`]: nothing can be run.
-    """
+    """Load what programs import, and try the jail. Return the rules for files, or None and why there are none."""
     jail.check_machine()
     for module in settings["modules"]:
         importlib.import_module(module)
@@ -92,9 +87,13 @@ def prepare(settings: dict[str, Any], watched: "select.poll") -> tuple[int | Non
 
 def open_files(packages: dict[str, Any], watched: "select.poll") -> tuple[int | None, str]:
     """Let programs read the library and packages if this machine has Landlock. Otherwise, import all of them."""
-    import_packages(packages)
     try:
-        ruleset = build_ruleset(packages)
+        library.import_packages(packages)
+    except Exception as error:
+        raise jail.LayerFailed("a package that can be imported", f"{type(error).__name__}: {error}") from None
+    try:
+        with jail.layer(jail.LANDLOCK):
+            ruleset = landlock.build_ruleset(library.list_readable(packages))
         library.load_extensions(try_jail(ruleset, watched))
         return ruleset, ""
     except jail.LayerFailed as error:
@@ -107,26 +106,10 @@ def open_files(packages: dict[str, Any], watched: "select.poll") -> tuple[int | 
     return None, f"{jail.LANDLOCK} ({reason})"
 
 
-def import_packages(packages: dict[str, Any]) -> None:
-    try:
-        library.import_packages(packages)
-    except Exception as error:
-        raise jail.LayerFailed("a package that can be imported", f"{type(error).__name__}: {error}") from None
-
-
-def build_ruleset(packages: dict[str, Any]) -> int:
-    try:
-        return landlock.build_ruleset(library.list_readable(packages))
-    except OSError as error:
-        raise jail.LayerFailed(jail.LANDLOCK, jail.explain(error)) from None
-
-
 def try_jail(ruleset: int | None, watched: "select.poll") -> list[str]:
     """Run a first program. Return the extension modules that it cannot load."""
-    try:
+    with jail.layer("files in memory"):
         files = [os.memfd_create("run") for _ in range(4)]
-    except OSError as error:
-        raise jail.LayerFailed("files in memory", jail.explain(error)) from None
     sys.stdout.flush()  # what modules print when they are imported is not the program's output
     output = os.dup(files[2])
     os.pwrite(files[0], library.FIND_UNLOADABLE, 0)

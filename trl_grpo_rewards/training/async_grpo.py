@@ -12,10 +12,9 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
-from ..records.kinds import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
+from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
 from .config import check_selective
-from .priors import build_foresight
-from .selective_stream import SelectiveStream
+from .drawing import SelectiveStream, read_prior
 from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members
 from .validation import find_outcome
 
@@ -168,7 +167,6 @@ def drop_dead_groups(
     outcome_reward: str | None = None,
     selective: bool = False,
     selective_prior: str | None = None,
-    selective_columns: list[str] | None = None,
 ) -> None:
     """
     Make TRL's asynchronous trainer train on live groups only. Call it before `trainer.train()`.
@@ -192,8 +190,6 @@ def drop_dead_groups(
             is learned about the prompts is kept in the worker's process, and is lost when the run ends or is resumed.
         selective_prior (`str`, *optional*):
             What is known about the prompts before training, as in [`FilteredGRPOConfig`].
-        selective_columns (`list[str]`, *optional*):
-            The columns from which pass rates are predicted, as in [`FilteredGRPOConfig`].
 
     Raises:
         `TypeError`: the trainer's worker is not TRL's, or it already drops groups.
@@ -210,7 +206,7 @@ def drop_dead_groups(
     """
     if patience < 1:
         raise ValueError(f"drop_dead_groups() requires a patience of at least 1; got {patience}.")
-    check_selective(selective, selective_prior, selective_columns)
+    check_selective(selective, selective_prior)
     worker = trainer.rollout_worker
     if worker is None:  # only the first rank has one
         return
@@ -235,9 +231,8 @@ def drop_dead_groups(
                 "selective=True requires a dataset that can be indexed, but the trainer's dataset is a stream. Load it "
                 "without streaming, or leave out selective."
             )
-        foresight = build_foresight(dataset, selective_prior, selective_columns)
-        group = worker._loop_kwargs["num_generations"]
-        stream = SelectiveStream(len(dataset), 0, shuffle=False, group=group, foresight=foresight)
+        group, prior = worker._loop_kwargs["num_generations"], read_prior(selective_prior, dataset)
+        stream = SelectiveStream(len(dataset), 0, shuffle=False, group=group, prior=prior)
     kinds: KindQueue = get_context("spawn").Queue()
     dropped_groups = DroppedGroups(trainer, kinds, patience)
     trainer.add_callback(dropped_groups)

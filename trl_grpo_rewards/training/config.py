@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from trl import GRPOConfig
 
+from ..records.dead_groups import Rule
+
 
 ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
 """Losses that divide by the number of rows in the micro-batch."""
@@ -42,15 +44,12 @@ class FilteredGRPOConfig(GRPOConfig):
             [DAPO](https://huggingface.co/papers/2503.14476). Requires `zero_variance="drop"`.
         selective (`bool`, *optional*, defaults to `False`):
             Whether to draw prompts by the probability that their next group has both right and wrong completions. The
-            probability is estimated from how many of the prompt's earlier completions were right. For prompts that
-            were never sampled, it is predicted from other prompts. A prompt is skipped at most nine times in a row.
+            probability is estimated from how many of the prompt's earlier completions were right. A prompt that was
+            never sampled is drawn when its turn comes, and any prompt is skipped at most nine times in a row.
         selective_prior (`str`, *optional*):
             What is known about the prompts before training, for `selective`: the name of a column with the expected
-            pass rate of each prompt, from 0 to 1 (None where it is not known), the output folder of an earlier run
-            with group records, or a table that `trl-grpo-rewards pass-rates` has written.
-        selective_columns (`list[str]`, *optional*):
-            The columns from which `selective` predicts the pass rates of prompts that were never sampled. The default
-            is the prompt alone. With `[]`, nothing is predicted from the prompts.
+            pass rate of each prompt, from 0 to 1 (None where it is not known), or the output folder of an earlier run
+            with group records.
         unscored (`str`, *optional*, defaults to `"term"`):
             What happens to a completion that some rewards have scored and others have not. `"term"`: a None counts as 0
             in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None. TRL
@@ -95,14 +94,7 @@ class FilteredGRPOConfig(GRPOConfig):
     )
     selective_prior: str | None = field(
         default=None,
-        metadata={
-            "help": "Column with expected pass rates, output folder of an earlier run, or table of pass rates, for "
-            "selective."
-        },
-    )
-    selective_columns: list[str] | None = field(
-        default=None,
-        metadata={"help": "Columns from which selective predicts pass rates of new prompts. Default: the prompt."},
+        metadata={"help": "Column with expected pass rates, or output folder of an earlier run, for selective."},
     )
     unscored: str = field(
         default="term",
@@ -158,25 +150,22 @@ def check_config(args: FilteredGRPOConfig) -> None:
                     f"{name}={getattr(args, name)!r} leaves out groups that TRL would train on, but "
                     f"zero_variance={args.zero_variance!r} keeps TRL's objective. Set zero_variance='drop'."
                 )
-    check_selective(args.selective, args.selective_prior, args.selective_columns)
+    check_selective(args.selective, args.selective_prior)
     resolve_zero_variance(args)
 
 
-def check_selective(selective: bool, prior: str | None, columns: list[str] | None) -> None:
+def check_selective(selective: bool, prior: str | None) -> None:
     """
-    Check that no option of selective drawing is set without it.
+    Check that there is no prior without selective drawing.
 
     Raises:
-        `ValueError`: such an option is set.
+        `ValueError`: there is one.
     """
-    if isinstance(columns, str):
-        raise ValueError(f"selective_columns must be a list of columns, but it is {columns!r}. Write [{columns!r}].")
-    for name, value in (("selective_prior", prior), ("selective_columns", columns)):
-        if value is not None and not selective:
-            raise ValueError(
-                f"{name}={value!r} requires selective=True; got selective=False. Set selective=True, or leave "
-                f"out {name}."
-            )
+    if prior is not None and not selective:
+        raise ValueError(
+            f"selective_prior={prior!r} requires selective=True; got selective=False. Set selective=True, or leave out "
+            f"selective_prior."
+        )
 
 
 class Obstacle(NamedTuple):
@@ -219,16 +208,16 @@ def find_obstacle(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> Obsta
     return None
 
 
-def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> str:
+def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> tuple[str, str]:
     """
-    Return what happens to dead groups in this run: `"skip"`, `"drop"` or `"keep"`.
+    Return what happens to dead groups in this run (`"skip"`, `"drop"` or `"keep"`), and why `"auto"` keeps them, if it does.
 
     Raises:
         `ValueError`: `"skip"` would change TRL's gradient, or `"drop"` does not support another option.
     """
     obstacle = find_obstacle(args, has_aux_loss)
     if args.zero_variance == "auto":
-        return "keep" if obstacle else "skip"
+        return ("keep", explain_keep(obstacle)) if obstacle else ("skip", "")
     if args.zero_variance == "skip" and obstacle:
         raise ValueError(
             f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
@@ -237,7 +226,15 @@ def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) 
         )
     if args.zero_variance == "drop":
         check_drop(args, has_aux_loss)
-    return args.zero_variance
+    return args.zero_variance, ""
+
+
+def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
+    """Return the rule by which this run decides which groups are dead."""
+    dead_by = args.zero_variance_by
+    if dead_by == "total" and args.multi_objective_aggregation == "normalize_then_sum":
+        dead_by = "each"  # TRL normalizes each reward separately
+    return Rule(outcome_reward, dead_by, args.zero_variance_tolerance, args.unscored)
 
 
 def explain_keep(obstacle: Obstacle) -> str:

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from functools import partial
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 import pandas as pd
@@ -40,12 +42,14 @@ class GroupTable(TrainerCallback):
         self.records: list[dict[str, Any]] = []
 
     def keep(self, step: int, records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield the records of a step, and keep the first ones for the table."""
+        """Return an iterator over the records of a step that keeps the first ones for the table."""
         self.records = []
-        for group, record in enumerate(records):
-            if self.trackers and group < MAX_GROUPS:
-                self.records.append({"step": step, "group": group, **record})
-            yield record
+        return map(partial(self._keep_one, step), count(), records)
+
+    def _keep_one(self, step: int, group: int, record: dict[str, Any]) -> dict[str, Any]:
+        if self.trackers and group < MAX_GROUPS:
+            self.records.append({"step": step, "group": group, **record})
+        return record
 
     def on_log(
         self,

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 
-from .config import ROW_MEANS, TOKEN_MEANS
+from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig
 from .exchange import balance_rows
-from .placement import plan_micro_batch_sizes
+from .placement import compute_pack_span, plan_micro_batch_sizes
 from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, silence, unstack
 
 
@@ -38,6 +38,25 @@ class PackedStep(NamedTuple):
     def computed(self) -> int:
         """Number of rows that this rank computes. If no row is live, it computes one filler row."""
         return max(1, sum(map(count_rows, self.batches[len(self.batches) - len(self.ranks) :])))
+
+
+def pack_generation(
+    parts: list[TensorBatch],
+    stack: Callable[[list[TensorRow]], TensorBatch],
+    accelerator: Accelerator,
+    args: FilteredGRPOConfig,
+    is_drop: bool,
+) -> tuple[list[TensorBatch], int]:
+    """
+    Return the micro-batches of a generation without its dead rows, and the number of rows that all ranks compute.
+
+    Every rank must call this with its own parts. For `parts`, `stack` and `accelerator`, see [`pack_live_rows`].
+    """
+    span = compute_pack_span(args.steps_per_generation, args.gradient_accumulation_steps)
+    steps = [pack_live_rows(parts[start : start + span], stack, accelerator) for start in range(0, len(parts), span)]
+    ranks = accelerator.num_processes
+    batches = [batch for step in steps for batch in set_loss_scales(step, args.loss_type, is_drop, ranks)]
+    return batches, ranks * sum(step.computed for step in steps)
 
 
 def pack_live_rows(

@@ -50,14 +50,21 @@ class RunDescription(TrainerCallback):
 
 
 def describe_run(
-    reward_funcs: Sequence[Any], names: Sequence[str], weights: Sequence[float], args: Any, model: Any, dataset: Any
+    reward_funcs: Sequence[Any],
+    names: Sequence[str],
+    weights: Sequence[float] | None,
+    args: Any,
+    model: Any,
+    dataset: Any,
 ) -> dict[str, Any]:
     """
     Return the description of a run as JSON can hold it.
 
     `rewards` is an expression that `parse` reads if all rewards are of this package, and otherwise a sum of names.
-    `modules` are the modules that register the rewards. Tokens and keys among the options are hidden, including nested ones.
+    `weights` are those of the first rewards; the others have weight 1. `modules` are the modules that register the rewards. Tokens and keys among the options are hidden, including nested ones.
     """
+    weights = [*(weights or ())]
+    weights += [1.0] * (len(reward_funcs) - len(weights))
     rewards = [function for function in reward_funcs if isinstance(function, Reward)]
     is_expression = len(rewards) == len(reward_funcs) > 0
     if is_expression:

@@ -1,12 +1,15 @@
 """The groups of one generation with their rewards."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ..records.kinds import GroupKind, has_dead_scores, kind_of_group
+from ..records.dead_groups import GroupKind, Rule, has_dead_scores, kind_of_group
+from ..records.fields import replace_nan, summarize_totals
 from . import group_statistics
 
 
@@ -18,15 +21,12 @@ class ScoredGroups:
     Args:
         rewards (`Tensor` of shape (groups, G, functions)):
             Score of each completion by each reward function. NaN if it has no score.
+        names (`list[str]`):
+            Name of each reward function.
         weights (`Tensor` of shape (functions,)):
             Weight of each reward function.
-        outcome (`int`):
-            Index of the outcome reward among the functions.
-        dead_by (`str`):
-            What makes a group dead: equal weighted totals (`"total"`), equal scores by the outcome reward
-            (`"outcome"`), or equal scores by each function of non-zero weight (`"each"`).
-        tolerance (`float`):
-            Largest difference between rewards that counts as equal.
+        rule ([`Rule`]):
+            What makes a group dead.
         keys (`Tensor` of shape (groups, G)):
             Hash of the token ids of each completion.
         partly_scored (`float`):
@@ -34,12 +34,11 @@ class ScoredGroups:
     """
 
     rewards: Tensor
+    names: list[str]
     weights: Tensor
-    outcome: int
-    dead_by: str
-    tolerance: float
+    rule: Rule
     keys: Tensor
-    partly_scored: float
+    partly_scored: float = 0.0
 
     @property
     def size(self) -> int:
@@ -54,16 +53,21 @@ class ScoredGroups:
     @property
     def outcomes(self) -> Tensor:
         """Score of each completion by the outcome reward, of shape (groups, G)."""
-        return self.rewards[:, :, self.outcome]
+        return self.rewards[:, :, self.names.index(self.rule.outcome_reward)]
 
     @cached_property
     def kinds(self) -> list[GroupKind]:
         """The kind of each group."""
-        weights, kinds = self.weights.tolist(), []
-        for rewards, totals in zip(self.rewards.transpose(1, 2).tolist(), self.totals.tolist(), strict=True):
-            outcomes = rewards[self.outcome]
+        kinds, weights = [], self.weights.tolist()
+        parts = (self.rewards.transpose(1, 2), self.totals, self.outcomes)
+        for scores, totals, outcomes in zip(*(part.tolist() for part in parts), strict=True):
             dead = has_dead_scores(
-                self.dead_by, self.tolerance, totals=totals, outcomes=outcomes, scores=rewards, weights=weights
+                self.rule.dead_by,
+                self.rule.tolerance,
+                totals=totals,
+                outcomes=outcomes,
+                scores=scores,
+                weights=weights,
             )
             kinds.append(kind_of_group(dead, totals, outcomes))
         return kinds
@@ -78,10 +82,15 @@ class ScoredGroups:
         """Whether each completion equals another one of its group, of shape (groups, G)."""
         return group_statistics.find_duplicates(self.keys)
 
-    def metrics(self, names: list[str]) -> dict[str, float]:
-        """Return the metrics that are logged as `groups/...`. `names` are the names of the reward functions."""
+    def count_right(self) -> tuple[list[int], list[int]]:
+        """Return the number of right completions of each group, and the number of those that have an outcome."""
+        return (self.outcomes >= 1).sum(1).tolist(), (~self.outcomes.isnan()).sum(1).tolist()
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics that are logged as `groups/...`."""
         shares = {kind: self.kinds.count(kind) / len(self.kinds) for kind in ("solved", "failed", "flat", "unscored")}
         signal = group_statistics.compute_signal(self.rewards[self.live], self.weights)
+        by_name = {} if signal is None else zip(self.names, signal.tolist(), strict=True)
         return {
             **shares,
             "dead": sum(shares.values()),
@@ -89,9 +98,47 @@ class ScoredGroups:
             "duplicates": self.duplicates.float().mean().item(),
             "partly_scored": self.partly_scored,
             "rows_kept": self.live.sum().item() * self.size,
-            **(
-                {}
-                if signal is None
-                else {f"signal/{name}": share for name, share in zip(names, signal.tolist(), strict=True)}
-            ),
+            **{f"signal/{name}": share for name, share in by_name},
         }
+
+    def describe(self, advantages: Sequence[float]) -> list[dict[str, Any]]:
+        """Return what the record of each group says about its scores. `advantages` has one for each completion."""
+        weights = dict(zip(self.names, self.weights.tolist(), strict=True))
+        scores, totals = replace_nan(self.rewards.transpose(1, 2).tolist()), replace_nan(self.totals.tolist())
+        duplicates = self.duplicates.sum(1).tolist()
+        return [
+            {
+                "outcome": kind,
+                **self.rule._asdict(),
+                "rewards": dict(zip(self.names, scores[group], strict=True)),
+                "weights": weights,
+                **summarize_totals(totals[group]),
+                "advantages": list(advantages[group * self.size : (group + 1) * self.size]),
+                "duplicates": duplicates[group],
+            }
+            for group, kind in enumerate(self.kinds)
+        ]
+
+
+def build_groups(
+    rewards: Tensor, keys: Tensor, size: int, names: list[str], weights: Tensor, rule: Rule
+) -> ScoredGroups:
+    """
+    Return the groups of the rows of all ranks. Rows that lack a score are left out if the rule says so.
+
+    Args:
+        rewards (`Tensor` of shape (rows, functions)):
+            Score of each completion by each reward function. NaN if it has no score.
+        keys (`Tensor` of shape (rows,)):
+            Hash of the token ids of each completion.
+        size (`int`):
+            Number of completions in a group.
+        names, weights, rule:
+            As in [`ScoredGroups`].
+    """
+    missing = rewards.isnan() & (weights != 0)
+    partly = missing.any(1) & ~rewards.isnan().all(1)
+    if rule.unscored == "row":
+        rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
+    groups = rewards.view(-1, size, len(names))
+    return ScoredGroups(groups, names, weights, rule, keys.view(-1, size), partly.float().mean().item())

@@ -31,7 +31,6 @@ ATTRIBUTES = (
     "aux_loss_enabled",
     "eos_token_ids",
     "log_multimodal",
-    "loss_type",
     "multi_objective_aggregation",
     "num_generations",
     "num_generations_eval",
@@ -39,7 +38,6 @@ ATTRIBUTES = (
     "reward_func_names",
     "reward_funcs",
     "reward_weights",
-    "shuffle_dataset",
 )
 """Attributes of a `GRPOTrainer` that this package reads or sets."""
 

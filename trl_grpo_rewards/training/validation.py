@@ -35,6 +35,31 @@ def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, li
     return [*reward_funcs] if isinstance(reward_funcs, (list, tuple)) else reward_funcs, None
 
 
+def check_arguments(
+    args: FilteredGRPOConfig,
+    reward_funcs: Any,
+    train_dataset: Any,
+    eval_dataset: Any,
+    environment_factory: Any = None,
+    rollout_func: Any = None,
+) -> None:
+    """
+    Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them.
+
+    Raises:
+        `TypeError`: a reward is still a factory.
+        `ValueError`: two rewards have the same name, the outcome reward is not among them, the dataset is empty or lacks a
+            column, or prompts cannot be drawn from it.
+    """
+    check_rewards(reward_funcs)
+    warn_of_judges(reward_funcs, args.unscored)
+    for dataset in (train_dataset, eval_dataset):
+        for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
+            check_dataset(part, reward_funcs, environment_factory, rollout_func)
+    check_prompts(args, train_dataset, environment_factory)
+    check_outcome(args.outcome_reward, reward_funcs, environment_factory)
+
+
 def check_rewards(reward_funcs: Any) -> None:
     """
     Check that rewards have been built and that their names differ.

@@ -88,7 +88,7 @@ def test_parameters_and_fixtures():
     def more(base):
         return base + 1
 
-    @ours.Mark().parametrize("a, b", [(1, 2), ours.param(3, 4, id="x")])
+    @ours.Mark().parametrize("a, b", [(1, 2), ours.Param(3, 4, id="x")])
     @ours.Mark().parametrize("c", [5, 6])
     @ours.Mark().slow
     def test(more, a, b, c, optional=7):

@@ -93,3 +93,23 @@ def test_changes():
     for taken in (number, "x", None.__class__):
         with pytest.raises(Violation):
             shared.add([], "list", taken)
+
+
+ARRAYS = {
+    "changed": ("def double(x): x *= 2", "x = np.arange(3)\ndouble(x)\nassert x.tolist() == [0, 2, 4]"),
+    "not changed": ("def double(x): return x * 2", "x = np.arange(3)\ndouble(x)\nassert x.tolist() == [0, 2, 4]"),
+    "changed by the tests": ("x = [0]\ndef keep(y): x[0] = y\ndef total(): return sum(x[0])", "y = np.ones(2)\nkeep(y)\ny[1] = 5\nassert total() == 6"),
+    "one array": ("def same(x): return x", "x = np.eye(2)\nassert same(x) is x"),
+    "a table": ("def swap(x): x[[0, 1]] = x[[1, 0]]", "x = np.array([[1, 2], [3, 4]])\nswap(x)\nassert x.tolist() == [[3, 4], [1, 2]]"),
+    "another shape": ("def flatten(x): x.resize(4, refcheck=False)", "x = np.array([[1, 2], [3, 4]])\nflatten(x)\nassert x.sum() == 10"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_small_arrays_that_change_in_place(name):
+    pytest.importorskip("numpy")
+    program, code = ARRAYS[name]
+    code = f"import numpy as np\n{code}"
+    sandbox, tests = get_local_sandbox(None, MODULES, ["numpy"]), read_tests(code, packages=["numpy"])
+    trial = asyncio.run(try_program(program, tests, sandbox, Limits(5.0, memory_mb=4096)))
+    assert [trial.status is None] == ask_python([(program, code)]), trial.failure

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from . import nodes
-from .dialogue import lift_limits
+from .dialogue import lift_limits, reserve_output
 from .prelude import NODES, select_names
 
 
@@ -36,14 +36,15 @@ def answer_call(program: str, function: str) -> None:
     """
     lift_limits(0)
     answers = reserve_output()
-    arguments = json.loads(read_all(0).decode())
+    arguments = json.load(sys.stdin)
     scope = start_module("solution")
     code = compile(program, "program.py", "exec", dont_inherit=True)
     scope.update(select_names("contest", code))
     scope.pop(function, None)  # what was imported, such as `factorial`, must not pass
     exec(code, scope)
-    answer = call(find_function(scope, function), arguments, scope if "Node" in program else None)
-    write_all(answers, json.dumps(answer).encode())
+    answer = json.dumps(call(find_function(scope, function), arguments, scope if "Node" in program else None))
+    with os.fdopen(answers, "w") as stream:
+        stream.write(answer)
     os._exit(0)  # skips the program's exit handlers and threads
 
 
@@ -52,26 +53,6 @@ def start_module(name: str) -> "dict[str, Any]":
     sys.modules[name] = ModuleType(name)
     sys.modules[name].__file__ = "program.py"
     return sys.modules[name].__dict__
-
-
-def reserve_output() -> int:
-    """Return a descriptor of standard output, and let whatever the program prints go to standard error."""
-    reserved = os.dup(1)
-    os.dup2(2, 1)
-    return reserved
-
-
-def read_all(descriptor: int) -> bytes:
-    parts = []
-    while True:
-        parts.append(os.read(descriptor, 1 << 20))
-        if not parts[-1]:
-            return b"".join(parts)
-
-
-def write_all(descriptor: int, content: bytes) -> None:
-    while content:
-        content = content[os.write(descriptor, content) :]
 
 
 def find_function(scope: "dict[str, Any]", name: str) -> Any:

@@ -106,18 +106,18 @@ def call_with_fixtures(test: Any, scope: "dict[str, Any]", owner: "list[Any]", k
     optional = code.co_argcount - len(test.__defaults__ or ())
     endings = []
     for place, name in enumerate(names, len(owner)):
-        if name not in known and place < optional:
-            maker = scope.get(name)
-            if name == "capsys":
-                known[name] = Capture()
-                continue
-            if not getattr(maker, "is_fixture", False):
-                raise LookupError(f"there is no fixture {name!r}")
-            value = call_with_fixtures(maker, scope, [], known)
-            if hasattr(value, "__next__"):
-                endings.append(value)
-                value = next(value)
-            known[name] = value
+        if name in known or place >= optional:
+            continue
+        maker = scope.get(name)
+        if name == "capsys":
+            known[name] = Capture()
+        elif getattr(maker, "is_fixture", False):
+            known[name] = call_with_fixtures(maker, scope, [], known)
+            if hasattr(known[name], "__next__"):
+                endings.append(known[name])
+                known[name] = next(known[name])
+        else:
+            raise LookupError(f"there is no fixture {name!r}")
     try:
         return test(*owner, **{name: known[name] for name in names if name in known})
     finally:

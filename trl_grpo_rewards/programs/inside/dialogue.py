@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from . import nodes
 from .plain_data import Reader, Violation, Writer
 from .sharing import SharedObjects
 
@@ -45,6 +46,13 @@ def lift_limits(digits: int) -> None:
         sys.set_int_max_str_digits(digits)
 
 
+def reserve_output() -> int:
+    """Return a descriptor of standard output, and let whatever is printed go to standard error."""
+    reserved = os.dup(1)
+    os.dup2(2, 1)
+    return reserved
+
+
 def find_error_name(kind: type) -> str:
     """Return the name of the closest built-in class of an error."""
     names = (one.__name__ for one in kind.__mro__ if vars(builtins).get(one.__name__) is one)
@@ -67,22 +75,17 @@ class Peer:
 
     operations: "dict[str, Callable[..., Any]]" = {}
 
-    def __init__(self, shared: SharedObjects) -> None:
-        self.received, self.asked, self.lock, self.shared = bytearray(), 0, threading.RLock(), shared
+    refer: "Callable[[Any, bool], list[Any] | None]"
+    resolve: "Callable[..., Any]"
+    make_record: "Callable[[str], Any]"
+    """What a [`Writer`] and a [`Reader`] need."""
+
+    def __init__(self, first: int) -> None:
+        self.received, self.asked, self.lock = bytearray(), 0, threading.RLock()
+        self.shared = SharedObjects(first)
         self.own: list[Any] = []
         self.numbers: dict[int, int] = {}
-
-    def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
-        """Return the entry of an object that crosses as a reference, or None; see [`Writer`]."""
-        raise NotImplementedError
-
-    def resolve(self, kind: str, *contents: Any) -> Any:
-        """Return the object for a reference of the other side."""
-        raise NotImplementedError
-
-    def make_record(self, name: str) -> Any:
-        """Return an empty object of a class that both sides have."""
-        raise NotImplementedError
+        self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
 
     def register(self, value: Any) -> int:
         """Return the number of an object of this side."""
@@ -96,14 +99,9 @@ class Peer:
         with self.lock:
             self.shared.forget_oldest()
             writer = Writer(self.refer, self.shared)
-            try:
-                message = {"do": do, "forms": [writer.write(value) for value in values]}
-                changes = writer.write_changes()
-            except BaseException:
-                writer.take_back()
-                raise
-            reply = self.ask({**message, "changes": changes, "table": writer.table})
-            value = self.read(reply, [reply.get("form")])[0]
+            forms = [writer.write(value) for value in values]
+            reply = self.ask({"do": do, "forms": forms, "changes": writer.write_changes(), "table": writer.table})
+            (value,) = self.read(reply, [reply["form"]])
         if reply.get("failed"):
             raise value
         return value
@@ -150,7 +148,6 @@ class Peer:
         try:
             reply["form"] = writer.write(value)
         except Exception as error:  # what the value itself raised, or no way to refer to it
-            writer.take_back()
             writer = Writer(self.refer, self.shared)
             reply["form"], reply["failed"] = writer.write(RuntimeError(str(error)[:ERROR_CHARS])), True
         return {**reply, "changes": writer.write_changes(), "table": writer.table}

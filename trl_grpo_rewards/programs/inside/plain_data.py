@@ -20,6 +20,10 @@ MAX_SMALL = 1 << 53
 """Integers below this are written as JSON numbers. Others are hexadecimal, which Python reads in linear time."""
 
 
+MAX_ARRAY = 10_000
+"""Largest size of an array that both sides share, in bytes. Each message looks whether it has changed."""
+
+
 class CannotCross(Exception):
     """Raised when a value can neither be written as plain data nor be referred to."""
 
@@ -50,6 +54,34 @@ def fill_others(found: Any, items: "list[Any]") -> None:
     (found.extend if isinstance(found, deque) else found.update)(items)
 
 
+def list_array(array: Any) -> "list[Any]":
+    """Return the contents of an array of numpy, or of one of its numbers, which has no dimensions."""
+    return [sys.intern(array.dtype.str), sys.intern(array.tobytes().hex()), *array.shape]  # equal texts are one object
+
+
+def make_array(kind: str, data: str, *shape: int) -> Any:
+    numpy = sys.modules["numpy"]
+    array = numpy.frombuffer(bytes.fromhex(data), numpy.dtype(kind)).reshape(shape)
+    return array.copy() if shape else array[()]
+
+
+def fill_array(found: Any, items: "list[Any]") -> None:
+    array = make_array(*items)
+    if array.shape == found.shape:
+        found[...] = array
+
+
+def list_record(record: Any) -> "list[Any]":
+    """Return the name of the class of an object, and its attributes."""
+    return [type(record).__name__, *flatten(vars(record))]
+
+
+def fill_record(record: Any, items: "list[Any]") -> None:
+    vars(record).clear()
+    attributes = pair_up(items[1:]).items()
+    vars(record).update((name, one) for name, one in attributes if isinstance(name, str) and name[:2] != "__")
+
+
 MUTABLE: "dict[str, Any]" = {
     "Counter": (Counter, flatten, fill_dict),
     "OrderedDict": (OrderedDict, flatten, fill_dict),
@@ -58,6 +90,8 @@ MUTABLE: "dict[str, Any]" = {
     "deque": (deque, deque.__iter__, fill_others),
     "set": (set, set.__iter__, fill_others),
     "bytearray": (bytearray, bytearray.__iter__, fill_list),
+    "array": ((), list_array, fill_array),
+    "record": ((), list_record, fill_record),
 }
 """Kinds that are made empty and filled later: the type, what it contains, and how an object is filled."""
 
@@ -97,25 +131,13 @@ def make_named_tuple(name: str, count: int, *items: Any) -> Any:
     return namedtuple(name, items[:count])(*items[count:])
 
 
-def list_array(array: Any) -> "list[Any]":
-    """Return the contents of an array of numpy, or of one of its numbers, which has no dimensions."""
-    return [array.dtype.str, array.tobytes().hex(), *array.shape]
-
-
-def make_array(kind: str, data: str, *shape: int) -> Any:
-    numpy = sys.modules["numpy"]
-    array = numpy.frombuffer(bytes.fromhex(data), numpy.dtype(kind)).reshape(shape)
-    return array.copy() if shape else array[()]
+def list_named_tuple(value: Any) -> "list[Any]":
+    return [type(value).__name__, len(value._fields), *value._fields, *tuple.__iter__(value)]
 
 
 FIXED["ndarray"] = ((), list_array, make_array)
-FIXED["namedtuple"] = (
-    (),
-    lambda one: [type(one).__name__, len(one._fields), *one._fields, *tuple.__iter__(one)],
-    make_named_tuple,
-)
+FIXED["namedtuple"] = ((), list_named_tuple, make_named_tuple)
 FIXED["tuple"] = (tuple, tuple.__iter__, lambda *items: items)
-
 
 KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
 
@@ -125,20 +147,15 @@ def find_kind(value: Any) -> "str | None":
     if isinstance(value, tuple) and hasattr(type(value), "_fields"):
         return "namedtuple"
     if type(value).__module__ == "numpy" and hasattr(value, "tobytes") and not value.dtype.hasobject:
-        return "ndarray"
+        is_shared = value.shape and value.nbytes <= MAX_ARRAY and value.flags.writeable
+        return "array" if is_shared else "ndarray"
     return KINDS.get(type(value)) or next((name for kind, name in KINDS.items() if isinstance(value, kind)), None)
 
 
 class Writer:
     """
-    Writes the values of one message.
-
-    Args:
-        refer (`Callable`):
-            Gets an object and whether it is plain data. Returns the entry for an object that crosses as a reference, or
-            None for plain data that crosses by value.
-        shared ([`sharing.SharedObjects`]):
-            The objects that can change and that the other side has as well.
+    Writes the values of one message. `refer` gets an object and whether it is plain data, and returns the entry for an
+    object that crosses as a reference, or None.
     """
 
     def __init__(self, refer: "Callable[[Any, bool], Any]", shared: Any) -> None:
@@ -150,10 +167,14 @@ class Writer:
 
     def write(self, value: Any) -> Any:
         """Return the form of a value, whose contents are added to the table."""
-        form = self.write_form(value)
-        while len(self.table) < len(self.kept):
-            self.table.append(self.describe(self.kept[len(self.table)]))
-        return form
+        try:
+            form = self.write_form(value)
+            while len(self.table) < len(self.kept):
+                self.table.append(self.describe(self.kept[len(self.table)]))
+            return form
+        except BaseException:
+            self.take_back()
+            raise
 
     def write_changes(self) -> "list[Any]":
         """Return what has changed in shared objects since the last message."""
@@ -164,9 +185,9 @@ class Writer:
         ]
 
     def take_back(self) -> None:
-        """Forget what was written, which will not be sent."""
-        for number in self.added:
-            self.shared.remove(number)
+        """Share nothing of what was written, which will not be sent."""
+        while self.added:
+            self.shared.remove(self.added.pop())
 
     def write_form(self, value: Any) -> Any:
         kind = type(value)
@@ -197,7 +218,7 @@ class Writer:
             raise CannotCross(f"an object of the class {type(value).__name__}")
         kind, *contents = entry or [found, *(MUTABLE.get(str(found)) or FIXED[str(found)])[1](value)]
         described = [kind, [self.write_form(one) for one in contents]]
-        if kind in MUTABLE or kind == "record":
+        if kind in MUTABLE:
             self.added.append(self.shared.add(value, kind))
             described.append(self.added[-1])
         return described
@@ -205,40 +226,26 @@ class Writer:
 
 class Reader:
     """
-    Reads the values of one message.
-
-    Args:
-        table (`list`):
-            The table.
-        resolve (`Callable`):
-            Returns the object for an entry that is a reference: its kind, and what it contains.
-        shared ([`sharing.SharedObjects`]):
-            The objects that can change and that the other side has as well.
-        make_record (`Callable`):
-            Returns an object of a class that both sides have, by the name of the class.
+    Reads the values of one message. `resolve` returns the object for a reference, and `make_record` an empty object of a
+    class that both sides have, by its name.
     """
 
     def __init__(self, table: "list[Any]", resolve: Any, shared: Any, make_record: Any) -> None:
         self.table, self.resolve, self.shared = table, resolve, shared
         self.values: list[Any] = [self] * len(table)  # itself: not read yet
-        fillers = []
+        fillers, makers = [], {"record": lambda name, *items: make_record(name), "array": make_array}
         for place, (kind, items, *number) in enumerate(table):
             if number:
-                self.values[place] = make_record(items[0]) if kind == "record" else MUTABLE[kind][0]()
+                self.values[place] = make(*items) if (make := makers.get(kind)) else MUTABLE[kind][0]()
                 fillers.append((kind in ("dict", "set", "Counter", "OrderedDict"), place, kind, items))
         for _, place, kind, items in sorted(fillers):  # what is hashed last
-            fill(kind, self.values[place], [self.read(item) for item in items])
+            MUTABLE[kind][2](self.values[place], [self.read(item) for item in items])
         for place, (kind, _, *number) in enumerate(table):
             if number:
                 shared.add(self.values[place], kind, *number)
 
     def read(self, form: Any) -> Any:
-        """
-        Return the value of a form.
-
-        Raises:
-            [`Violation`]: the form or an entry that it needs is not one that [`Writer`] writes.
-        """
+        """Return the value of a form. What [`Writer`] does not write is an error of some class."""
         if isinstance(form, dict):
             ((kind, text),) = form.items()
             return int(text, 16) if kind == "int" else float.fromhex(text)
@@ -254,17 +261,3 @@ class Reader:
             else:
                 self.values[place] = FIXED[kind][2](*contents) if kind in FIXED else self.resolve(kind, *contents)
         return self.values[place]
-
-
-def fill(kind: str, found: Any, contents: "list[Any]") -> None:
-    """Give an object these contents instead of its own."""
-    if kind != "record":
-        MUTABLE[kind][2](found, contents)
-        return
-    found.__dict__.clear()
-    attributes = pair_up(contents[1:]).items()
-    found.__dict__.update((name, one) for name, one in attributes if isinstance(name, str) and name[:2] != "__")
-
-
-def list_contents(kind: str, value: Any) -> "list[Any]":
-    return [type(value).__name__, *flatten(vars(value))] if kind == "record" else [*MUTABLE[kind][1](value)]

@@ -33,15 +33,8 @@ def import_names(source: str) -> "dict[str, Any]":
 
 
 NODES = {
-    one.__name__: one
-    for one in (
-        nodes.ListNode,
-        nodes.TreeNode,
-        nodes.list_node,
-        nodes.tree_node,
-        nodes.is_same_list,
-        nodes.is_same_tree,
-    )
+    name: getattr(nodes, name)
+    for name in ("ListNode", "TreeNode", "list_node", "tree_node", "is_same_list", "is_same_tree")
 }
 """What LeetCode's programs and tests have."""
 

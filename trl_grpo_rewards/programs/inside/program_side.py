@@ -17,11 +17,9 @@ import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
-from . import nodes
 from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
-from .plain_data import find_kind, flatten, pair_up
+from .plain_data import find_kind, flatten, list_record, pair_up
 from .prelude import select_names
-from .sharing import SharedObjects
 
 
 def name_specials(names: str) -> "list[str]":
@@ -45,15 +43,12 @@ OTHERS = name_specials(
 class Theirs:
     """An object of the tests: a function that the program may call, or an iterator."""
 
-    def __init__(self, peer: "ProgramSide", number: int) -> None:
+    def __init__(self, peer: "ProgramSide", number: int, name: str = "") -> None:
         self._peer, self._number = peer, number
+        self.__name__ = self.__qualname__ = name
 
 
 class TheirFunction(Theirs):
-    def __init__(self, peer: "ProgramSide", number: int, name: str) -> None:
-        super().__init__(peer, number)
-        self.__name__ = self.__qualname__ = name
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._peer.request("call", self, len(args), *args, *flatten(kwargs))
 
@@ -87,10 +82,9 @@ class ProgramSide(Peer):
     """The end of the dialogue that holds the program."""
 
     def __init__(self, source: str) -> None:
-        super().__init__(SharedObjects(1))
+        super().__init__(1)
         self.source = source
         self.theirs: dict[int, Any] = {}
-        self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.output = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
 
     def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
@@ -105,7 +99,7 @@ class ProgramSide(Peer):
                 return self.refer_error(value)
             return ["failure", self.register(value), type(value), *map(self.simplify, value.args)]
         if type(value).__name__ in self.records and hasattr(value, "__dict__"):
-            return ["record", type(value).__name__, *(one for pair in vars(value).items() for one in pair)]
+            return ["record", *list_record(value)]
         if isinstance(value, ModuleType):
             return ["module", self.register(value), value.__name__]
         if inspect.isawaitable(value):

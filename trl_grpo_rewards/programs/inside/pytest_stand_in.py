@@ -6,8 +6,9 @@ import math
 import re
 import sys
 import unittest
+from collections import namedtuple
 from collections.abc import Callable
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any
 
 
@@ -15,33 +16,23 @@ class NotHere(BaseException):
     """Raised for a part of pytest that is not supported. Tests that need it are not judged."""
 
 
-class Raised:
-    """What `pytest.raises` gives: the error, once it has been raised."""
+class Raises(contextlib.AbstractContextManager):
+    """What `pytest.raises` gives. It has the error as its value, once it has been raised."""
 
-    value: Any = None
-
-    @property
-    def type(self) -> Any:
-        return type(self.value)
+    def __init__(self, kinds: Any, match: "str | None" = None) -> None:
+        self.kinds, self.pattern, self.value = kinds, match, None
+        self.type: Any = None
 
     def match(self, pattern: str) -> bool:
         assert re.search(pattern, str(self.value)), f"{pattern!r} does not match {str(self.value)!r}"
         return True
 
-
-class Raises(contextlib.AbstractContextManager):
-    def __init__(self, kinds: Any, match: "str | None" = None) -> None:
-        self.kinds, self.pattern, self.raised = kinds, match, Raised()
-
-    def __enter__(self) -> Raised:
-        return self.raised
-
     def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
         assert kind is not None, f"{self.kinds} was not raised"
         if not issubclass(kind, self.kinds):
             return False
-        self.raised.value = error
-        return self.pattern is None or self.raised.match(self.pattern)
+        self.type, self.value = kind, error
+        return self.pattern is None or self.match(self.pattern)
 
 
 def raises(kinds: Any, *call: Any, match: "str | None" = None, **kwargs: Any) -> Any:
@@ -101,8 +92,9 @@ def skip(reason: str = "", **options: Any) -> None:
     raise unittest.SkipTest(reason)
 
 
-def param(*values: Any, **options: Any) -> Any:
-    return SimpleNamespace(values=values)
+class Param:
+    def __init__(self, *values: Any, **options: Any) -> None:
+        self.values = values
 
 
 class Mark:
@@ -112,8 +104,7 @@ class Mark:
         listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else [*names]
         sets: list[dict[str, Any]] = []
         for row in rows:
-            values = getattr(row, "values", None) if isinstance(row, SimpleNamespace) else None
-            values = values if values is not None else row if len(listed) > 1 else [row]
+            values = row.values if isinstance(row, Param) else row if len(listed) > 1 else [row]
             sets.append(dict(zip(listed, values)))
 
         def mark(test: Any) -> Any:
@@ -146,23 +137,18 @@ class Capture:
         self.stream = sys.stdout = io.StringIO()
 
     def readouterr(self) -> Any:
-        printed = self.stream.getvalue()
-        self.__init__()  # type: ignore[misc]
-        return Captured(printed)
+        captured = Captured(self.stream.getvalue(), "")
+        self.stream = sys.stdout = io.StringIO()
+        return captured
 
 
-class Captured(tuple):
-    def __new__(cls, printed: str) -> "Captured":
-        return super().__new__(cls, (printed, ""))
-
-    out = property(lambda self: self[0])
-    err = property(lambda self: self[1])
+Captured = namedtuple("Captured", "out err")
 
 
 def make_module() -> ModuleType:
     """Return the module that tests import as `pytest`."""
     module = ModuleType("pytest")
-    functions = {"raises": raises, "approx": Approx, "fail": fail, "skip": skip, "param": param, "fixture": fixture}
+    functions = {"raises": raises, "approx": Approx, "fail": fail, "skip": skip, "param": Param, "fixture": fixture}
     vars(module).update(functions, mark=Mark(), main=lambda *args, **kwargs: 0, __getattr__=refuse)
     return module
 

@@ -7,7 +7,6 @@ import importlib
 import inspect
 import io
 import linecache
-import os
 import select
 import sys
 import traceback
@@ -18,7 +17,7 @@ from typing import Any
 
 from . import pytest_stand_in
 from .collection import find_tests
-from .dialogue import GIVEN, READ_END, lift_limits
+from .dialogue import GIVEN, READ_END, lift_limits, reserve_output
 from .prelude import PRELUDES
 from .stand_ins import ProgramClass, ProgramFunction, StandIn
 from .tests_side import TestsSide
@@ -26,7 +25,6 @@ from .tests_side import TestsSide
 
 SHOWN_CHARS = 200
 """Maximum length of a value in the description of a failure, in characters."""
-
 
 BUILTINS = {**vars(builtins), **PRELUDES["usual"]}
 """What tests have without an import. It is made once, because to copy it in each process takes time."""
@@ -40,18 +38,7 @@ class Sink(io.TextIOBase):
 
 
 class Tests:
-    """
-    The tests of a row.
-
-    Args:
-        tests (`dict`):
-            The `blocks` of Python code, each after the other in one namespace, the `entry_point` that `check(candidate)`
-            gets, as a Python expression, and what [`names.Use`] says of them.
-        goes_on (`bool`):
-            Whether to go on after a failure.
-        verdict (`int`):
-            File descriptor for what was found.
-    """
+    """The tests of a row: the fields of [`cases.PythonTests`] and [`names.Use`]."""
 
     def __init__(self, tests: "dict[str, Any]", goes_on: bool, verdict: int) -> None:
         self.tests, self.goes_on = tests, goes_on
@@ -121,32 +108,31 @@ class Tests:
                 asyncio.run(result)
         except unittest.SkipTest:
             pass
-        except ModuleNotFoundError as error:
-            if error is not self.peer.last_error:
-                self.peer.stop_unjudged(
-                    f"{error}. Name installed packages that they need, such as packages=('numpy',), or correct the tests"
-                )
-            self.fail(error, is_counted)
-            return
-        except pytest_stand_in.NotHere as error:
-            self.peer.stop_unjudged(f"they use {error} of pytest, which is not supported. Remove such rows")
-        except SystemExit as error:
-            if type(error) is not SystemExit or error.code or error is self.peer.last_error:
-                self.fail(error, is_counted)
-                return
         except BaseException as error:
-            is_file_missing = isinstance(error, OSError) and (error.filename or isinstance(error, FileNotFoundError))
-            if is_file_missing and error is not self.peer.last_error:
-                self.peer.stop_unjudged(f"they fail with {describe_error(error)} in the sandbox. Remove such rows")
-            self.fail(error, is_counted)
-            return
+            is_of_program = error is self.peer.last_error
+            if not is_of_program and (obstacle := find_obstacle(error)):
+                self.peer.stop_unjudged(obstacle)
+            if is_of_program or type(error) is not SystemExit or error.code:
+                self.total += not is_counted
+                self.fail(error, is_of_program)
+                return
         self.passed += is_counted
 
-    def fail(self, error: BaseException, is_counted: bool) -> None:
-        self.total += not is_counted
+    def fail(self, error: BaseException, is_of_program: bool) -> None:
         if not self.failure:
-            self.is_crashed = error is self.peer.last_error
+            self.is_crashed = is_of_program
             self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
+
+
+def find_obstacle(error: BaseException) -> str:
+    """Return why tests that raise an error themselves cannot be judged here, or nothing if they can."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error}. Name installed packages that they need, such as packages=('numpy',), or correct the tests"
+    if isinstance(error, pytest_stand_in.NotHere):
+        return f"they use {error} of pytest, which is not supported. Remove such rows"
+    if isinstance(error, OSError) and (error.filename or isinstance(error, FileNotFoundError)):
+        return f"they fail with {describe_error(error)} in the sandbox. Remove such rows"
+    return ""
 
 
 def show(value: Any) -> str:
@@ -182,8 +168,7 @@ def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = ""
 
 def run_tests(tests: "dict[str, Any]", goes_on: bool) -> None:
     """Run the tests of a row against the program at the other end of the pipes, and write a verdict as JSON."""
-    verdict = os.dup(1)
-    os.dup2(2, 1)
+    verdict = reserve_output()
     sys.modules["__main__"] = ModuleType("__main__")
     lift_limits(0)
     Tests(tests, goes_on, verdict).run()

@@ -8,7 +8,7 @@ import operator
 from collections import OrderedDict
 from typing import Any
 
-from .plain_data import Violation, fill, list_contents
+from .plain_data import MUTABLE, Violation
 
 
 MAX_OBJECTS = 64
@@ -17,13 +17,7 @@ MAX_ITEMS = 20_000
 
 
 class SharedObjects:
-    """
-    The shared objects of one side.
-
-    Args:
-        first (`int`):
-            0 on one side and 1 on the other one, so that their numbers differ.
-    """
+    """The shared objects of one side, whose own numbers are even or odd, as the first one is."""
 
     def __init__(self, first: int) -> None:
         self.next, self.items = first, 0
@@ -36,7 +30,7 @@ class SharedObjects:
             number, self.next = self.next, self.next + 2
         if type(number) is not int or number in self.entries:
             raise Violation("a number that is taken")
-        contents = list_contents(kind, value)
+        contents = [*MUTABLE[kind][1](value)]
         self.entries[number] = [value, kind, contents, len(contents)]
         self.numbers[id(value)] = number
         self.items += len(contents)
@@ -62,7 +56,7 @@ class SharedObjects:
         """Return the numbers and the contents of the objects that have changed since this was asked."""
         changed = []
         for number, entry in self.entries.items():
-            contents = list_contents(entry[1], entry[0])
+            contents = [*MUTABLE[entry[1]][1](entry[0])]
             if len(contents) != len(entry[2]) or not all(map(operator.is_, contents, entry[2])):
                 entry[2] = contents
                 changed.append((number, contents))
@@ -70,6 +64,6 @@ class SharedObjects:
 
     def apply(self, number: int, contents: "list[Any]") -> None:
         """Change an object as the other side has."""
-        entry = self.entries[number]
-        fill(entry[1], entry[0], contents)
-        entry[2] = list_contents(entry[1], entry[0])
+        value, kind, *_ = entry = self.entries[number]
+        MUTABLE[kind][2](value, contents)
+        entry[2] = [*MUTABLE[kind][1](value)]

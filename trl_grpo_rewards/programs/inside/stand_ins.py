@@ -31,105 +31,56 @@ PIECE = 64
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
 
 
-def find_peer(value: Any) -> Any:
-    return object.__getattribute__(value, "_peer")
-
-
-def ask(value: Any, do: str, *arguments: Any) -> Any:
-    return find_peer(value).request(do, *arguments)
-
-
-class StandIn:
-    """Something of the program. `_number` is its number there."""
+class Asking:
+    """Something of the program, whose attributes are those of the original. `_number` is its number there."""
 
     _peer: Any = None
     _number = -1
-    _is_made = False
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
             raise AttributeError(name)
-        value = ask(self, "get", self, name)
-        if (
-            isinstance(value, ProgramFunction)
-            and name in JUDGING_METHODS
-            and not (self._is_made or isinstance(self, ProgramModule))
-        ):
-            raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
-        return value
+        return self._peer.request("get", self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):  # such as the traceback of an error
-            object.__setattr__(self, name, value)
+            super().__setattr__(name, value)
         else:
-            ask(self, "set", self, name, value)
+            self._peer.request("set", self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        ask(self, "delete", self, name)
+        self._peer.request("delete", self, name)
+
+
+class StandIn(Asking):
+    """A function, a module, an iterator or an object of the program. `_is_made` is True if the tests let it judge."""
+
+    _is_made = False
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        if isinstance(value, ProgramFunction) and name in JUDGING_METHODS and not self._is_made:
+            raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
+        return value
 
 
 class ProgramFunction(StandIn):
     """A function of the program, or a method of one of its objects."""
 
-    __doc__ = property(lambda self: ask(self, "get", self, "__doc__"))
+    __doc__ = property(lambda self: self._peer.request("get", self, "__doc__"))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return call(self, *args, **kwargs)
+        return self._peer.call(self, args, kwargs)
 
 
 class ProgramModule(StandIn):
-    """A module of the program."""
+    """A module of the program, whose functions have any names."""
+
+    _is_made = True
 
 
 class ProgramObject(StandIn):
     """An object of a class of the program. Subclasses have the special methods that the class has."""
-
-
-class ProgramClass(type):
-    """The type of the classes that stand for classes of the program."""
-
-    _number: int
-    _origin: "tuple[str, str] | None"
-    _is_trusted = False
-
-    def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
-        if "_number" not in namespace:
-            peer: Any = next(base._peer for base in bases if isinstance(base, ProgramClass))
-            peer.stop_unjudged(f"they derive the class {name} from a class of it. Remove such rows")
-        return super().__new__(cls, name, bases, namespace)
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        made = cls._peer.call(cls, args, kwargs, True)
-        if isinstance(made, StandIn) and cls._is_trusted:
-            object.__setattr__(made, "_is_made", True)
-        return made
-
-    def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
-            raise AttributeError(name)
-        return cls._peer.request("get", cls, name)
-
-    def __setattr__(cls, name: str, value: Any) -> None:
-        if name.startswith("__"):
-            super().__setattr__(name, value)
-        else:
-            cls._peer.request("set", cls, name, value)
-
-    def __delattr__(cls, name: str) -> None:
-        cls._peer.request("delete", cls, name)
-
-    def __bool__(cls) -> bool:
-        return True
-
-    def __iter__(cls) -> Any:
-        return cls._peer.request("special", "__iter__", cls)
-
-    def __getitem__(cls, key: Any) -> Any:
-        return cls._peer.request("special", "__getitem__", cls, key)
-
-    def __len__(cls) -> int:
-        count: int = cls._peer.request("special", "__len__", cls)
-        return count
 
 
 def make_special(name: str) -> Any:
@@ -142,8 +93,8 @@ def make_special(name: str) -> Any:
             return NotImplemented
         if name == "__exit__":
             args = (*args[:2], None)  # a traceback cannot cross
-        result = ask(self, "special", name, self, *args)
-        if self._is_made and name in ARITHMETIC and type(result) is type(self):
+        result = self._peer.request("special", name, self, *args)
+        if name in ARITHMETIC and self._is_made and type(result) is type(self):
             object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1`
         return result
 
@@ -151,11 +102,31 @@ def make_special(name: str) -> Any:
     return special
 
 
-def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-    return find_peer(self).call(self, args, kwargs)
+SPECIALS = {**{name: make_special(name) for name in BINARY + OTHERS}, "__call__": ProgramFunction.__call__}
 
 
-SPECIALS = {**{name: make_special(name) for name in BINARY + OTHERS}, "__call__": call}
+class ProgramClass(Asking, type):
+    """The type of the classes that stand for classes of the program."""
+
+    _origin: "tuple[str, str] | None"
+    _is_trusted = False
+
+    def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
+        if "_number" not in namespace:
+            peer = next(base._peer for base in bases if isinstance(base, ProgramClass))
+            peer.stop_unjudged(f"they derive the class {name} from a class of it. Remove such rows")
+        return super().__new__(cls, name, bases, namespace)
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = cls._peer.call(cls, args, kwargs, True)
+        if isinstance(made, StandIn) and cls._is_trusted:
+            object.__setattr__(made, "_is_made", True)
+        return made
+
+    __iter__, __getitem__, __len__ = map(SPECIALS.get, ("__iter__", "__getitem__", "__len__"))
+
+    def __bool__(cls) -> bool:
+        return True
 
 
 def make_class(

@@ -9,42 +9,23 @@ import functools
 import json
 import os
 import sys
+import types
 import unittest.case
-from types import (
-    BuiltinFunctionType,
-    CoroutineType,
-    FunctionType,
-    GeneratorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-)
 from typing import Any
 
-from . import nodes, pytest_stand_in
+from . import nodes, pytest_stand_in, stand_ins
 from .dialogue import Ended, Peer, find_origin, make_error
-from .plain_data import CannotCross, Violation, flatten, pair_up
+from .plain_data import CannotCross, Violation, flatten, list_record, pair_up
 from .prelude import PRELUDES
-from .sharing import SharedObjects
-from .stand_ins import (
-    ProgramClass,
-    ProgramFunction,
-    ProgramModule,
-    ProgramObject,
-    StandIn,
-    await_value,
-    iterate,
-    make_class,
-    make_object,
-)
+from .stand_ins import ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
 
 
 FUNCTIONS = (
-    FunctionType,
-    MethodType,
-    BuiltinFunctionType,
-    MethodDescriptorType,
-    MethodWrapperType,
+    types.FunctionType,
+    types.MethodType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.MethodWrapperType,
     functools.partial,
 )
 """Functions of the tests that the program may call. Other objects with `__call__` may have more than that."""
@@ -55,7 +36,7 @@ SKIPS = tuple(one for one in vars(unittest.case).values() if isinstance(one, typ
 KNOWN = {
     origin: one
     for one in [*PRELUDES["usual"].values(), *vars(builtins).values()]
-    if isinstance(one, FunctionType) or isinstance(one, type) and not issubclass(one, BaseException)
+    if isinstance(one, types.FunctionType) or isinstance(one, type) and not issubclass(one, BaseException)
     for origin in [find_origin(one)]
     if origin
 }
@@ -69,20 +50,13 @@ class ProgramExit(SystemExit):
 
 
 class TestsSide(Peer):
-    """
-    The end of the dialogue that holds the tests.
-
-    Args:
-        verdict (`int`):
-            File descriptor for what was found.
-    """
+    """The end of the dialogue that holds the tests. It writes what was found to a file descriptor."""
 
     def __init__(self, verdict: int) -> None:
-        super().__init__(SharedObjects(0))
+        super().__init__(0)
         self.verdict = verdict
         self.stand_ins: dict[int, Any] = {}
         self.iterators: dict[int, Any] = {}
-        self.records: dict[str, type] = {"ListNode": nodes.ListNode, "TreeNode": nodes.TreeNode}
         self.last_call: Any = None
         self.last_error: Any = None
 
@@ -134,13 +108,13 @@ class TestsSide(Peer):
             return self.refer_error(value)
         if callable(value) and find_origin(value):
             return ["import", *(find_origin(value) or ())]
-        if isinstance(value, (GeneratorType, CoroutineType)):
+        if isinstance(value, (types.GeneratorType, types.CoroutineType)):
             number = next((one for one, made in self.stand_ins.items() if made is value), None)
             if number is not None:
                 return ["yours", number]
         if kind.__module__ in ("__main__", nodes.__name__) and hasattr(value, "__dict__") and not has_methods(kind):
             self.records[kind.__name__] = kind
-            return ["record", kind.__name__, *(one for pair in vars(value).items() for one in pair)]
+            return ["record", *list_record(value)]
         if isinstance(value, FUNCTIONS):
             return ["function", self.register(value), getattr(value, "__name__", "")]
         return ["iterator", self.register(value)] if hasattr(value, "__next__") else None
@@ -160,20 +134,20 @@ class TestsSide(Peer):
         if kind in ("class", "function") and (known := self.find_known(about[1])):
             return known
         if kind == "class":
-            return make_class(self, number, *about)
+            return stand_ins.make_class(self, number, *about)
         if kind in ("iterator", "awaitable"):
-            self.iterators[number] = make_object(self, StandIn, number)
-            return iterate(self, number) if kind == "iterator" else await_value(self, number)
+            self.iterators[number] = stand_ins.make_object(self, StandIn, number)
+            return stand_ins.iterate(self, number) if kind == "iterator" else stand_ins.await_value(self, number)
         if kind == "function":
-            return make_object(self, ProgramFunction, number, name=about[0])
+            return stand_ins.make_object(self, ProgramFunction, number, name=about[0])
         if kind == "module":
-            return make_object(self, ProgramModule, number)
+            return stand_ins.make_object(self, ProgramModule, number)
         if kind not in ("object", "failure"):
             raise Violation(f"an object of an unknown kind {kind!r}")
         if kind == "object" and isinstance(about[0], ProgramClass) and is_of_package(about[0]._origin):
             self.stop_unjudged(f"it gives them an object of the package's class {about[0].__name__}. Remove such rows")
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
-        return make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
+        return stand_ins.make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
 
     def find_known(self, origin: "tuple[str, str] | None") -> Any:
         """Return the object of the standard library that a class or function of the program is, if tests may have it."""
@@ -188,14 +162,15 @@ class TestsSide(Peer):
         return object.__new__(self.records[name])
 
     def call_own(self, target: Any, count: int, *given: Any) -> Any:
-        if id(target) not in self.numbers:
-            raise Violation("a call of something that was not given to the program")
-        return target(*given[:count], **pair_up(given[count:]))
+        return self.check_own(target)(*given[:count], **pair_up(given[count:]))
 
     def take_own(self, target: Any) -> Any:
+        return next(self.check_own(target))
+
+    def check_own(self, target: Any) -> Any:
         if id(target) not in self.numbers:
             raise Violation("a question about something that was not given to the program")
-        return next(target)
+        return target
 
     operations = {"call": call_own, "next": take_own, "readline": lambda self: sys.stdin.readline()}
     """Everything that the program may ask for: to call a function or to go on with an iterator that it was given, and to

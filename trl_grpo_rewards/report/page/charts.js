@@ -112,7 +112,7 @@ const showValue = (value) => (typeof value === "number" ? figure(value) : value)
  * A section of the page. What it shows is a plain object: `id`, `title`, `text`, and one of
  *
  * - `series` with lines or areas, and perhaps `layout`, `height`, `air`, `show`, and the text `none` if nothing is known;
- * - `draw(element)` for any other chart, and `content()` for anything else, with its `sheet` for the table of numbers.
+ * - `draw(element)` for any other chart, with its `sheet` for the table of numbers.
  *
  * `isWide` and `isSmall` say how much room it takes.
  */
@@ -131,7 +131,7 @@ class Section {
   update(spec) {
     this.spec = spec;
     this.known = (spec.series || []).filter((one) => one.known);
-    this.isEmpty = spec.series ? !this.known.some((one) => !one.hidden) : Boolean(spec.isEmpty);
+    this.isEmpty = Boolean(spec.series) && !this.known.some((one) => !one.hidden);
     this.caption.replaceChildren(...unbroken(spec.text));
     this.addLegend();
     this.numbers.element.hidden = this.isEmpty || !(spec.series || spec.sheet);
@@ -139,8 +139,6 @@ class Section {
     if (this.isEmpty) {
       this.chart = null;
       this.body.replaceChildren(make("p", { className: "none" }, spec.none || "There is nothing to draw."));
-    } else if (spec.content) {
-      this.body.replaceChildren(spec.content());
     } else if (!this.chart) {
       this.chart = make("div", { className: "chart" });
       this.chart.setAttribute("role", "img");

@@ -84,6 +84,26 @@ function move(event) {
   }
 }
 
+const otherSizes = new Numbers("What other group sizes would give");
+const otherSizesText = otherSizes.element.appendChild(make("p", {}));
+
+/** How many groups of other sizes would be dead, folded under the groups of a single run. */
+function addSizes() {
+  const { dead, observed, prompts, since } = one().sizes;
+  if (!byId("sizes")) byId("groups").append(Object.assign(otherSizes.element, { id: "sizes" }));
+  otherSizes.element.hidden = several() || !dead.length;
+  const guessed = dead.length > observed.length
+    ? " Sizes with ≈ are larger than the number of completions per prompt, so they are extrapolated from similar prompts." : "";
+  otherSizesText.textContent = `The expected share of dead groups if only ${outcome()} counted, estimated from the completions of`
+    + ` ${plural(prompts, "prompt")} since step ${count(since)}. Larger groups are dead less often, but the same number of completions`
+    + ` gives fewer groups.${guessed}`;
+  otherSizes.update(() => ({
+    file: `${one().name}-sizes`, heads: ["Group size", "Dead groups", "Live groups in 1,000 completions"],
+    rows: dead.map(([size, share]) => [
+      `${observed.includes(size) ? "" : "≈ "}${size}${size === one().size ? " (this run)" : ""}`, share, `${Math.round((1 - share) * 1000 / size)}`]),
+  }), percent);
+}
+
 /** Fill the part about groups. When a run goes on, filters and the open group stay as they are. */
 function addGroups() {
   const kindsThere = one().points.kinds.map(([name]) => name).filter((name) => groups.some((group) => group.outcome === name));
@@ -95,6 +115,7 @@ function addGroups() {
   byId("sampled").textContent = sampledText();
   filter();
   list();
+  addSizes();
   if (byId("group").open && shown) {
     shown = groups.find((group) => groupLink(group) === groupLink(shown)) || shown;
     byId("group").querySelectorAll("nav button").forEach((button) => { button.disabled = !neighbour(button.value); });

@@ -108,89 +108,6 @@ function drawHeat(element) {
   }, SETTINGS);
 }
 
-/** What the sizes say about this run. Without scaling that would be the same for every run, so it is not said. */
-function enoughText() {
-  const { sizes, enough, scaled } = one().sizes;
-  const most = sizes.at(-1);
-  if (!scaled) {
-    return "No size is recommended, since the relative signal of the sizes is the same for every run if advantages are not divided"
-      + " by the standard deviation of the group.";
-  }
-  if (!enough) return "No size gives a signal.";
-  const found = enough === most.size ? "give the most" : `are the smallest with at least 90% of the signal of groups of ${most.size}`;
-  return `Here, groups of ${enough} ${found}${most.extrapolated ? ", which is extrapolated" : ""}.`;
-}
-
-function sizesText() {
-  const { sizes, prompts, since, scaled } = one().sizes;
-  const guesses = sizes.some(({ extrapolated }) => extrapolated)
-    ? " Sizes above the number of sampled completions (≈) are extrapolated from the pass rates of similar prompts."
-    : "";
-  return "Ranked by the expected signal per generated completion: the mean size of the advantage of a completion, if only"
-    + ` ${outcome()} counted${scaled ? " and advantages are divided by the standard deviation of the group" : ""}. For every pass rate it grows`
-    + " with the group size, but for the same number of completions, larger groups leave fewer prompts."
-    + ` ${enoughText()} Estimated from ${plural(prompts, "prompt")} since step ${count(since)}.${guesses}`;
-}
-
-function sizeRow({ size, dead, signal: value, extrapolated }) {
-  const { enough } = one().sizes;
-  const bar = (text, part, color) => {
-    const mark = inked(make("span", {}), color);
-    mark.style.setProperty("--part", part);
-    return make("td", {}, make("div", { className: "bar" }, `${extrapolated ? "≈ " : ""}${text}`, mark));
-  };
-  const notes = [size === enough ? "90% of the most" : null, size === one().size ? "this run" : null].filter(Boolean);
-  return make("tr", { className: size === enough ? "most" : "" },
-    make("td", {}, String(size), notes.length ? make("small", {}, notes.join(", ")) : null),
-    bar(figure(value), value / (rankedSizes()[0].signal || 1), size === enough ? "--accent" : "--live"),
-    bar(percent(dead), dead, "--flat"));
-}
-
-const rankedSizes = () => [...one().sizes.sizes].sort((one, other) => other.signal - one.signal || other.size - one.size);
-
-const SIZE_HEADS = ["Group size", "Signal per completion", "Dead groups"];
-
-const sizes = () => ({
-  id: "sizes", title: "What other group sizes would give", isWide: true,
-  text: one().sizes.sizes.length ? sizesText() : "", isEmpty: !one().sizes.sizes.length, none: "No prompt was scored.",
-  content: () => make("table", { className: "sizes" },
-    make("thead", {}, make("tr", {}, ...SIZE_HEADS.map((head) => make("th", { scope: "col" }, head)))),
-    make("tbody", {}, ...rankedSizes().map(sizeRow))),
-  sheet: () => ({
-    file: `${one().name}-sizes`, heads: [...SIZE_HEADS, "Extrapolated"],
-    rows: rankedSizes().map(({ size, signal: value, dead, extrapolated }) => [size, value, dead, extrapolated ? "yes" : "no"]),
-  }),
-});
-
-function predictionsText() {
-  const { columns, foreseen, epochs } = one().predictions;
-  const groups = epochs.reduce((sum, [, number]) => sum + number, 0);
-  const by = columns.map(([column, share]) => `${column} (${percent(share)})`).join(", ");
-  const source = foreseen
-    ? ` For ${percent(foreseen / groups)} of the groups, the prompt was new, and its pass rate was predicted from other prompts`
-      + ` or from selective_prior. The predictions came from these columns, as shares of the variance: ${by}.`
-    : " Pass rates of other prompts did not help to predict a prompt that was never sampled, so such prompts were drawn in order.";
-  return "Selective drawing predicts how likely a group is to have right and wrong completions. If the predictions are"
-    + ` honest, the predicted and the observed share agree in every row. New is the share of prompts that were never sampled before.${source}`;
-}
-
-const PREDICTION_HEADS = ["", "Groups", "Predicted", "Observed", "New"];
-
-/** What selective drawing predicted. */
-const predictions = () => (one().predictions ? {
-  id: "predictions", title: "Predicted and observed live groups", text: predictionsText(), isWide: true,
-  content: () => {
-    const row = ([label, number, ...shares]) => [label, count(number), ...shares.map(percent)];
-    const { epochs, ranges } = one().predictions;
-    return make("div", { className: "scroll tall predictions" }, table(["Epoch", ...PREDICTION_HEADS.slice(1)], epochs.map(row)),
-      table(["Range", ...PREDICTION_HEADS.slice(1)], ranges.map(row)));
-  },
-  sheet: () => ({
-    file: `${one().name}-predictions`, heads: ["Epoch or range", ...PREDICTION_HEADS.slice(1)],
-    rows: [...one().predictions.epochs, ...one().predictions.ranges],
-  }),
-} : null);
-
 // --- what the trainer logged, for one run or several ----------------------------------------------------------------
 
 const CURVES = {
@@ -254,6 +171,6 @@ const COMPARED = () => [
 ];
 
 const SECTIONS = () => [
-  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat, predictions, sizes]),
+  ...(several() ? COMPARED() : [kinds, reward, signal, rewards, length, passes, heat]),
   ...Object.keys(CURVES).map(curve), tokens,
 ];

@@ -1,0 +1,51 @@
+"""Attacks in the form that the rewards ask for."""
+
+import pytest
+
+from trl_grpo_rewards import boxed, choice, keywords, length, reward, tags
+from trl_grpo_rewards.checks import attacks, honest
+from trl_grpo_rewards.checks.attack_completions import FORMLESS, choose_attacks, find_expression, make_wrong_answer
+
+
+def test_attacks_are_of_the_form_that_the_rewards_want():
+    rewards = boxed() + tags("think", "answer") + keywords(all=["because"]) + length(50, unit="words")
+    row = {"prompt": "Ann has 3 apples and buys 4. How many?", "solution": "7"}
+    right = honest(rewards, row)
+    assert right.startswith("<think>First") and right.endswith("<answer>\\boxed{7}</answer>") and "because" in right
+    made = attacks(rewards, row)
+    assert rewards(completions=[right, *made.values()], prompts=[row["prompt"]] * (len(made) + 1),
+                   solution=["7"] * (len(made) + 1))[0] == pytest.approx(4.0, abs=0.1)  # fmt: skip
+    assert len(made["unclosed tags"]) > 60_000 and made["empty tags"] == "<think></think><answer></answer>"
+    assert {name for name, text in made.items() if "\\boxed{7}" in text} == {"many boxes"}
+
+
+def test_a_wrong_answer_is_of_the_same_kind():
+    assert [make_wrong_answer(letter, "ABC") for letter in "ABC"] == ["C", "A", "B"]
+    assert make_wrong_answer("7", "") == "20" and make_wrong_answer("x + 1", "") == make_wrong_answer(None, "ABC")
+    made = attacks(choice("ABC"), {"prompt": "Which?", "solution": "B"})
+    assert made["a wrong answer"].endswith("\\boxed{A}") and made["every choice"].endswith("\\boxed{A, B, C}")
+
+
+@pytest.mark.parametrize(
+    "question, expression",
+    [
+        ("What is 3 + 4?", "3 + 4"),
+        ("Is 1 + 1 less than (12 - 3) * 4?", "(12 - 3) * 4"),
+        ("Find $2x+1$ at 3.", "2x+1"),
+        ("How old is he in 2024?", "How old is he in 2024?"),
+    ],
+)
+def test_the_longest_expression_of_a_question_is_restated(question, expression):
+    assert find_expression(question) == expression
+
+
+@reward(worthless=lambda: {"greeting": "Hello"})
+def greets(completion: str) -> float:
+    return float("Hello" in completion)
+
+
+def test_without_a_right_completion_an_attack_with_a_good_form_may_pay():
+    row = {"prompt": "What is 3 + 4?", "solution": "7"}
+    every, some = (choose_attacks(greets(), row, is_solved, len) for is_solved in (True, False))
+    assert every == attacks(greets(), row, len) and {*some} == {*FORMLESS, "greets: greeting"}
+    assert "a wrong answer" in every.keys() - some.keys()

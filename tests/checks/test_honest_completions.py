@@ -1,0 +1,72 @@
+"""Honest, correct completions, and those that are right for another row."""
+
+import pytest
+
+from helpers.checks import find_faults, make_problems
+from trl_grpo_rewards import boxed, code, demo, gate, parse, reward, route, tags
+from trl_grpo_rewards.checks import check, honest
+from trl_grpo_rewards.checks.completion_forms import NO_ANSWER
+from trl_grpo_rewards.checks.honest_completions import find_answer_column, has_solution, swap_completions
+
+
+def test_each_branch_of_a_route_has_its_own_form():
+    data = make_problems("7", "8").add_column("kind", ["a", "b"])
+    rewards = route("kind", {"a": boxed() + 0.1 * tags("think"), "b": boxed() + 0.1 * tags("answer")})
+    assert not find_faults(rewards, data) and not [warning for one in check(rewards, data) for warning in one.warnings]
+    assert honest(rewards, data[0]).startswith("<think>") and honest(rewards, data[1]).startswith("<answer>")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "boxed(evaluated=True) - 2 * keywords(any=('sorry',))",
+        "boxed(evaluated=True) - keywords(any=('sorry',))",
+        "boxed(evaluated=True) + 0.5 * tags('think', 'answer') + 0.5 * tags('think', name='t')",
+        "boxed(evaluated=True) + 0.5 * tags('think') + 0.5 * tags('think', 'answer', name='t')",
+        "boxed(evaluated=True) + 0.2 * keywords(all=('because',)) + 0.2 * keywords(all=('therefore',), name='k')",
+        "boxed(evaluated=True) + 0.2 * keywords(none=('step',))",
+    ],
+)
+def test_negative_and_repeated_terms_are_no_faults(expression):
+    rewards, data = parse(expression), demo.arithmetic(size=64)
+    assert not find_faults(rewards, data)
+    text = honest(rewards, data[0])
+    best = sum(weight for weight, _ in rewards.terms if weight > 0)
+    assert rewards(prompts=[data[0]["prompt"]], completions=[text], solution=[data[0]["solution"]]) == [best]
+
+
+@reward(outcome=True)
+def titled(completion: str, title: str) -> float:
+    return float(title in completion)
+
+
+@reward(outcome=True)
+def authored(completion: str, author: str) -> float:
+    return float(author in completion)
+
+
+def test_the_right_answer_is_in_the_column_that_outcomes_read():
+    assert find_answer_column(titled() + tags("think")) == "title"
+    assert find_answer_column(titled() + authored()) == find_answer_column(tags("think")) == "solution"
+
+
+def test_the_completion_of_a_row_is_honest_by_itself():
+    assert honest(boxed(), {"prompt": "?", "solution": "7", "completion": "seven"}) == "seven"
+    assert honest(boxed(), {"prompt": "?", "solution": "2 + 5 = 7\n#### 7"}).startswith("2 + 5 = 7")
+
+
+@reward
+def hinted(completion: str, hint: str) -> float:
+    return float(hint in completion)
+
+
+def test_whether_a_reward_reads_the_solution():
+    assert has_solution(gate(tags("a"), by=boxed()), []) and not has_solution(tags("a") + hinted(), [])
+    solved = {"prompt": "Print 1.", "tests": {"inputs": [""], "outputs": ["1"]}, "solution": "print(1)"}
+    assert has_solution(code(), [solved]) and not has_solution(code(), [{**solved, "solution": None}])
+
+
+def test_the_completion_of_a_row_with_another_answer_is_wrong():
+    rows = [{"solution": solution} for solution in ("1", "1", "2")]
+    assert swap_completions(rows, ["a", "b", "c"], "solution") == ["c", "c", "a"]
+    assert swap_completions(rows[:2], ["a", "b"], "solution") == [NO_ANSWER] * 2

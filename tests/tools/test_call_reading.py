@@ -1,0 +1,145 @@
+"""Calls in texts and messages, and the forms in which datasets expect them."""
+
+import json
+import time
+
+import pytest
+
+from trl_grpo_rewards.tools.call_reading import (
+    MAX_TAGS,
+    Call,
+    Choices,
+    ExpectedCall,
+    find_text_calls,
+    has_answer,
+    read_expected_calls,
+    read_structured_call,
+    write_expected_calls,
+)
+
+
+ADD = {"name": "add", "arguments": {"a": 2}}
+
+
+def calls(text):
+    return [call for _, call in find_text_calls(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<tool_call>{json.dumps(ADD)}</tool_call>",
+        f"I add.\n<tool_call>\n{json.dumps(ADD)}\n</tool_call>\n",
+        f"<tool_call>[{json.dumps(ADD)}]</tool_call>",
+        json.dumps(ADD),
+        json.dumps([ADD], indent=2),
+        f"```json\n{json.dumps([ADD])}\n```",
+        f"```\n{json.dumps(ADD)}\n```",
+    ],
+)
+def test_forms_of_a_call_in_a_text(text):
+    assert calls(text) == [Call("add", {"a": 2})]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "add", "[]", "[1, 2]", '{"answer": 4}', '{"name": "Ann"}', "{", "```json\n{}\n```"]
+)
+def test_texts_without_a_call(text):
+    assert calls(text) == []
+
+
+def test_what_is_said_before_each_call():
+    text = f"one <tool_call>{json.dumps(ADD)}</tool_call> two <tool_call>? three <tool_call>"
+    assert [before for before, _ in find_text_calls(text)] == ["one ", " two ", "? three "]
+    assert calls(text) == [Call("add", {"a": 2}), Call(), Call()]
+    assert [has_answer(one) for one in ("\\boxed{4", "\\fbox {4}", "<answer>", "an answer: 4")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>" * 6000, '<tool_call>"' * 6000, '<tool_call>{"' * 6000, "<tool_call>[" * 6000, "[" * 64000,
+        "<tool_response>" * 4000 + "<tool_call>", "```json\n" + "\n" * 64000 + "```", "<tool_call>" + " " * 64000,
+        '<tool_call>{"a":"' * 4000, '<tool_call>["",' * 4000, "<tool_call>" + '{"a":' * 12000,
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_no_text_is_slow(text):
+    start = time.perf_counter()
+    calls(text)
+    assert time.perf_counter() - start < 0.2  # ten times what the slowest takes on an idle machine
+
+
+def test_every_tag_counts():
+    many = f"<tool_call>{json.dumps(ADD)}</tool_call>" * (MAX_TAGS + 5)
+    assert len(calls(many)) == MAX_TAGS + 5 and calls(many).count(Call()) == 5
+    assert len(calls(many[:-30])) == MAX_TAGS + 5
+
+
+@pytest.mark.parametrize(
+    "value, call",
+    [
+        ({"type": "function", "function": ADD}, Call("add", {"a": 2})),
+        (ADD, Call("add", {"a": 2})),
+        ({"function": {"name": "add", "arguments": '{"a": 2}'}}, Call("add", {"a": 2})),
+        ({"function": {"name": "now", "arguments": ""}}, Call("now", {})),
+        ({"function": {"name": "now"}}, Call("now", {})),
+        ({"function": {"name": "add", "arguments": '{"a": 2, "a": 3}'}}, Call("add")),
+        ({"function": {"name": "add", "arguments": [2]}}, Call("add")),
+        ({"type": "custom", "name": None}, Call()),
+        ({"function": None}, Call()),
+        (None, Call()),
+    ],
+)
+def test_calls_in_messages(value, call):
+    assert read_structured_call(value) == call
+
+
+TWO = [ExpectedCall("add", {"a": Choices((2,))})]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [ADD], ADD, json.dumps([ADD]), json.dumps(ADD), [{"type": "function", "function": ADD}], [{"id": "1", **ADD}],
+        [{"function": {"name": "add", "arguments": '{"a": 2}'}}],
+        [{"add": {"a": [2]}}], [{"add": {"a": [2], "b": None}, "mul": None}], ({"add": {"a": [2]}},),
+    ],
+)  # fmt: skip
+def test_forms_of_expected_calls(value):
+    assert read_expected_calls(value) == TWO
+
+
+def test_optional_arguments_and_fields():
+    value = [{"find": {"where": [{"city": ["Bonn", "bonn"], "zip": ["", 53]}], "unit": ["", "km"], "tags": [[1, 2]]}}]
+    (call,) = read_expected_calls(value)
+    assert call.arguments["unit"] == Choices(("km",), True)
+    assert call.arguments["where"].values[0] == {"city": Choices(("Bonn", "bonn")), "zip": Choices((53,), True)}
+    assert calls(write_expected_calls(value)) == [
+        Call("find", {"where": {"city": "Bonn", "zip": 53}, "unit": "km", "tags": [1, 2]})
+    ]
+    (call,) = read_expected_calls([{"f": {"a": [], "b": [""], "c": [{"x": 1.5}]}}])
+    assert call.arguments == {
+        "a": Choices((), True), "b": Choices(("",), True), "c": Choices(({"x": Choices((1.5,))},)),
+    }  # fmt: skip
+    assert write_expected_calls([{"f": {"a": [], "b": [""], "c": [{"x": 1.5}]}}]) == (
+        '<tool_call>{"name": "f", "arguments": {"c": {"x": 1.5}}}</tool_call>'
+    )
+    assert read_expected_calls('[{"name": "f", "arguments": {"a": null}}]')[0].arguments == {"a": Choices((None,))}
+    (call,) = read_expected_calls([{"name": "f", "arguments": {"a": None, "b": 2}}])  # as in a column of structs
+    assert call.arguments == {"a": Choices((None,), True), "b": Choices((2,))}
+    assert read_expected_calls(None) is None is write_expected_calls(None)
+    assert read_expected_calls([]) == [] and write_expected_calls([]) == ""
+
+
+@pytest.mark.parametrize(
+    "value", ["add", 5, [5], ["add"], [{"name": 5}], [{"f": 1}], [{"f": {"a": 1}}], [{"f": {}, "g": {}}]]
+)
+def test_other_forms_are_refused(value):
+    with pytest.raises(ValueError, match="Expected calls must be a list of calls, such as .* or JSON text of it; got"):
+        read_expected_calls(value)

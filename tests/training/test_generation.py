@@ -1,0 +1,58 @@
+"""A generation: which rows of a rank belong to live groups, and what dead rows look like to TRL."""
+
+from collections import deque
+
+import pytest
+import torch
+
+from trl_grpo_rewards.records.dead_groups import Rule
+from trl_grpo_rewards.records.fields import Completion
+from trl_grpo_rewards.training.generation import Generation, add_columns, clear_dead_rows, split_logged
+from trl_grpo_rewards.training.scored_groups import ScoredGroups
+
+
+def generation(rewards, rank=0, ranks=1):
+    """The part of a rank in a generation with these groups of rewards, scored by one function."""
+    rewards = torch.tensor(rewards).unsqueeze(2)
+    keys = torch.arange(rewards.numel()).view(rewards.shape[:2])
+    groups = ScoredGroups(rewards, ["boxed"], torch.ones(1), Rule("boxed"), keys)
+    completions = [Completion({}, "", "", [], 0, False, {})] * (rewards.numel() // ranks)
+    return Generation(completions, groups, rank)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_the_live_rows_of_all_ranks_are_those_of_the_live_groups(ranks):
+    rewards = [[1.0, 0.0], [1.0, 1.0], [0.0, 0.0], [0.0, 0.5]]  # with 8 ranks, a group is on two of them
+    rows = [row for rank in range(ranks) for row in generation(rewards, rank, ranks).live.tolist()]
+    assert rows == [True] * 2 + [False] * 4 + [True] * 2
+    chosen = torch.tensor([False, True, False, True])
+    rows = torch.cat([generation(rewards, rank, ranks).find_rows(chosen) for rank in range(ranks)])
+    assert rows.view(4, 2).all(1).equal(chosen) and rows.view(4, 2).any(1).equal(chosen)
+
+
+def test_dead_rows_have_no_log_probabilities_and_no_advantage():
+    batch = {"old_per_token_logps": torch.full((4, 3), torch.nan), "advantages": torch.ones(4)}
+    batch["old_per_token_logps"][:2] = -1.0
+    logged = deque([9.0, 0.5, -0.5, 0.25, 0.25])
+    clear_dead_rows(batch, generation([[1.0, 0.0], [1.0, 1.0]]), logged)
+    assert batch["old_per_token_logps"].tolist() == [[-1.0] * 3] * 2 + [[0.0] * 3] * 2
+    assert [*logged] == [9.0, 0.5, -0.5, 0.0, 0.0] and {*batch} == {"old_per_token_logps", "advantages"}
+
+
+def test_a_log_that_is_shorter_than_the_generation_ends_with_it():
+    logged = deque([0.5, 0.25, 0.25], maxlen=3)
+    clear_dead_rows({}, generation([[1.0, 0.0], [1.0, 1.0]]), logged)
+    assert [*logged] == [0.5, 0.0, 0.0]
+
+
+def test_fields_of_a_rollout_become_columns():
+    rows = [{"prompt": "a"}, {"prompt": "b"}]
+    add_columns(rows, {"turns": [1, 2], "world": "chess", "few": [3]})
+    assert rows == [
+        {"prompt": "a", "turns": 1, "world": "chess", "few": 3}, {"prompt": "b", "turns": 2, "world": "chess"}
+    ]  # fmt: skip
+
+
+def test_what_rewards_logged_is_split_by_completion():
+    assert split_logged({"note": ["x", None], "short": ["y"]}, 2) == [{"note": "x"}, {"note": None}]
+    assert split_logged({}, 2) == [{}, {}]

@@ -1,0 +1,65 @@
+"""The form that rewards ask for, and completions written in it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..expressions import Reward
+from ..forms import ContradictoryForms, Form
+from ..function_rewards import FunctionReward, find_functions
+
+
+WORKING = "First the question is read again, and then every step is worked out and looked over. "
+NO_ANSWER = "I do not know."
+LARGE = 64_000
+"""Number of characters of a long text."""
+
+
+def merge_forms(rewards: Reward, row: Mapping[str, Any]) -> Form:
+    """
+    Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out.
+
+    Raises:
+        [`~trl_grpo_rewards.forms.ContradictoryForms`]: no completion has such a form.
+    """
+    form = Form()
+    merged: list[FunctionReward] = []
+    for function in find_functions(rewards, paid_only=True, row=row):
+        try:
+            form = form.merge(function.form)
+        except ContradictoryForms as error:
+            other = next((one for one in merged if contradicts(one.form, function.form)), function)
+            raise ContradictoryForms(
+                f"No completion can earn both '{other.name}' and '{function.name}': {error}. Change or remove one of them."
+            ) from None
+        merged.append(function)
+    return form
+
+
+def contradicts(one: Form, other: Form) -> bool:
+    """Whether no completion has both forms."""
+    try:
+        one.merge(other)
+    except ContradictoryForms:
+        return True
+    return False
+
+
+def write_completion(form: Form, working: str, final: str, count: Callable[[str], int]) -> str:
+    """Return a completion of this form. If the form has a length, the working is extended to reach it."""
+    if any(word.casefold() in working.casefold() for word in form.without):
+        working = ""
+    working = " ".join([working.strip(), *form.words]).strip() or "."
+    text = form.wrap(working, final)
+    target, unit = form.length or (0, "tokens")
+    size = {"tokens": count, "words": count_words, "chars": len}[unit]
+    if target and size(text) > target:
+        working, text = ".", form.wrap(".", final)
+    while target and size(text) < target and len(working) < LARGE:
+        missing = target - size(text)
+        working += " so" * max(1, missing // 6)
+        text = form.wrap(working, final)
+    return text
+
+
+def count_words(text: str) -> int:
+    return len(text.split())

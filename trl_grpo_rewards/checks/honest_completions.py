@@ -1,0 +1,77 @@
+"""Honest, correct completions in the form that the rewards ask for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from ..expressions import Reward
+from ..function_rewards import FunctionReward, find_functions
+from ..verify.golds import read_gold
+from ..verify.solutions import write_canonically
+from .completion_forms import NO_ANSWER, WORKING, count_words, merge_forms, write_completion
+
+
+def find_answer_column(rewards: Reward) -> str:
+    """Return the column with the right answers: the one that outcome rewards read, or else `solution`."""
+    columns = {column for one in find_outcomes(rewards) for column in (one.factory.traits.reads or one.columns)}
+    return columns.pop() if len(columns) == 1 else "solution"
+
+
+def is_self_solving(rewards: Reward) -> bool:
+    """Whether all outcome rewards write the end of a right completion themselves, because no column contains it."""
+    outcomes = find_outcomes(rewards)
+    return bool(outcomes) and all(function.factory.traits.solves for function in outcomes)
+
+
+def has_solution(rewards: Reward, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether any reward reads the column with the right answers, or writes a right completion for one of the rows."""
+    if is_self_solving(rewards):
+        return any(collect_endings(rewards, row) for row in rows)
+    column = find_answer_column(rewards)
+    return any(column in function.columns for function in find_functions(rewards))
+
+
+def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = count_words) -> str:
+    """
+    Return a correct completion of the form that the rewards ask for.
+
+    Args:
+        rewards ([`Reward`]):
+            Expression of rewards.
+        row (`dict`):
+            A row of the dataset. Its `completion` is returned if it has one. Otherwise a completion is made from its right
+            answer: from the column that outcome rewards read, or else from `solution`.
+        count (`Callable`, *optional*):
+            Returns the number of tokens of a text. By default it counts words.
+    """
+    if "completion" in row:
+        return str(row["completion"])
+    form, endings = merge_forms(rewards, row), collect_endings(rewards, row)
+    solution = None if is_self_solving(rewards) else row.get(find_answer_column(rewards))
+    if solution is None:
+        return write_completion(form, WORKING, "\n".join(endings) if endings else NO_ANSWER, count)
+    gold = read_gold(solution) or str(solution)
+    if any(function.is_outcome and function.factory.traits.reads for function in find_functions(rewards)):
+        gold = write_canonically(gold)  # as a model would write it: 22 for "The answer is 22"
+    working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
+    return write_completion(form, working, "\n".join([*endings, form.write_answer(gold)]), count)
+
+
+def swap_completions(rows: Sequence[Mapping[str, Any]], texts: list[str], column: str) -> list[str]:
+    """Return for each row the completion of the next row that has another value in the column."""
+    following = (chain(range(place + 1, len(rows)), range(place)) for place in range(len(rows)))
+    return [
+        next((texts[other] for other in others if rows[other].get(column) != row.get(column)), NO_ANSWER)
+        for row, others in zip(rows, following, strict=True)
+    ]
+
+
+def find_outcomes(rewards: Reward) -> list[FunctionReward]:
+    """Return the functions that say which completions are right."""
+    return [function for function in find_functions(rewards) if function.is_outcome]
+
+
+def collect_endings(rewards: Reward, row: Mapping[str, Any]) -> list[str]:
+    """Return the endings of a right completion that outcome rewards declare, such as tool calls."""
+    endings = [function.solve(row) for function in dict.fromkeys(find_outcomes(rewards))]
+    return [ending for ending in endings if ending is not None]

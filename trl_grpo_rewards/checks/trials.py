@@ -1,0 +1,155 @@
+"""Trials: example completions of dataset rows with their scores, made once and read by every check that needs scores."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ..expressions import Reward, add, score_known_groups
+from ..scores import Score
+from .attack_completions import choose_attacks
+from .completion_forms import NO_ANSWER, count_words
+from .honest_completions import find_answer_column, has_solution, honest, swap_completions
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+TRIED_ROWS = 128
+"""Largest number of dataset rows whose completions are scored."""
+
+ATTACKED_ROWS = 16
+"""Largest number of dataset rows on which attacks are tried, too."""
+
+ROUNDING = 1e-9
+"""Largest difference between totals that counts as equal."""
+
+Tokenize: TypeAlias = Callable[[str], list[int]]
+"""Returns the token ids of a text."""
+
+
+class Example(NamedTuple):
+    """A completion with its scores: by each term, and at the end the total. None means that it cannot be judged."""
+
+    text: str
+    scores: list[Score]
+
+    @property
+    def total(self) -> Score:
+        return self.scores[-1]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """
+    The example completions of one dataset row, which form a group.
+
+    `right` is honest and correct, `wrong` is right for another row, and `helpless` has no answer. The attacks have names.
+    """
+
+    row: Mapping[str, Any]
+    right: Example
+    wrong: Example
+    helpless: Example
+    attacks: dict[str, Example]
+
+
+@dataclass(frozen=True)
+class Trials:
+    """The trials of all rows, the rewards that scored them, and the mean time of each term for one completion."""
+
+    rewards: Reward
+    has_solution: bool
+    trials: list[Trial]
+    milliseconds: list[float]
+
+
+def split_words(text: str) -> list[int]:
+    """Return one made-up token id for each word, for use without a tokenizer."""
+    return [*range(count_words(text))]
+
+
+def without_asking(rewards: Reward) -> Reward | None:
+    """Return the terms that ask no server and no person, or None if all of them ask."""
+    kept = tuple((weight, reward) for weight, reward in rewards.terms if not reward.asks)
+    return add(kept) if kept else None
+
+
+def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
+    """Return the first rows without a column `completion`, which was not written for these rewards."""
+    rows = dataset.select(range(min(TRIED_ROWS, len(dataset))))
+    return [{name: value for name, value in row.items() if name != "completion"} for row in rows]
+
+
+def make_trials(
+    rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words, attacked: int = ATTACKED_ROWS
+) -> Trials:
+    """
+    Write the example completions of all rows, and let each reward score each of them once.
+
+    Attacks are tried on the first rows only. If a row has a `completion`, it is the honest one.
+
+    Raises:
+        [`~trl_grpo_rewards.forms.ContradictoryForms`]: no completion can earn all rewards.
+    """
+    tokens = cache(tokens)
+    is_solved = has_solution(rewards, rows)
+
+    def count(text: str) -> int:
+        return len(tokens(text))
+
+    right = [honest(rewards, row, count) for row in rows]
+    wrong = swap_completions(rows, right, find_answer_column(rewards))
+    made = [choose_attacks(rewards, row, is_solved, count) for row in rows[:attacked]]
+    made += [{}] * (len(rows) - len(made))
+    texts = [[one, other, NO_ANSWER, *more.values()] for one, other, more in zip(right, wrong, made, strict=True)]
+    examples: list[list[Example]] = []
+    milliseconds: list[float] = []
+    for part in (slice(attacked), slice(attacked, None)):
+        if rows[part]:  # the rows without attacks come last and are timed, because attacks are longer than completions
+            scored, milliseconds = score_groups(rewards, rows[part], texts[part], tokens)
+            examples += scored
+    trials = [
+        Trial(row, one, other, helpless, dict(zip(more, attacks, strict=True)))
+        for row, (one, other, helpless, *attacks), more in zip(rows, examples, made, strict=True)
+    ]
+    return Trials(rewards, is_solved, trials, milliseconds)
+
+
+def score_groups(
+    rewards: Reward, rows: Sequence[Mapping[str, Any]], groups: list[list[str]], tokens: Tokenize
+) -> tuple[list[list[Example]], list[float]]:
+    """Score a group of completions for each row. Return them, and the milliseconds of each term for one completion."""
+    places = [place for place, group in enumerate(groups) for _ in group]
+    texts = [text for group in groups for text in group]
+    columns: dict[str, Any] = {
+        name: [rows[place][name] for place in places] for name in rows[0] if name not in ("prompt", "completion")
+    }
+    prompts = [rows[place].get("prompt") for place in places]
+    columns |= {
+        "prompts": prompts,
+        "completions": [
+            [{"role": "assistant", "content": text}] if isinstance(prompt, list) else text
+            for prompt, text in zip(prompts, texts, strict=True)
+        ],
+        "completion_ids": [tokens(text) for text in texts],
+        "trainer_state": SimpleNamespace(global_step=0, max_steps=1, epoch=0.0),
+    }
+    by_term, milliseconds = [], []
+    for term in rewards.rewards:
+        start = time.perf_counter()
+        by_term.append(score_known_groups(term, columns, places))
+        milliseconds.append(1000 * (time.perf_counter() - start) / len(texts))
+    scores = ([*each, rewards.total(each)] for each in zip(*by_term, strict=True))
+    examples = map(Example, texts, scores)
+    return [[next(examples) for _ in group] for group in groups], milliseconds
+
+
+def average_scores(examples: Iterable[Example]) -> list[float]:
+    """Return the mean score by each term, and at the end the mean total. It is NaN if no example has a score."""
+    by_term = zip(*(one.scores for one in examples), strict=True)
+    known = [[score for score in scores if score is not None] for scores in by_term]
+    return [sum(scores) / len(scores) if scores else math.nan for scores in known]

@@ -1,0 +1,198 @@
+"""Clients of judges: equal prompts are sent once, calls end with their batch, and verdicts may be cached."""
+
+import asyncio
+import contextlib
+import importlib.util
+import socket
+import urllib.parse
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..distributed import world_size
+from . import limits
+from .failures import Failure, FailureCounter
+from .grading_prompts import GradingPrompt
+from .gradings import Grading
+from .settings import Settings
+from .verdict_cache import VerdictCache
+from .verdicts import TruncatedReply, UnreadableReply
+
+
+Reader = Callable[[dict[str, Any]], Any]
+"""Returns the value of a verdict, and raises [`UnreadableReply`] if it has none."""
+
+OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, SharedClient]]" = WeakKeyDictionary()
+"""Clients in use, by event loop, since a client belongs to one event loop."""
+
+
+CONNECT_SECONDS = 5.0
+"""Time limit of the attempt to reach a server before training."""
+
+
+@dataclass
+class PendingCall:
+    """A call in flight, and the number of batches that wait for it."""
+
+    task: "asyncio.Task[None]"
+    grading: Grading
+    waiting: int = 0
+
+
+@contextlib.asynccontextmanager
+async def connect(settings: Settings) -> "AsyncIterator[SharedClient]":
+    """Yield the client with these settings in this event loop, and close its connections when the last user leaves."""
+    clients = OPEN_CLIENTS.setdefault(asyncio.get_running_loop(), {})
+    if settings not in clients:
+        clients[settings] = SharedClient(settings)
+    client = clients[settings]
+    client.users += 1
+    try:
+        yield client
+    finally:
+        client.users -= 1
+        if not client.users:
+            clients.pop(settings)
+            await client.client.close()
+
+
+class SharedClient:
+    """
+    A client and its calls in flight, shared by all rewards that use it at the same time.
+
+    Args:
+        settings ([`Settings`]):
+            Which model to ask, and how.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        from .chat_client import ChatClient
+
+        self.settings, self.users = settings, 0
+        self.cache = None if settings.cache is None else VerdictCache(settings.cache)
+        self.client = ChatClient(settings, max(1, settings.max_concurrency // world_size()))
+        complaint = f"The judge {settings.model!r} gave no verdict"
+        self.failures = FailureCounter(settings, complaint, settings.max_failures)
+        self.calls: dict[str, PendingCall] = {}
+
+    async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
+        """
+        Return the grading of each prompt. Equal prompts are sent once and share one grading.
+
+        Args:
+            prompts (`list[GradingPrompt]`):
+                What to ask, within the time limit of a batch.
+            read (`Callable`):
+                Returns the value of a verdict, and raises [`UnreadableReply`] if it has none.
+            counts (`bool`, *optional*, defaults to `True`):
+                Whether failures count towards those that stop the run.
+
+        Raises:
+            `RuntimeError`: too many calls failed.
+        """
+        request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
+        keys = [prompt.cache_key(request) for prompt in prompts]
+        different = dict(zip(keys, prompts, strict=True))
+        in_flight = {*self.calls}
+        for key, prompt in different.items():
+            if key not in self.calls:
+                grading = Grading()
+                self.calls[key] = PendingCall(asyncio.create_task(self._grade(prompt, key, read, grading)), grading)
+            self.calls[key].waiting += 1
+        calls = {key: self.calls[key] for key in different}
+        self.failures.expected += len(calls) * counts
+        try:
+            if calls:
+                await asyncio.wait([call.task for call in calls.values()], timeout=self.settings.batch_timeout)
+        finally:
+            await self._leave(calls)
+        gradings = {key: self._collect(call, key in in_flight) for key, call in calls.items()}
+        if counts:
+            self.failures.add(len(gradings), [*list_failures(different, gradings)])
+        return [gradings[key] for key in keys]
+
+    async def _leave(self, calls: dict[str, PendingCall]) -> None:
+        """Stop waiting for the calls, and cancel those that no other batch waits for."""
+        for key, call in calls.items():
+            call.waiting -= 1
+            if not call.waiting:
+                call.task.cancel()
+                self.calls.pop(key)
+        left = [call.task for call in calls.values() if not call.waiting]
+        if left:
+            await asyncio.wait(left)
+
+    def _collect(self, call: PendingCall, was_in_flight: bool) -> Grading:
+        """Return the grading of a call. Its costs count for the batch that made the call, not for one that joined."""
+        grading, seconds = call.grading, [] if was_in_flight else call.grading.seconds
+        if not call.task.done() or call.task.cancelled():
+            return Grading(error=f"no reply within batch_timeout={self.settings.batch_timeout:g} s", seconds=seconds)
+        if was_in_flight:
+            return Grading(grading.value, grading.reason, grading.error, grading.advice)
+        return grading
+
+    async def _grade(self, prompt: GradingPrompt, key: str, read: Reader, grading: Grading) -> None:
+        try:
+            verdict = self.cache.read(key) if self.cache else None
+            if verdict is not None:
+                with contextlib.suppress(Exception):  # the model is asked again if anything is wrong with the file
+                    grading.value, grading.reason, grading.cached = read(verdict), read_reason(verdict), 1
+                    return
+            verdict = await self.client.fetch_verdict(prompt, grading)
+            grading.value, grading.reason = read(verdict), read_reason(verdict)
+        except Exception as error:  # a failed call costs one verdict, and does not stop the others
+            grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
+            if isinstance(error, TruncatedReply):
+                grading.advice = limits.advise(self.settings.request, self.settings.endpoint)
+            return
+        if self.cache:
+            self.cache.write(key, verdict)
+
+
+def list_failures(prompts: dict[str, GradingPrompt], gradings: dict[str, Grading]) -> Iterator[Failure]:
+    """Yield the failures among the gradings, each with the graded text."""
+    for key, grading in gradings.items():
+        if grading.error is not None:
+            yield Failure(grading.error, f"The graded text was {prompts[key].texts[-1][1][:300]!r}", grading.advice)
+
+
+def describe_with_cause(error: Exception) -> str:
+    """Return the error in words, with its cause, which is the error of the connection."""
+    if isinstance(error, UnreadableReply):
+        return str(error)
+    return f"{type(error).__name__}: {error}" + (f" {error.__cause__}" if error.__cause__ else "")
+
+
+def read_reason(verdict: dict[str, Any]) -> str:
+    return str(verdict.get("reason", "")).encode(errors="replace").decode()  # a lone surrogate cannot be printed
+
+
+def check_client() -> None:
+    if importlib.util.find_spec("openai") is None:
+        raise ImportError(
+            "A judge needs the openai client, which is not installed. "
+            "Install it: pip install 'trl_grpo_rewards[judge]'."
+        )
+
+
+def check_reachable(settings: Settings) -> None:
+    """
+    Check that a judge has a key if it needs one, and that its server accepts connections. Nothing is asked.
+
+    Raises:
+        `ValueError`: it has no key, or its server cannot be reached.
+    """
+    url = settings.server_url
+    if settings.key and url is None or urllib.request.getproxies():  # behind a proxy, connections say nothing
+        return
+    parts = urllib.parse.urlsplit(str(url))
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname, port), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"The judge {settings.model!r} asks the server {url}, which cannot be reached: {error}. Start the server, or "
+            f"correct base_url."
+        ) from None

@@ -1,1 +1,0 @@
-"""Text utilities that several rewards share: arithmetic, JSON schemas and regular expressions."""

@@ -1,0 +1,1 @@
+"""Reads calls of tools and compares them with the expected ones."""

@@ -1,0 +1,247 @@
+"""Calls of tools: as a model makes them, in messages or as JSON in a text, and as datasets expect them."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import Any, TypeAlias
+
+from ..strict_json import parse_finite, read_json, reject_duplicates
+
+
+OPENING, CLOSING = "<tool_call>", "</tool_call>"
+"""Tags around a call in a text."""
+
+MAX_TAGS = 1000
+"""Largest number of tags in a text behind which a call is read. Others count as calls that cannot be read."""
+
+RESULT = re.compile(r"<tool_response>.*?(?:</tool_response>|\Z)", re.DOTALL)
+"""A result in a text that contains a whole conversation."""
+
+ERROR = re.compile(r"""\s*\{\s*(['"])error\1\s*:(?!\s*(?:null|None|false|False)\s*[,}])""")
+"""The beginning of a result that is an error: a dict with the single key `error`, as TRL writes it, or such JSON."""
+
+ANSWER = re.compile(r"\\f?box(?:ed)?\s*\{|<answer>")
+DECODER = json.JSONDecoder(object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite)
+
+
+@dataclass(frozen=True)
+class Call:
+    """
+    A call that a completion makes.
+
+    Args:
+        name (`str`):
+            Name of the tool.
+        arguments (`dict`, *optional*):
+            Arguments by name. None if the call cannot be read, or comes after the answer. Such a call is never right.
+    """
+
+    name: str = ""
+    arguments: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """
+    The values that an argument may have.
+
+    Args:
+        values (`tuple`):
+            The values. A dict among them has [`Choices`] as its values.
+        is_optional (`bool`, *optional*, defaults to `False`):
+            Whether the argument may be left out.
+    """
+
+    values: tuple[Any, ...]
+    is_optional: bool = False
+
+
+@dataclass(frozen=True)
+class ExpectedCall:
+    """
+    A call that a dataset row expects.
+
+    Args:
+        name (`str`):
+            Name of the tool.
+        arguments (`dict[str, Choices]`):
+            What each argument may be.
+    """
+
+    name: str
+    arguments: Mapping[str, Choices] = field(default_factory=dict)
+
+
+def read_structured_call(value: Any) -> Call:
+    """Return the call in an entry of a message's `tool_calls`. Its arguments are a dict, or JSON text as in OpenAI's API."""
+    function = value.get("function", value) if isinstance(value, Mapping) else {}
+    name, arguments = (
+        (function.get("name"), function.get("arguments")) if isinstance(function, Mapping) else (None, None)
+    )
+    if isinstance(arguments, str):
+        try:
+            arguments = read_json(arguments or "{}")
+        except (ValueError, RecursionError):
+            return Call(str(name or ""))
+    if not isinstance(name, str) or not isinstance(arguments, Mapping | None):
+        return Call(str(name or ""))
+    return Call(name, arguments or {})
+
+
+def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
+    """
+    Yield the calls in a text, each with the text between the previous call and this one.
+
+    A call is JSON with `name` and `arguments` between `<tool_call>` and `</tool_call>`. Without these tags, the whole text
+    must be such JSON, or a list of it, and may be in a code fence. A tag without a call that can be read also counts.
+    """
+    text = RESULT.sub("", text)
+    if OPENING not in text:
+        yield from (("", call) for call in read_whole_text(text.strip()))
+        return
+    before, start = 0, text.find(OPENING)
+    for _ in range(MAX_TAGS):
+        if start < 0:
+            return
+        value, end = decode_call(text, start + len(OPENING))
+        for call in [Call()] if end is None else make_calls(value):
+            yield text[before:start], call
+        before = start + len(OPENING) if end is None else end
+        start = text.find(OPENING, before)
+    yield from [("", Call())] * text.count(OPENING, before)
+
+
+def decode_call(text: str, start: int) -> tuple[Any, int | None]:
+    """Return the JSON value that begins here and the end of the closing tag after it, or None if there is no such value."""
+    try:
+        value, end = DECODER.raw_decode(text, skip_space(text, start))
+    except (ValueError, RecursionError):
+        return None, None
+    end = skip_space(text, end)
+    return value, end + len(CLOSING) if text.startswith(CLOSING, end) else None
+
+
+def skip_space(text: str, start: int) -> int:
+    while start < len(text) and text[start] in " \t\r\n":
+        start += 1
+    return start
+
+
+def read_whole_text(text: str) -> list[Call]:
+    """Return the calls in a text that consists of JSON. Other JSON than calls is no call."""
+    first, _, rest = text.partition("\n")
+    if first.strip() in ("```", "```json") and rest.endswith("```"):
+        text = rest.removesuffix("```").strip()
+    try:
+        value = read_json(text) if text[:1] in ("[", "{") else None
+    except (ValueError, RecursionError):
+        return []
+    items = value if isinstance(value, list) else [value]
+    return make_calls(value) if any(isinstance(item, dict) and "arguments" in item for item in items) else []
+
+
+def make_calls(value: Any) -> list[Call]:
+    """Return the call or the calls in a JSON value. In a text, arguments must be an object."""
+    return [
+        Call(item["name"], item["arguments"])
+        if isinstance(item, dict) and isinstance(item.get("name"), str) and isinstance(item.get("arguments"), dict)
+        else Call()
+        for item in (value if isinstance(value, list) else [value])
+    ]
+
+
+def has_answer(text: str) -> bool:
+    r"""Whether a text contains the beginning of a final answer: `\boxed{` or `<answer>`."""
+    return ANSWER.search(text) is not None
+
+
+def is_error(result: Mapping[str, Any], text: str) -> bool:
+    """Whether the result of a call, a message with this text, is an error."""
+    return bool(result.get("is_error")) or result.get("status") == "error" or ERROR.match(text) is not None
+
+
+RawCalls: TypeAlias = str | Mapping[str, Any] | list[Any]
+
+
+def read_expected_calls(value: RawCalls | None) -> list[ExpectedCall] | None:
+    """
+    Return the calls that a dataset row expects, or None if there is no value.
+
+    The value is a call, a list of calls, or JSON text of either. There are three forms of a call: `{"name": ...,
+    "arguments": {...}}` as in xLAM, `{"type": "function", "function": {...}}` as in messages, and `{"the name":
+    {"argument": [one value, another value]}}` as in BFCL, where `""` among the values means that the argument is optional.
+    In a column of structs, missing arguments become None, so an argument that is None there may be left out.
+
+    Raises:
+        `ValueError`: the value has another form.
+    """
+    if value is None:
+        return None
+    is_text = isinstance(value, str)
+    try:
+        found = read_json(value) if isinstance(value, str) else value
+        items = found if isinstance(found, (list, tuple)) else [found]
+        return [read_expected_call(item, keeps_null=is_text) for item in items]
+    except (ValueError, RecursionError, TypeError, AttributeError):
+        raise ValueError(
+            f"Expected calls must be a list of calls, such as "
+            f'[{{"name": "add", "arguments": {{"a": 2, "b": 3}}}}], or JSON text of it; got {value!r}. Convert the column.'
+        ) from None
+
+
+def read_expected_call(item: Mapping[str, Any], keeps_null: bool) -> ExpectedCall:
+    if not isinstance(item, Mapping):
+        raise ValueError("not a call")
+    item = {key: value for key, value in item.items() if value is not None}
+    function = item.get("function", item)
+    if isinstance(function, Mapping) and isinstance(function.get("name"), str):
+        arguments = function.get("arguments") or {}
+        if isinstance(arguments, str):
+            arguments, keeps_null = read_json(arguments), True
+        may_lack = {key for key, value in arguments.items() if value is None and not keeps_null}
+        return ExpectedCall(function["name"], {key: Choices((arguments[key],), key in may_lack) for key in arguments})
+    ((name, arguments),) = item.items()
+    return ExpectedCall(name, read_choices(arguments))
+
+
+def write_expected_calls(value: RawCalls | None) -> str | None:
+    """Return a text that makes the expected calls, or None if there is no value."""
+    expected = read_expected_calls(value)
+    return None if expected is None else "\n".join(map(write_expected_call, expected))
+
+
+def write_expected_call(call: ExpectedCall) -> str:
+    made = {"name": call.name, "arguments": choose(call.arguments)}
+    return f"{OPENING}{json.dumps(made, ensure_ascii=False)}{CLOSING}"
+
+
+def choose(expected: Any) -> Any:
+    """Return a value that is as expected."""
+    if isinstance(expected, Choices):
+        return choose(expected.values[0])
+    if isinstance(expected, Mapping):
+        empty = [name for name, one in expected.items() if one.is_optional and one.values in ((), ("",), (None,))]
+        return {name: choose(one) for name, one in expected.items() if name not in empty}
+    return [choose(item) for item in expected] if isinstance(expected, (list, tuple)) else expected
+
+
+def read_choices(arguments: Mapping[str, Any]) -> dict[str, Choices]:
+    """Return the values that arguments may have, from lists as in BFCL."""
+    choices = {}
+    for name, values in arguments.items():
+        if values is None:  # in a column of structs
+            continue
+        if not isinstance(values, (list, tuple)):
+            raise ValueError("not a list of values")
+        kept = tuple(read_choice_value(value) for value in values if value != "" or len(values) == 1)
+        choices[name] = Choices(kept, "" in values or not values)
+    return choices
+
+
+def read_choice_value(value: Any) -> Any:
+    if isinstance(value, Mapping):  # BFCL has some fields without a list
+        return read_choices({key: one if isinstance(one, (list, NoneType)) else [one] for key, one in value.items()})
+    is_objects = isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value)
+    return [read_choice_value(item) for item in value] if is_objects else value

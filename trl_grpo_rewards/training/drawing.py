@@ -1,0 +1,301 @@
+"""The order in which prompts are drawn, and selective drawing: prompts whose groups are likely to be live come more often."""
+
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+from torch.utils.data import Dataset, Sampler
+
+from ..errors import CheckpointMismatch
+from ..records.fields import hash_prompt
+from ..records.files import find_record_files, read_records
+from ..records.readable import make_readable
+from .config import FilteredGRPOConfig
+
+
+PLACE_COLUMN = "place_in_dataset"
+"""Column with the index of a prompt in the dataset. Rewards and records do not see it."""
+
+STATE_FILE, OLD_STATE_FILE = "prompts.npz", "prompts.json"
+"""The file in a checkpoint with the state of the stream, and the file in checkpoints of version 0.2.0."""
+
+MAX_SKIPS = 9
+"""Maximum number of times in a row that a prompt is skipped. The next time, it is drawn."""
+
+KEPT = 0.2
+"""Share of a prompt's counts that is left when its next group is counted, since the model learns in between."""
+
+POOL_KEPT = 0.99
+"""Share of the counts of all prompts that is left at each group, so that about the last hundred groups count."""
+
+PRIOR_WEIGHT = 8
+"""Number of completions that a pass rate in `selective_prior` counts as."""
+
+
+class PromptStream:
+    """Rows of a dataset of `size` rows, epoch after epoch, in an order that is shuffled by the seed and the epoch."""
+
+    def __init__(self, size: int, seed: int, shuffle: bool = True) -> None:
+        self.size, self.seed, self.shuffle = size, seed, shuffle
+        self.position, self.epoch = 0, -1
+
+    def draw(self, count: int) -> list[int]:
+        """Return the next rows."""
+        return [self._advance()[0] for _ in range(count)]
+
+    def _advance(self) -> tuple[int, float]:
+        """Return the next row, and a random number between 0 and 1 that belongs to it."""
+        epoch, index = divmod(self.position, self.size)
+        self.position += 1
+        if epoch != self.epoch:
+            generator = torch.Generator().manual_seed(self.seed + epoch)
+            shuffled = torch.randperm(self.size, generator=generator)
+            self.epoch, self.order = epoch, shuffled if self.shuffle else torch.arange(self.size)
+            self.luck = torch.rand(self.size, generator=generator)
+        return int(self.order[index]), float(self.luck[index])
+
+    def get_state(self) -> dict[str, Any]:
+        """Return what is saved in a checkpoint, and must be equal on all ranks."""
+        return {"size": np.array(self.size), "position": np.array(self.position)}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Continue from the state of a checkpoint."""
+        self.position = int(state["position"])
+
+    def save(self, folder: Path, at_end: bool) -> None:
+        """Write the state to a checkpoint. `at_end` says whether an epoch has just ended."""
+        np.savez(folder / STATE_FILE, **self.get_state())
+
+    def load(self, folder: Path) -> None:
+        """
+        Restore the state of a checkpoint. A run that drew no prompts itself has written none.
+
+        Raises:
+            [`CheckpointMismatch`]: it was saved with another number of prompts, or by an earlier version.
+        """
+        if (folder / OLD_STATE_FILE).exists():
+            raise CheckpointMismatch(
+                f"The checkpoint in {folder} must have the position among the prompts in {STATE_FILE}; it has the file "
+                f"{OLD_STATE_FILE} of version 0.2.0. Resume it with that version, or start a new run from its weights."
+            )
+        if not (folder / STATE_FILE).exists():
+            return
+        with np.load(folder / STATE_FILE) as file:
+            state = dict(file)
+        if state["size"] != self.size:
+            raise CheckpointMismatch(
+                f"The checkpoint in {folder} must be resumed with the {state['size']} prompts that it was trained on; the "
+                f"dataset has {self.size}. Load the same dataset, or start a new run from its weights."
+            )
+        self.set_state(state)
+
+    def check_ranks(self) -> None:
+        """
+        Check that the streams of all ranks are equal. Every rank must call this.
+
+        Raises:
+            `RuntimeError`: the ranks would draw different prompts, so groups would mix prompts.
+        """
+        checksum = 0
+        for array in self.get_state().values():
+            checksum = zlib.crc32(array.tobytes(), checksum)
+        states = gather_object([(self.position, checksum)])
+        if len({*states}) > 1:
+            raise RuntimeError(
+                f"All ranks must draw the same prompts, but their positions in the prompts differ: (prompts taken, "
+                f"checksum) is {', '.join(f'{state} on rank {rank}' for rank, state in enumerate(states))}. If the "
+                f"machines do not share a disk, train with save_on_each_node=True, and resume from a checkpoint that "
+                f"every machine has written."
+            )
+
+
+class SelectiveStream(PromptStream):
+    """
+    Rows in the same order as in [`PromptStream`]. Most rows whose next group is unlikely to be live are skipped.
+
+    The stream counts right and wrong completions of each prompt. The recent pass rate of all prompts counts as one more
+    completion. The counts are the parameters of a beta distribution of the prompt's pass rate, which gives the
+    probability that the next `group` completions are right and wrong ones. A prompt is drawn with a chance equal to the
+    square of this probability. It is always drawn after [`MAX_SKIPS`] skips in a row, and as long as nothing is known
+    about it. `prior` has the expected pass rates, see [`read_prior`].
+    """
+
+    def __init__(self, size: int, seed: int, shuffle: bool, group: int, prior: np.ndarray | None = None) -> None:
+        super().__init__(size, seed, shuffle)
+        self.group, self.skipped = group, 0.0
+        self.counts = np.zeros((2, size), np.float32)  # right and wrong completions of each prompt
+        if prior is not None:
+            self.counts += PRIOR_WEIGHT * np.nan_to_num([prior, 1 - prior])
+        self.pool = np.ones(2)  # right and wrong shares of groups of all prompts
+        self.skips = np.zeros(size, np.uint8)  # in a row
+        self.drawn: list[np.ndarray] = []  # the batches of this epoch
+        self.is_resumed = False
+
+    def draw(self, count: int) -> list[int]:
+        """Return the next rows, and set `skipped` to the share of rows that were skipped on the way."""
+        rows: list[int] = []
+        before = self.position
+        while len(rows) < count:
+            row, luck = self._advance()
+            if self.skips[row] >= MAX_SKIPS or luck < self.predict_live(row) ** 2:
+                rows.append(row)
+            else:
+                self.skips[row] += 1
+        self.skipped = 1.0 - count / (self.position - before)
+        return rows
+
+    def predict_live(self, row: int) -> float:
+        """Return the probability that the next group of a prompt has right and wrong completions, or 1 if not known."""
+        if not self.counts[:, row].any():
+            return 1.0
+        counts: list[float] = (self.counts[:, row] + self.pool / self.pool.sum()).tolist()
+        same = [math.prod((one + drawn) / (sum(counts) + drawn) for drawn in range(self.group)) for one in counts]
+        return 1.0 - sum(same)  # `same` has the probabilities that all completions are right, and that all are wrong
+
+    def learn(self, rows: Sequence[int], right: Sequence[int], scored: Sequence[int]) -> None:
+        """Count the groups of these rows, given how many completions of each group were right and how many scored."""
+        for row, passed, total in zip(rows, right, scored, strict=True):
+            weight = self.skips[row] + 1.0  # so that all prompts count equally in the pool
+            self.skips[row] = 0
+            if total:
+                group = np.array([passed, total - passed])
+                self.counts[:, row] = KEPT * self.counts[:, row] + group
+                self.pool = POOL_KEPT * self.pool + weight * group / total
+
+    def draw_batches(self, count: int, size: int) -> Iterator[list[int]]:
+        """Draw the batches of an epoch. An epoch that was interrupted begins with the batches drawn before."""
+        if not self.is_resumed:
+            self.drawn = []
+        self.is_resumed = False
+        for place in range(count):
+            if place == len(self.drawn):
+                self.drawn.append(np.array(self.draw(size), np.int32))
+            yield self.drawn[place].tolist()
+
+    def get_state(self) -> dict[str, Any]:
+        return {**super().get_state(), "counts": self.counts, "pool": self.pool, "skips": self.skips}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        super().set_state(state)
+        if "counts" in state:  # otherwise the run was not selective before, and all prompts count as new
+            self.counts, self.pool, self.skips = state["counts"], state["pool"], state["skips"]
+            self.drawn, self.is_resumed = [*state["drawn"]], True
+
+    def save(self, folder: Path, at_end: bool) -> None:
+        drawn = np.array([] if at_end else self.drawn, np.int32)
+        np.savez(folder / STATE_FILE, drawn=drawn, **self.get_state())
+
+
+class PlacedRows(Dataset[dict[str, Any]]):
+    """Rows of a dataset with their index in it. The dataset is not rewritten, even if it is shuffled or filtered."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return {**self.dataset[index], PLACE_COLUMN: index}
+
+
+class SelectiveSampler(Sampler[int]):
+    """Sampler that repeats prompts as TRL's sampler `repeated` does, but draws them from a stream."""
+
+    def __init__(self, repeated: Any, stream: SelectiveStream) -> None:
+        self.repeated, self.stream = repeated, stream
+
+    def __iter__(self) -> Iterator[int]:
+        like = self.repeated
+        for batch in self.stream.draw_batches(like.num_samples // like.batch_size, like.batch_size):
+            for _ in range(like.repeat_count):
+                for row in batch:
+                    yield from [row] * like.mini_repeat_count
+
+    def __len__(self) -> int:
+        return len(self.repeated)
+
+
+def build_prompts(args: FilteredGRPOConfig, dataset: Any, prior: np.ndarray | None) -> PromptStream | None:
+    """Return the stream that a run draws prompts from, or None if TRL alone draws them. For `prior`, see [`read_prior`]."""
+    if args.selective:
+        return SelectiveStream(len(dataset), args.seed + 1, args.shuffle_dataset, args.num_generations, prior)
+    return PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset) if args.max_resample_rounds else None
+
+
+def draw_rows(
+    stream: PromptStream, dataset: Any, count: int, num_generations: int, accelerator: Accelerator
+) -> list[dict[str, Any]]:
+    """
+    Draw `count` prompts on all ranks and return the rows of this rank, `num_generations` for each prompt.
+
+    The number of prompts is rounded up so that every rank gets the same number of rows.
+    """
+    ranks = accelerator.num_processes
+    step = ranks // math.gcd(ranks, num_generations)
+    places = [place for place in stream.draw(math.ceil(count / step) * step) for _ in range(num_generations)]
+    share = len(places) // ranks
+    first = accelerator.process_index * share
+    return [{**dataset[place], PLACE_COLUMN: place} for place in places[first : first + share]]
+
+
+def read_prior(prior: str | None, dataset: Any) -> np.ndarray | None:
+    """
+    Return the expected pass rate of each prompt, with NaN where it is not known, or None without a prior.
+
+    Raises:
+        `ValueError`: the prior is neither a column nor a folder, a value is not a pass rate, or no prompt has one.
+        `FileNotFoundError`: the folder has no records.
+    """
+    if prior is None:
+        return None
+    if prior in dataset.column_names:
+        values = dataset.with_format(None)[prior]
+        rates = [check_rate(value, f"Row {row} of the column {prior!r}") for row, value in enumerate(values)]
+    elif Path(prior).is_dir():
+        known = read_pass_rates(prior)
+        rates = [known.get(hash_prompt(make_readable(prompt)), math.nan) for prompt in dataset["prompt"]]
+    else:
+        raise ValueError(
+            f"selective_prior={prior!r} must be a column of the dataset or the output folder of an earlier run; there is no "
+            f"such folder, and the columns are {', '.join(map(repr, sorted(dataset.column_names)))}. Correct the name."
+        )
+    if all(map(math.isnan, rates)):
+        raise ValueError(
+            f"selective_prior={prior!r} must have pass rates of the dataset's prompts; it has none for all {len(rates):,} of "
+            f"them. Choose another column, or a run with the same prompts, system prompt included."
+        )
+    return np.array(rates)
+
+
+def check_rate(value: Any, place: str) -> float:
+    """Return a pass rate, or NaN if the value is missing."""
+    if value is None or value != value:
+        return math.nan
+    if isinstance(value, (int, float)) and 0 <= value <= 1:
+        return float(value)
+    raise ValueError(
+        f"{place} must be a pass rate from 0 to 1, or None if it is not known; got {value!r}. Divide percentages by 100, and "
+        f"write numbers as numbers."
+    )
+
+
+def read_pass_rates(folder: str) -> dict[str, float]:
+    """Return the share of right completions of each prompt in the records of a run, by the prompt's id."""
+    find_record_files(folder)  # raises FileNotFoundError
+    right, scored = Counter[str](), Counter[str]()
+    for record in read_records(folder):
+        rewards = record["rewards"]
+        scores = rewards.get(record.get("outcome_reward"), next(iter(rewards.values()), []))
+        known = [score for score in scores if score is not None]
+        prompt = record.get("dataset_prompt_id", record["prompt_id"])
+        right[prompt] += sum(score >= 1 for score in known)
+        scored[prompt] += len(known)
+    return {prompt: right[prompt] / count for prompt, count in scored.items() if count}
