@@ -4,7 +4,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from trl_grpo_rewards.training.micro_batches import PackedStep, pack_live_rows, set_loss_scales
+from trl_grpo_rewards.training.micro_batches import PackedStep, pack_live_rows, set_loss_scales, skip_constant
 from trl_grpo_rewards.training.rows import stack
 
 
@@ -87,3 +87,11 @@ def test_a_mean_over_tokens_needs_no_factor_unless_rows_are_dropped(accelerator)
 def test_nothing_is_learned_where_all_rows_are_dropped(accelerator):
     batches = weighed(packed(part(3, 9, live=[False, False]), accelerator=accelerator), "dapo", True)
     assert [batch["loss_scale"] for batch in batches] == [0.0]
+
+
+def test_a_constant_loss_has_no_backward_pass():
+    ran = []
+    weight = torch.ones((), requires_grad=True)
+    for loss in (torch.zeros(()), torch.zeros(()) / 4, weight * 2):
+        skip_constant(lambda loss, **options: ran.append((loss.item(), options)), loss, scale_wrt_gas=False)
+    assert ran == [(2.0, {"scale_wrt_gas": False})]
