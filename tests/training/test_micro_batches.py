@@ -76,6 +76,15 @@ def test_a_mean_over_rows_gets_the_denominator_of_all_or_of_the_live_rows(accele
     assert all("live" not in batch for batch in batches)
 
 
+@pytest.mark.parametrize("is_drop", [False, True])
+def test_a_factor_makes_up_for_the_mean_over_ranks(accelerator, is_drop):
+    def scales(ranks):
+        made = packed(part(3, 9, live=[True, False]), part(5, 4, live=[True, True]), accelerator=accelerator)
+        return [batch["loss_scale"] for batch in set_loss_scales(made, "grpo", is_drop, ranks)]
+
+    assert scales(4) == pytest.approx([4 * scale for scale in scales(1)])
+
+
 def test_a_mean_over_tokens_needs_no_factor_unless_rows_are_dropped(accelerator):
     parts = [part(3, 9, live=[False, False]), part(5, 4, live=[True, True])]
     batches = weighed(packed(*parts, accelerator=accelerator), "dapo", False)
