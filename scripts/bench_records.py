@@ -45,7 +45,7 @@ def make_completions(count: int, length: int, rank: int) -> tuple[list[dict], li
 
 
 def complete(row: dict, prompt: str, text: str, ids: list[int]) -> Completion:
-    return Completion(row, prompt, text, ids, len(ids), True, {})
+    return Completion(row, prompt, text, ids, {"lengths": len(ids), "truncated": True}, {})
 
 
 def score_at_random(ids: list[list[int]]) -> ScoredGroups:

@@ -102,7 +102,7 @@ class Reward(ABC):
         # TRL awaits rewards in a separate thread. Ranks must not gather there, so grouped rewards are never awaited.
         return self._call_async if self.is_async and not self.is_grouped else self._call
 
-    def _call(self, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
+    def _call(self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
         run = run_in_own_loop if self.is_async else run_without_loop
         if self.is_grouped:
@@ -117,7 +117,7 @@ class Reward(ABC):
         return scores
 
     async def _call_async(
-        self, completions: list[Any], prompts: list[Any] | None = None, **columns: Any
+        self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any
     ) -> list[Score]:
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
         scores = await self.score(batch)

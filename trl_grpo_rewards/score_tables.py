@@ -15,9 +15,6 @@ MAX_ROWS = 50
 MAX_CHARACTERS = 2000
 """Largest number of characters of a completion that a notebook shows."""
 
-CELL = '<td style="text-align: left; vertical-align: top">'
-"""Start of a cell. Notebooks align cells to the right."""
-
 CODE = '<code class="tex2jax_ignore mathjax_ignore" style="white-space: pre-wrap">'
 """Start of an element for text that is shown unchanged. Without it, notebooks typeset `$...$` as mathematics."""
 

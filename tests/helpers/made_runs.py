@@ -12,6 +12,7 @@ from trl_grpo_rewards.records.fields import Completion, describe_completions, de
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.report.trends import RunStatistics
+from trl_grpo_rewards.training.generation import list_facts
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
@@ -42,8 +43,8 @@ def record(
     said = completions or [f"{place}: \\boxed{{7}}" for place in range(len(rewards))]
     row = {"prompt": prompt, "solution": "7"}
     completions = [
-        Completion(row, prompt, content, one, len(one), not one or one[-1] != 1, {})
-        for content, one in zip(said, ids, strict=True)
+        Completion(row, prompt, content, one, facts, {})
+        for content, one, facts in zip(said, ids, list_facts(ids, None, {1}), strict=True)
     ]
     keys = torch.tensor([hash(tuple(one)) for one in ids])
     weighted = torch.tensor([*weights.values()], dtype=torch.float64)

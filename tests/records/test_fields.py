@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 
 import pytest
 from PIL import Image
@@ -10,10 +11,10 @@ from trl_grpo_rewards.records.fields import (
     Completion,
     describe_completions,
     describe_groups,
+    drop_infinite,
     hash_prompt,
     merge_columns,
     pack_ids,
-    replace_nan,
     summarize_totals,
     unpack_ids,
 )
@@ -24,7 +25,7 @@ NAN = float("nan")
 
 def complete(row, content="text", ids=(5, 1), logged=None, prompt=None):
     prompt = row["prompt"] if prompt is None else prompt
-    return Completion(row, prompt, content, [*ids], len(ids), not ids or ids[-1] != 1, logged or {})
+    return Completion(row, prompt, content, [*ids], {"lengths": len(ids), "bold": False}, logged or {})
 
 
 def describe(*completions, groups=1, **options):
@@ -36,14 +37,14 @@ def test_the_fields_of_a_completion():
     (record,) = describe(*(complete(row, f"text {len(ids)}", ids) for ids in ([5, 6, 1], [5, 6], [])))
     assert record["columns"] == {"solution": "4", "index": 7} and record["outcome"] == "live"
     assert record["prompt"] == "2 + 2?" and record["completions"] == ["text 3", "text 2", "text 0"]
-    assert record["lengths"] == [3, 2, 0] and record["truncated"] == [False, True, True]
+    assert record["lengths"] == [3, 2, 0] and record["bold"] == [False] * 3
     assert [*map(unpack_ids, record["completion_ids"])] == [[5, 6, 1], [5, 6], []]
     assert json.loads(json.dumps(record, allow_nan=False)) == record
 
 
 def test_a_record_without_texts_and_ids_has_no_such_fields():
     (record,) = describe(complete({"prompt": "a"}, logged={"note": "x"}), has_text=False, has_ids=False)
-    assert {*record} == {"outcome", "prompt_id", "columns", "lengths", "truncated"}
+    assert {*record} == {"outcome", "prompt_id", "columns", "lengths", "bold"}
 
 
 def test_completions_of_one_prompt_share_it_and_its_columns():
@@ -103,8 +104,8 @@ def test_columns_that_differ_within_a_group_are_kept_row_by_row():
     assert merge_columns(rows[::-1]) == {"columns": {"a": 1}, "row_columns": {"b": [None, 3, 2]}}
 
 
-def test_nan_becomes_none_at_any_depth():
-    assert replace_nan([1.0, NAN, [None, NAN, [NAN]], "a"]) == [1.0, None, [None, None, [None]], "a"]
+def test_what_json_cannot_hold_becomes_none_at_any_depth():
+    assert drop_infinite([1.0, NAN, [None, NAN, [-math.inf]]]) == [1.0, None, [None, None, [None]]]
 
 
 def test_the_hash_of_a_prompt_is_the_same_in_every_run():

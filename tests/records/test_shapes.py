@@ -9,8 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from helpers.made_runs import story, written
+from trl_grpo_rewards import tags
+from trl_grpo_rewards.cli.score_summary import describe_scores
 from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.files import find_record_files, read_records
+from trl_grpo_rewards.records.rescoring import Tally, rescore
 from trl_grpo_rewards.records.shapes import OPTIONAL, REQUIRED, ROWS, is_record
 from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.report.live import LiveRuns
@@ -18,14 +21,22 @@ from trl_grpo_rewards.training.drawing import read_pass_rates
 
 
 GROUPS = 4
-ODD = [None, True, 5, -1.5, "x", [], [None], [[1]], {}, {"a": 1}, {"a": [1]}, {"a": {"b": []}}]
+ODD = [
+    None, True, 0, 5, -1.5, 10**400, 1e300, float("nan"), float("inf"), "x", "\ud800", [], [None], [[1]], {}, {"a": 1},
+    {"a": None}, {"a": 10**400}, {"a": [1]}, {"a": {"b": []}},
+]  # fmt: skip
 
 
 def read_all(folder) -> list[tuple[int, int]]:
     """Read the records as all readers do, and return their places."""
     places = [(record["step"], record["group"]) for record in read_records(folder)]
-    assert len(list(read_groups(folder))) == len(places)
+    tally = Tally()
+    for scored in rescore(tags("think"), read_groups(folder)):
+        tally.add(scored)
+    assert tally.groups == len(places)
     read_pass_rates(str(folder))
+    if places:
+        json.dumps(describe_scores(tally, None), allow_nan=False)
     _, data, _ = LiveRuns([folder]).describe()
     if places:
         write_report(folder, folder / "page.html")
@@ -82,6 +93,10 @@ def test_fields_of_any_type_cost_no_more_than_their_records(tmp_path):
     ((_, whole),) = story(steps=1, each=1)
     names = [*REQUIRED, *OPTIONAL, *ROWS, "prompt", "completions", "std"]
     odd = [{**whole, name: value} for name in names for value in ODD]
+    size = len(whole["total"])
+    odd += [{**whole, name: [value] * size} for name in ROWS for value in ODD]
+    odd += [{**whole, name: {"boxed": value}} for name in ("rewards", "weights", "columns") for value in ODD]
+    odd += [{**whole, "rewards": {"boxed": [value] * size}} for value in ODD]
     for name in {*whole} & {*names}:
         lacking = {"step": 1, "group": 0, **{other: value for other, value in whole.items() if other != name}}
         assert is_record(lacking) == (name not in (*REQUIRED, "prompt", "completions"))

@@ -1,13 +1,20 @@
 """A generation: which rows of a rank belong to live groups, and what dead rows look like to TRL."""
 
-from collections import deque
+from collections import defaultdict, deque
 
 import pytest
 import torch
 
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
-from trl_grpo_rewards.training.generation import Generation, add_columns, clear_dead_rows, split_logged
+from trl_grpo_rewards.training.generation import (
+    Generation,
+    add_columns,
+    align_columns,
+    clear_dead_rows,
+    list_completions,
+    list_facts,
+)
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
@@ -16,7 +23,7 @@ def generation(rewards, rank=0, ranks=1):
     rewards = torch.tensor(rewards).unsqueeze(2)
     keys = torch.arange(rewards.numel()).view(rewards.shape[:2])
     groups = ScoredGroups(rewards, ["boxed"], torch.ones(1), Rule("boxed"), keys)
-    completions = [Completion({}, "", "", [], 0, False, {})] * (rewards.numel() // ranks)
+    completions = [Completion({}, "", "", [], {}, {})] * (rewards.numel() // ranks)
     return Generation(completions, groups, rank)
 
 
@@ -54,5 +61,32 @@ def test_fields_of_a_rollout_become_columns():
 
 
 def test_what_rewards_logged_is_split_by_completion():
-    assert split_logged({"note": ["x", None], "short": ["y"]}, 2) == [{"note": "x"}, {"note": None}]
-    assert split_logged({}, 2) == [{}, {}]
+    parts = [{}, {}], ["a", "b"], ["x", "y"], [[1], [2]], None, {1}
+    one, other = list_completions(*parts, {"note": ["n", None], "short": ["s"]})
+    assert one == Completion({}, "a", "x", [1], {"lengths": 1, "truncated": False}, {"note": "n"})
+    assert other.logged == {"note": None}
+
+
+def test_the_facts_of_a_completion():
+    lengths = [fact["lengths"] for fact in list_facts([[5, 6, 1], [5, 6], []], None, {1})]
+    assert lengths == [3, 2, 0] and [*list_facts([[5, 6, 1]], [[1, 0, 1]], {1})[0].values()] == [2, False]
+    assert [fact["truncated"] for fact in list_facts([[5, 6, 1], [5, 6], []], None, {1})] == [False, True, True]
+
+
+def test_every_column_of_the_table_has_the_rows_of_all_generations():
+    logs = {"prompt": deque(maxlen=5), "extra": defaultdict(lambda: deque(maxlen=5))}
+    for logged in ({"a": [1, 2]}, {"b": [3, 4]}, {}, {"a": [7, 8]}):
+        with align_columns(logs, 2):
+            logs["prompt"].extend("??")
+            for name, values in logged.items():
+                logs["extra"][name].extend(values)
+        assert {len(column) for column in logs["extra"].values()} == {len(logs["prompt"])}
+    assert [*logs["extra"]["a"]] == [None, None, None, 7, 8] and [*logs["extra"]["b"]] == [4, None, None, None, None]
+
+
+def test_an_error_leaves_the_table_as_it_was():
+    logs = {"prompt": deque("?"), "extra": defaultdict(deque, {"a": deque([1])})}
+    with pytest.raises(KeyError), align_columns(logs, 2):
+        logs["extra"]["a"].extend([2, 3])
+        raise KeyError
+    assert {name: [*column] for name, column in logs["extra"].items()} == {"a": [1]}

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards.records.dead_groups import Rule
+from trl_grpo_rewards.records.fields import drop_infinite
 from trl_grpo_rewards.training import group_statistics
-from trl_grpo_rewards.training.scored_groups import ScoredGroups
+from trl_grpo_rewards.training.scored_groups import ScoredGroups, build_groups
 
 
 nan = float("nan")
@@ -77,3 +78,12 @@ def test_what_must_be_equal_decides_which_groups_are_dead():
     ):
         assert scored_groups(pulling, [1.0, 1.0], decided_by).live.tolist() == live
     assert scored_groups(pulling, [1.0, 0.0], "each").live.tolist() == [True, False, False]  # weight 0 does not count
+
+
+@pytest.mark.parametrize("unscored, totals", [("term", [1.0, 0.5, 1.0, 0.5]), ("row", [None, 0.5, 1.0, 0.5])])
+def test_a_row_without_a_score_that_counts_is_left_out_if_the_rule_says_so(unscored, totals):
+    rewards = torch.tensor([[1.0, nan, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, nan], [1.0, 1.0, nan]])
+    weights = torch.tensor([1.0, -0.5, 0.0])  # a negative weight counts, and a weight of 0 does not
+    groups = build_groups(rewards, torch.arange(4), 2, ["a", "b", "c"], weights, Rule("a", unscored=unscored))
+    assert [*map(drop_infinite, groups.totals.tolist())] == [totals[:2], totals[2:]]
+    assert groups.partly_scored == 0.25 and groups.keys.tolist() == [[0, 1], [2, 3]]

@@ -39,7 +39,9 @@ def recorder(config):
 def sample(prompts: str = "aabb", rank: int = 0, ranks: int = 1) -> Generation:
     """A generation with two completions of each prompt."""
     completions = [
-        Completion({"prompt": prompt, "solution": prompt * 2}, prompt, f"text {place}", [5, place, 1], 3, False, {})
+        Completion(
+            {"prompt": prompt, "solution": prompt * 2}, prompt, f"text {place}", [5, place, 1], {"lengths": 3}, {}
+        )
         for place, prompt in enumerate(prompts)
     ]
     rewards = torch.tensor([[1.0, 0.5], [0.0, math.nan]]).repeat(ranks * len(prompts) // 2, 1).view(-1, 2, 2)
@@ -254,4 +256,4 @@ def test_training_goes_on_whatever_completions_columns_and_rewards_hold(config, 
 
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_rank_that_cannot_describe_its_rows_costs_the_records_of_all(failing):
-    assert run_on_forked_ranks(lambda rank: gather_fields(None if rank == failing else [])) == [[], []]
+    assert run_on_forked_ranks(lambda rank: gather_fields(None if rank == failing else [])) == [None, []]

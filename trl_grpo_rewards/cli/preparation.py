@@ -20,7 +20,7 @@ def check_output(output_dir: str, checkpoint: str | None) -> None:
     if checkpoint is None and Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
         raise ValueError(
             f"The output directory {output_dir!r} contains an earlier run, which a new run would overwrite. Choose "
-            f"another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
+            f"another --output_dir, continue from its last checkpoint with --resume_from_checkpoint true, or remove the directory."
         )
     if checkpoint is not None and not Path(checkpoint, TRAINER_STATE_NAME).is_file():
         complete = sorted(str(state.parent) for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}"))

@@ -15,6 +15,7 @@ from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward
 from ..parsing import parse
 from ..records.completions import read_groups
+from ..records.files import match_files
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from .commands import CommandParser, exit_on, exit_on_reward_error, import_rewards
@@ -140,6 +141,11 @@ def check_out(out: Path) -> None:
     """Check the file before anything is scored, which may take hours and money."""
     if out.is_dir():
         raise IsADirectoryError(f"The scores cannot be written to '{out}', which is a folder. Choose a file in it.")
+    if out.resolve() in {file.resolve() for file, _ in match_files(out.parent)}:
+        raise ValueError(
+            f"The scores cannot be written to '{out}', which is a file of group records. Choose another file, so that the "
+            f"records are kept."
+        )
     if not out.parent.is_dir():
         raise FileNotFoundError(
             f"The scores cannot be written to '{out}', because the folder '{out.parent}' does not exist. Create it or "

@@ -1,7 +1,7 @@
 """
 The kind of a group: live, or one of the kinds of dead groups.
 
-The trainer, the asynchronous trainer, the records and re-scoring all use this rule.
+The trainer, the records and re-scoring all use this rule. The asynchronous trainer compares totals only.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 
 GroupKind: TypeAlias = Literal["live", "solved", "failed", "flat", "unscored"]
+
+DeadBy: TypeAlias = Literal["total", "outcome", "each"]
+"""The scores that must be equal in a dead group."""
 
 DEFAULT_TOLERANCE = 1e-6
 """Default for the largest difference between the rewards of a dead group. Rounding of float32 sums near 1 is smaller."""

@@ -20,16 +20,14 @@ class Completion(NamedTuple):
         row (`dict`):
             Dataset row of the prompt.
         prompt (`str` or `list`):
-            Prompt that the model was given. It is another one than that of the row if an image or an environment has
-            changed it.
+            Prompt that the model was given. An image or an environment may have changed that of the row.
         content (`str` or `list`):
             What the model wrote, as text or as messages.
         ids (`list[int]`):
             Token ids.
-        length (`int`):
-            Number of tokens that the model wrote. It is less than the number of ids if some are results of tools.
-        is_truncated (`bool`):
-            Whether the completion ends without an end token.
+        facts (`dict`):
+            Numbers and other short values, which are fields of the record, see
+            [`~trl_grpo_rewards.training.generation.list_facts`].
         logged (`dict`):
             What the rewards logged about it, by the name of the column.
     """
@@ -38,8 +36,7 @@ class Completion(NamedTuple):
     prompt: Any
     content: Any
     ids: list[int]
-    length: int
-    is_truncated: bool
+    facts: dict[str, Any]
     logged: dict[str, Any]
 
 
@@ -89,7 +86,7 @@ def describe_completions(
         copies = {name: copy_as_json(value) for name, value in one.row.items() if name != "prompt"}
         mine = {name: copy for name, (copy, is_same) in copies.items() if is_same}
         columns = columns if mine == columns else mine
-        own: dict[str, Any] = {"lengths": one.length, "truncated": one.is_truncated}
+        own = dict(one.facts)
         if has_text:
             own["completions"] = make_readable(one.content)
         if has_ids:
@@ -107,7 +104,7 @@ def describe_prompt(prompt: Any, asked: Any, has_text: bool) -> dict[str, Any]:
 
 def describe_groups(completions: list[CompletionFields], scores: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """
-    Return an iterator over the records of a generation. Each is made only when it is consumed, whatever became of others.
+    Return an iterator over the records of a generation. Each is made when it is consumed, even if another one failed.
 
     Args:
         completions (`list[CompletionFields]`):
@@ -173,9 +170,12 @@ def merge_logged(logged: list[dict[str, Any]]) -> dict[str, Any]:
     return {"logged": {name: [row.get(name) for row in logged] for name in names}} if names else {}
 
 
-def replace_nan(values: list) -> list:
-    """Return a list of numbers or nested lists with None in place of NaN."""
-    return [replace_nan(value) if isinstance(value, list) else None if value != value else value for value in values]
+def drop_infinite(values: list) -> list:
+    """Return a list of numbers or nested lists with None in place of NaN and infinity, which JSON cannot hold."""
+    return [
+        drop_infinite(value) if isinstance(value, list) else value if value is None or math.isfinite(value) else None
+        for value in values
+    ]
 
 
 def hash_prompt(prompt: Any) -> str:

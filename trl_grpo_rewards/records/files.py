@@ -134,7 +134,7 @@ def find_place(error: Exception) -> str:
 def match_files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
     """Return the files of records in a folder, in order, with the matches of their names."""
     matches = [(file, FILE_NAME.fullmatch(file.name)) for file in sorted(folder.glob("*-*.jsonl"))]
-    return [(file, match) for file, match in matches if match]
+    return [(file, match) for file, match in matches if match and file.is_file()]
 
 
 def find_record_files(source: str | Path) -> list[Path]:

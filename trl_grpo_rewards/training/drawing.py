@@ -20,7 +20,7 @@ from ..records.readable import make_readable
 from .config import FilteredGRPOConfig
 
 
-PLACE_COLUMN = "place_in_dataset"
+PLACE_COLUMN = "trl_grpo_rewards_place"
 """Column with the index of a prompt in the dataset. Rewards and records do not see it."""
 
 STATE_FILE, OLD_STATE_FILE = "prompts.npz", "prompts.json"

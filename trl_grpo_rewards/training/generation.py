@@ -1,6 +1,8 @@
 """One generation: the completions that a rank has sampled, and the scored groups that they belong to."""
 
-from collections.abc import Mapping, MutableSequence
+from collections import defaultdict
+from collections.abc import Iterator, MutableSequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -42,6 +44,62 @@ class Generation:
         return self.find_rows(self.groups.live)
 
 
+def list_completions(
+    rows: list[dict],
+    prompts: list,
+    contents: list,
+    ids: list[list[int]],
+    mask: list[list[int]] | None,
+    last_ids: set[int],
+    logged: dict[str, list],
+) -> list[Completion]:
+    """
+    Return the completions of a rank. For `mask` and `last_ids`, see [`list_facts`].
+
+    `logged` has the columns that rewards logged. A column that does not have a value for each completion is left out.
+    """
+    columns = {name: values for name, values in logged.items() if len(values) == len(ids)}
+    own = [{name: values[place] for name, values in columns.items()} for place in range(len(ids))]
+    return [*map(Completion, rows, prompts, contents, ids, list_facts(ids, mask, last_ids), own)]
+
+
+def list_facts(ids: list[list[int]], mask: list[list[int]] | None, last_ids: set[int]) -> list[dict[str, Any]]:
+    """
+    Return the facts about each completion that the record of its group contains, by the name of the field.
+
+    Args:
+        ids (`list[list[int]]`):
+            Token ids of each completion.
+        mask (`list[list[int]]`, *optional*):
+            For each token, 1 if the model wrote it, and 0 if it is part of the result of a tool.
+        last_ids (`set[int]`):
+            Tokens that end a completion. A completion that ends with another token was truncated.
+    """
+    written = mask or [[1] * len(one) for one in ids]
+    return [
+        {"lengths": sum(map(int, own)), "truncated": not one or one[-1] not in last_ids}
+        for one, own in zip(ids, written, strict=True)
+    ]
+
+
+@contextmanager
+def align_columns(logs: dict[str, Any], count: int) -> Iterator[None]:
+    """
+    Keep the columns that rewards log in line with the prompts of TRL's table, while TRL adds `count` rows to it.
+
+    TRL extends only the columns that are logged. A column without values for these rows gets None, and so does a new
+    column for the rows before.
+    """
+    table, logs["extra"] = logs["extra"], defaultdict(list)
+    try:
+        yield
+    finally:
+        logged, logs["extra"] = logs["extra"], table
+    for name in {**table, **logged}:
+        table[name].extend(logged.get(name) or [None] * count)
+        table[name].extendleft([None] * (len(logs["prompt"]) - len(table[name])))
+
+
 def add_columns(rows: list[dict], fields: dict[str, Any]) -> None:
     """Add the extra fields that a rollout function returns to the rows, as TRL does before it scores them."""
     for name, values in fields.items():
@@ -55,17 +113,11 @@ def agree_on_images(rows: list[dict], images: list | None) -> bool:
     return len({*gather_object([has_images])}) == 1
 
 
-def split_logged(columns: Mapping[str, list[Any]], count: int) -> list[dict[str, Any]]:
-    """Return what the rewards logged about each of `count` completions. A column of another length is left out."""
-    whole = {name: values for name, values in columns.items() if len(values) == count}
-    return [{name: values[place] for name, values in whole.items()} for place in range(count)]
-
-
 def clear_dead_rows(batch: TensorBatch, generation: Generation, advantages: MutableSequence[float]) -> None:
     """
-    Set the log-probabilities of dead rows and the logged advantages of dead groups to 0. No filler row contains NaN then.
+    Set the log-probabilities of dead rows to 0, so that filler rows contain no NaN, and the logged advantages of dead groups.
 
-    The log ends with the advantages of the generation, or with fewer if it is too short for them.
+    The advantages of the generation come last in the log, which may be too short for all of them.
     """
     for key in ("old_per_token_logps", "ref_per_token_logps"):
         if key in batch:

@@ -65,7 +65,7 @@ class Recorder(TrainerCallback):
             generation ([`Generation`]):
                 The generation.
             advantages (`list[float]`):
-                Advantages of at least the completions of the generation, which come last.
+                The latest advantages. Those of the generation come last.
         """
         if not self.args.group_records:
             return
@@ -74,9 +74,11 @@ class Recorder(TrainerCallback):
         try:
             mine = describe_completions(generation.completions, has_text, has_ids)
         except Exception as error:  # completions and columns may be anything
-            self.writer.lose(len(generation.completions) // generation.groups.size, error)
+            self.writer.lose(0, error)  # the main process counts them
         completions = gather_fields(mine)
-        if completions:
+        if completions is None:
+            self.writer.lost += len(generation.groups.kinds)
+        elif completions:
             scores = generation.groups.describe([*advantages][-len(completions) :])
             self.write(step, describe_groups(completions, scores))
 
@@ -92,14 +94,15 @@ class Recorder(TrainerCallback):
             writing.result()
 
 
-def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields]:
+def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields] | None:
     """
     Return the completions of all ranks on the main process, rank by rank, and an empty list on the other ranks.
 
-    The list is also empty if a rank passes None, since it could not describe its completions: groups may span ranks.
+    A rank that cannot describe its completions passes None. The main process then gets None, because the groups of other
+    ranks may be incomplete.
     """
     if world_size() == 1:
-        return completions or []
+        return completions
     parts: list[list[CompletionFields] | None] | None = [[]] * world_size() if rank_index() == 0 else None
     distributed.gather_object(completions, parts)
-    return [one for part in parts for one in part or ()] if parts and None not in parts else []
+    return None if parts and None in parts else [one for part in parts or () for one in part or ()]

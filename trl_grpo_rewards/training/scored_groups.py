@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ..records.dead_groups import GroupKind, Rule, has_dead_scores, kind_of_group
-from ..records.fields import replace_nan, summarize_totals
+from ..records.fields import drop_infinite, summarize_totals
 from . import group_statistics
 
 
@@ -30,7 +30,7 @@ class ScoredGroups:
         keys (`Tensor` of shape (groups, G)):
             Hash of the token ids of each completion.
         partly_scored (`float`):
-            Share of completions that some functions have scored and at least one of non-zero weight has not.
+            Share of completions that have a score, but not by every function of non-zero weight.
     """
 
     rewards: Tensor
@@ -104,7 +104,7 @@ class ScoredGroups:
     def describe(self, advantages: Sequence[float]) -> list[dict[str, Any]]:
         """Return what the record of each group says about its scores. `advantages` has one for each completion."""
         weights = dict(zip(self.names, self.weights.tolist(), strict=True))
-        scores, totals = replace_nan(self.rewards.transpose(1, 2).tolist()), replace_nan(self.totals.tolist())
+        scores, totals = drop_infinite(self.rewards.transpose(1, 2).tolist()), drop_infinite(self.totals.tolist())
         duplicates = self.duplicates.sum(1).tolist()
         return [
             {

@@ -16,12 +16,11 @@ from trl.trainer import utils
 
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
-from ..records.fields import Completion
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
-from .generation import Generation, add_columns, agree_on_images, clear_dead_rows, split_logged
+from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
 from .micro_batches import pack_generation, skip_constant
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, stack, unstack
@@ -153,11 +152,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         add_columns(self._rows, next(part for part in generated if isinstance(part, dict)))
         self.log_multimodal = self.args.log_multimodal and agree_on_images(self._rows, generated[6])
         groups = self._score(prompts, contents, ids)
-        lengths = map(len, ids) if mask is None else (sum(map(int, one)) for one in mask)
-        last_ids = {*self.eos_token_ids, self._tokenizer.pad_token_id}
-        truncated = (not one or one[-1] not in last_ids for one in ids)
-        logged = split_logged(self._pending_extra_logs, len(ids))
-        completions = [*map(Completion, self._rows, prompts, contents, ids, lengths, truncated, logged)]
+        last_ids, logged = {*self.eos_token_ids, self._tokenizer.pad_token_id}, self._pending_extra_logs
+        completions = list_completions(self._rows, prompts, contents, ids, mask, last_ids, logged)
         self._generation = Generation(completions, groups, self.accelerator.process_index)
         return generated
 
@@ -212,12 +208,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _sample(self, inputs: list[dict[str, Any]]) -> tuple[TensorBatch, Generation]:
         """Return TRL's batch and its generation. The groups are logged; in training they are also remembered."""
         places = [row.pop(PLACE_COLUMN, None) for row in inputs]
-        self._rows = inputs
-        output: TensorBatch = super()._generate_and_score_completions(inputs)
+        self._rows, self._generation = inputs, None
+        self._pending_extra_logs.clear()  # an error may have left some
+        with align_columns(self._logs, len(inputs) * self.accelerator.num_processes):
+            output: TensorBatch = super()._generate_and_score_completions(inputs)
         generation, self._generation, self._rows = self._generation, None, []
         assert generation is not None
-        for column in self._logs["extra"].values():  # a column that is first logged in a later round is shorter
-            column.extendleft([None] * (len(self._logs["prompt"]) - len(column)))
         if generation.groups.size > 1:
             self._log_groups(**generation.groups.metrics())
         if self._removes_dead_rows:
