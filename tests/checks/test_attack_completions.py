@@ -40,12 +40,12 @@ def test_the_longest_expression_of_a_question_is_restated(question, expression):
 
 
 @reward(worthless=lambda: {"greeting": "Hello"})
-def greets(completion: str) -> float:
+def says_hello(completion: str) -> float:
     return float("Hello" in completion)
 
 
 def test_without_a_right_completion_an_attack_with_a_good_form_may_pay():
     row = {"prompt": "What is 3 + 4?", "solution": "7"}
-    every, some = (choose_attacks(greets(), row, is_solved, len) for is_solved in (True, False))
-    assert every == attacks(greets(), row, len) and {*some} == {*FORMLESS, "greets: greeting"}
+    every, some = (choose_attacks(says_hello(), row, is_solved, len) for is_solved in (True, False))
+    assert every == attacks(says_hello(), row, len) and {*some} == {*FORMLESS, "says_hello: greeting"}
     assert "a wrong answer" in every.keys() - some.keys()

@@ -25,6 +25,7 @@ def rows():
         return [json.loads(line) for line in file]
 
 
+@pytest.mark.slow
 def test_all_solutions_pass_and_programs_that_return_one_value_do_not(rows):
     async def try_all(jobs):
         sandbox, limits = get_local_sandbox(None, MODULES), Limits(seconds=5.0)

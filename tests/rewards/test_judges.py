@@ -522,7 +522,7 @@ def test_ranking_is_remembered_in_any_order(server, tmp_path):
     assert again == [first[2], first[0], first[1]] and server.calls == 2 and metrics["ranking/cached"] == 2
 
 
-@pytest.mark.parametrize("cls", [GRPOTrainer, FilteredGRPOTrainer])
+@pytest.mark.parametrize("cls", [pytest.param(GRPOTrainer, marks=pytest.mark.slow), FilteredGRPOTrainer])
 def test_judge_and_ranking_train_the_bundled_task(server, config, problems, cls):
     total = server.judge() + 0.5 * server.judge(ranking) + server.judge(name="kind", rubric="Is it kind?")
     args = config(GRPOConfig, reward_weights=total.weights) if cls is GRPOTrainer else config()

@@ -136,6 +136,7 @@ def test_a_batch_shares_its_machines(service):
     assert not any("42" in command["stdin"] for command in service.commands)  # what is expected stays here
 
 
+@pytest.mark.slow
 @needs_pools
 @needs_linux
 def test_a_batch_that_is_too_slow_ends_its_machines(service, caplog):

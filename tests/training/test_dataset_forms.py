@@ -75,6 +75,7 @@ def test_a_dataset_without_prompts_or_environments_is_refused(config):
         FilteredGRPOTrainer(demo.MODEL, half_dead, args=config(), train_dataset=problems)
 
 
+@pytest.mark.slow
 def test_selective_drawing_goes_with_removed_columns(config, problems):
     args = config(selective=True, remove_unused_columns=True, max_steps=10, learning_rate=1e-3)
     trainer = FilteredGRPOTrainer(demo.MODEL, half_dead, args=args, train_dataset=problems.select(range(8)))
@@ -83,6 +84,7 @@ def test_selective_drawing_goes_with_removed_columns(config, problems):
     assert all(record["columns"] == {} for record in read_records(args.output_dir))
 
 
+@pytest.mark.slow
 def test_selective_drawing_leaves_the_dataset_as_it_is(config, problems):
     """A shuffled or filtered dataset is a list of indices: adding a column would write all of its rows anew."""
     shuffled = problems.shuffle(seed=1).filter(lambda row: "1" in row["prompt"][0]["content"])

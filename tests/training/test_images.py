@@ -94,18 +94,21 @@ def test_images_are_resampled_or_refused(config, layout, rows):
     assert max(abs(entry.get("kl", 0.0)) for entry in history) < 1e-9  # the learning rate is 0
 
 
+@pytest.mark.slow
 def test_images_stay_with_their_rows_where_the_live_have_as_many_as_they_are_rows(config):
     """Idefics3 has a row of pixels for each completion; TRL tells this from a row for each image by their numbers."""
     options = {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 3, "reward": third_dead}
     assert compare(Reference, config, "idefics3", dataset(2, 2, 2, 2, 0, 0, size=6), **options) <= 1e-6
 
 
+@pytest.mark.slow
 def test_images_may_be_a_column_of_one_each(config):
     problems = dataset(1)
     single = problems.map(lambda row: {"image": row["images"][0]}, remove_columns="images")
     assert compare(Reference, config, "qwen2.5-vl", single) <= 1e-6
 
 
+@pytest.mark.slow
 def test_a_run_with_images_is_a_prior_of_the_next(config):
     problems = dataset(1)
     _, trainer = train(FilteredGRPOTrainer, config, "qwen2.5-vl", problems)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 
-from trl_grpo_rewards.training.micro_batches import PackedStep, pack_live_rows, set_loss_scales
+from trl_grpo_rewards.training.micro_batches import PackedStep, pack_live_rows, set_loss_scales, skip_constant
 from trl_grpo_rewards.training.rows import stack
 
 
@@ -76,6 +76,15 @@ def test_a_mean_over_rows_gets_the_denominator_of_all_or_of_the_live_rows(accele
     assert all("live" not in batch for batch in batches)
 
 
+@pytest.mark.parametrize("is_drop", [False, True])
+def test_a_factor_makes_up_for_the_mean_over_ranks(accelerator, is_drop):
+    def scales(ranks):
+        made = packed(part(3, 9, live=[True, False]), part(5, 4, live=[True, True]), accelerator=accelerator)
+        return [batch["loss_scale"] for batch in set_loss_scales(made, "grpo", is_drop, ranks)]
+
+    assert scales(4) == pytest.approx([4 * scale for scale in scales(1)])
+
+
 def test_a_mean_over_tokens_needs_no_factor_unless_rows_are_dropped(accelerator):
     parts = [part(3, 9, live=[False, False]), part(5, 4, live=[True, True])]
     batches = weighed(packed(*parts, accelerator=accelerator), "dapo", False)
@@ -87,3 +96,11 @@ def test_a_mean_over_tokens_needs_no_factor_unless_rows_are_dropped(accelerator)
 def test_nothing_is_learned_where_all_rows_are_dropped(accelerator):
     batches = weighed(packed(part(3, 9, live=[False, False]), accelerator=accelerator), "dapo", True)
     assert [batch["loss_scale"] for batch in batches] == [0.0]
+
+
+def test_a_constant_loss_has_no_backward_pass():
+    ran = []
+    weight = torch.ones((), requires_grad=True)
+    for loss in (torch.zeros(()), torch.zeros(()) / 4, weight * 2):
+        skip_constant(lambda loss, **options: ran.append((loss.item(), options)), loss, scale_wrt_gas=False)
+    assert ran == [(2.0, {"scale_wrt_gas": False})]

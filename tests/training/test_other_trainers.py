@@ -97,6 +97,7 @@ PLAIN_TRAINERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLAIN_TRAINERS)
 def test_trainers_that_only_call_functions_take_rewards_that_are_not_asynchronous(tmp_path, problems, name):
     path, own = PLAIN_TRAINERS[name]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .readable import is_json, make_readable
+from .readable import copy_as_json, make_readable
 
 
 class Completion(NamedTuple):
@@ -86,7 +86,8 @@ def describe_completions(
         prompts = make_readable(one.prompt), make_readable(one.row.get("prompt"))
         if prompts != last:
             last, group = prompts, describe_prompt(*prompts, has_text)
-        mine = {name: value for name, value in one.row.items() if name != "prompt" and is_json(value)}
+        copies = {name: copy_as_json(value) for name, value in one.row.items() if name != "prompt"}
+        mine = {name: copy for name, (copy, is_same) in copies.items() if is_same}
         columns = columns if mine == columns else mine
         own: dict[str, Any] = {"lengths": one.length, "truncated": one.is_truncated}
         if has_text:

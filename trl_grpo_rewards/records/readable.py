@@ -28,13 +28,8 @@ def make_readable(value: Any) -> Any:
     return copy_as_json(value)[0]
 
 
-def is_json(value: Any) -> bool:
-    """Whether the value is the same after it is written as JSON and read again."""
-    return copy_as_json(value)[1]
-
-
 def copy_as_json(value: Any) -> tuple[Any, bool]:
-    """Return the copy of [`make_readable`], and whether it is the same as the value."""
+    """Return the copy of [`make_readable`], and whether it is the same as the value: read from JSON, it is equal."""
     copier = Copier()
     try:
         return copier.copy(value, MAX_LEVELS), copier.is_same

@@ -1,10 +1,11 @@
 """The micro-batches of an optimizer step: its live rows, spread evenly over ranks and over few micro-batches."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from accelerate import Accelerator
 from accelerate.utils import gather_object
+from torch import Tensor
 
 from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig
 from .exchange import balance_rows
@@ -125,3 +126,9 @@ def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int)
             if loss_type in TOKEN_MEANS:
                 batch["num_items_in_batch"] = batch["num_items_in_batch"] * batch["loss_scale"]
     return step.batches
+
+
+def skip_constant(backward: Callable[..., None], loss: Tensor, **kwargs: Any) -> None:
+    """Run a backward pass unless the loss is a constant, as that of a silent micro-batch. DeepSpeed refuses constants."""
+    if loss.requires_grad:
+        backward(loss, **kwargs)

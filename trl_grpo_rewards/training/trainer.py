@@ -22,7 +22,7 @@ from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
 from .generation import Generation, add_columns, agree_on_images, clear_dead_rows, split_logged
-from .micro_batches import pack_generation
+from .micro_batches import pack_generation, skip_constant
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
@@ -48,8 +48,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
       `max_resample_rounds` allows it.
     - `_prepare_inputs` removes dead rows from TRL's micro-batches. It packs the live rows of an optimizer step into as
       few micro-batches as possible, spread evenly over the ranks.
-    - `compute_loss` runs no forward pass of a micro-batch without a live row on any rank. It weights the loss of the
-      other micro-batches by their rows.
+    - `compute_loss` runs no forward pass of a micro-batch without a live row on any rank, and `accelerator.backward` no
+      backward pass. `compute_loss` weights the loss of the other micro-batches by their rows.
     - `get_train_dataloader`, `_set_signature_columns_if_needed` and `_get_train_sampler` draw prompts selectively if
       `selective=True`. `_save_rng_state` and `_load_optimizer_and_scheduler` save and load what is known about them.
     - `train` returns once all records are written.
@@ -99,6 +99,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
         super().__init__(model, reward_funcs, args, train_dataset, eval_dataset, callbacks=callbacks, **kwargs)
         check_members(self, ATTRIBUTES)
+        self.accelerator.backward = partial(skip_constant, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
         self.zero_variance, reason = resolve_zero_variance(args, self.aux_loss_enabled)
@@ -289,8 +290,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
         if "silent" in inputs and not self.accelerator.sync_gradients:
-            # A loss that depends on no parameter, so that `accelerator.backward` has nothing to do
-            return torch.zeros(1, device=self.accelerator.device, requires_grad=True).sum()
+            return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
         loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
         return loss
 

@@ -31,7 +31,6 @@ ATTRIBUTES = (
     "aux_loss_enabled",
     "eos_token_ids",
     "log_multimodal",
-    "multi_objective_aggregation",
     "num_generations",
     "num_generations_eval",
     "pad_to_multiple_of",
