@@ -187,8 +187,11 @@ def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(problems, tmp_path)
     )
 
 
-def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path):
+@pytest.mark.parametrize("state", [None, "", '{"epoch": 0.5, "log_his'])
+def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path, state):
     (tmp_path / "out" / "checkpoint-1").mkdir(parents=True)
+    if state is not None:
+        (tmp_path / "out" / "checkpoint-1" / "trainer_state.json").write_text(state)
     (tmp_path / "out" / "checkpoint-best").mkdir()
     (tmp_path / "out" / "checkpoint-best" / "trainer_state.json").write_text("{}")
     refused = "error: There is no complete checkpoint 'out/checkpoint-1' to resume from; 'out' has out/checkpoint-best"

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,22 @@ def test_scores_are_counted(answers):
         "prompt": "1 + 1?", "completion": r"So \boxed{2\text{ km}}", "solution": "2", "total": 1.5,
         "rewards": {"boxed": 1.0, "keywords": 1.0},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("against", [(), ("--against", "0.5 * keywords(all=('y',))")])
+def test_memory_does_not_grow_with_the_number_of_groups(tmp_path, command, against):
+    def measure(groups):
+        rows = ({"prompt": str(row), "completion": "x" * 10_000} for row in range(groups))
+        (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        tracemalloc.start()
+        shown = command("score", "keywords(all=('y',))", tmp_path / "texts.jsonl", *against)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert shown.returncode == 0, shown.stderr
+        return peak
+
+    measure(1)  # what is loaded once
+    assert measure(1024) < 1.5 * measure(256)
 
 
 def test_the_difference_is_counted_both_ways(answers):

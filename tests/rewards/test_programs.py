@@ -244,6 +244,8 @@ class Scripted:
         for text in inputs:
             if "will fail" in program:
                 raise SandboxFailed("it is down")
+            if "no threads" in program:
+                raise RuntimeError("can't start new thread")
             if "will sleep" in program:
                 await asyncio.sleep(60)
             yield RunResult("finished", str(sum(map(int, text.split()))), "")
@@ -263,6 +265,8 @@ def test_a_failure_of_the_back_end_gives_no_score_and_too_many_stop_the_run(capl
     scores, metrics, extras = call(value, [block("will fail"), block("will sleep"), block("any"), "none"], PAIRS)
     assert scores == [None, None, 1.0, 0.0] and metrics["code/failures"] == 2
     assert extras["code/failure"][:2] == ["not run: it is down", "not run: no result within batch_timeout=0.5 s"]
+    scores, _, extras = call(code(backend=OWN, max_failures=1), [block("no threads")], PAIRS)
+    assert scores == [None] and "can't start new thread" in extras["code/failure"][0]
     with pytest.raises(RuntimeError, match="gave no result in 2 of 2 calls .* max_failures=0.2 .*it is down"):
         call(code(backend=OWN), [block("will fail"), block("will fail 2")], PAIRS)
 

@@ -89,6 +89,20 @@ def test_only_what_the_options_ask_for_is_written(config, options, missing):
     assert {*other} - {*one} == missing
 
 
+def test_without_threads_records_are_written_at_once_and_only_once(recorder, monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        for step in (1, 2):
+            recorder.write(step, [RECORD])
+    recorder.write(3, [RECORD])
+    end_step(recorder)
+    recorder.thread.shutdown()  # what a thread was still to do
+    assert steps(recorder) == [1, 2, 3]
+
+
 def test_without_records_nothing_is_written(config):
     recorder = Recorder(config(group_records=False))
     recorder.record(1, sample(), [0.0] * 4)

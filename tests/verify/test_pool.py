@@ -199,6 +199,18 @@ def test_a_fork_has_workers_of_its_own():
     assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{784}}{4}}"]) == [1.0]
 
 
+def test_without_threads_nothing_is_scored_and_no_worker_is_left(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    before = find_workers(os.getpid())
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "POOL", pool.WorkerPool(2))
+        patch.setattr(threading.Thread, "start", refuse)
+        assert score([*COMPLETIONS[-2:], r"\boxed{8}"]) == [None, None, 0.0]
+    assert find_workers(os.getpid()) == before
+
+
 @pytest.mark.slow
 def test_a_killed_worker_is_replaced():
     assert score([r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [1.0]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 import torch
 from datasets import Dataset
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 from trl import GRPOConfig, ModelConfig, TrlParser
 from yaml import YAMLError
@@ -255,7 +255,20 @@ def load_tokenizer(
 
 
 def find_last_checkpoint(output_dir: str | Path) -> str | None:
-    """Return the newest complete checkpoint of a run. A checkpoint is complete once it has a trainer state."""
-    folders = (state.parent for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}"))
-    complete = [folder for folder in folders if re.fullmatch(r"checkpoint-\d+", folder.name)]
-    return str(max(complete, key=lambda folder: int(folder.name.split("-")[1]))) if complete else None
+    """Return the newest complete checkpoint of a run."""
+    numbered = [one for one in list_checkpoints(output_dir) if re.fullmatch(r"checkpoint-\d+", one.name)]
+    return str(max(numbered, key=lambda folder: int(folder.name.split("-")[1]))) if numbered else None
+
+
+def list_checkpoints(output_dir: str | Path) -> list[Path]:
+    """Return the complete checkpoints of a run."""
+    return sorted(filter(is_complete, Path(output_dir).glob("checkpoint-*")))
+
+
+def is_complete(checkpoint: Path) -> bool:
+    """Whether a checkpoint has its trainer state, which is written last. A killed run may leave the start of it."""
+    try:
+        TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+    except (OSError, ValueError, TypeError):
+        return False
+    return True

@@ -9,11 +9,11 @@ from pathlib import Path
 import torch
 from transformers.integrations import get_available_reporting_integrations
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
-from transformers.trainer import TRAINER_STATE_NAME
 from trl import ModelConfig
 
 from ..cores import count_cores
 from ..training.config import FilteredGRPOConfig
+from .job import is_complete, list_checkpoints
 
 
 def check_output(output_dir: str, checkpoint: str | None) -> None:
@@ -22,8 +22,8 @@ def check_output(output_dir: str, checkpoint: str | None) -> None:
             f"The output directory {output_dir!r} contains an earlier run, which a new run would overwrite. Choose "
             f"another --output_dir, continue from its last checkpoint with --resume_from_checkpoint true, or remove the directory."
         )
-    if checkpoint is not None and not Path(checkpoint, TRAINER_STATE_NAME).is_file():
-        complete = sorted(str(state.parent) for state in Path(output_dir).glob(f"checkpoint-*/{TRAINER_STATE_NAME}"))
+    if checkpoint is not None and not is_complete(Path(checkpoint)):
+        complete = [str(folder) for folder in list_checkpoints(output_dir)]
         name = "" if checkpoint == "true" else f" {checkpoint!r}"
         has = (
             f"has {', '.join(complete)}. Choose one of these" if complete else "has none. Choose another --output_dir"

@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
@@ -184,8 +184,11 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tupl
     if args.out:
         check_out(args.out)
     tally, difference = Tally(), Difference() if old else None
-    groups, copies = itertools.tee(read_groups(args.completions))
-    scored_by_old = rescore(old, copies) if old else itertools.repeat(None)
+    groups = read_groups(args.completions)
+    scored_by_old: Iterable[ScoredGroup | None] = itertools.repeat(None)
+    if old:  # a copy that nobody reads would keep all groups in memory
+        groups, copies = itertools.tee(groups)
+        scored_by_old = rescore(old, copies)
     unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # --out may be the file that is read
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(unfinished.open("w", encoding="utf-8")) if args.out else None

@@ -325,6 +325,8 @@ async def try_programs(
             return await try_program(program, tests, sandbox, limits, partial)
         except (SandboxFailed, UnreadableTests) as error:
             return error
+        except RuntimeError as error:  # this process can have no more threads
+            return SandboxFailed(f"the training process cannot run it: {error}")
 
     tasks = {key: asyncio.ensure_future(try_one(key[0], tests)) for key, tests in different.items()}
     if not tasks:

@@ -64,7 +64,7 @@ class LocalSandbox:
                 problem = f"{type(error).__name__}: {error}"
             finally:
                 self.idle.put(worker)
-        raise SandboxFailed(f"No worker could run the program in {ATTEMPTS} attempts. The last error was {problem}.")
+        raise SandboxFailed(f"No worker could run the program in {ATTEMPTS} attempts, because of {problem}")
 
     def check_ready(self) -> None:
         """Run a program that does nothing."""

@@ -85,7 +85,12 @@ class Recorder(TrainerCallback):
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         """Write the records of a step in the thread. The data that they are made from must not change afterwards."""
         self.flush()
-        self.writing = self.thread.submit(self.writer.write, step, self.table.keep(step, records))
+        records = self.table.keep(step, records)
+        try:
+            self.writing = self.thread.submit(self.writer.write, step, records)
+        except RuntimeError:  # this process can have no more threads; the executor still holds the call
+            self.thread = ThreadPoolExecutor(1, "group-records")
+            self.writer.write(step, records)
 
     def flush(self) -> None:
         """Wait until everything is written."""

@@ -128,7 +128,14 @@ class Worker:
                 bufsize=0,
             )
             # A thread waits for the replies, because Windows has no time limit for reading a pipe.
-            threading.Thread(target=read_lines, args=(self.process.stdout, self.lines), daemon=True).start()
+            replies = self.process.stdout
+            assert replies is not None  # because of stdout=PIPE
+            try:
+                threading.Thread(target=read_lines, args=(replies, self.lines), daemon=True).start()
+            except RuntimeError as error:  # this process can have no more threads
+                replies.close()
+                self.close()
+                raise OSError(str(error)) from error
         return self.process
 
     def receive(self, end: float) -> bytes:
@@ -202,8 +209,11 @@ class WorkerPool:
             keys = {pair: (*pair, rules) for pair in pairs}
             known = {pair: self.cache[key] for pair, key in keys.items() if key in self.cache}
         asked = [pair for pair in keys if pair not in known]
-        with ThreadPoolExecutor(min(self.size, max(len(asked), 1))) as threads:
-            fresh = dict(zip(asked, threads.map(lambda pair: self._verify_pair(pair, rules), asked), strict=True))
+        try:
+            with ThreadPoolExecutor(min(self.size, max(len(asked), 1))) as threads:
+                fresh = dict(zip(asked, threads.map(lambda pair: self._verify_pair(pair, rules), asked), strict=True))
+        except RuntimeError:  # this process can have no more threads
+            fresh = {pair: self._verify_pair(pair, rules) for pair in asked}
         with self.lock:
             for (gold, answer), one in fresh.items():
                 if one.fault is not None and one.fault not in self.warned:
