@@ -27,7 +27,7 @@ from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.cli.job import find_last_checkpoint
 from trl_grpo_rewards.records import files as records
 from trl_grpo_rewards.records.completions import read_groups
-from trl_grpo_rewards.records.files import GroupWriter, RecordReader, read_records
+from trl_grpo_rewards.records.files import GroupWriter, RecordReader, find_record_files, read_records
 
 
 def test_a_record_says_what_its_group_was(config, problems):
@@ -430,3 +430,13 @@ def test_records_of_finished_steps_outlive_kills(tmp_path):
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), int(sys.argv[2]))
+
+
+def test_a_file_is_closed_once_it_is_large_enough(tmp_path, monkeypatch):
+    monkeypatch.setattr(records, "MAX_FILE_SIZE", 1000)
+    writer = GroupWriter(tmp_path)
+    for step in range(1, 41):
+        writer.write(step, [{"rewards": {}, "columns": {}, "prompt_id": "a"}])
+    sizes = [file.stat().st_size for file in find_record_files(tmp_path)]
+    assert len(sizes) > 2 and all(1000 <= size < 1100 for size in sizes[:-1]) and sizes[-1] < 1100
+    assert [record["step"] for record in read_records(tmp_path)] == [*range(1, 41)]

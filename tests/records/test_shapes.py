@@ -102,7 +102,7 @@ def test_fields_of_any_type_cost_no_more_than_their_records(tmp_path):
         assert is_record(lacking) == (name not in (*REQUIRED, "prompt", "completions"))
     written(tmp_path, enumerate([whole, *odd, whole], start=1))
     steps = [step for step, _ in read_all(tmp_path)]
-    assert steps[0] == 1 and steps[-1] == len(odd) + 2 and len(steps) < len(odd) / 2
+    assert {1, len(odd) + 2} <= {*steps} and len(steps) < len(odd) / 2
 
 
 def test_a_whole_record_has_the_shape_and_lines_may_end_as_on_windows(run):

@@ -87,3 +87,9 @@ def test_a_row_without_a_score_that_counts_is_left_out_if_the_rule_says_so(unsco
     groups = build_groups(rewards, torch.arange(4), 2, ["a", "b", "c"], weights, Rule("a", unscored=unscored))
     assert [*map(drop_infinite, groups.totals.tolist())] == [totals[:2], totals[2:]]
     assert groups.partly_scored == 0.25 and groups.keys.tolist() == [[0, 1], [2, 3]]
+
+
+def test_no_more_than_the_first_groups_are_taken():
+    chosen = torch.tensor([True, False, True, True])
+    taken = [group_statistics.take_first(chosen, count).nonzero().flatten().tolist() for count in range(5)]
+    assert taken == [[], [0], [0, 2], [0, 2, 3], [0, 2, 3]]

@@ -35,6 +35,11 @@ def compute_signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
     return (terms * totals).sum((0, 1)) / variance if variance > 0 else None
 
 
+def take_first(chosen: Tensor, count: int) -> Tensor:
+    """Return the first `count` of the chosen groups. (groups,) -> (groups,)"""
+    return chosen & (chosen.cumsum(0) <= count)
+
+
 def find_duplicates(keys: Tensor) -> Tensor:
     """Return whether each completion equals another one of its group. Equal completions have equal keys. (groups, G)"""
     return (keys.unsqueeze(2) == keys.unsqueeze(1)).sum(2) > 1

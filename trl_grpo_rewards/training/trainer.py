@@ -21,6 +21,7 @@ from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
+from .group_statistics import take_first
 from .micro_batches import pack_generation, skip_constant
 from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, stack, unstack
@@ -248,8 +249,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             missing = wanted - found
             inputs = draw_rows(self._prompts, self.train_dataset, missing, self.num_generations, self.accelerator)
             more, generation = self._sample(inputs)
-            live = generation.groups.live
-            live = live & (live.cumsum(0) <= missing)  # more would be off-policy in the next step
+            live = take_first(generation.groups.live, missing)  # more would be off-policy in the next step
             fresh = zip(unstack(more), generation.find_rows(live).tolist(), strict=True)
             kept += [row for row, is_live in fresh if is_live]
             found, rounds = found + int(live.sum()), rounds + 1
