@@ -193,3 +193,12 @@ def test_any_completion_has_a_score(text):
 def test_no_text_makes_an_answer_raise(text, gold):
     for one in (answer(), exact(), choice()):
         assert one(completions=[text], solution=[gold])[0] in (0.0, 1.0, None)
+
+
+def test_an_answer_that_is_spelled_as_the_solution_is_right_even_if_the_question_says_it():
+    def score(prompt, answered, solution):
+        text = f"\\boxed{{{answered}}}"
+        return boxed(evaluated=True)(prompts=[prompt], completions=[text], solution=[solution])
+
+    assert score("Which is larger, 3+4 or 5?", "3+4", "3+4") == [1.0]
+    assert score("What is 3+4?", "3+4", "7") == [0.0]
