@@ -200,5 +200,5 @@ def test_an_answer_that_is_spelled_as_the_solution_is_right_even_if_the_question
         text = f"\\boxed{{{answered}}}"
         return boxed(evaluated=True)(prompts=[prompt], completions=[text], solution=[solution])
 
-    assert score("Which is larger, 3+4 or 5?", "3+4", "3+4") == [1.0]
+    assert score("Write the sum of the sides: 3+4", "3+4", "3+4") == [1.0]
     assert score("What is 3+4?", "3+4", "7") == [0.0]
