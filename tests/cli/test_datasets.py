@@ -9,7 +9,7 @@ from datasets import Dataset, DatasetDict
 
 from helpers.outside_data import find_outside_data
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.commands import import_rewards
+from trl_grpo_rewards.cli.command_errors import import_rewards
 from trl_grpo_rewards.cli.datasets import load_problems
 from trl_grpo_rewards.registry import REGISTRY
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..checks import Findings, as_text, check
-from .commands import exit_on
+from .command_errors import exit_on
 from .job import JobArguments, load_tokenizer, prepare_job, read_job
 from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
 

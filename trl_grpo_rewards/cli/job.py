@@ -21,7 +21,7 @@ from ..expressions import Reward
 from ..parsing import parse
 from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, unpack_rewards
-from .commands import CommandParser, import_rewards
+from .command_errors import CommandParser, import_rewards
 from .datasets import BUNDLED_PROGRAMS, load_problems
 from .output import EXIT_CODES
 

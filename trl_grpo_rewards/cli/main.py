@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from .commands import CommandParser
+from .command_errors import CommandParser
 from .output import EXIT_CODES, flush_output
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..report.live import LiveServer
 from ..report.pages import write_page
-from .commands import CommandParser, exit_on
+from .command_errors import CommandParser, exit_on
 from .output import EXIT_CODES, print_json
 from .report_summary import describe_report, summarize_report
 

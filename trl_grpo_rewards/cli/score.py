@@ -18,7 +18,7 @@ from ..records.completions import read_groups
 from ..records.files import match_files
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
-from .commands import CommandParser, exit_on, exit_on_reward_error, import_rewards
+from .command_errors import CommandParser, exit_on, exit_on_reward_error, import_rewards
 from .output import EXIT_CODES, keep_stdout_for_json, make_printable, print_json
 from .score_summary import describe_scores, summarize_scores
 

@@ -19,7 +19,7 @@ from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
 from ..verify.pool import start_workers
 from .callbacks import BeforeAndAfter, RewardProgress
-from .commands import exit_on, exit_on_reward_error
+from .command_errors import exit_on, exit_on_reward_error
 from .job import JobArguments, choose_model, find_last_checkpoint, load_tokenizer, prepare_job, read_job
 from .output import FAULTY, end
 from .preparation import check_output, check_packages, check_writable, use_all_cores

@@ -1,4 +1,4 @@
-"""Code that every command needs: importing rewards, and errors without a traceback. Loads neither torch nor TRL."""
+"""What every command needs: a parser and errors without a traceback, and rewards that are imported. Loads no torch or TRL."""
 
 import argparse
 import contextlib
