@@ -204,7 +204,9 @@ def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config
     assert "There is no reward 'wordy'" in said and said.endswith("add --import mine_to_repeat.")
     (tmp_path / "rows.jsonl").write_text("")
     said = score(tmp_path, "rows.jsonl", fails=True)
-    assert said.startswith("error: Without rewards, the rewards of the run are used, but there is no run.json for")
+    assert said.startswith(
+        "error: Without rewards, the rewards of the run are used, but there is no readable run.json for"
+    )
 
 
 def describe_run(folder, rewards, modules=()):

@@ -79,7 +79,7 @@ def without_asking(rewards: Reward) -> Reward | None:
 
 
 def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
-    """Return the first rows without a column `completion`, which was not written for these rewards."""
+    """Return the first rows. A column `completion` is left out, because it was not written for these rewards."""
     rows = dataset.select(range(min(TRIED_ROWS, len(dataset))))
     return [{name: value for name, value in row.items() if name != "completion"} for row in rows]
 

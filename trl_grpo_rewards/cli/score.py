@@ -82,7 +82,7 @@ def read_rewards(args: argparse.Namespace) -> Reward:
     run = read_run(args.completions)
     if run is None:
         raise ValueError(
-            f"Without rewards, the rewards of the run are used, but there is no {RUN_FILE} for '{args.completions}'. "
+            f"Without rewards, the rewards of the run are used, but there is no readable {RUN_FILE} for '{args.completions}'. "
             f'Give the rewards first: trl-grpo-rewards score "boxed()" {args.completions}.'
         )
     if not run.get("is_expression") or "__main__" in {*(run.get("modules") or [])} - {*args.modules}:
