@@ -160,10 +160,9 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
             }
             for _ in columns["completions"]
         ]
-        found = trainer._calculate_rewards(
-            inputs, columns["prompts"], columns["completions"], columns["completion_ids"]
-        )
-        by_name = dict(zip(trainer.reward_func_names, found.T.tolist(), strict=True))
+        trainer._rows = inputs
+        groups = trainer._score(columns["prompts"], columns["completions"], columns["completion_ids"])
+        by_name = dict(zip(trainer.reward_func_names, groups.rewards.flatten(0, 1).T.tolist(), strict=True))
         for value in values.values():
             plain = as_trl_calls(value, completion)
             assert by_name[value.name] == pytest.approx(

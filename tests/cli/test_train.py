@@ -49,7 +49,8 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert again.returncode == 2
     assert again.stderr.strip().splitlines()[-1] == (
         "error: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
-        "Choose another --output_dir, continue from a checkpoint with --resume_from_checkpoint, or remove the directory."
+        "Choose another --output_dir, continue from its last checkpoint with --resume_from_checkpoint true, or remove "
+        "the directory."
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
 

@@ -1,6 +1,7 @@
 """The shape of a record, which is checked when it is read, because a damaged file may hold anything."""
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -9,6 +10,9 @@ from .dead_groups import DeadBy, GroupKind
 
 MAX_NUMBER = 1e100
 """Largest number in a record. The square of a larger one may be larger than any float."""
+
+HALF_OF_A_PAIR = re.compile("[\\ud800-\\udfff]")
+"""What JSON can spell and no terminal can print: one of the two surrogates of a character."""
 
 
 def is_number(value: Any) -> bool:
@@ -24,7 +28,7 @@ def is_count(value: Any) -> bool:
 
 
 def is_text(value: Any) -> bool:
-    return isinstance(value, str) and value.isprintable()  # half of a surrogate pair is not printable
+    return isinstance(value, str) and not HALF_OF_A_PAIR.search(value)
 
 
 def is_prompt(value: Any) -> bool:
