@@ -62,6 +62,7 @@ class LocalServer(ThreadingHTTPServer):
     """
 
     def __init__(self, answer: Callable[[Connection], None]) -> None:
+        self.request_queue_size = 128  # more connections at once would be reset
         super().__init__(("127.0.0.1", 0), Connection)
         self.answer = answer
         self.requests: list[Request] = []
