@@ -41,10 +41,10 @@ SPREADS = {0.22: 1.0, 0.53: 0.3, 0.77: 0.1}
 
 
 class EndWorker(TrainerCallback):
-    """Ends TRL's worker, which otherwise tries to deliver its completions for 15 seconds."""
+    """Ends the process of TRL's worker, which otherwise tries to deliver its completions for 15 seconds."""
 
     def on_train_end(self, args, state, control, **kwargs) -> None:
-        self.worker._process.terminate()
+        self.worker.stop = self.worker._process.terminate  # TRL calls it next
 
 
 def make_answers(spread: float, words: float):

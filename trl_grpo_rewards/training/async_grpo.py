@@ -2,12 +2,10 @@
 
 import queue
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from multiprocessing import get_context
 from multiprocessing.queues import Queue
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -15,31 +13,11 @@ from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
 from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
+from .async_prompts import KeptStream, Lesson
 from .config import check_selective
 from .drawing import SelectiveStream, read_prior
 from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members
 from .validation import find_outcome
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """
-    What a stream learns from a group.
-
-    Args:
-        row (`int`):
-            The prompt.
-        start, end (`int`):
-            Position of the stream before and after it drew the prompt.
-        right, scored (`int`):
-            Number of completions that are right, and that have a score.
-    """
-
-    row: int
-    start: int
-    end: int
-    right: int
-    scored: int
 
 
 KindQueue: TypeAlias = "Queue[tuple[int, GroupKind, Lesson | None]]"
@@ -122,7 +100,7 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
 
 class DroppedGroups(TrainerCallback):
     """
-    Count dropped groups as groups that TRL has trained on, and keep what the worker learns about the prompts.
+    Count dropped groups as groups that TRL has trained on, and pass on what the worker learns about the prompts.
 
     TRL uses this number to find the end of an epoch and the place to resume from. The worker runs ahead of the trainer,
     so a dropped group counts once a later group has been trained on.
@@ -134,15 +112,12 @@ class DroppedGroups(TrainerCallback):
             Provides the id, the kind and the lesson of every group.
         patience (`int`):
             Number of consecutive dead groups after which training stops.
-        stream ([`SelectiveStream`], *optional*):
-            The stream that the worker starts with. This process has its own copy, which learns the same lessons.
+        kept ([`KeptStream`], *optional*):
+            Learns the lessons.
     """
 
-    def __init__(
-        self, trainer: AsyncGRPOTrainer, kinds: KindQueue, patience: int, stream: SelectiveStream | None
-    ) -> None:
-        self.trainer, self.kinds, self.patience, self.stream = trainer, kinds, patience, stream
-        self.ends: dict[int, int] = {}  # position of the stream after it drew the prompt of each group
+    def __init__(self, trainer: AsyncGRPOTrainer, kinds: KindQueue, patience: int, kept: KeptStream | None) -> None:
+        self.trainer, self.kinds, self.patience, self.kept = trainer, kinds, patience, kept
         self.dropped: set[int] = set()
         self.last_dead: list[GroupKind] = []
 
@@ -158,11 +133,8 @@ class DroppedGroups(TrainerCallback):
                 group, kind, lesson = self.kinds.get_nowait()
             except queue.Empty:
                 return
-            if self.stream is not None and lesson is not None:
-                self.ends[group] = lesson.end
-                for position in range(lesson.start, lesson.end - 1):
-                    self.stream.skips[position % self.stream.size] += 1
-                self.stream.learn([lesson.row], [lesson.right], [lesson.scored])
+            if self.kept is not None and lesson is not None:
+                self.kept.learn(group, lesson)
             if kind == "live":
                 self.last_dead = []
             else:
@@ -175,32 +147,6 @@ class DroppedGroups(TrainerCallback):
         self.dropped -= passed
         self.trainer._trained_groups |= passed
         self.trainer._last_groups_trained += len(passed)  # TRL logs only the groups that it trained on itself
-
-    def save_prompts(self, stream: SelectiveStream, folder: Path) -> None:
-        """Write all lessons to a checkpoint, with the position of the first group that TRL will sample again."""
-        self.read_kinds()
-        first = next(group for group in count() if group not in self.trainer._trained_groups)  # as TRL finds it
-        last = max((group for group in self.ends if group < first), default=None)
-        if last is not None:
-            stream.position = self.ends[last]
-        stream.save(folder, at_end=True)
-
-    def keep_prompts(self, stream: SelectiveStream) -> None:
-        """Let the trainer save the stream to checkpoints, and load it before the worker starts."""
-        trainer, worker = self.trainer, self.trainer.rollout_worker
-        save, load = trainer._save_rng_state, trainer._load_optimizer_and_scheduler
-
-        def save_with_prompts(output_dir: str) -> None:
-            save(output_dir)
-            self.save_prompts(stream, Path(output_dir))
-
-        def load_with_prompts(checkpoint: str | None) -> None:
-            load(checkpoint)
-            if checkpoint:
-                stream.position = worker._loop_kwargs["dataset_start_index"]  # if the checkpoint has no stream
-                stream.load(Path(checkpoint))
-
-        trainer._save_rng_state, trainer._load_optimizer_and_scheduler = save_with_prompts, load_with_prompts
 
     def check_patience(self) -> None:
         """
@@ -295,10 +241,9 @@ def drop_dead_groups(
         group, prior = worker._loop_kwargs["num_generations"], read_prior(selective_prior, dataset)
         stream = SelectiveStream(len(dataset), 0, shuffle=False, group=group, prior=prior)
     kinds: KindQueue = get_context("spawn").Queue()
-    dropped_groups = DroppedGroups(trainer, kinds, patience, stream)
+    kept = None if stream is None else KeptStream(trainer, stream)
+    dropped_groups = DroppedGroups(trainer, kinds, patience, kept)
     trainer.add_callback(dropped_groups)
-    if stream is not None:
-        dropped_groups.keep_prompts(stream)
     check_health = worker.check_health
 
     def check_health_and_patience(stale_after_s: float) -> None:  # TRL calls it while it waits for samples

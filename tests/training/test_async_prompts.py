@@ -1,4 +1,4 @@
-"""A run of TRL's asynchronous trainer that was killed continues with what it knew of its prompts."""
+"""A run of TRL's asynchronous trainer that was killed continues with what it knew of its prompts, and where it was."""
 
 import contextlib
 import itertools
@@ -9,17 +9,73 @@ import sys
 import time
 from collections import defaultdict
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from transformers import TrainerCallback
 
 from helpers.async_training import NoTransfer, read_numbers, run_completion_server, use_cpu
 from helpers.processes import build_environment, find_free_port
 from trl_grpo_rewards import boxed, demo
+from trl_grpo_rewards.errors import CheckpointMismatch
+from trl_grpo_rewards.training.async_prompts import KeptStream, Lesson
 from trl_grpo_rewards.training.drawing import SelectiveStream
 
 
 GROUP, SIZE = 4, 32
+
+
+def make_stream(size=SIZE):
+    return SelectiveStream(size, 0, shuffle=False, group=GROUP)
+
+
+def make_kept(size=SIZE, start=0):
+    """A stream kept by a trainer whose own state is not saved."""
+    trainer = SimpleNamespace(
+        _trained_groups=set(), _save_rng_state=lambda folder: None, _load_optimizer_and_scheduler=lambda folder: None,
+        rollout_worker=SimpleNamespace(_loop_kwargs={"dataset_start_index": start}),
+    )  # fmt: skip
+    return trainer, KeptStream(trainer, make_stream(size))
+
+
+def draw_and_learn(stream, groups, rng):
+    """What the worker does: draw a prompt for each group, and report it once it is scored."""
+    for group in groups:
+        start = stream.position
+        (row,) = stream.draw(1)
+        right = int(rng.integers(GROUP + 1)) if row % 3 == 0 else GROUP
+        yield group, Lesson(row, start, stream.position, right, GROUP)
+        stream.learn([row], [right], [GROUP])
+
+
+@pytest.mark.parametrize("untrained", [100, 57, 0])
+def test_a_checkpoint_has_every_lesson_and_the_place_of_the_first_untrained_group(untrained, tmp_path):
+    worker, (trainer, kept) = make_stream(), make_kept()
+    lessons = dict(draw_and_learn(worker, range(100), np.random.default_rng(0)))
+    for group, lesson in lessons.items():
+        kept.learn(group, lesson)
+    trainer._trained_groups |= {*range(100)} - {untrained}
+    trainer._save_rng_state(str(tmp_path))
+    resumed, loaded = make_kept(start=100)
+    resumed._load_optimizer_and_scheduler(str(tmp_path))
+    expected, got = worker.get_state(), loaded.stream.get_state()
+    assert expected.pop("position") == worker.position > 2 * 100  # many prompts were skipped
+    assert got.pop("position") == (lessons[untrained].start if untrained < 100 else worker.position)
+    assert all(np.array_equal(expected[name], got[name]) for name in expected)
+    if untrained == 100:
+        assert loaded.stream.draw(50) == worker.draw(50)
+
+
+def test_a_checkpoint_of_other_prompts_is_refused_and_one_without_them_is_not(tmp_path):
+    trainer, kept = make_kept(start=7)
+    trainer._load_optimizer_and_scheduler(None)
+    assert kept.stream.position == 0
+    trainer._load_optimizer_and_scheduler(str(tmp_path))  # written by a run that was not selective
+    assert kept.stream.position == 7
+    trainer._save_rng_state(str(tmp_path))
+    with pytest.raises(CheckpointMismatch, match="resumed with the 32 prompts .* the dataset has 33"):
+        make_kept(size=33)[0]._load_optimizer_and_scheduler(str(tmp_path))
 
 
 def main(folder: str, url: str, mode: str) -> None:
@@ -99,7 +155,7 @@ def test_a_killed_run_continues_with_what_it_knew_of_its_prompts(ranks, tmp_path
             assert [process.wait(timeout=240) for process in run] == [0] * ranks, (tmp_path / "resume.txt").read_text()
         finally:
             kill(run)
-    stream = SelectiveStream(SIZE, 0, shuffle=False, group=GROUP)
+    stream = make_stream()
     stream.load(tmp_path / "checkpoint-8")
     assert {*asked[:GROUP]} <= {*stream.draw(2)}  # two groups are in flight at once
     assert sum(prompts[row][0] % 2 == 0 for row in asked) / len(asked) < 0.3  # half of them, if nothing is known
