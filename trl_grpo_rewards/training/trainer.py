@@ -16,18 +16,21 @@ from trl.trainer import utils
 
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
-from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
+from .config import FilteredGRPOConfig, build_rule, check_config, list_obstacles, resolve_zero_variance
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
-from .exchange import balance_rows
-from .forward_passes import Logps, score_rows
+from .exchange import move_rows
+from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
 from .group_statistics import take_first
-from .micro_batches import pack_generation, skip_constant
+from .micro_batches import Packer, pad_gathered, skip_constant
+from .placement import plan_moves
+from .positions import has_relative_positions
 from .recorder import Recorder
-from .rows import TensorBatch, TensorRow, stack, unstack
+from .rows import TensorBatch
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .scored_groups import ScoredGroups, build_groups
+from .token_counts import TokenCounts, add_counts, describe_counts
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
@@ -117,6 +120,16 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior)
+        obstacles = list_obstacles(args, self.aux_loss_enabled) if self.zero_variance == "keep" else []
+        self._packer = Packer(
+            self.accelerator,
+            args,
+            self._tokenizer.pad_token_id,
+            is_drop=self.zero_variance == "drop",
+            keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
+            keeps_positions=not has_relative_positions(self.model.config),
+        )
+        self._scored = TokenCounts()  # of the passes without gradient since the last update
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -182,20 +195,25 @@ class FilteredGRPOTrainer(GRPOTrainer):
         input_ids: Tensor,
         attention_mask: Tensor,
         logits_to_keep: int,
-        batch_size: int | None = None,
-        **inputs: Any,
+        *args: Any,
+        **kwargs: Any,
     ) -> Logps:
         score: Callable[..., Logps] = partial(super()._get_per_token_logps_and_entropies, model)
-        if self._generation is None or not self._removes_dead_rows:
-            return score(input_ids, attention_mask, logits_to_keep, batch_size=batch_size, **inputs)
-        batch = {"input_ids": input_ids, "attention_mask": attention_mask, "logits_to_keep": logits_to_keep, **inputs}
-        live, distributed_type = self._generation.live.nonzero().flatten().tolist(), self.accelerator.distributed_type
-        return score_rows(score, batch, live, batch_size or len(input_ids), distributed_type), None, None
+        batch = dict(zip(LOGPS_ARGUMENTS, (input_ids, attention_mask, logits_to_keep, *args), strict=False)) | kwargs
+        if torch.is_grad_enabled() or not self.args.packing or batch.get("compute_aux_loss"):
+            return score(**batch)
+        rows = [*range(len(input_ids))]
+        if self._generation is not None and self._removes_dead_rows:
+            rows = self._generation.live.nonzero().flatten().tolist()
+        logps, counts = self._packer.score(score, batch, rows)
+        if self.model.training:
+            self._scored = add_counts(self._scored, counts)
+        return logps
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
         output, generation = self._sample(inputs)
         if not self._removes_dead_rows:
-            return output
+            return {**output, "live": [True] * len(inputs)} if self.model.training and self.args.packing else output
         rows = generation.live
         if self.args.max_resample_rounds:
             output, rows = self._resample(output, generation)
@@ -219,7 +237,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._log_groups(**generation.groups.metrics())
         if self._removes_dead_rows:
             clear_dead_rows(output, generation, self._logs["advantages"])
-        elif self.model.training:
+        elif self.model.training and not self.args.packing:
             self._log_groups(rows_computed=generation.groups.totals.numel())
         if self.model.training:
             self._remember(generation, places)
@@ -243,21 +261,22 @@ class FilteredGRPOTrainer(GRPOTrainer):
         assert self._prompts is not None
         live, rows = generation.groups.live, generation.live
         found, wanted, rounds = int(live.sum()), len(live), 0
-        first = unstack(output)
+        first = self._packer.unstack(output)
         kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
         while found < wanted and rounds < self.args.max_resample_rounds:
             missing = wanted - found
             inputs = draw_rows(self._prompts, self.train_dataset, missing, self.num_generations, self.accelerator)
             more, generation = self._sample(inputs)
             live = take_first(generation.groups.live, missing)  # more would be off-policy in the next step
-            fresh = zip(unstack(more), generation.find_rows(live).tolist(), strict=True)
+            fresh = zip(self._packer.unstack(more), generation.find_rows(live).tolist(), strict=True)
             kept += [row for row, is_live in fresh if is_live]
             found, rounds = found + int(live.sum()), rounds + 1
         self._log_groups(resample_rounds=rounds)
         if not rounds:
             return output, rows
-        kept = balance_rows(kept, self.accelerator.process_index, self.accelerator.device)
-        whole = self._stack_rows(kept + first[:1] * (len(first) - len(kept)))
+        moves = plan_moves(gather_object([[1] * len(kept)]))  # as many rows on each rank, for TRL's micro-batches
+        kept = move_rows(kept, moves, self.accelerator.process_index, self.accelerator.device)
+        whole = self._packer.stack(kept + first[:1] * (len(first) - len(kept)))
         return whole, torch.arange(len(first), device=rows.device) < len(kept)
 
     def _save_rng_state(self, output_dir: str) -> None:
@@ -274,20 +293,23 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         batch: TensorBatch = super()._prepare_inputs(generation_batch)
         if "live" in batch:
-            self._buffered_inputs, computed = pack_generation(
-                self._buffered_inputs, self._stack_rows, self.accelerator, self.args, self.zero_variance == "drop"
-            )
-            self._log_groups(rows_computed=computed)
+            self._buffered_inputs, rows, counts = self._packer.pack(self._buffered_inputs)
+            self._log_groups(rows_computed=rows, **self._count_tokens(counts))
             batch = self._buffered_inputs[self._step % self.args.steps_per_generation]
         return batch
 
-    def _stack_rows(self, rows: list[TensorRow]) -> TensorBatch:
-        return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)
+    def _count_tokens(self, counts: TokenCounts) -> dict[str, float]:
+        """Return the metrics of the tokens of all passes of a generation, on all ranks."""
+        own = [(counts.times(self.num_iterations), self._scored)]
+        self._scored = TokenCounts()
+        return describe_counts(*(add_counts(*each) for each in zip(*gather_object(own), strict=True)))
 
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
         if "silent" in inputs and not self.accelerator.sync_gradients:
             return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
-        loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
+        with pad_gathered(self.accelerator, inputs.get("most_rows", 0)):
+            loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs)
+            loss = loss * inputs.get("loss_scale", 1.0)
         return loss
 
     def _log_groups(self, **values: float) -> None:

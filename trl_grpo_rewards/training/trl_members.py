@@ -33,7 +33,7 @@ ATTRIBUTES = (
     "log_multimodal",
     "num_generations",
     "num_generations_eval",
-    "pad_to_multiple_of",
+    "num_iterations",
     "reward_func_names",
     "reward_funcs",
     "reward_weights",
