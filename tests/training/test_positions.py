@@ -18,7 +18,7 @@ from transformers import (
 from trl_grpo_rewards.training.positions import has_relative_positions
 
 
-LONG = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 16, "long_factor": [2.0] * 16}
+LONG = {"rope_type": "longrope", "rope_theta": 1e4, "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,11 @@ def test_only_rotary_embeddings_of_fixed_scale_are_relative(config, is_relative)
 @pytest.mark.parametrize(
     "model",
     [
-        LlamaForCausalLM(LlamaConfig(32, 16, 32, 1, 2)).double(),
+        LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=32, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2
+            )
+        ).double(),
         GPT2LMHeadModel(GPT2Config(vocab_size=32, n_embd=16, n_layer=1, n_head=2)).double(),
     ],
     ids=["Llama", "GPT-2"],
