@@ -17,7 +17,7 @@ from trl.trainer import utils
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
-from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
+from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, draw_rows, read_prior
 from .exchange import balance_rows
 from .forward_passes import Logps, score_rows
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
@@ -27,6 +27,7 @@ from .recorder import Recorder
 from .rows import TensorBatch, TensorRow, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
+from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
@@ -51,7 +52,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     - `compute_loss` runs no forward pass of a micro-batch without a live row on any rank, and `accelerator.backward` no
       backward pass. `compute_loss` weights the loss of the other micro-batches by their rows.
     - `get_train_dataloader`, `_set_signature_columns_if_needed` and `_get_train_sampler` draw prompts selectively if
-      `selective=True`. `_save_rng_state` and `_load_optimizer_and_scheduler` save and load what is known about them.
+      `selective=True`. `_save_rng_state` and `_load_optimizer_and_scheduler` save and restore which prompts come next.
     - `train` returns once all records are written.
     - `run` describes the run. It is written to `output_dir/run.json`, and `create_model_card` adds it to the model card.
       The log is also written to `output_dir/log.jsonl`, and some groups are a table in Weights & Biases and in Trackio.
@@ -74,6 +75,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     train_dataset: Any
     _buffered_inputs: list[TensorBatch]
+    _sampler: Any = ()  # TRL's, which a stream does not have
 
     def __init__(
         self,
@@ -144,8 +146,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._signature_columns.append(PLACE_COLUMN)
 
     def _get_train_sampler(self, dataset: Any = None) -> Sampler:
-        sampler: Any = super()._get_train_sampler(dataset)
-        return SelectiveSampler(sampler, self._prompts) if isinstance(self._prompts, SelectiveStream) else sampler
+        self._sampler = super()._get_train_sampler(dataset)
+        return build_sampler(self._sampler, self._prompts)
 
     def _generate(self, prompts: list) -> tuple:
         generated: tuple = super()._generate(prompts)
@@ -266,6 +268,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        self._step = resume_order(self._sampler, self.state.epoch, self.args.generation_batch_size)
         super()._load_optimizer_and_scheduler(checkpoint)
         if self._prompts is not None and checkpoint:  # `_load_rng_state` runs only after the first draw
             self._prompts.load(Path(checkpoint))
