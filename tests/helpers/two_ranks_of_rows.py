@@ -11,7 +11,6 @@ import shutil
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
-from accelerate.utils import gather_object
 
 from helpers.gradients import SGD, DropReference, Reference, difference
 from helpers.passes import live_rows, train_and_count
@@ -23,7 +22,6 @@ from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, train
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 from trl_grpo_rewards.training import exchange
-from trl_grpo_rewards.training.placement import plan_moves
 from trl_grpo_rewards.training.rows import count_tokens, unstack
 
 
@@ -219,7 +217,7 @@ def peak() -> float:
 
 def spread(folder) -> dict:
     """Rows of different lengths on both ranks: how many move, how many tokens they have afterwards, and what that takes."""
-    Accelerator(cpu=True)  # `gather_object` reads the number of ranks from its state
+    accelerator = Accelerator(cpu=True)
     rank, count, width = dist.get_rank(), (96, 32)[dist.get_rank()], 16384
     lengths = torch.arange(width) < torch.linspace(width // 4, width, count)[:, None]
     batch = {
@@ -235,8 +233,7 @@ def spread(folder) -> dict:
     plain = dist.send_object_list
     exchange.dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
     rows = unstack(batch)
-    moves = plan_moves(gather_object([[*map(count_tokens, rows)]]))
-    rows = exchange.move_rows(rows, moves, rank, torch.device("cpu"))
+    rows = exchange.spread_rows(rows, count_tokens, accelerator)
     ids = [int(row["advantages"]) for row in rows]
     assert all((row["completion_ids"] == number).all() for row, number in zip(rows, ids, strict=True))
     tokens = sum(map(count_tokens, rows))

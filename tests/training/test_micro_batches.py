@@ -36,7 +36,11 @@ def part(*lengths: int, live: list[bool], first: int = 1) -> dict:
 
 def packer(accelerator, **options) -> Packer:
     args = SimpleNamespace(
-        pad_to_multiple_of=None, steps_per_generation=2, gradient_accumulation_steps=2, loss_type="dapo"
+        num_iterations=1,
+        pad_to_multiple_of=None,
+        steps_per_generation=2,
+        gradient_accumulation_steps=2,
+        loss_type="dapo",
     )
     return Packer(accelerator, args, 0, **options)
 
@@ -67,10 +71,14 @@ def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerat
     one["completion_ids"], one["completion_mask"] = (
         functional.pad(one[name], (0, 6)) for name in ("completion_ids", "completion_mask")
     )
-    batches, rows, tokens = packer(accelerator, keeps_rows=True).pack([one, other])
-    assert [batch["advantages"].tolist() for batch in batches] == [[1.0, 2.0], [3.0, 4.0]] and rows == 4
+    batches, logged = packer(accelerator, keeps_rows=True).pack([one, other])
+    assert [batch["advantages"].tolist() for batch in batches] == [[1.0, 2.0], [3.0, 4.0]]
     assert [batch["completion_ids"].size(1) for batch in batches] == [3, 9]
-    assert tokens == TokenCounts(needed=19 + 4 * PROMPT, computed=2 * 5 + 2 * 11, padded=4 * 11)
+    needed, computed = 19 + 4 * PROMPT, 2 * 5 + 2 * 11
+    assert logged == {
+        "rows_computed": 4, "tokens_needed": needed, "tokens_computed": computed, "tokens_padded": 4 * 11,
+        "padding": computed / needed,
+    }  # fmt: skip
     assert not any({"live", "loss_scale"} & batch.keys() for batch in batches)
 
 

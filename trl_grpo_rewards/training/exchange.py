@@ -1,11 +1,25 @@
 """The exchange of rows between ranks. Rows move one at a time, so that no rank holds more than its own."""
 
+from collections.abc import Callable
+
 import torch
 import torch.distributed as dist
+from accelerate import Accelerator
+from accelerate.utils import gather_object
 from torch import Tensor
 
-from .placement import Move
+from .placement import Move, plan_moves
 from .rows import TensorRow
+
+
+def spread_rows(rows: list[TensorRow], weigh: Callable[[TensorRow], int], accelerator: Accelerator) -> list[TensorRow]:
+    """
+    Spread rows over the ranks so that they have about the same weight, and return those that this rank has afterwards.
+
+    Every rank must call this with its own rows.
+    """
+    moves = plan_moves(gather_object([[*map(weigh, rows)]]))
+    return move_rows(rows, moves, accelerator.process_index, accelerator.device)
 
 
 def move_rows(rows: list[TensorRow], moves: list[Move], rank: int, device: torch.device) -> list[TensorRow]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from accelerate import Accelerator
@@ -11,12 +11,13 @@ from accelerate.utils import gather_object
 from torch import Tensor
 from torch.nn import functional
 
-from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig
-from .exchange import move_rows
+from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
+from .exchange import spread_rows
 from .forward_passes import Logps, score_rows
-from .placement import Size, compute_pack_span, plan_micro_batches, plan_moves
+from .placement import Size, compute_pack_span, plan_micro_batches
+from .positions import has_relative_positions
 from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, measure, silence, stack, unstack
-from .token_counts import TokenCounts, add_counts
+from .token_counts import TokenCounts, add_counts, describe_counts
 
 
 class PackedStep(NamedTuple):
@@ -48,10 +49,10 @@ class PackedStep(NamedTuple):
     tokens: TokenCounts
 
 
-@dataclass(frozen=True)
+@dataclass
 class Packer:
     """
-    Forms the micro-batches of a generation anew. Every rank must call it with its own micro-batches.
+    Runs passes without gradient, and forms the micro-batches of a generation anew. Every rank must call it with its own.
 
     Args:
         accelerator (`Accelerator`):
@@ -66,6 +67,8 @@ class Packer:
             Whether each micro-batch keeps the rows that TRL gave it, so that only its padding is cut.
         keeps_positions (`bool`, *optional*, defaults to `False`):
             Whether prompts keep the padding that TRL gave them.
+        scored ([`TokenCounts`], *optional*):
+            The tokens of passes without gradient since the last generation was packed.
     """
 
     accelerator: Accelerator
@@ -74,6 +77,7 @@ class Packer:
     is_drop: bool = False
     keeps_rows: bool = False
     keeps_positions: bool = False
+    scored: TokenCounts = TokenCounts()
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
@@ -81,23 +85,30 @@ class Packer:
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
         return unstack(batch, self.keeps_positions)
 
-    def score(self, score: Callable[..., Logps], batch: TensorBatch, rows: list[int]) -> tuple[Logps, TokenCounts]:
+    def score(self, score: Callable[..., Logps], batch: TensorBatch, rows: list[int], is_counted: bool) -> Logps:
         """Run passes without gradient over some rows, see [`score_rows`]."""
-        multiple = self.args.pad_to_multiple_of
-        return score_rows(score, batch, rows, self.accelerator.distributed_type, self.keeps_positions, multiple)
+        kind, multiple = self.accelerator.distributed_type, self.args.pad_to_multiple_of
+        logps, counts = score_rows(score, batch, rows, kind, self.keeps_positions, multiple)
+        if is_counted:
+            self.scored = add_counts(self.scored, counts)
+        return logps
 
-    def pack(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], int, TokenCounts]:
-        """Return the micro-batches of a generation, the rows that all ranks compute, and the tokens of this rank."""
-        ranks = self.accelerator.num_processes
+    def pack(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], dict[str, float]]:
+        """Return the micro-batches of a generation, and what is logged of it as `groups/...`."""
         if self.keeps_rows:
             steps = [self.cut_padding(part) for part in parts]
         else:
             span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
             steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
             for step in steps:
-                set_loss_scales(step, self.args.loss_type, self.is_drop, ranks)
-        batches = [batch for step in steps for batch in step.batches]
-        return batches, sum(step.computed for step in steps), add_counts(*(step.tokens for step in steps))
+                set_loss_scales(step, self.args.loss_type, self.is_drop, self.accelerator.num_processes)
+        own = add_counts(*(step.tokens for step in steps)).times(self.args.num_iterations), self.scored
+        self.scored = TokenCounts()
+        with_gradient, without_gradient = (add_counts(*each) for each in zip(*gather_object([own]), strict=True))
+        rows = {"rows_computed": sum(step.computed for step in steps)}
+        return [batch for step in steps for batch in step.batches], rows | describe_counts(
+            with_gradient, without_gradient
+        )
 
     def cut_padding(self, part: TensorBatch) -> PackedStep:
         """Return a micro-batch of TRL at the width of its own rows."""
@@ -117,47 +128,54 @@ class Packer:
         filler = silence(min(rows, key=count_tokens))
         # The shortest row with an image. If no row has an image, it is the shortest row.
         with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), count_tokens(row))))
-        live = [row for row in rows if row["live"]]
-        budget = max(map(count_padded_tokens, parts))
-        gathered = gather_object(
-            [([self.measure(row).total for row in live], budget, has_images(live), has_images(rows))]
-        )
-        lengths, budgets, has_live_images, has_any_images = zip(*gathered, strict=True)  # each with one value per rank
-        live = move_rows(live, plan_moves([*lengths]), self.accelerator.process_index, self.accelerator.device)
-        sizes = [self.measure(row) for row in live]
+        own = [row for row in rows if row["live"]]
+        live = spread_rows(own, lambda row: self.measure(row).total, self.accelerator)
+        facts = gather_object([(max(map(count_padded_tokens, parts)), has_images(own), has_images(rows))])
+        budgets, has_live_images, has_any_images = zip(*facts, strict=True)  # each with one value per rank
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
-        plan = plan_micro_batches(sizes, max(budgets), len(parts), max_rows)
-        members = [[live[place] for place in places] for places in plan]
-        counts = gather_object([[*map(len, plan)]])  # for each rank, the rows of its micro-batches
-        loud = max(map(len, counts))
-        ranks = [sum(place < len(own) for own in counts) for place in range(loud)]
-        members += [[filler]] * (loud - len(members))
-        most = [max(own[place] for own in counts if place < len(own)) for place in range(loud)]
-        computed = sum(map(sum, counts)) + sum(loud - len(own) for own in counts)
+        plan = plan_micro_batches([*map(self.measure, live)], max(budgets), len(parts), max_rows)
+        planned = gather_object([[*map(len, plan)]])  # for each rank, the rows of its micro-batches
+        loud = max(map(len, planned))
+        members = [[live[place] for place in places] for places in plan] + [[filler]] * (loud - len(plan))
+        counts = [[*sizes, *[1] * (loud - len(sizes))] for sizes in planned]
         if loud and any(has_any_images) and not any(has_live_images):
             # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
             # skip it.
-            computed += len(counts)
-            if loud < len(parts):
-                members.append([with_image])
-                ranks.append(len(counts))
-                most.append(1)
-            else:
-                members[-1] = [*members[-1], with_image]
-                most[-1] += 1
-        batches = [{**self.stack(own), "most_rows": count} for own, count in zip(members, most, strict=True)]
+            members[-1] = [*members[-1], with_image]
+            counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
         silent = {**self.stack([with_image]), "silent": True}
-        tokens = TokenCounts(
-            sum(count_tokens(row) for row in rows if row["live"]),
-            sum(map(count_padded_tokens, batches)) or count_padded_tokens(silent),
-            sum(map(count_padded_tokens, parts)),
+        batches = [
+            {**self.stack(rows), "most_rows": max(sizes)}
+            for rows, sizes in zip(members, zip(*counts, strict=True), strict=True)
+        ]
+        return PackedStep(
+            [dict(silent) for _ in parts[loud:]] + batches,
+            ranks=[sum(place < len(sizes) for sizes in planned) for place in range(loud)],
+            live=sum(map(sum, planned)),
+            rows=len(rows) * len(planned),
+            computed=sum(map(sum, counts)) or len(counts),
+            tokens=TokenCounts(
+                sum(map(count_tokens, own)),
+                sum(map(count_padded_tokens, batches or [silent])),
+                sum(map(count_padded_tokens, parts)),
+            ),
         )
-        batches = [dict(silent) for _ in parts[len(batches) :]] + batches
-        total = len(rows) * self.accelerator.num_processes
-        return PackedStep(batches, ranks, sum(map(len, lengths)), total, computed or len(counts), tokens)
 
     def measure(self, row: TensorRow) -> Size:
         return measure(row, self.args.pad_to_multiple_of)
+
+
+def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
+    """Return the packer of a trainer, given what happens to dead groups."""
+    obstacles = list_obstacles(trainer.args, has_aux_loss) if zero_variance == "keep" else []
+    return Packer(
+        trainer.accelerator,
+        trainer.args,
+        trainer._tokenizer.pad_token_id,
+        is_drop=zero_variance == "drop",
+        keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
+        keeps_positions=not has_relative_positions(trainer.model.config),
+    )
 
 
 def count_padded_tokens(batch: TensorBatch) -> int:

@@ -16,21 +16,19 @@ from trl.trainer import utils
 
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
-from .config import FilteredGRPOConfig, build_rule, check_config, list_obstacles, resolve_zero_variance
-from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
-from .exchange import move_rows
+from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
+from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, draw_rows, read_prior
+from .exchange import spread_rows
 from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
 from .group_statistics import take_first
-from .micro_batches import Packer, pad_gathered, skip_constant
-from .placement import plan_moves
-from .positions import has_relative_positions
+from .micro_batches import build_packer, pad_gathered, skip_constant
 from .recorder import Recorder
 from .rows import TensorBatch
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
+from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
-from .token_counts import TokenCounts, add_counts, describe_counts
 from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
@@ -54,7 +52,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     - `compute_loss` runs no forward pass of a micro-batch without a live row on any rank, and `accelerator.backward` no
       backward pass. `compute_loss` weights the loss of the other micro-batches by their rows.
     - `get_train_dataloader`, `_set_signature_columns_if_needed` and `_get_train_sampler` draw prompts selectively if
-      `selective=True`. `_save_rng_state` and `_load_optimizer_and_scheduler` save and load what is known about them.
+      `selective=True`. `_save_rng_state` and `_load_optimizer_and_scheduler` save and restore which prompts come next.
     - `train` returns once all records are written.
     - `run` describes the run. It is written to `output_dir/run.json`, and `create_model_card` adds it to the model card.
       The log is also written to `output_dir/log.jsonl`, and some groups are a table in Weights & Biases and in Trackio.
@@ -77,6 +75,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     train_dataset: Any
     _buffered_inputs: list[TensorBatch]
+    _sampler: Any = ()  # TRL's, which a stream does not have
 
     def __init__(
         self,
@@ -120,16 +119,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior)
-        obstacles = list_obstacles(args, self.aux_loss_enabled) if self.zero_variance == "keep" else []
-        self._packer = Packer(
-            self.accelerator,
-            args,
-            self._tokenizer.pad_token_id,
-            is_drop=self.zero_variance == "drop",
-            keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
-            keeps_positions=not has_relative_positions(self.model.config),
-        )
-        self._scored = TokenCounts()  # of the passes without gradient since the last update
+        self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -157,8 +147,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._signature_columns.append(PLACE_COLUMN)
 
     def _get_train_sampler(self, dataset: Any = None) -> Sampler:
-        sampler: Any = super()._get_train_sampler(dataset)
-        return SelectiveSampler(sampler, self._prompts) if isinstance(self._prompts, SelectiveStream) else sampler
+        self._sampler = super()._get_train_sampler(dataset)
+        return build_sampler(self._sampler, self._prompts)
 
     def _generate(self, prompts: list) -> tuple:
         generated: tuple = super()._generate(prompts)
@@ -205,10 +195,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         rows = [*range(len(input_ids))]
         if self._generation is not None and self._removes_dead_rows:
             rows = self._generation.live.nonzero().flatten().tolist()
-        logps, counts = self._packer.score(score, batch, rows)
-        if self.model.training:
-            self._scored = add_counts(self._scored, counts)
-        return logps
+        return self._packer.score(score, batch, rows, is_counted=self.model.training)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
         output, generation = self._sample(inputs)
@@ -274,8 +261,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._log_groups(resample_rounds=rounds)
         if not rounds:
             return output, rows
-        moves = plan_moves(gather_object([[1] * len(kept)]))  # as many rows on each rank, for TRL's micro-batches
-        kept = move_rows(kept, moves, self.accelerator.process_index, self.accelerator.device)
+        kept = spread_rows(kept, lambda row: 1, self.accelerator)  # TRL's micro-batches need as many on each rank
         whole = self._packer.stack(kept + first[:1] * (len(first) - len(kept)))
         return whole, torch.arange(len(first), device=rows.device) < len(kept)
 
@@ -285,6 +271,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        self._step = resume_order(self._sampler, self.state.epoch, self.args.generation_batch_size)
         super()._load_optimizer_and_scheduler(checkpoint)
         if self._prompts is not None and checkpoint:  # `_load_rng_state` runs only after the first draw
             self._prompts.load(Path(checkpoint))
@@ -293,16 +280,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         batch: TensorBatch = super()._prepare_inputs(generation_batch)
         if "live" in batch:
-            self._buffered_inputs, rows, counts = self._packer.pack(self._buffered_inputs)
-            self._log_groups(rows_computed=rows, **self._count_tokens(counts))
+            self._buffered_inputs, counted = self._packer.pack(self._buffered_inputs)
+            self._log_groups(**counted)
             batch = self._buffered_inputs[self._step % self.args.steps_per_generation]
         return batch
-
-    def _count_tokens(self, counts: TokenCounts) -> dict[str, float]:
-        """Return the metrics of the tokens of all passes of a generation, on all ranks."""
-        own = [(counts.times(self.num_iterations), self._scored)]
-        self._scored = TokenCounts()
-        return describe_counts(*(add_counts(*each) for each in zip(*gather_object(own), strict=True)))
 
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
         if "silent" in inputs and not self.accelerator.sync_gradients:

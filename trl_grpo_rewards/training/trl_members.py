@@ -33,7 +33,6 @@ ATTRIBUTES = (
     "log_multimodal",
     "num_generations",
     "num_generations_eval",
-    "num_iterations",
     "reward_func_names",
     "reward_funcs",
     "reward_weights",
