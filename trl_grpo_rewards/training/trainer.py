@@ -28,7 +28,7 @@ from .rows import TensorBatch, TensorRow, stack, unstack
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .scored_groups import ScoredGroups, build_groups
-from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
+from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members, check_shapes, warn_of_newer_trl
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
 
@@ -94,6 +94,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         prior = read_prior(args.selective_prior, train_dataset)
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
+        check_shapes(FilteredGRPOTrainer, GRPOTrainer)
+        if args.process_index == 0:
+            warn_of_newer_trl()
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
         self._recorder = Recorder(args)
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
@@ -182,12 +185,14 @@ class FilteredGRPOTrainer(GRPOTrainer):
         input_ids: Tensor,
         attention_mask: Tensor,
         logits_to_keep: int,
-        batch_size: int | None = None,
-        **inputs: Any,
+        *args: Any,
+        **kwargs: Any,
     ) -> Logps:
         score: Callable[..., Logps] = partial(super()._get_per_token_logps_and_entropies, model)
         if self._generation is None or not self._removes_dead_rows:
-            return score(input_ids, attention_mask, logits_to_keep, batch_size=batch_size, **inputs)
+            return score(input_ids, attention_mask, logits_to_keep, *args, **kwargs)
+        inputs = {**kwargs, **dict(zip(("batch_size",), args, strict=False))}  # Unsloth passes it by position
+        batch_size = inputs.pop("batch_size", None)
         batch = {"input_ids": input_ids, "attention_mask": attention_mask, "logits_to_keep": logits_to_keep, **inputs}
         live, distributed_type = self._generation.live.nonzero().flatten().tolist(), self.accelerator.distributed_type
         return score_rows(score, batch, live, batch_size or len(input_ids), distributed_type), None, None
