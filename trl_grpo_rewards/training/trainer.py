@@ -29,7 +29,7 @@ from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
-from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
+from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members, check_shapes, warn_of_newer_trl
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
 
@@ -96,6 +96,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         prior = read_prior(args.selective_prior, train_dataset)
         check_members(utils, UTILITIES)
         check_members(GRPOTrainer, METHODS)
+        check_shapes(FilteredGRPOTrainer, GRPOTrainer)
+        if args.process_index == 0:
+            warn_of_newer_trl()
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
         self._recorder = Recorder(args)
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
