@@ -15,10 +15,8 @@ from .token_counts import TokenCounts
 Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]
 """Log-probabilities of completion tokens, their entropies, and the load-balancing loss."""
 
-LOGPS_ARGUMENTS = (
-    "input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy", "compute_aux_loss",
-)  # fmt: skip
-"""The arguments of TRL's `_get_per_token_logps_and_entropies` after the model, in its order, as some call it."""
+LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy")
+"""Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position."""
 
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
 """Setups in which one rank can run a forward pass without the others."""

@@ -192,9 +192,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         **kwargs: Any,
     ) -> Logps:
         score: Callable[..., Logps] = partial(super()._get_per_token_logps_and_entropies, model)
-        batch = dict(zip(LOGPS_ARGUMENTS, (input_ids, attention_mask, logits_to_keep, *args), strict=False)) | kwargs
-        if torch.is_grad_enabled() or not self.args.packing or batch.get("compute_aux_loss"):
-            return score(**batch)
+        wide = input_ids, attention_mask, logits_to_keep
+        if torch.is_grad_enabled() or not self.args.packing or any(args[2:]) or kwargs.get("compute_aux_loss"):
+            return score(*wide, *args, **kwargs)
+        batch = dict(zip(LOGPS_ARGUMENTS, (*wide, *args), strict=False)) | kwargs
         rows = [*range(len(input_ids))]
         if self._generation is not None and self._removes_dead_rows:
             rows = self._generation.live.nonzero().flatten().tolist()

@@ -73,8 +73,14 @@ ROLLOUT_LOOP_ATTRIBUTES = ("_dataset_iter", "_rates", "dataset", "reward_func_na
 ROLLOUT_WORKER = ("_loop_cls", "_loop_kwargs", "_process", "check_health")
 """Attributes of the asynchronous trainer's rollout worker."""
 
-ASYNC_TRAINER = ("_last_groups_trained", "_trained_groups", "rollout_worker")
-"""Attributes of an `AsyncGRPOTrainer`."""
+ASYNC_TRAINER = (
+    "_last_groups_trained",
+    "_load_optimizer_and_scheduler",
+    "_save_rng_state",
+    "_trained_groups",
+    "rollout_worker",
+)
+"""Members of an `AsyncGRPOTrainer` that this package reads, sets or extends."""
 
 
 def check_members(owner: object, names: tuple[str, ...]) -> None:
