@@ -1,0 +1,161 @@
+"""Training runs of TRL's trainer and of ours in one setting, with their gradients and with what they compute."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig
+from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM
+from trl import GRPOTrainer
+
+from helpers.gradients import difference
+from helpers.passes import train_and_count
+from helpers.runs import small_config
+from helpers.settings import Setting
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+
+
+TOKENIZER = AutoTokenizer.from_pretrained(demo.MODEL)
+
+OPTIONS = {
+    "per_device_train_batch_size": 4,
+    "num_generations": 4,
+    "steps_per_generation": 4,
+    "gradient_accumulation_steps": 4,
+    "max_completion_length": 12,
+    "max_steps": 3,
+    "optim": "sgd",
+    "learning_rate": 0.02,
+    "lr_scheduler_type": "constant",
+    "max_grad_norm": 0.0,
+    "generation_kwargs": {"sequence_bias": [[[TOKENIZER.eos_token_id], 3.5]]},  # completions of 1 to 12 tokens
+}
+"""The options of all settings."""
+
+MODELS = {
+    "dense": (Qwen2ForCausalLM, Qwen2Config, {}),
+    "experts": (
+        Qwen2MoeForCausalLM,
+        Qwen2MoeConfig,
+        {
+            "num_experts": 4,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 16,
+            "shared_expert_intermediate_size": 16,
+            "output_router_logits": True,
+            "router_aux_loss_coef": 0.1,
+        },
+    ),
+}
+
+
+class Comparison(NamedTuple):
+    """
+    What our trainer computed in a setting, next to TRL's.
+
+    Args:
+        mode (`str`):
+            What our trainer did with dead groups.
+        difference (`float`):
+            Largest relative difference between the gradients of a step.
+        norms (`list[float]`):
+            Norm of TRL's gradient of each step.
+        rows, rows_of_trl, live_rows (`int`):
+            Number of rows that our trainer computed with gradient, that TRL's did, and how many of those are of live
+            groups.
+        tokens, tokens_of_trl (`int`):
+            Number of tokens that our trainer computed, with and without gradient, padding included, and that TRL's did.
+    """
+
+    mode: str
+    difference: float
+    norms: list[float]
+    rows: int
+    rows_of_trl: int
+    live_rows: int
+    tokens: int
+    tokens_of_trl: int
+
+
+class Counted(GRPOTrainer):
+    """TRL's trainer, which counts the rows of live groups in its losses."""
+
+    live_rows = 0
+
+    def _generate_and_score_completions(self, inputs):
+        worth = [row["worth"] for row in inputs]
+        return {**super()._generate_and_score_completions(inputs), "live": [one is None for one in worth]}
+
+    def compute_loss(self, model, inputs, *args, **kwargs):
+        self.live_rows += sum(inputs["live"])
+        return super().compute_loss(model, inputs, *args, **kwargs)
+
+
+def score(completion_ids, worth, **kwargs):
+    """What a dead group is worth; else scores that differ within every group and that float32 represents."""
+    rows = enumerate(zip(completion_ids, worth, strict=True))
+    return [row % 4 / 8 + sum(ids) % 2 / 2 if one is None else one for row, (ids, one) in rows]
+
+
+def count(completion_ids, worth, **kwargs):
+    return [len(ids) % 4 / 4 if one is None else 0.0 for ids, one in zip(completion_ids, worth, strict=True)]
+
+
+def make_dataset(prompts: int, dead: float) -> Dataset:
+    """Return prompts of different lengths with the worth of their completions, which is None if the group is live."""
+    texts = ["one", "two plus", "seven", "what is 3", "9 + 1 =", "a", "a longer prompt with many more tokens 1 2 3"]
+    worth = [(0.0, 1.0)[place % 2] if place * 7 % 20 < 20 * dead else None for place in range(prompts)]
+    prompt = [f"{texts[place % len(texts)]} {place}" for place in range(prompts)]
+    return Dataset.from_dict({"prompt": prompt, "worth": worth})
+
+
+def save_model(kind: str, folder: Path) -> str:
+    """Save a model with random weights. TRL loads its reference model from there."""
+    if not folder.exists():
+        model_class, config_class, extra = MODELS[kind]
+        torch.manual_seed(0)
+        config = config_class(
+            vocab_size=len(TOKENIZER),
+            hidden_size=32,
+            intermediate_size=48,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            max_position_embeddings=256,
+            initializer_range=0.3,
+            eos_token_id=TOKENIZER.eos_token_id,
+            pad_token_id=TOKENIZER.pad_token_id,
+            **extra,
+        )
+        model_class(config).double().save_pretrained(folder)
+    return str(folder)
+
+
+def train(trainer_class: type, setting: Setting, folder: Path, **options):
+    folder.mkdir(exist_ok=True)
+    if setting.lora:
+        options["peft_config"] = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    return train_and_count(
+        trainer_class,
+        lambda cls=FilteredGRPOConfig, **options: small_config(folder, cls, **options),
+        make_dataset(setting.prompts, setting.dead),
+        setting.vllm,
+        [score, count][: setting.rewards],
+        model=save_model(setting.model, folder / setting.model),
+        processing_class=TOKENIZER,
+        **{**OPTIONS, **setting.options, **options},
+    )
+
+
+def compare(setting: Setting, folder: Path) -> list[Comparison]:
+    """Return a comparison for each mode of the setting."""
+    expected, theirs, all_passes = train(Counted, setting, folder)
+    norms = [torch.cat([one.flatten() for one in step.values()]).norm().item() for step in expected]
+    found = []
+    for mode in setting.modes:
+        got, ours, passes = train(FilteredGRPOTrainer, setting, folder, zero_variance=mode, group_records=False)
+        rows, tokens = sum(passes.calls), passes.tokens
+        counts = (rows, sum(all_passes.calls), theirs.live_rows, tokens, all_passes.tokens)
+        found.append(Comparison(ours.zero_variance, difference(got, expected), norms, *counts))
+    return found
