@@ -42,15 +42,15 @@ class Reference(GRPOTrainer):
         return all(len(column) < 2 or column.max() - column.min() <= 1e-6 for column in columns)
 
 
-def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="float32", model=demo.MODEL, **options):
+def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="float32", model=None, **options):
     gradients = Gradients()
     config_class = FilteredGRPOConfig if issubclass(trainer_class, FilteredGRPOTrainer) else GRPOConfig
     arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
     torch.manual_seed(0)
     args = config(cls=config_class, **{"max_steps": 3, "gradient_accumulation_steps": 2, **options})
-    loaded = AutoModelForCausalLM.from_pretrained(model, dtype=getattr(torch, dtype))
+    model = model or AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
     trainer = trainer_class(
-        loaded, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], **arguments
+        model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], **arguments
     )
     trainer.train()
     assert len(gradients.steps) == trainer.state.max_steps

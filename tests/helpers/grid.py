@@ -6,32 +6,16 @@ from typing import NamedTuple
 import torch
 from datasets import Dataset
 from peft import LoraConfig
-from transformers import AutoTokenizer, Qwen2Config, Qwen2ForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM
+from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM
 from trl import GRPOTrainer
 
 from helpers.gradients import difference
 from helpers.passes import train_and_count
+from helpers.ranks import run_on_two_ranks
 from helpers.runs import small_config
-from helpers.settings import Setting
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from helpers.settings import OPTIONS, RANKS, TOKENIZER, Setting
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer
 
-
-TOKENIZER = AutoTokenizer.from_pretrained(demo.MODEL)
-
-OPTIONS = {
-    "per_device_train_batch_size": 4,
-    "num_generations": 4,
-    "steps_per_generation": 4,
-    "gradient_accumulation_steps": 4,
-    "max_completion_length": 12,
-    "max_steps": 3,
-    "optim": "sgd",
-    "learning_rate": 0.02,
-    "lr_scheduler_type": "constant",
-    "max_grad_norm": 0.0,
-    "generation_kwargs": {"sequence_bias": [[[TOKENIZER.eos_token_id], 3.5]]},  # completions of 1 to 12 tokens
-}
-"""The options of all settings."""
 
 MODELS = {
     "dense": (Qwen2ForCausalLM, Qwen2Config, {}),
@@ -43,8 +27,6 @@ MODELS = {
             "num_experts_per_tok": 2,
             "moe_intermediate_size": 16,
             "shared_expert_intermediate_size": 16,
-            "output_router_logits": True,
-            "router_aux_loss_coef": 0.1,
         },
     ),
 }
@@ -59,8 +41,10 @@ class Comparison(NamedTuple):
             What our trainer did with dead groups.
         difference (`float`):
             Largest relative difference between the gradients of a step.
-        norms (`list[float]`):
-            Norm of TRL's gradient of each step.
+        norm (`float`):
+            Largest norm of TRL's gradient of a step.
+        steps (`int`):
+            Number of optimizer steps, of all ranks.
         rows, rows_of_trl, live_rows (`int`):
             Number of rows that our trainer computed with gradient, that TRL's did, and how many of those are of live
             groups.
@@ -70,7 +54,8 @@ class Comparison(NamedTuple):
 
     mode: str
     difference: float
-    norms: list[float]
+    norm: float
+    steps: int
     rows: int
     rows_of_trl: int
     live_rows: int
@@ -151,11 +136,25 @@ def train(trainer_class: type, setting: Setting, folder: Path, **options):
 def compare(setting: Setting, folder: Path) -> list[Comparison]:
     """Return a comparison for each mode of the setting."""
     expected, theirs, all_passes = train(Counted, setting, folder)
-    norms = [torch.cat([one.flatten() for one in step.values()]).norm().item() for step in expected]
+    norm = max(torch.cat([one.flatten() for one in step.values()]).norm().item() for step in expected)
     found = []
     for mode in setting.modes:
         got, ours, passes = train(FilteredGRPOTrainer, setting, folder, zero_variance=mode, group_records=False)
-        rows, tokens = sum(passes.calls), passes.tokens
-        counts = (rows, sum(all_passes.calls), theirs.live_rows, tokens, all_passes.tokens)
-        found.append(Comparison(ours.zero_variance, difference(got, expected), norms, *counts))
+        rows = (sum(passes.calls), sum(all_passes.calls), theirs.live_rows)
+        own = (ours.zero_variance, difference(got, expected), norm, len(expected))
+        found.append(Comparison(*own, *rows, passes.tokens, all_passes.tokens))
     return found
+
+
+def compare_on_two_ranks(folder: Path) -> dict[str, list[Comparison]]:
+    """Return the comparisons of both ranks together, by the name of the setting."""
+    for kind in {setting.model for setting in RANKS}:
+        save_model(kind, folder / kind)  # here, because only the first of several ranks would
+    ranks = run_on_two_ranks("compare_all", folder, script="two_ranks_of_settings.py")
+    return {name: [*map(join, *(rank[name] for rank in ranks))] for name in ranks[0] if name != "world_size"}
+
+
+def join(one: list, other: list) -> Comparison:
+    (one_mode, *highest), (_, *others) = one, other
+    places = range(len(highest))
+    return Comparison(one_mode, *((max if place < 2 else sum)((highest[place], others[place])) for place in places))

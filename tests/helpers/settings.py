@@ -5,7 +5,30 @@ from dataclasses import dataclass, field, fields
 from itertools import product
 from typing import Any
 
+from transformers import AutoTokenizer
+
+from trl_grpo_rewards import demo
 from trl_grpo_rewards.training.config import ROW_MEANS, TOKEN_MEANS
+
+
+TOKENIZER = AutoTokenizer.from_pretrained(demo.MODEL)
+END = [TOKENIZER.eos_token_id]
+
+OPTIONS = {
+    "per_device_train_batch_size": 4,
+    "num_generations": 4,
+    "steps_per_generation": 4,
+    "gradient_accumulation_steps": 4,
+    "max_completion_length": 12,
+    "max_steps": 3,
+    "optim": "sgd",
+    "learning_rate": 0.02,
+    "lr_scheduler_type": "constant",
+    "max_grad_norm": 0.0,
+    "generation_kwargs": {"sequence_bias": [[END, 3.5]]},  # completions of 1 to 12 tokens
+    "model_init_kwargs": {"dtype": "auto", "experts_implementation": "eager"},  # the others lack float64
+}
+"""The options of all settings."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +40,7 @@ class Setting:
         name (`str`):
             What differs from the other settings.
         options (`dict`, *optional*):
-            Options of TRL that differ from `grid.OPTIONS`.
+            Options of TRL that differ from `OPTIONS`.
         auto (`str`, *optional*, defaults to `"skip"`):
             What `zero_variance="auto"` amounts to.
         modes (`Sequence[str]`, *optional*):
@@ -71,7 +94,13 @@ def split(steps_per_generation: int, gradient_accumulation_steps: int) -> dict[s
 
 
 OF_LOSSES = [
-    make(f"{loss}, {share:.0%} dead", loss_type=loss, auto=auto, dead=share, modes=BOTH if (auto, share) == ("skip", 0.5) else ("auto",))
+    make(
+        f"{loss}, {share:.0%} dead",
+        loss_type=loss,
+        auto=auto,
+        dead=share,
+        modes=BOTH if (auto, share) == ("skip", 0.5) else ("auto",),
+    )
     for (loss, auto), share in product(LOSSES.items(), (0.0, 0.5, 1.0))
 ]
 OF_LOSSES += [
@@ -118,7 +147,9 @@ OF_TRUNCATION = [
     make(f"truncated rows masked, {loss}", mask_truncated_completions=True, max_completion_length=6, loss_type=loss, auto=auto)
     for loss, auto in LOSSES.items()
 ]  # fmt: skip
-OF_TRUNCATION += [make("all rows truncated and masked", mask_truncated_completions=True, max_completion_length=1)]
+OF_TRUNCATION += [
+    make("all rows truncated and masked", mask_truncated_completions=True, max_completion_length=1, generation_kwargs={"suppress_tokens": END})
+]  # fmt: skip
 
 OF_RATIOS = [
     make("ratios bounded by delta, two iterations", delta=1.5, epsilon=0.05, num_iterations=2, modes=BOTH),
@@ -188,6 +219,7 @@ OF_ALL_ROWS = [
         "mixture of experts, KL term": {"model": "experts", "beta": 0.1, "loss_type": "grpo"},
     }.items()
 ]
+OF_ALL_ROWS += [make("mixture of experts without its loss", model="experts", router_aux_loss_coef=0.0)]
 OF_ALL_ROWS += [
     make(f"drop without dead groups, {loss}", loss_type=loss, modes=["drop"], dead=0.0) for loss in ("dapo", "grpo")
 ]
