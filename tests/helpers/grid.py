@@ -155,6 +155,7 @@ def compare_on_two_ranks(folder: Path) -> dict[str, list[Comparison]]:
 
 
 def join(one: list, other: list) -> Comparison:
-    (one_mode, *highest), (_, *others) = one, other
-    places = range(len(highest))
-    return Comparison(one_mode, *((max if place < 2 else sum)((highest[place], others[place])) for place in places))
+    """Return the comparison of two ranks: the larger difference and norm, and the sums of the counts."""
+    mode, *highest = one[:3]
+    counts = [sum(pair) for pair in zip(one[3:], other[3:], strict=True)]
+    return Comparison(mode, *map(max, highest, other[1:3]), *counts)

@@ -177,12 +177,18 @@ OF_OPTIMIZERS = [
 ]
 
 OF_SIZES = [
-    make("generation_batch_size=24", steps_per_generation=None, generation_batch_size=24),
-    make("micro-batches of 1 row", per_device_train_batch_size=1, **split(8, 8)),
-    make("micro-batches of 2 rows", per_device_train_batch_size=2, modes=BOTH),
-    make("micro-batches of 3 rows", per_device_train_batch_size=3),
-    make("micro-batches of 8 rows", per_device_train_batch_size=8, **split(1, 2)),
-    make("groups of 32", per_device_train_batch_size=8, num_generations=32, prompts=4),
+    make(f"{what}, {loss}", loss_type=loss, **extra)
+    for loss, (what, extra) in product(
+        ("dapo", "grpo"),
+        {
+            "generation_batch_size=24": {"steps_per_generation": None, "generation_batch_size": 24},
+            "micro-batches of 1 row": {"per_device_train_batch_size": 1, **split(8, 8)},
+            "micro-batches of 2 rows": {"per_device_train_batch_size": 2, "modes": BOTH},
+            "micro-batches of 3 rows": {"per_device_train_batch_size": 3},
+            "micro-batches of 8 rows": {"per_device_train_batch_size": 8, **split(1, 2)},
+            "groups of 32": {"per_device_train_batch_size": 8, "num_generations": 32, "prompts": 4},
+        }.items(),
+    )
 ]
 
 OF_ADAPTERS = [
@@ -238,5 +244,12 @@ RANKS = [
     make("two ranks, luspo, ratios of sequences, truncated rows masked", loss_type="luspo", importance_sampling_level="sequence", mask_truncated_completions=True),
     make("two ranks, KL term", beta=0.1, auto="keep"),
 ]  # fmt: skip
-RANKS += [make(f"two ranks, {loss}", loss_type=loss, auto=auto) for loss, auto in LOSSES.items() if loss != "dapo"]
+RANKS += [
+    make(f"two ranks, {loss}, one group of three on both", loss_type=loss, auto=auto, per_device_train_batch_size=6, **split(1, 2))
+    for loss, auto in LOSSES.items()
+]  # fmt: skip
+RANKS += [
+    make("two ranks, micro-batches of 1 row", per_device_train_batch_size=1, **split(6, 3)),
+    make("two ranks, micro-batches of 2 rows, grpo", per_device_train_batch_size=2, loss_type="grpo", **split(2, 4)),
+]
 """Settings of two ranks."""

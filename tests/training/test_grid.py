@@ -17,7 +17,7 @@ QUICK = (
     "scale_rewards=group, normalize_then_sum",
     "truncated rows masked, dr_grpo",
     "correction of vLLM, sequence_mask",
-    "micro-batches of 3 rows",
+    "micro-batches of 3 rows, grpo",
     "LoRA",
     "KL term, two iterations",
     "entropy bonus, grpo",
