@@ -63,7 +63,8 @@ def test_grid_has_each_setting_once():
     assert len({*names}) == len(names) > 130 and {*QUICK} <= {*names}
 
 
-@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by torch, when it compiles
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # these two by torch's compiler
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
 @pytest.mark.parametrize("setting", slow_except([one for one in SETTINGS if one.name in QUICK], SETTINGS), ids=str)
 def test_grid_has_the_gradient_of_trl(setting, folder):
     check(setting, compare(setting, folder))
