@@ -19,7 +19,7 @@ from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from helpers.chat_server import Scripted
-from helpers.gradients import compare_drop, compare_skip
+from helpers.gradients import compare_drop
 from helpers.reward_functions import mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
 from trl_grpo_rewards import (
@@ -171,27 +171,6 @@ def dead_patterns(folder) -> dict:
         dist.all_gather(flats, flat)
         equal.append(torch.equal(*flats) and bool(flat.isfinite().all()))
     return {"equal": equal}
-
-
-def gradients(folder) -> dict:
-    """Skip against TRL with dead advantages at 0, with groups that straddle the ranks."""
-    problems = demo.arithmetic("train", size=64)
-
-    def make(cls=FilteredGRPOConfig, **options):
-        return config(folder, cls, **options)
-
-    options = [{"loss_type": loss} for loss in ("dapo", "grpo", "dr_grpo", "cispo", "vespo", "sapo", "luspo")]
-    options += [
-        {"per_device_train_batch_size": 1, "steps_per_generation": 6, "gradient_accumulation_steps": 3},
-        {"per_device_train_batch_size": 2, "steps_per_generation": 2, "gradient_accumulation_steps": 4, "loss_type": "grpo"},
-        {"num_iterations": 2, "loss_type": "grpo"},
-    ]  # fmt: skip
-    return {
-        "differences": [
-            compare_skip(make, problems, **{"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, **one}, dtype="float64")
-            for one in options
-        ]
-    }  # fmt: skip
 
 
 def drops(folder) -> dict:

@@ -11,7 +11,7 @@ from helpers.ranks import launch, launch_on_two_ranks, run_on_two_ranks, run_tog
 from helpers.runs import read_prompts
 
 
-TOGETHER = "whole_groups gate_open_on_one_rank dead_patterns gradients drops resampled recorded".split()
+TOGETHER = "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded".split()
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +88,6 @@ def test_ranks_stop_together_when_a_grouped_reward_raises_on_one(tmp_path):
 def test_ranks_end_with_one_model_whatever_is_dead_where(seen):
     for rank in seen["dead_patterns"]:
         assert rank["equal"] == [True] * 12
-
-
-@pytest.mark.slow
-def test_ranks_gradient_of_skip_equals_trl_with_dead_advantages_at_zero(seen):
-    for rank in seen["gradients"]:
-        # a row that moves gets another padding, hence other positions in RoPE's table, which is float32
-        assert len(rank["differences"]) == 10 and max(rank["differences"]) <= 1e-6
 
 
 @pytest.mark.slow
