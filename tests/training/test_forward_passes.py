@@ -12,7 +12,7 @@ from trl_grpo_rewards.training.token_counts import TokenCounts
 def test_only_the_chosen_rows_are_forwarded_and_the_others_get_nan():
     seen = []
 
-    def score(input_ids, attention_mask, logits_to_keep, batch_size):
+    def score(more, input_ids, attention_mask, logits_to_keep, batch_size):
         seen.append(input_ids[:, 0].tolist())
         return input_ids[:, -logits_to_keep:].double(), None, None
 
@@ -39,10 +39,14 @@ def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, b
     ids = torch.arange(1, mask.numel() + 1).view_as(mask) * mask
     computed = []
 
-    def score(input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy):
+    def score(more, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy):
         assert torch.equal(attention_mask, (input_ids > 0).long()) and len(input_ids) == batch_size
         assert input_ids.numel() <= limit and not logits_to_keep % (multiple or 1)
         computed.append(input_ids.numel())
+        is_real = input_ids > 0
+        assert torch.equal(
+            more["position_ids"][is_real], (input_ids - 1)[is_real] % ids.size(1)
+        )  # the column in `ids`
         return input_ids[:, -logits_to_keep:].double(), input_ids[:, -logits_to_keep:] * 2.0, None
 
     limit = batch_size * ids.size(1)
@@ -58,5 +62,5 @@ def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, b
 def test_no_row_takes_no_pass():
     ids = torch.ones(3, 4, dtype=torch.long)
     batch = {"input_ids": ids, "attention_mask": ids, "logits_to_keep": 2}
-    (logps, *_), counts = score_rows(lambda **batch: 1 / 0, batch, [], DistributedType.NO)
+    (logps, *_), counts = score_rows(lambda more, **batch: 1 / 0, batch, [], DistributedType.NO)
     assert logps.shape == (3, 2) and logps.isnan().all() and counts == TokenCounts(0, 0, 12)

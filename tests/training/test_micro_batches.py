@@ -82,7 +82,7 @@ def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerat
     assert not any({"live", "loss_scale"} & batch.keys() for batch in batches)
 
 
-def test_prompts_keep_their_padding_only_where_positions_matter(accelerator):
+def test_prompts_keep_their_padding_where_a_model_takes_no_positions(accelerator):
     one = part(3, 2, live=[True] * 2)
     one["prompt_mask"][:, 0] = 0
     for keeps_positions, width in ((False, 1), (True, 2)):

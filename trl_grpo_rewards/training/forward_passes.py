@@ -8,6 +8,7 @@ from accelerate.utils import DistributedType, gather_object
 from torch import Tensor
 
 from .placement import Size, count_padded, plan_micro_batches
+from .positions import count_positions
 from .rows import BOTH_WIDE, TensorBatch, select_rows
 from .token_counts import TokenCounts
 
@@ -37,7 +38,7 @@ def score_rows(
 
     Args:
         score (`Callable`):
-            TRL's `_get_per_token_logps_and_entropies` with the model.
+            TRL's `_get_per_token_logps_and_entropies`, called with more arguments of the model and its own.
         batch (`dict`):
             The other arguments of `score`. A pass has at most as many tokens as one of TRL with its `batch_size`.
         rows (`list[int]`):
@@ -64,7 +65,11 @@ def score_rows(
         own = [sizes[place] for place in places] or [Size(prompt, width - prompt)]
         before, after = max(size.prompt for size in own), max(size.completion for size in own)
         narrow = cut_columns(select_rows(batch, count, part), prompt - before, prompt + after)
-        logps, entropies, _ = score(**{**narrow, "logits_to_keep": after, "batch_size": len(part)})
+        positions = {}
+        if not keeps_positions:
+            cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
+            positions = {"position_ids": count_positions(before + after, cut)}
+        logps, entropies, _ = score(positions, **{**narrow, "logits_to_keep": after, "batch_size": len(part)})
         found = [logps] if entropies is None else [logps, entropies]
         outputs = outputs or [make_result(batch, rows, one) for one in found]
         if places:

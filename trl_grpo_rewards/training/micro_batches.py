@@ -15,7 +15,7 @@ from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
 from .exchange import spread_rows
 from .forward_passes import Logps, score_rows
 from .placement import Size, compute_pack_span, plan_micro_batches
-from .positions import has_relative_positions
+from .positions import count_positions, takes_positions
 from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, measure, silence, stack, unstack
 from .token_counts import TokenCounts, add_counts, describe_counts
 
@@ -66,7 +66,7 @@ class Packer:
         keeps_rows (`bool`, *optional*, defaults to `False`):
             Whether each micro-batch keeps the rows that TRL gave it, so that only its padding is cut.
         keeps_positions (`bool`, *optional*, defaults to `False`):
-            Whether prompts keep the padding that TRL gave them.
+            Whether prompts keep the padding that TRL gave them, because the model cannot be told positions.
         scored ([`TokenCounts`], *optional*):
             The tokens of passes without gradient since the last generation was packed.
     """
@@ -81,6 +81,19 @@ class Packer:
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
+
+    def build(self, rows: list[TensorRow]) -> TensorBatch:
+        """Return the micro-batch of these rows, with the positions of their tokens."""
+        batch = self.stack(rows)
+        widths = batch.pop("prompt_width", None)
+        if widths:
+            prompt, columns = (
+                batch["prompt_ids"].size(1),
+                batch["prompt_ids"].size(1) + batch["completion_ids"].size(1),
+            )
+            cut = torch.tensor(widths, device=batch["prompt_ids"].device) - prompt
+            batch["position_ids"] = count_positions(columns, cut)
+        return batch
 
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
         return unstack(batch, self.keeps_positions)
@@ -113,7 +126,7 @@ class Packer:
     def cut_padding(self, part: TensorBatch) -> PackedStep:
         """Return a micro-batch of TRL at the width of its own rows."""
         rows = self.unstack(part)
-        batch = self.stack([{key: value for key, value in row.items() if key != "live"} for row in rows])
+        batch = self.build([{key: value for key, value in row.items() if key != "live"} for row in rows])
         count = len(rows) * self.accelerator.num_processes
         tokens = TokenCounts(sum(map(count_tokens, rows)), count_padded_tokens(batch), count_padded_tokens(part))
         return PackedStep([batch], [self.accelerator.num_processes], count, count, count, tokens)
@@ -143,9 +156,9 @@ class Packer:
             # skip it.
             members[-1] = [*members[-1], with_image]
             counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
-        silent = {**self.stack([with_image]), "silent": True}
+        silent = {**self.build([with_image]), "silent": True}
         batches = [
-            {**self.stack(rows), "most_rows": max(sizes)}
+            {**self.build(rows), "most_rows": max(sizes)}
             for rows, sizes in zip(members, zip(*counts, strict=True), strict=True)
         ]
         return PackedStep(
@@ -174,7 +187,7 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         trainer._tokenizer.pad_token_id,
         is_drop=zero_variance == "drop",
         keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
-        keeps_positions=not has_relative_positions(trainer.model.config),
+        keeps_positions=not takes_positions(trainer.model),
     )
 
 

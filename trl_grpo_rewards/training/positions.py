@@ -1,19 +1,31 @@
-"""Whether a model sees where a token stands, or only how far tokens are from each other."""
+"""The positions of tokens, which stay what they are in TRL when the padding before a prompt is cut."""
 
+import inspect
 from typing import Any
 
+import torch
+from torch import Tensor
 
-ABSOLUTE_SCALES = ("dynamic", "longrope")
-"""Rotary embeddings that depend on the length of the whole sequence."""
 
-
-def has_relative_positions(config: Any) -> bool:
+def takes_positions(model: Any) -> bool:
     """
-    Return whether a model of this configuration computes the same without the padding before a prompt.
+    Return whether a model can be told the positions of tokens.
 
-    TRL passes no positions, so padding moves the tokens after it. This does not matter for rotary embeddings. Models with
-    other embeddings may have learned what each position means.
+    TRL passes none, and the model counts columns. A model with images counts in its own way.
     """
-    found = getattr(config.get_text_config(), "rope_parameters", None) or {}
-    layers = [found] if "rope_type" in found else [value for value in found.values() if isinstance(value, dict)]
-    return bool(layers) and all(layer.get("rope_type") not in ABSOLUTE_SCALES for layer in layers)
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    has_images = hasattr(model.config, "vision_config")
+    return not has_images and "position_ids" in inspect.signature(type(base).forward).parameters
+
+
+def count_positions(columns: int, cut: Tensor) -> Tensor:
+    """
+    Return the positions of tokens in a batch whose first columns were cut, of shape (rows, columns).
+
+    Args:
+        columns (`int`):
+            Number of columns that are left.
+        cut (`Tensor` of shape (rows,)):
+            Number of columns that were cut from each row. It is negative if some were added.
+    """
+    return (torch.arange(columns, device=cut.device) + cut[:, None]).clamp(min=0)

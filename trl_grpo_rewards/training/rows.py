@@ -50,8 +50,8 @@ IMAGES = {
 IMAGE_COUNTS = ("num_images", "num_tiles")
 """Lists with one number per row."""
 
-PER_ROW = ("advantages", "live")
-"""One value per row."""
+PER_ROW = ("advantages", "live", "prompt_width")
+"""One value per row. `prompt_width` is the width of the prompts in TRL's batch, which gives tokens their positions."""
 
 WHOLE_BATCH = ("num_items_in_batch",)
 """Values of the whole generation batch, the same in every part of it."""
@@ -104,6 +104,8 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False) -> list[TensorRow
     lengths = batch["completion_mask"].sum(1).tolist()
     images = batch.get("num_images", [0] * len(lengths))
     rows = []
+    if not keeps_positions:
+        batch.setdefault("prompt_width", [prompt] * len(lengths))
     for index, (start, length, count) in enumerate(zip(starts, lengths, images, strict=True)):
         if not length:  # a masked completion keeps its tokens if it has images, since some may stand for an image
             length = batch["completion_ids"].size(1) if count else 1

@@ -191,15 +191,17 @@ class FilteredGRPOTrainer(GRPOTrainer):
         *args: Any,
         **kwargs: Any,
     ) -> Logps:
-        score: Callable[..., Logps] = partial(super()._get_per_token_logps_and_entropies, model)
+        plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
         wide = input_ids, attention_mask, logits_to_keep
         if torch.is_grad_enabled() or not self.args.packing or any(args[2:]) or kwargs.get("compute_aux_loss"):
-            return score(*wide, *args, **kwargs)
+            return plain(model, *wide, *args, **kwargs)
         batch = dict(zip(LOGPS_ARGUMENTS, (*wide, *args), strict=False)) | kwargs
         rows = [*range(len(input_ids))]
         if self._generation is not None and self._removes_dead_rows:
             rows = self._generation.live.nonzero().flatten().tolist()
-        return self._packer.score(score, batch, rows, is_counted=self.model.training)
+        return self._packer.score(
+            lambda more, **own: plain(partial(model, **more), **own), batch, rows, self.model.training
+        )
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
         output, generation = self._sample(inputs)
@@ -292,8 +294,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
         if "silent" in inputs and not self.accelerator.sync_gradients:
             return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
+        positions = {"position_ids": inputs["position_ids"]} if "position_ids" in inputs else {}
         with pad_gathered(self.accelerator, inputs.get("most_rows", 0)):
-            loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs)
+            loss: Tensor = super().compute_loss(partial(model, **positions), inputs, *args, **kwargs)
             loss = loss * inputs.get("loss_scale", 1.0)
         return loss
 
