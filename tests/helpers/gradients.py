@@ -1,5 +1,7 @@
 """The gradients of each optimizer step, of our trainer and of TRL's with known changes."""
 
+from functools import partial
+
 import torch
 from transformers import AutoModelForCausalLM, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -9,6 +11,9 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
 
 ARGUMENTS = ("peft_config", "processing_class", "tools", "environment_factory", "rollout_func")
+FLOAT32 = 5e-6
+"""Largest relative difference in float32. Rotary embeddings are rounded, so it matters a little where a prompt starts."""
+
 SGD = {"learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
 
 
@@ -48,13 +53,23 @@ def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="fl
     arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
     torch.manual_seed(0)
     args = config(cls=config_class, **{"max_steps": 3, "gradient_accumulation_steps": 2, **options})
-    model = model or AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
+    if model is None:
+        model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
+        if dtype == "float64":
+            model.model.rotary_emb.forward = partial(rotate, model.model.rotary_emb)
     trainer = trainer_class(
         model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], **arguments
     )
     trainer.train()
     assert len(gradients.steps) == trainer.state.max_steps
     return gradients.steps, trainer
+
+
+def rotate(module, hidden, position_ids):
+    """The rotary embeddings of the model in float64. Those of transformers are always float32."""
+    angles = position_ids[:, :, None].double() * module.inv_freq.double()
+    angles = torch.cat([angles, angles], -1)
+    return angles.cos(), angles.sin()
 
 
 def difference(one, other):

@@ -145,7 +145,7 @@ def test_an_unknown_key_is_named(config, problems, monkeypatch):
         lambda self, inputs: plain(self, inputs) | {"halves": torch.ones(len(inputs), 2)},
     )
     trainer = FilteredGRPOTrainer(demo.MODEL, half_dead, args=config(), train_dataset=problems)
-    with pytest.raises(ValueError, match="TRL's batch has the key 'halves', .* Set zero_variance='keep'"):
+    with pytest.raises(ValueError, match="TRL's batch has the key 'halves', .* Set packing=False"):
         trainer.train()
-    kept = config(zero_variance="keep")
+    kept = config(packing=False)
     FilteredGRPOTrainer(demo.MODEL, half_dead, args=kept, train_dataset=problems).train()
