@@ -53,7 +53,6 @@ def make_trainer(server, tmp_path, monkeypatch):
             gradient_accumulation_steps=1,
         )  # fmt: skip
         trainer.accelerator = SimpleNamespace(num_processes=1, device="cpu", reduce=lambda tensor, reduction: tensor)
-        trainer.is_deepspeed_enabled = False
         trainer._trained_groups, trainer._groups_before_resume, trainer._last_groups_trained = set(), 0, 0
         trainer.callback_handler = CallbackHandler(
             [DefaultFlowCallback(), _EpochStopCallback(trainer, size)], None, None, None, None
@@ -115,6 +114,7 @@ def test_live_groups_come_out_and_the_others_count_as_consumed(make_trainer):
 def test_prompts_are_drawn_selectively(make_trainer, tmp_path):
     """Even first numbers are always answered alike. After the first epoch, they are drawn less often."""
     trainer = make_trainer([boxed()])
+    trainer._load_optimizer_and_scheduler = lambda checkpoint: None  # it has no optimizer
     drop_dead_groups(trainer, selective=True)
     worker = trainer.rollout_worker
     worker._loop_kwargs["dataset_start_index"] = 16  # as TRL does when it resumes
