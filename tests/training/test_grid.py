@@ -51,10 +51,8 @@ def check(setting, comparisons):
         assert found.difference <= 1e-6
         has_gradient = setting.dead < 1 and setting.options.get("max_completion_length") != 1
         assert (found.norm > 0) == has_gradient
-        if found.mode == "skip":  # and a filler where no row of a step is live
-            assert found.live_rows <= found.rows <= found.live_rows + found.steps
-        else:
-            assert found.rows == found.rows_of_trl
+        needed = found.live_rows if found.mode == "skip" else found.rows_of_trl
+        assert needed <= found.rows <= needed + found.steps  # and a filler where a rank has no row for a step
         assert 0 < found.tokens <= found.tokens_of_trl
 
 
