@@ -194,7 +194,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         score: Callable[..., Logps] = partial(super()._get_per_token_logps_and_entropies, model)
         batch = dict(zip(LOGPS_ARGUMENTS, (input_ids, attention_mask, logits_to_keep, *args), strict=False)) | kwargs
         if torch.is_grad_enabled() or not self.args.packing or batch.get("compute_aux_loss"):
-            return score(**batch)
+            return score(input_ids, attention_mask, logits_to_keep, *args, **kwargs)  # in the order of the caller
         rows = [*range(len(input_ids))]
         if self._generation is not None and self._removes_dead_rows:
             rows = self._generation.live.nonzero().flatten().tolist()
