@@ -2,17 +2,14 @@
 
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
 
 import torch
 from datasets import Dataset
 from peft import LoraConfig
 from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM
-from transformers.models.qwen2.modeling_qwen2 import Qwen2RotaryEmbedding
-from transformers.models.qwen2_moe.modeling_qwen2_moe import Qwen2MoeRotaryEmbedding
 from trl import GRPOTrainer
 
-from helpers.gradients import difference, rotate
+from helpers.gradients import difference
 from helpers.passes import train_and_count
 from helpers.ranks import run_on_two_ranks
 from helpers.runs import small_config
@@ -120,8 +117,6 @@ def save_model(kind: str, folder: Path) -> str:
     return str(folder)
 
 
-@patch.object(Qwen2RotaryEmbedding, "forward", rotate)  # in float32, it matters a little where a prompt starts
-@patch.object(Qwen2MoeRotaryEmbedding, "forward", rotate)
 def train(trainer_class: type, setting: Setting, folder: Path, **options):
     folder.mkdir(exist_ok=True)
     if setting.lora:
