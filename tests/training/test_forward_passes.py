@@ -22,7 +22,7 @@ def test_only_the_chosen_rows_are_forwarded_and_the_others_get_nan():
     assert sorted(sum(seen, [])) == [0, 9, 12] and max(map(len, seen)) <= 2
     assert logps.dtype == torch.float64 and entropies is None
     assert torch.equal(logps[[0, 3, 4]], ids[[0, 3, 4], 1:].double()) and logps[[1, 2]].isnan().all()
-    assert counts == TokenCounts(needed=9, computed=9, padded=15)
+    assert counts == TokenCounts(needed=9, computed=9, padded=15, skipped=6)
 
 
 lengths = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 9)), min_size=1, max_size=12)
@@ -63,4 +63,4 @@ def test_no_row_takes_no_pass():
     ids = torch.ones(3, 4, dtype=torch.long)
     batch = {"input_ids": ids, "attention_mask": ids, "logits_to_keep": 2}
     (logps, *_), counts = score_rows(lambda more, **batch: 1 / 0, batch, [], DistributedType.NO)
-    assert logps.shape == (3, 2) and logps.isnan().all() and counts == TokenCounts(0, 0, 12)
+    assert logps.shape == (3, 2) and logps.isnan().all() and counts == TokenCounts(0, 0, 12, 12)

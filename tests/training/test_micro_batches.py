@@ -57,7 +57,9 @@ def test_live_rows_fill_the_last_micro_batches_by_length(accelerator):
     assert [batch["completion_ids"].size(1) for batch in made.batches] == [18, 4]
     assert [batch["most_rows"] for batch in made.batches] == [1, 2]
     assert not any(batch.get("silent") for batch in made.batches)
-    assert made.tokens == TokenCounts(needed=3 + 18 + 4 + 3 * PROMPT, computed=20 + 2 * 6, padded=2 * 21 + 2 * 20)
+    assert made.tokens == TokenCounts(
+        needed=3 + 18 + 4 + 3 * PROMPT, computed=20 + 2 * 6, padded=2 * 21 + 2 * 20, skipped=21
+    )
 
 
 def test_short_rows_share_a_micro_batch_up_to_the_tokens_of_the_largest_of_trl(accelerator):
@@ -76,7 +78,7 @@ def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerat
     assert [batch["completion_ids"].size(1) for batch in batches] == [3, 9]
     needed, computed = 19 + 4 * PROMPT, 2 * 5 + 2 * 11
     assert logged == {
-        "rows_computed": 4, "tokens_needed": needed, "tokens_computed": computed, "tokens_padded": 4 * 11,
+        "rows_computed": 4, "tokens_needed": needed, "tokens_computed": computed, "tokens_padded": 4 * 11, "tokens_skipped": 0,
         "padding": computed / needed,
     }  # fmt: skip
     assert not any({"live", "loss_scale"} & batch.keys() for batch in batches)

@@ -4,16 +4,16 @@ from trl_grpo_rewards.training.token_counts import TokenCounts, add_counts, desc
 
 
 def test_counts_are_added_name_by_name():
-    assert add_counts(TokenCounts(1, 2, 3), TokenCounts(10, 20, 30).times(2)) == TokenCounts(21, 42, 63)
+    assert add_counts(TokenCounts(1, 2, 3, 4), TokenCounts(10, 20, 30, 40).times(2)) == TokenCounts(21, 42, 63, 84)
     assert add_counts(TokenCounts()) == TokenCounts()
 
 
 def test_padding_is_a_ratio_of_all_passes():
-    logged = describe_counts(TokenCounts(100, 110, 300), TokenCounts(100, 130, 300))
+    logged = describe_counts(TokenCounts(100, 110, 300, 50), TokenCounts(100, 130, 300, 0))
     assert logged == {
-        "tokens_needed": 100, "tokens_computed": 110, "tokens_padded": 300,
+        "tokens_needed": 100, "tokens_computed": 110, "tokens_padded": 300, "tokens_skipped": 50,
         "tokens_needed_without_gradient": 100, "tokens_computed_without_gradient": 130,
-        "tokens_padded_without_gradient": 300, "padding": 1.2,
+        "tokens_padded_without_gradient": 300, "tokens_skipped_without_gradient": 0, "padding": 1.2,
     }  # fmt: skip
     assert "tokens_needed_without_gradient" not in describe_counts(TokenCounts(1, 1, 1), TokenCounts())
 

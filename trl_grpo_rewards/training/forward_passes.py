@@ -77,7 +77,7 @@ def score_rows(
                 whole[part, :after] = one
     outputs = outputs or [make_result(batch, rows, batch["input_ids"].new_zeros((), dtype=torch.float32))]
     needed = int(batch["attention_mask"][rows].sum())
-    counts = TokenCounts(needed, count_padded(sizes, plan), count * width)
+    counts = TokenCounts(needed, count_padded(sizes, plan), count * width, (count - len(rows)) * width)
     return (outputs[0], outputs[1] if len(outputs) > 1 else None, None), counts
 
 

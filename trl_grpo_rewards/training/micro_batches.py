@@ -171,6 +171,7 @@ class Packer:
                 sum(map(count_tokens, own)),
                 sum(map(count_padded_tokens, batches or [silent])),
                 sum(map(count_padded_tokens, parts)),
+                sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
             ),
         )
 

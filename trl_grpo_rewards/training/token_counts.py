@@ -14,11 +14,14 @@ class TokenCounts(NamedTuple):
             Tokens of the batches that passed through the model, with padding.
         padded (`int`):
             Tokens of TRL's batches, which have all rows at the width of the longest prompt and completion.
+        skipped (`int`):
+            Those of dead rows among them.
     """
 
     needed: int = 0
     computed: int = 0
     padded: int = 0
+    skipped: int = 0
 
     def times(self, number: int) -> "TokenCounts":
         return TokenCounts(*(number * value for value in self))

@@ -133,7 +133,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def create_model_card(self, model_name: str | None = None, *args: Any, **kwargs: Any) -> None:
         super().create_model_card(model_name or Path(self.args.output_dir).name, *args, **kwargs)
         if self.accelerator.is_main_process:
-            complete_card(Path(self.args.output_dir, "README.md"), self.run)
+            complete_card(Path(self.args.output_dir, "README.md"), self.run, self.state.log_history)
 
     def get_train_dataloader(self) -> DataLoader:
         dataset = self.train_dataset
