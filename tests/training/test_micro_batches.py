@@ -99,8 +99,11 @@ def test_ranks_with_fewer_rows_pad_what_is_gathered(accelerator):
     with pad_gathered(accelerator, 4):
         accelerator.gather(torch.tensor([1.0, 2.0]))
         accelerator.gather(torch.tensor(3.0))
+    with pad_gathered(accelerator, 0):
+        accelerator.gather(torch.tensor([1.0, 2.0]))
     assert gathered[0].tolist()[:2] == [1.0, 2.0] and gathered[0][2:].isnan().all() and len(gathered[0]) == 4
-    assert gathered[1].item() == 3.0 and accelerator.gather is own
+    assert gathered[1].item() == 3.0 and gathered[2].tolist() == [1.0, 2.0]
+    assert accelerator.gather is own
 
 
 def test_micro_batches_without_a_live_row_are_silent_and_come_first(accelerator):

@@ -231,7 +231,7 @@ def pad_gathered(accelerator: Accelerator, rows: int) -> Iterator[None]:
 
     def pad(value: Tensor) -> Tensor:
         missing = rows - value.size(0) if value.dim() == 1 else 0
-        padded: Tensor = gather(functional.pad(value, (0, missing), value=torch.nan) if missing else value)
+        padded: Tensor = gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
         return padded
 
     accelerator.gather = pad
