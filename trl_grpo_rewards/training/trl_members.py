@@ -11,6 +11,8 @@ from importlib.metadata import version
 from itertools import takewhile
 from typing import Any, NamedTuple
 
+from trl.trainer import utils
+
 
 logger = logging.getLogger(__name__)
 
@@ -124,6 +126,20 @@ class Names(NamedTuple):
             and (self.is_open or len(other.names) <= len(pairs))
             and (other.is_open or len(self.names) <= len(pairs))
         )
+
+
+def check_trl(own: type, owner: type, is_main_process: bool) -> None:
+    """
+    Check TRL before `own`, which overrides methods of `owner`, is built. Warn if TRL is newer than [`NEWEST_TESTED`].
+
+    Raises:
+        `ImportError`: a member is missing or has another shape.
+    """
+    check_members(utils, UTILITIES)
+    check_members(owner, METHODS)
+    check_shapes(own, owner)
+    if is_main_process:
+        warn_of_newer_trl()
 
 
 def check_shapes(own: type, owner: type) -> None:
