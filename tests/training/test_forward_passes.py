@@ -1,5 +1,7 @@
 """Forward passes over some rows: which rows the model sees, and what the others get."""
 
+import math
+
 import torch
 from accelerate.utils import DistributedType
 from hypothesis import given
@@ -57,6 +59,7 @@ def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, b
     )
     assert torch.equal(logps, ids[:, prompt:].double()) and torch.equal(entropies, ids[:, prompt:] * 2.0)
     assert counts == TokenCounts(int(mask.sum()), sum(computed), mask.numel()) and counts.computed <= counts.padded
+    assert len(computed) <= math.ceil(len(lengths) / batch_size)  # no more passes than TRL
 
 
 def test_no_row_takes_no_pass():

@@ -1,5 +1,6 @@
 """Forward passes without gradient, each as wide as its own longest prompt and completion."""
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -58,7 +59,7 @@ def score_rows(
     if keeps_positions:
         sizes = [Size(prompt, size.completion) for size in sizes]
     max_rows = batch_size if batch.get("num_images") else max(1, len(rows))
-    plan = plan_micro_batches(sizes, batch_size * width, max(1, len(rows)), max_rows)
+    plan = plan_micro_batches(sizes, batch_size * width, math.ceil(len(rows) / batch_size), max_rows)
     outputs: list[Tensor] = []
     for places in plan + [[]] * count_missing(len(plan), distributed_type):
         part = [rows[place] for place in places] or rows[:1] or [0]
