@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import torch
 from accelerate.utils import DistributedType, gather_object
-from torch import Tensor
+from torch import Tensor, nn
 
 from .placement import Size, count_padded, plan_micro_batches
 from .positions import count_positions
@@ -26,6 +27,7 @@ REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MUL
 
 def score_rows(
     score: Callable[..., Logps],
+    model: nn.Module,
     batch: TensorBatch,
     rows: list[int],
     distributed_type: DistributedType,
@@ -39,7 +41,9 @@ def score_rows(
 
     Args:
         score (`Callable`):
-            TRL's `_get_per_token_logps_and_entropies`, called with more arguments of the model and its own.
+            TRL's `_get_per_token_logps_and_entropies`.
+        model (`nn.Module`):
+            The model.
         batch (`dict`):
             The other arguments of `score`. A pass has at most as many tokens as one of TRL with its `batch_size`.
         rows (`list[int]`):
@@ -66,11 +70,10 @@ def score_rows(
         own = [sizes[place] for place in places] or [Size(prompt, width - prompt)]
         before, after = max(size.prompt for size in own), max(size.completion for size in own)
         narrow = cut_columns(select_rows(batch, count, part), prompt - before, prompt + after)
-        positions = {}
-        if not keeps_positions:
-            cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
-            positions = {"position_ids": count_positions(before + after, cut)}
-        logps, entropies, _ = score(positions, **{**narrow, "logits_to_keep": after, "batch_size": len(part)})
+        cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
+        positions = {} if keeps_positions else {"position_ids": count_positions(before + after, cut)}
+        own_options = {"logits_to_keep": after, "batch_size": len(part)}
+        logps, entropies, _ = score(partial(model, **positions), **{**narrow, **own_options})
         found = [logps] if entropies is None else [logps, entropies]
         outputs = outputs or [make_result(batch, rows, one) for one in found]
         if places:
