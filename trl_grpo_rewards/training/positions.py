@@ -9,13 +9,16 @@ from torch import Tensor
 
 def takes_positions(model: Any) -> bool:
     """
-    Return whether a model can be told the positions of tokens.
+    Return whether a model counts columns where it is told no positions, as by TRL, and can be told positions instead.
 
-    TRL passes none, and the model counts columns. A model with images counts in its own way.
+    This holds for the models of transformers with rotary embeddings. Others may count only tokens that are not padding
+    (OPT), or be told nothing (Bloom). A model with images counts in its own way.
     """
     base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    has_images = hasattr(model.config, "vision_config")
-    return not has_images and "position_ids" in inspect.signature(type(base).forward).parameters
+    is_known = any(kind.__module__.startswith("transformers.models.") for kind in type(base).__mro__)
+    has_images, is_rotary = hasattr(base.config, "vision_config"), bool(getattr(base.config, "rope_parameters", None))
+    takes = "position_ids" in inspect.signature(type(base).forward).parameters
+    return is_known and is_rotary and takes and not has_images
 
 
 def count_positions(columns: int, cut: Tensor) -> Tensor:
