@@ -34,10 +34,10 @@ def time_packing(count: int = 512, tokens: int = 16_384, most: int = 8) -> None:
         "importance_sampling_ratio": torch.ones(count, tokens),
     }
     start, held = time.perf_counter(), read_memory("VmRSS")
-    rows = sorted(rows_of.unstack(batch), key=rows_of.count_tokens, reverse=True)[: count * 3 // 4]
-    sizes = placement.plan_micro_batch_sizes([rows_of.count_tokens(row) for row in rows], most)
-    places = [sum(sizes[:part]) for part in range(len(sizes))]
-    packed = [rows_of.stack(rows[start : start + size], 0) for start, size in zip(places, sizes, strict=True)]
+    rows = rows_of.unstack(batch)[: count * 3 // 4]
+    sizes, budget = [rows_of.measure(row) for row in rows], most * (512 + tokens)
+    plan = placement.plan_micro_batches(sizes, budget, count // most, len(rows))
+    packed = [rows_of.stack([rows[place] for place in places], 0) for places in plan]
     seconds, widths = time.perf_counter() - start, [part["completion_ids"].shape for part in packed]
     own = sum(value.numel() * value.element_size() for value in batch.values())
     print(

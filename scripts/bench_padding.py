@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from trl_grpo_rewards.training.placement import pick_evenly, plan_micro_batch_sizes, plan_moves
+from trl_grpo_rewards.training.placement import Size, plan_micro_batches, plan_moves
 
 
 GROUP = 8
@@ -75,26 +75,27 @@ def plan_trl(ranks: Ranks, max_rows: int) -> Passes:
 
 
 def plan_with_gradient(ranks: Ranks, max_rows: int) -> Passes:
-    """Return our passes of each rank. Only this function and the next one know how the trainer plans them."""
-    padded = [[row._replace(prompt=max(row.prompt for row in rows)) for row in rows] for rows in ranks]
-    live = [[row for row in rows if row.is_live] for rows in padded]
-    for source, target, count in plan_moves([len(rows) for rows in live]):
-        leaving = {*pick_evenly(count, len(live[source]))}
-        live[target] += [row for place, row in enumerate(live[source]) if place in leaving]
-        live[source] = [row for place, row in enumerate(live[source]) if place not in leaving]
-    for rows in live:
-        rows.sort(key=count_tokens, reverse=True)
-    most = max(map(len, live))
-    longest = [max(count_tokens(rows[place]) for rows in live if place < len(rows)) for place in range(most)]
-    sizes = plan_micro_batch_sizes(longest, max_rows)
-    return [[pad(part) for part in split(rows, sizes) if part] for rows in live]
+    """Return our passes of each rank."""
+    live = [[row for row in rows if row.is_live] for rows in ranks]
+    moves = plan_moves([[*map(count_tokens, rows)] for rows in live])
+    left = {move[::2] for move in moves}
+    spread = [[row for place, row in enumerate(rows) if (rank, place) not in left] for rank, rows in enumerate(live)]
+    for move in moves:
+        spread[move.target].append(live[move.source][move.place])
+    budget = max_rows * max(map(measure_width, ranks))
+    return [plan_passes(rows, budget, len(ranks[0]) // max_rows) for rows in spread]
 
 
 def plan_without_gradient(ranks: Ranks, max_rows: int) -> Passes:
+    """Return our passes of each rank, in which no row moves to another rank."""
     return [
-        [Pass(len(part), measure_width(rows)) for part in split_evenly([row for row in rows if row.is_live], max_rows)]
-        for rows in ranks
+        plan_passes([row for row in rows if row.is_live], max_rows * measure_width(rows), len(rows)) for rows in ranks
     ]
+
+
+def plan_passes(rows: list[Row], budget: int, most: int) -> list[Pass]:
+    sizes = [Size(row.prompt, row.completion) for row in rows]
+    return [pad([rows[place] for place in places]) for places in plan_micro_batches(sizes, budget, most, len(rows))]
 
 
 def count_tokens(row: Row) -> int:
@@ -107,10 +108,6 @@ def measure_width(rows: Sequence[Row]) -> int:
 
 def pad(rows: Sequence[Row]) -> Pass:
     return Pass(len(rows), measure_width(rows))
-
-
-def split(rows: list[Row], sizes: list[int]) -> list[list[Row]]:
-    return [rows[sum(sizes[:part]) :][:size] for part, size in enumerate(sizes)]
 
 
 def split_evenly(rows: list[Row], size: int) -> list[list[Row]]:

@@ -110,8 +110,8 @@ def measure(case: str, dead: float, mode: str, args: argparse.Namespace) -> dict
     """Return a row of the table."""
     lengths = Lengths(args.mean, args.cap, args.prompt) if args.lengths == "lognormal" else None
     job = Job(
-        find_model(args), lengths, args.cap, dead, rows=args.rows, accumulate=args.accumulate, steps=args.steps,
-        generates=args.generation, bf16=args.bf16, **CASES[case],
+        find_model(args), lengths, args.cap, dead=dead, rows=args.rows, accumulate=args.accumulate,
+        steps=args.steps, generates=args.generation, bf16=args.bf16, **CASES[case],
     )  # fmt: skip
     pairs = [compare(args.base, mode, replace(job, seed=seed)) for seed in range(args.pairs)]
     row = {"case": case, "dead": dead, "mode": mode, **compare_costs(pairs, job)}

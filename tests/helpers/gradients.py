@@ -8,7 +8,7 @@ from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
 
-AGENT_ARGUMENTS = ("tools", "environment_factory", "rollout_func")
+ARGUMENTS = ("peft_config", "processing_class", "tools", "environment_factory", "rollout_func")
 SGD = {"learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
 
 
@@ -42,18 +42,18 @@ class Reference(GRPOTrainer):
         return all(len(column) < 2 or column.max() - column.min() <= 1e-6 for column in columns)
 
 
-def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="float32", **options):
+def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="float32", model=None, **options):
     gradients = Gradients()
     config_class = FilteredGRPOConfig if issubclass(trainer_class, FilteredGRPOTrainer) else GRPOConfig
-    arguments = {name: options.pop(name) for name in ("peft_config", *AGENT_ARGUMENTS) if name in options}
+    arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
     torch.manual_seed(0)
     args = config(cls=config_class, **{"max_steps": 3, "gradient_accumulation_steps": 2, **options})
-    model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
+    model = model or AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
     trainer = trainer_class(
         model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], **arguments
     )
     trainer.train()
-    assert len(gradients.steps) == args.max_steps
+    assert len(gradients.steps) == trainer.state.max_steps
     return gradients.steps, trainer
 
 

@@ -9,10 +9,13 @@ from helpers.stand_in_vllm import with_vllm
 
 
 class Passes:
-    """Counts the rows of TRL's passes without gradient, and the rows of each one with gradient, in training."""
+    """
+    Counts the rows of TRL's passes without gradient, the rows of each one with gradient, in training, and the tokens of
+    both with their padding.
+    """
 
     def __init__(self):
-        self.quiet, self.calls = 0, []
+        self.quiet, self.calls, self.tokens = 0, [], 0
         self.plain = GRPOTrainer._get_per_token_logps_and_entropies
 
     def __enter__(self):
@@ -21,6 +24,7 @@ class Passes:
                 self.calls.append(len(input_ids))
             else:
                 self.quiet += len(input_ids)
+            self.tokens += input_ids.numel()
             return self.plain(trainer, model, input_ids, *args, **kwargs)
 
         GRPOTrainer._get_per_token_logps_and_entropies = watched
@@ -31,7 +35,7 @@ class Passes:
 
 
 def train_and_count(trainer_class, config, problems, mode=None, reward=half_dead, **options):
-    """The gradients, the trainer, and what its model computed."""
+    """The gradients, the trainer, and what its model computed. `reward` can be a list."""
 
     class Made(trainer_class):
         def __init__(self, *args, **kwargs):
@@ -41,7 +45,8 @@ def train_and_count(trainer_class, config, problems, mode=None, reward=half_dead
 
     Made.__name__ = trainer_class.__name__
     with Passes() as passes:
-        gradients, trainer = train_for_gradients(Made, config, problems, [reward], dtype="float64", **options)
+        rewards = reward if isinstance(reward, list) else [reward]
+        gradients, trainer = train_for_gradients(Made, config, problems, rewards, dtype="float64", **options)
     return gradients, trainer, passes
 
 

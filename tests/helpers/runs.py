@@ -46,6 +46,11 @@ def read_prompts(folder) -> list[tuple[int, int, str]]:
     return [(line["step"], line["group"], line["prompt_id"]) for line in read_records(folder)]
 
 
+def read_contents(folder) -> list[dict]:
+    """Return the records without the number and the first step of the run that wrote them."""
+    return [{name: line[name] for name in line if name not in ("run", "first_step")} for line in read_records(folder)]
+
+
 def find_lists_of_ids(known: set[tuple[int, ...]]) -> list[list[int]]:
     """Return the lists in this process that hold one of these completions."""
     gc.collect()

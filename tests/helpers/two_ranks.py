@@ -19,7 +19,7 @@ from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from helpers.chat_server import Scripted
-from helpers.gradients import compare_drop, compare_skip
+from helpers.gradients import compare_drop
 from helpers.reward_functions import mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
 from trl_grpo_rewards import (
@@ -75,11 +75,11 @@ def config(folder, cls=FilteredGRPOConfig, **options):
     return args
 
 
-def trainer_of(cls, folder, funcs, **options):
+def trainer_of(cls, folder, funcs, size=32, **options):
     args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
     if isinstance(funcs, Reward) and cls is GRPOTrainer:
         args.reward_weights, funcs = funcs.weights, funcs.rewards
-    data = demo.arithmetic("train", size=32).add_column("rate", [row % 5 / 4 for row in range(32)])
+    data = demo.arithmetic("train", size=size).add_column("rate", [row % 5 / 4 for row in range(size)])
     return cls(demo.MODEL, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
 
 
@@ -171,27 +171,6 @@ def dead_patterns(folder) -> dict:
         dist.all_gather(flats, flat)
         equal.append(torch.equal(*flats) and bool(flat.isfinite().all()))
     return {"equal": equal}
-
-
-def gradients(folder) -> dict:
-    """Skip against TRL with dead advantages at 0, with groups that straddle the ranks."""
-    problems = demo.arithmetic("train", size=64)
-
-    def make(cls=FilteredGRPOConfig, **options):
-        return config(folder, cls, **options)
-
-    options = [{"loss_type": loss} for loss in ("dapo", "grpo", "dr_grpo", "cispo", "vespo", "sapo", "luspo")]
-    options += [
-        {"per_device_train_batch_size": 1, "steps_per_generation": 6, "gradient_accumulation_steps": 3},
-        {"per_device_train_batch_size": 2, "steps_per_generation": 2, "gradient_accumulation_steps": 4, "loss_type": "grpo"},
-        {"num_iterations": 2, "loss_type": "grpo"},
-    ]  # fmt: skip
-    return {
-        "differences": [
-            compare_skip(make, problems, **{"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, **one}, dtype="float64")
-            for one in options
-        ]
-    }  # fmt: skip
 
 
 def drops(folder) -> dict:
@@ -303,30 +282,35 @@ def recorded(folder) -> dict:
 
 
 class Kill(TrainerCallback):
-    """Kills its rank after step 5, where the folder asks for that."""
+    """Kills its rank in the third step after a checkpoint, if the folder asks for that."""
 
     def on_step_end(self, args, state, control, **kwargs):
-        if state.global_step == 5 and Path(args.output_dir, "kill").exists():
+        if state.global_step == args.save_steps + 2 and Path(args.output_dir, "kill").exists():
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 def resumed(folder, **options) -> dict:
     """A resampling run, or the rest of it from its checkpoint, in a process that has run nothing before."""
     options = {"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 6, "learning_rate": 0.01} | options
-    options |= {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1}
+    options = {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1, **options}
     trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], output_dir=str(folder), **options)
     trainer.add_callback(Kill())
-    trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
+    trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
-    state = {name: array.tolist() for name, array in trainer._prompts.get_state().items()}
-    taken, steps = trainer._prompts.position, len(trainer.state.log_history)
-    return {"weights": weights, "taken": taken, "steps": steps, "prompts": state}
+    stream = trainer._prompts
+    state = {name: array.tolist() for name, array in stream.get_state().items()} if stream else {}
+    return {"weights": weights, "steps": len(trainer.state.log_history), "prompts": state}
 
 
 def resumed_selective(folder) -> dict:
     """Prompts are drawn selectively, by pass rates in a column."""
     options = {"selective": True, "selective_prior": "rate", "max_steps": 15}
     return resumed(folder, zero_variance="skip", max_resample_rounds=0, **options)
+
+
+def resumed_later(folder) -> dict:
+    """A run in TRL's order, with a checkpoint in the second epoch. An epoch has two steps, and leaves a prompt out."""
+    return resumed(folder, zero_variance="skip", max_resample_rounds=0, max_steps=7, size=7)
 
 
 def judged(folder) -> dict:

@@ -22,7 +22,7 @@ from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, train
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 from trl_grpo_rewards.training import exchange
-from trl_grpo_rewards.training.rows import unstack
+from trl_grpo_rewards.training.rows import count_tokens, unstack
 
 
 def making(folder):
@@ -216,8 +216,8 @@ def peak() -> float:
 
 
 def spread(folder) -> dict:
-    """Rows of different lengths on both ranks: how many move, what they hold afterwards, and what that takes."""
-    Accelerator(cpu=True)  # `gather_object` reads the number of ranks from its state
+    """Rows of different lengths on both ranks: how many move, how many tokens they have afterwards, and what that takes."""
+    accelerator = Accelerator(cpu=True)
     rank, count, width = dist.get_rank(), (96, 32)[dist.get_rank()], 16384
     lengths = torch.arange(width) < torch.linspace(width // 4, width, count)[:, None]
     batch = {
@@ -232,10 +232,12 @@ def spread(folder) -> dict:
     before, sent = peak(), []
     plain = dist.send_object_list
     exchange.dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
-    rows = exchange.balance_rows(unstack(batch), rank, torch.device("cpu"))
+    rows = unstack(batch)
+    rows = exchange.spread_rows(rows, count_tokens, accelerator)
     ids = [int(row["advantages"]) for row in rows]
     assert all((row["completion_ids"] == number).all() for row, number in zip(rows, ids, strict=True))
-    return {"sent": len(sent), "ids": ids, "own": own, "peak": peak() - before}
+    tokens = sum(map(count_tokens, rows))
+    return {"sent": len(sent), "ids": ids, "tokens": tokens, "own": own, "peak": peak() - before}
 
 
 if __name__ == "__main__":

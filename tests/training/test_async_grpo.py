@@ -2,13 +2,9 @@
 
 import inspect
 import itertools
-import json
 import os
 import queue
-import re
-import threading
 from collections import Counter, defaultdict
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 
@@ -21,6 +17,7 @@ from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer
 from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import _EpochStopCallback
 
+from helpers.async_training import run_completion_server
 from trl_grpo_rewards import boxed, demo, tags
 from trl_grpo_rewards.training.async_grpo import drop_dead_groups
 
@@ -30,31 +27,16 @@ GROUP = 4
 
 @pytest.fixture
 def server():
-    """Speaks vLLM's `/v1/completions`: problems with an even first number are always answered alike, others in turn."""
-    tokenizer, turns = AutoTokenizer.from_pretrained(demo.MODEL), defaultdict(itertools.count)
+    """Problems with an even first number are always answered alike, others in turn."""
+    turns = defaultdict(itertools.count)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            a, b = map(int, re.search(r"What is (\d+) \+ (\d+)", tokenizer.decode(request["prompt"])).groups())
-            right = self.server.all_alike or a % 4 == 0 or (a % 2 == 1 and next(turns[a, b]) % 2 == 0)
-            ids = tokenizer(f"\\boxed{{{a + b if right else 0}}}").input_ids + [tokenizer.eos_token_id]
-            choice = {"token_ids": ids, "logprobs": {"token_logprobs": [-0.5] * len(ids)}}
-            body = json.dumps({"choices": [choice]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def complete(a, b):
+        right = server.all_alike or a % 4 == 0 or (a % 2 == 1 and next(turns[a, b]) % 2 == 0)
+        return f"\\boxed{{{a + b if right else 0}}}"
 
-        def log_message(self, *args):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with run_completion_server(complete) as server:
         server.all_alike = False
-        threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
-        server.shutdown()
 
 
 @pytest.fixture
@@ -79,7 +61,7 @@ def make_trainer(server, tmp_path, monkeypatch):
         trainer.rollout_worker = trl_worker.AsyncRolloutWorker(
             model_name="scripted", dataset=demo.arithmetic(size=size), reward_funcs=reward_funcs,
             processing_class=tokenizer, **({"eos_token_ids": [tokenizer.eos_token_id]} if newer else {}), num_generations=GROUP,
-            max_inflight_tasks=16, queue_maxsize=16, vllm_server_url=f"http://127.0.0.1:{server.server_port}",
+            max_inflight_tasks=16, queue_maxsize=16, vllm_server_url=server.url,
         )  # fmt: skip
         made.append(trainer.rollout_worker)
         return trainer
@@ -129,12 +111,14 @@ def test_live_groups_come_out_and_the_others_count_as_consumed(make_trainer):
 
 
 @pytest.mark.slow
-def test_prompts_are_drawn_selectively(make_trainer):
+def test_prompts_are_drawn_selectively(make_trainer, tmp_path):
     """Even first numbers are always answered alike. After the first epoch, they are drawn less often."""
     trainer = make_trainer([boxed()])
+    trainer._load_optimizer_and_scheduler = lambda checkpoint: None  # it has no optimizer
     drop_dead_groups(trainer, selective=True)
     worker = trainer.rollout_worker
     worker._loop_kwargs["dataset_start_index"] = 16  # as TRL does when it resumes
+    trainer._load_optimizer_and_scheduler(str(tmp_path))  # a checkpoint without anything about prompts
     worker.start()
     groups = {}
     while max(groups, default=0) < 160:

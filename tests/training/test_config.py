@@ -13,7 +13,7 @@ from trl_grpo_rewards.training.config import (
     check_config,
     check_drop,
     explain_keep,
-    find_obstacle,
+    list_obstacles,
     resolve_zero_variance,
 )
 
@@ -21,7 +21,7 @@ from trl_grpo_rewards.training.config import (
 def test_by_default_dead_groups_are_skipped_and_all_else_is_as_in_trl(config):
     args = config()
     check_config(args)
-    assert find_obstacle(args) is None and resolve_zero_variance(args)[0] == "skip"
+    assert list_obstacles(args) == [] and resolve_zero_variance(args)[0] == "skip"
     ours = {*FilteredGRPOConfig.__annotations__}
     changed = {
         name
@@ -44,17 +44,22 @@ OBSTACLES = [
 
 @pytest.mark.parametrize("options, has_aux_loss, what, remedy", OBSTACLES)
 def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config, options, has_aux_loss, what, remedy):
-    obstacle = find_obstacle(config(**options), has_aux_loss)
+    (obstacle,) = list_obstacles(config(**options), has_aux_loss)
     assert obstacle.what.startswith(what) and obstacle.remedy.startswith(remedy)
     assert resolve_zero_variance(config(**options), has_aux_loss)[0] == "keep"
     assert resolve_zero_variance(config(**options, zero_variance="keep"), has_aux_loss)[0] == "keep"
     with pytest.raises(ValueError) as caught:
         resolve_zero_variance(config(**options, zero_variance="skip"), has_aux_loss)
+    drop = " zero_variance='drop' to leave them out of the objective and save their passes,"
+    is_dropped = options.get("loss_type") != "bnpo" and "use_adaptive_entropy" not in options
     assert str(caught.value) == (
         f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
-        f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does, 'drop' to "
-        f"leave them out of the objective altogether, or {obstacle.remedy}."
+        f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does,"
+        f"{drop * is_dropped} or {obstacle.remedy}."
     )
+    if not is_dropped:
+        with pytest.raises(ValueError, match="zero_variance='drop'"):
+            check_drop(config(**options), has_aux_loss)
 
 
 @pytest.mark.parametrize("loss_type", ROW_MEANS + TOKEN_MEANS)
@@ -63,11 +68,27 @@ def test_losses_without_a_share_for_dead_groups_allow_skip(config, loss_type):
 
 
 def test_the_log_says_which_option_keeps_dead_groups():
-    assert explain_keep(Obstacle("the KL term (beta=0.1)", "beta=0.0")) == (
+    assert explain_keep(Obstacle("the KL term (beta=0.1)", "beta=0.0", is_of_micro_batch=False)) == (
         "zero_variance='auto' keeps TRL's behaviour: the KL term (beta=0.1) gives groups of equal rewards a gradient. "
-        "Set zero_variance='drop' to leave them out of the objective and save their forward and backward passes, or "
-        "beta=0.0 to save the passes and keep TRL's gradient."
+        "Set zero_variance='drop' to leave them out of the objective and save their passes, or beta=0.0 to save their "
+        "passes and keep TRL's gradient."
     )
+    assert explain_keep(Obstacle("the entropy bonus", "entropy_coef=0.0"), allows_drop=False) == (
+        "zero_variance='auto' keeps TRL's behaviour: the entropy bonus gives groups of equal rewards a gradient. It is "
+        "defined over each of TRL's micro-batches, which therefore keep their rows. Set entropy_coef=0.0 to save their "
+        "passes and keep TRL's gradient."
+    )
+
+
+def test_without_packing_all_rows_stay(config):
+    assert resolve_zero_variance(config(packing=False)) == ("keep", "")
+    for mode in ("skip", "drop"):
+        with pytest.raises(ValueError) as caught:
+            check_config(config(packing=False, zero_variance=mode))
+        assert str(caught.value) == (
+            f"packing=False keeps TRL's micro-batches, but zero_variance={mode!r} takes rows out of them. Set packing=True, "
+            f"or zero_variance='keep'."
+        )
 
 
 @pytest.mark.parametrize("option", [{"zero_variance_by": "outcome"}, {"max_resample_rounds": 2}])

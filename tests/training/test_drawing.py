@@ -6,6 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers.runs import get_metric, train_and_read
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
@@ -268,3 +270,14 @@ def test_a_run_draws_prompts_that_teach(config, options):
     assert np.mean(dead[1]) < 0.7 * np.mean(dead[0])
     assert max(get_metric(trainer, "skipped_prompts")[-16:]) > 0
     assert {line["prompt_id"] for line in lines} == {hash_prompt(row["prompt"]) for row in data}
+
+
+@given(st.integers(1, 30), st.integers(0, 40), st.sets(st.integers(0, 29)), st.integers(0, 50), st.booleans())
+def test_other_rows_come_once_and_are_none_of_those_to_avoid(size, count, avoid, before, is_selective):
+    stream = SelectiveStream(size, 0, True, GROUP) if is_selective else PromptStream(size, 0)
+    stream.draw(before + 1)
+    rows = stream.draw_others(count, avoid)
+    assert len({*rows}) == len(rows) <= count and not {*rows} & avoid
+    others = {*range(size)} - avoid
+    assert {*rows} <= others and (len(rows) == count or {*rows} == others or before % size)  # an epoch may have begun
+    assert 0 <= stream.skipped < 1

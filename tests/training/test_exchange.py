@@ -3,7 +3,8 @@
 import torch
 
 from helpers.ranks import run_on_forked_ranks
-from trl_grpo_rewards.training.exchange import balance_rows
+from trl_grpo_rewards.training.exchange import move_rows
+from trl_grpo_rewards.training.placement import Move
 from trl_grpo_rewards.training.rows import unstack
 
 
@@ -22,7 +23,8 @@ def make_rows(rank: int, count: int) -> list[dict]:
 
 
 def exchange(rank: int) -> list[tuple]:
-    rows = balance_rows(make_rows(rank, [7, 2][rank]), rank, torch.device("cpu"))
+    moves = [Move(0, 1, 5), Move(0, 1, 3), Move(1, 0, 1)]
+    rows = move_rows(make_rows(rank, [7, 2][rank]), moves, rank, torch.device("cpu"))
     return [
         (
             row["advantages"].item(),
@@ -38,23 +40,24 @@ def exchange(rank: int) -> list[tuple]:
 
 def test_a_rank_with_many_rows_gives_some_to_one_with_few():
     one, other = run_on_forked_ranks(exchange)
-    assert (len(one), len(other)) == (5, 4)
+    assert (len(one), len(other)) == (6, 3)
     everything = {row["advantages"].item(): row for rank, count in ((0, 7), (1, 2)) for row in make_rows(rank, count)}
     assert sorted(row[0] for row in one + other) == sorted(everything)
     for advantage, prompt, completion, images, _, names in one + other:
         whole = everything[advantage]
         assert (prompt, completion) == (whole["prompt_ids"].tolist(), whole["completion_ids"].tolist())
         assert images == whole["num_images"] and names == {*whole}
-    moved = other[2:]
-    assert [row[0] for row in other[:2]] == [1.0, 1.125] and [row[0] for row in moved] == [0.0, 3 / 8]  # evenly spaced
+    assert [row[0] for row in one] == [0.0, 1 / 8, 2 / 8, 4 / 8, 6 / 8, 1 + 1 / 8]
+    assert [row[0] for row in other] == [1.0, 5 / 8, 3 / 8]
+    moved = [one[-1], *other[1:]]
     assert {size for *_, size, _ in moved} == {4 * 8}  # only the row's own memory is sent, not that of its batch
 
 
 def keep(rank: int) -> bool:
     rows = make_rows(rank, 3 - rank)
-    kept = balance_rows(rows, rank, torch.device("cpu"))
+    kept = move_rows(rows, [], rank, torch.device("cpu"))
     return len(kept) == len(rows) and all(one is same for one, same in zip(rows, kept, strict=True))
 
 
-def test_ranks_that_differ_by_one_row_keep_their_rows():
+def test_without_moves_ranks_keep_their_rows():
     assert run_on_forked_ranks(keep) == [True, True]

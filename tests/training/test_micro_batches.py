@@ -1,11 +1,14 @@
 """The micro-batches of an optimizer step on one process: live rows in few batches, and the factor of their loss."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from accelerate import Accelerator
+from torch.nn import functional
 
-from trl_grpo_rewards.training.micro_batches import PackedStep, pack_live_rows, set_loss_scales, skip_constant
-from trl_grpo_rewards.training.rows import stack
+from trl_grpo_rewards.training.micro_batches import PackedStep, Packer, pad_gathered, set_loss_scales, skip_constant
+from trl_grpo_rewards.training.token_counts import TokenCounts
 
 
 PROMPT = 2
@@ -31,17 +34,76 @@ def part(*lengths: int, live: list[bool], first: int = 1) -> dict:
     }
 
 
+def packer(accelerator, **options) -> Packer:
+    args = SimpleNamespace(
+        num_iterations=1,
+        pad_to_multiple_of=None,
+        steps_per_generation=2,
+        gradient_accumulation_steps=2,
+        loss_type="dapo",
+    )
+    return Packer(accelerator, args, 0, **options)
+
+
 def packed(*parts, accelerator) -> PackedStep:
-    return pack_live_rows(list(parts), lambda rows: stack(rows, 0), accelerator)
+    return packer(accelerator).pack_step(list(parts))
 
 
 def test_live_rows_fill_the_last_micro_batches_by_length(accelerator):
-    parts = [part(3, 9, live=[True, False]), part(5, 4, live=[True, True], first=3)]
+    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True], first=3)]
     made = packed(*parts, accelerator=accelerator)
     assert (made.live, made.rows, made.ranks, made.computed) == (3, 4, [1, 1], 3)
-    assert [batch["advantages"].tolist() for batch in made.batches] == [[3.0], [4.0, 1.0]]
-    assert [batch["completion_ids"].size(1) for batch in made.batches] == [5, 4]
+    assert [sorted(batch["advantages"].tolist()) for batch in made.batches] == [[3.0], [1.0, 4.0]]
+    assert [batch["completion_ids"].size(1) for batch in made.batches] == [18, 4]
+    assert [batch["most_rows"] for batch in made.batches] == [1, 2]
     assert not any(batch.get("silent") for batch in made.batches)
+    assert made.tokens == TokenCounts(
+        needed=3 + 18 + 4 + 3 * PROMPT, computed=20 + 2 * 6, padded=2 * 21 + 2 * 20, skipped=21
+    )
+
+
+def test_short_rows_share_a_micro_batch_up_to_the_tokens_of_the_largest_of_trl(accelerator):
+    parts = [part(3, 3, live=[True] * 2), part(28, 3, live=[True] * 2, first=3)]
+    made = packed(*parts, accelerator=accelerator)
+    assert [batch["advantages"].tolist() for batch in made.batches] == [[3.0], [1.0, 2.0, 4.0]]
+
+
+def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerator):
+    one, other = part(3, 2, live=[True] * 2), part(5, 9, live=[True] * 2, first=3)
+    one["completion_ids"], one["completion_mask"] = (
+        functional.pad(one[name], (0, 6)) for name in ("completion_ids", "completion_mask")
+    )
+    batches, logged = packer(accelerator, keeps_rows=True).pack([one, other])
+    assert [batch["advantages"].tolist() for batch in batches] == [[1.0, 2.0], [3.0, 4.0]]
+    assert [batch["completion_ids"].size(1) for batch in batches] == [3, 9]
+    needed, computed = 19 + 4 * PROMPT, 2 * 5 + 2 * 11
+    assert logged == {
+        "rows_computed": 4, "tokens_needed": needed, "tokens_computed": computed, "tokens_padded": 4 * 11, "tokens_skipped": 0,
+        "padding": computed / needed,
+    }  # fmt: skip
+    assert not any({"live", "loss_scale"} & batch.keys() for batch in batches)
+
+
+def test_prompts_keep_their_padding_where_a_model_takes_no_positions(accelerator):
+    one = part(3, 2, live=[True] * 2)
+    one["prompt_mask"][:, 0] = 0
+    for keeps_positions, width in ((False, 1), (True, 2)):
+        (batch,), *_ = packer(accelerator, keeps_positions=keeps_positions).pack([one])
+        assert batch["prompt_ids"].size(1) == width
+
+
+def test_ranks_with_fewer_rows_pad_what_is_gathered(accelerator):
+    gathered = []
+    accelerator.gather = lambda value: gathered.append(value) or value
+    own = accelerator.gather
+    with pad_gathered(accelerator, 4):
+        accelerator.gather(torch.tensor([1.0, 2.0]))
+        accelerator.gather(torch.tensor(3.0))
+    with pad_gathered(accelerator, 0):
+        accelerator.gather(torch.tensor([1.0, 2.0]))
+    assert gathered[0].tolist()[:2] == [1.0, 2.0] and gathered[0][2:].isnan().all() and len(gathered[0]) == 4
+    assert gathered[1].item() == 3.0 and gathered[2].tolist() == [1.0, 2.0]
+    assert accelerator.gather is own
 
 
 def test_micro_batches_without_a_live_row_are_silent_and_come_first(accelerator):
@@ -66,7 +128,7 @@ def weighed(made: PackedStep, loss_type: str, is_drop: bool) -> list[dict]:
 
 @pytest.mark.parametrize("is_drop, expected", [(False, [0.5, 1.0]), (True, [2 / 3, 4 / 3])])
 def test_a_mean_over_rows_gets_the_denominator_of_all_or_of_the_live_rows(accelerator, is_drop, expected):
-    parts = [part(3, 9, live=[True, False]), part(5, 4, live=[True, True])]
+    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True])]
     batches = weighed(packed(*parts, accelerator=accelerator), "grpo", is_drop)
     assert [batch["loss_scale"] for batch in batches] == pytest.approx(expected)
     # TRL divides by the rows of each micro-batch and by the number of micro-batches: each row weighs the same
@@ -86,7 +148,7 @@ def test_a_factor_makes_up_for_the_mean_over_ranks(accelerator, is_drop):
 
 
 def test_a_mean_over_tokens_needs_no_factor_unless_rows_are_dropped(accelerator):
-    parts = [part(3, 9, live=[False, False]), part(5, 4, live=[True, True])]
+    parts = [part(3, 9, live=[False, False]), part(5, 5, live=[True, True])]
     batches = weighed(packed(*parts, accelerator=accelerator), "dapo", False)
     assert all("loss_scale" not in batch for batch in batches)
     batches = weighed(packed(*parts, accelerator=accelerator), "dapo", True)

@@ -3,34 +3,91 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.training.placement import compute_pack_span, plan_micro_batch_sizes, plan_moves
+from trl_grpo_rewards.training.placement import Size, compute_pack_span, count_padded, plan_micro_batches, plan_moves
+
+
+def lengths_after(lengths):
+    """What the ranks have after the moves. Each row moves once at most, from the rank that has it."""
+    moves = plan_moves(lengths)
+    assert len({(move.source, move.place) for move in moves}) == len(moves)
+    after = [
+        [length for place, length in enumerate(own) if not any(move[::2] == (rank, place) for move in moves)]
+        for rank, own in enumerate(lengths)
+    ]
+    for move in moves:
+        assert move.source != move.target
+        after[move.target].append(lengths[move.source][move.place])
+    return after
+
+
+ranks_of_rows = st.lists(st.lists(st.integers(1, 500), max_size=20), min_size=1, max_size=8)
+
+
+@given(ranks_of_rows)
+def test_moves_bring_ranks_closer_and_lose_no_row(lengths):
+    after = lengths_after(lengths)
+    assert sorted(sum(after, [])) == sorted(sum(lengths, []))
+    totals = [*map(sum, after)]
+    assert max(totals) <= max(map(sum, lengths)) and min(totals) >= min(map(sum, lengths))
+
+
+@given(ranks_of_rows)
+def test_the_fullest_rank_is_ahead_by_less_than_each_row_that_it_kept(lengths):
+    after, moves = lengths_after(lengths), plan_moves(lengths)
+    totals = [*map(sum, after)]
+    fullest = totals.index(max(totals))
+    arrived = sum(move.target == fullest for move in moves)
+    kept = after[fullest][: len(after[fullest]) - arrived]
+    assert all(length >= max(totals) - min(totals) for length in kept)
 
 
 @given(st.lists(st.integers(0, 20), min_size=1, max_size=8))
-def test_after_the_moves_ranks_differ_by_at_most_one_row(counts):
-    after = list(counts)
-    for source, target, count in plan_moves(counts):
-        assert count > 0 and source != target
-        after[source] -= count
-        after[target] += count
-    assert max(after) - min(after) <= 1 and sum(after) == sum(counts)
+def test_rows_of_one_length_are_spread_with_the_fewest_moves(counts):
+    after = [len(own) for own in lengths_after([[1] * count for count in counts])]
+    assert max(after) - min(after) <= 1
     share, extra = divmod(sum(counts), len(counts))
     most = sorted(counts, reverse=True)
-    moved = sum(max(0, have - share - (place < extra)) for place, have in enumerate(most))
-    assert sum(move.rows for move in plan_moves(counts)) == moved  # no row moves without need
+    needed = sum(max(0, have - share - (place < extra)) for place, have in enumerate(most))
+    assert len(plan_moves([[1] * count for count in counts])) == needed
 
 
-@given(st.lists(st.integers(1, 50), max_size=12), st.integers(1, 5))
-def test_rows_are_split_into_as_few_micro_batches_as_hold_them(lengths, most):
-    lengths = sorted(lengths, reverse=True)
-    sizes = plan_micro_batch_sizes(lengths, most)
-    assert sum(sizes) == len(lengths) and len(sizes) == -(-len(lengths) // most)
-    assert all(0 < size <= most for size in sizes)
+sizes_of_rows = st.lists(st.builds(Size, st.integers(1, 60), st.integers(1, 200)), min_size=1, max_size=24)
 
 
-def test_the_largest_micro_batch_has_as_few_tokens_as_possible():
-    assert plan_micro_batch_sizes([100, 10, 10, 10, 10], max_rows=4) == [1, 4]
-    assert plan_micro_batch_sizes([9, 8, 2, 1], max_rows=3) == [2, 2]
+@given(sizes_of_rows, st.integers(1, 6))
+def test_each_row_is_in_one_micro_batch_and_none_is_larger_than_the_largest_of_trl(sizes, rows):
+    widest = max(size.prompt for size in sizes) + max(size.completion for size in sizes)
+    parts = -(-len(sizes) // rows)
+    plan = plan_micro_batches(sizes, rows * widest, parts, len(sizes))
+    assert sorted(sum(plan, [])) == [*range(len(sizes))] and all(plan) and len(plan) <= parts
+    costs = [count_padded(sizes, [places]) for places in plan]
+    assert max(costs) <= rows * widest and costs == sorted(costs, reverse=True)
+    assert sum(costs) <= len(sizes) * widest
+
+
+@given(sizes_of_rows, st.integers(1, 4))
+def test_a_limit_of_rows_holds(sizes, rows):
+    plan = plan_micro_batches(sizes, 10_000, len(sizes), rows)
+    assert max(map(len, plan)) <= rows
+
+
+@given(sizes_of_rows, st.randoms())
+def test_the_order_of_the_rows_does_not_matter(sizes, random):
+    def cost(sizes):
+        plan = plan_micro_batches(sizes, 1000, len(sizes), len(sizes))
+        return count_padded(sizes, plan), len(plan)
+
+    assert cost(random.sample(sizes, len(sizes))) == cost(sizes)
+
+
+def test_rows_that_do_not_fit_otherwise_make_a_micro_batch_larger():
+    assert plan_micro_batches([Size(1, 9)] * 4, 20, 1, 4) == [[0, 1, 2, 3]]
+    assert plan_micro_batches([], 20, 1, 4) == []
+
+
+def test_short_rows_go_many_to_a_micro_batch():
+    sizes = [Size(2, 98)] + [Size(2, 10)] * 8
+    assert [*map(len, plan_micro_batches(sizes, 200, 9, 9))] == [1, 8]
 
 
 def test_micro_batches_share_a_step_where_one_number_divides_the_other():

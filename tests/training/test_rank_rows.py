@@ -40,7 +40,7 @@ def test_gradient_with_the_correction_of_vllm_where_ranks_differ_in_width(seen):
 def test_gradient_takes_no_micro_batch_without_a_live_row_on_two_ranks(seen):
     for rank in seen["micro_batches"]:
         assert rank["difference"] <= 1e-6
-        assert rank["calls"] == sum(max(1, -(-int(kept) // 2)) for kept in rank["live"]) < 6 * 8 / 2
+        assert rank["calls"] <= sum(max(1, int(kept)) for kept in rank["live"]) and rank["calls"] < 6 * 8 / 2
 
 
 @pytest.mark.slow
@@ -66,8 +66,8 @@ def test_streams_that_come_apart_end_the_run(tmp_path):
 @pytest.mark.slow
 def test_only_the_rows_that_have_to_move_do(tmp_path):
     one, other = run_on_two_ranks("spread", tmp_path, script=SCRIPT)
-    assert (one["sent"], other["sent"]) == (32, 0)
-    assert len(one["ids"]) == len(other["ids"]) == 64
+    assert 0 < one["sent"] <= 32 and other["sent"] == 0  # the longest rows move, so fewer than the half of 64
+    assert abs(one["tokens"] - other["tokens"]) < 1000 < one["tokens"] / 100
     assert sorted(one["ids"] + other["ids"]) == [*range(96), *range(1000, 1032)]
     for rank in (one, other):
         assert rank["peak"] <= 1.5 * rank["own"]

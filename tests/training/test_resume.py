@@ -1,7 +1,9 @@
 """Resampling: dead groups give way to fresh prompts, and a run that was killed goes on as if it had not been."""
 
 import json
+import math
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -14,8 +16,8 @@ from safetensors.torch import load_file
 from transformers import TrainerCallback
 
 from helpers.processes import build_environment
-from helpers.reward_functions import all_dead, mostly_dead, mostly_solved
-from helpers.runs import get_metric, read_prompts, small_config
+from helpers.reward_functions import all_dead, first_summand, mostly_dead, mostly_solved
+from helpers.runs import get_metric, read_contents, read_prompts, small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
 
 
@@ -59,9 +61,32 @@ def test_resample_fills_the_batch_with_live_groups(config, problems, split):
 def test_resample_goes_no_further_than_its_rounds(config, problems):
     trainer, _ = trained(config, problems, all_dead, max_resample_rounds=2)
     assert get_metric(trainer, "resample_rounds") == [2.0] * 3 and get_metric(trainer, "rows_computed") == [1.0] * 3
-    assert trainer._prompts.position == 3 * 2 * 2  # steps, rounds, groups that are missing
+    assert trainer._prompts.position >= 3 * 2 * 2  # steps, rounds, groups that are missing
     trainer, _ = trained(config, problems, mostly_dead, max_resample_rounds=0)
     assert get_metric(trainer, "resample_rounds") == []
+
+
+def test_resample_asks_for_as_many_prompts_as_are_expected_to_fill_the_batch(config, problems):
+    """With a quarter of the groups live, one round asks for four times what is missing, but no more than a batch has."""
+    calls = []
+
+    def one_of_four(prompts, completions, **kwargs):
+        calls.append(prompts[::4])
+        return [float(first_summand(prompt) % 4 == 0 and place % 2) for place, prompt in enumerate(prompts)]
+
+    options = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "max_resample_rounds": 20}
+    trainer, _ = trained(config, problems, one_of_four, **{**options, "max_steps": 1})
+    first, *rounds = calls
+    assert len(first) == 8 and len(rounds) == get_metric(trainer, "resample_rounds")[0] > 0
+    found = sum(first_summand(prompt) % 4 == 0 for prompt in first)
+    assert len(rounds[0]) == min(math.ceil((8 - found) * 9 / (found + 1)), 8)
+    asked = [str(prompt) for call in calls for prompt in call]
+    assert len({*asked}) == len(asked)  # no prompt twice in a step
+
+
+def test_resample_ends_when_the_step_has_asked_all_prompts(config, problems):
+    trainer, _ = trained(config, problems.select(range(4)), all_dead, max_resample_rounds=50)
+    assert get_metric(trainer, "resample_rounds") == [1.0] * 3  # two of the four prompts are in the batch
 
 
 def test_resample_draws_only_what_is_missing(config, problems):
@@ -84,59 +109,152 @@ def test_resample_scales_by_group_alone(config, problems):
 
 
 MODES = {
-    "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 8}, 64, mostly_dead),
-    "selective": ({"selective": True, "selective_prior": "rate", "max_steps": 14}, 24, mostly_solved),
-    "both": (
-        {"zero_variance": "drop", "max_resample_rounds": 2, "selective": True, "max_steps": 14},
-        12,
-        mostly_dead,
-    ),  # six steps are an epoch
+    "skip": ({}, mostly_dead),
+    "keep": ({"zero_variance": "keep"}, mostly_dead),
+    "drop": ({"zero_variance": "drop"}, mostly_dead),
+    "resampling": ({"zero_variance": "drop", "max_resample_rounds": 5}, mostly_dead),
+    "selective": ({"selective": True, "selective_prior": "rate"}, mostly_solved),
+    "both": ({"zero_variance": "drop", "max_resample_rounds": 2, "selective": True}, mostly_dead),
 }
-"""Options, how many problems there are, and the reward."""
+"""Options and the reward."""
 
 
-def main(folder: str, mode: str, *resume: str) -> None:
-    """What the test below runs: a checkpoint after each second step; it may wait to be killed after five."""
-    options, size, func = MODES[mode]
-    Path(folder).mkdir(exist_ok=True)
+def main(folder: str, mode: str, *wait: str) -> None:
+    """What the test below runs: a checkpoint after each second step; it may wait to be killed after a step."""
+    options, func = MODES[mode]
     args = small_config(
         Path(folder), FilteredGRPOConfig, output_dir=folder, learning_rate=1e-3, save_strategy="steps", save_steps=2,
-        gradient_accumulation_steps=2, num_iterations=2, **options,
+        gradient_accumulation_steps=2, num_iterations=2, max_steps=14, **options,
     )  # fmt: skip
 
     class Wait(TrainerCallback):
         def on_step_end(self, args, state, control, **kwargs):
-            if resume == ("wait",) and state.global_step == 5:
-                Path(folder, "killed here").touch()
+            if wait == (str(state.global_step),):
+                Path(folder, f"killed after {state.global_step}").touch()
                 time.sleep(60)
 
-    data = demo.arithmetic("train", size=size)
-    data = data.add_column("rate", [row / size for row in range(size)])
+    data = demo.arithmetic("train", size=10)  # an epoch has four steps, and leaves two problems out
+    data = data.add_column("rate", [row / 10 for row in range(10)])
     trainer = FilteredGRPOTrainer(demo.MODEL, [func], args=args, train_dataset=data, callbacks=[Wait()])
-    trainer.train(resume_from_checkpoint=resume == ("resume",))
+    trainer.train(resume_from_checkpoint=any(Path(folder).glob("checkpoint-*")))
     trainer.save_model(f"{folder}/end")
-    Path(folder, "taken").write_text(json.dumps(trainer._prompts.position))
+    Path(folder, "taken").write_text(json.dumps(trainer._prompts and trainer._prompts.position))
+
+
+def start(folder: Path, mode: str, *wait: str) -> subprocess.Popen:
+    folder.mkdir(exist_ok=True)
+    command = [sys.executable, __file__, str(folder), mode, *wait]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=build_environment())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_resume_after_a_kill_gives_the_parameters_of_an_uninterrupted_run(mode, tmp_path):
-    whole, parted = str(tmp_path / "whole"), str(tmp_path / "parted")
-    command = [sys.executable, __file__]
-    given = {"env": build_environment()}
-    subprocess.run([*command, whole, mode], check=True, capture_output=True, **given)
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    run = subprocess.Popen([*command, parted, mode, "wait"], **quiet, **given)
-    end = time.monotonic() + 120
-    while not Path(parted, "killed here").exists() and time.monotonic() < end:
-        time.sleep(0.1)
-    os.kill(run.pid, signal.SIGKILL)
-    assert run.wait() == -signal.SIGKILL and Path(parted, "checkpoint-4").exists()
-    subprocess.run([*command, parted, mode, "resume"], check=True, capture_output=True, **given)
+def test_resume_after_kills_gives_the_parameters_and_records_of_an_uninterrupted_run(mode, tmp_path):
+    whole, parted = tmp_path / "whole", tmp_path / "parted"
+    uninterrupted = start(whole, mode)
+    for step in (7, 11):  # in the second and in the third epoch
+        run, end = start(parted, mode, str(step)), time.monotonic() + 120
+        while not Path(parted, f"killed after {step}").exists() and time.monotonic() < end:
+            time.sleep(0.1)
+        os.kill(run.pid, signal.SIGKILL)
+        assert run.wait() == -signal.SIGKILL and Path(parted, f"checkpoint-{step - 1}").exists()
+    assert start(parted, mode).wait() == uninterrupted.wait() == 0
     expected, got = (load_file(f"{folder}/end/model.safetensors") for folder in (whole, parted))
     assert all(torch.equal(expected[name], got[name]) for name in expected)
-    assert json.loads(Path(whole, "taken").read_text()) == json.loads(Path(parted, "taken").read_text()) > 0
-    assert read_prompts(whole) == read_prompts(parted)
+    taken = json.loads(Path(whole, "taken").read_text())
+    assert taken == json.loads(Path(parted, "taken").read_text()) and (taken is None) == (
+        mode in ("skip", "keep", "drop")
+    )
+    assert read_contents(whole) == read_contents(parted)
+
+
+class Sums:
+    """An environment that supplies the prompts."""
+
+    def reset(self, **row):
+        return f"What is {random.randrange(90)} + 3?"  # transformers saves the state of `random`
+
+    def add(self, a: int, b: int) -> int:
+        """
+        Add two numbers.
+
+        Args:
+            a: The first number.
+            b: The second number.
+        """
+        return a + b
+
+
+def train_small(
+    config, problems, checkpoint=None, func=mostly_dead, environment=None, **options
+) -> FilteredGRPOTrainer:
+    """Train for seven steps with a checkpoint after each, or for the rest of them."""
+    small = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 8, "max_steps": 7}
+    small |= {"learning_rate": 1e-3, "save_strategy": "steps", "save_steps": 1}
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL, [func], config(**small | options), problems, environment_factory=environment
+    )
+    trainer.train(resume_from_checkpoint=checkpoint)
+    return trainer
+
+
+def check_resumes(config, problems, steps: tuple[int, ...], **options) -> None:
+    """Check that a run continues exactly after each of these steps."""
+    whole = train_small(config, problems, **options)
+    assert whole.state.epoch > 3
+    for step in steps:
+        rest = train_small(config, problems, f"{whole.args.output_dir}/checkpoint-{step}", **options)
+        records = [record for record in read_contents(whole.args.output_dir) if record["step"] > step]
+        assert read_contents(rest.args.output_dir) == records
+        pairs = zip(whole.model.parameters(), rest.model.parameters(), strict=True)
+        assert all(torch.equal(expected, got) for expected, got in pairs)
+
+
+def test_resume_in_the_second_epoch_goes_on_with_the_prompts_that_are_left(config, problems):
+    check_resumes(config, problems.select(range(5)), (3,))
+
+
+EPOCHS = {
+    "shuffled": {"steps": (2, 3, 4, 5)},
+    "in order": {"shuffle_dataset": False},
+    "iterations": {"num_iterations": 2, "size": 3, "steps": (2, 4)},
+    "generations of two steps": {"steps_per_generation": 2, "size": 5, "steps": (2, 4)},
+}
+"""Options, the number of problems, and the steps to resume after. An epoch has two steps, and leaves a problem out."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", EPOCHS)
+def test_resume_at_an_end_and_within_an_epoch(case, config, problems):
+    options = {"size": 5, "steps": (2, 3, 5), **EPOCHS[case]}
+    size, steps = options.pop("size"), options.pop("steps")
+    check_resumes(config, problems.select(range(size)), steps, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"selective": True}])
+def test_resume_within_a_generation_samples_it_again_and_goes_on_with_the_same_prompts(options, config, problems):
+    problems, options = problems.select(range(9)), {"steps_per_generation": 2, **options}
+    whole = train_small(config, problems, **options)
+    rest = train_small(config, problems, f"{whole.args.output_dir}/checkpoint-3", **options)
+    expected, got = read_prompts(whole.args.output_dir), read_prompts(rest.args.output_dir)
+    assert [line[1:] for line in got if line[0] == 4] == [line[1:] for line in expected if line[0] == 3]
+    if "selective" not in options:  # a selective run has also learned twice from the generation
+        assert [line for line in got if line[0] > 4] == [line for line in expected if line[0] > 4]
+    assert {line[0] for line in got} == {4, 5, 7} and rest.state.epoch == whole.state.epoch
+
+
+@pytest.mark.slow
+def test_resume_of_a_stream_of_prompts(config, problems):
+    check_resumes(config, problems.select(range(5)).to_iterable_dataset(), (2,))
+
+
+@pytest.mark.slow
+def test_resume_with_prompts_of_an_environment(config, monkeypatch):
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    check_resumes(
+        config, None, (2, 5), func=lambda completions, **_: [*map(float, range(len(completions)))], environment=Sums
+    )
 
 
 if __name__ == "__main__":

@@ -83,7 +83,7 @@ def test_every_tensor_is_padded_with_its_neutral_value_at_its_side(config, monke
     seen = batches_of(monkeypatch, config, name)
     pad = seen[0][0]._tokenizer.pad_token_id
     batches = [output for _, output in seen if output["advantages"].size(0) > 1][:2]
-    rows = [unstack(batch) for batch in batches]
+    rows = [unstack(batch, keeps_positions=True) for batch in batches]
     whole = stack(rows[0] + rows[1], pad)
     assert whole.keys() == batches[0].keys() | batches[1].keys() <= KNOWN_KEYS
     prompts = whole["prompt_ids"].size(1)
@@ -109,8 +109,25 @@ def test_every_tensor_is_padded_with_its_neutral_value_at_its_side(config, monke
         assert torch.equal(whole["advantages"][mine], batch["advantages"])
     for key in whole.keys() & {*IMAGES}:
         assert whole[key].size(0) == sum(batch[key].size(0) for batch in batches)
-    again = unstack(whole)
+    again = unstack(whole, keeps_positions=True)
     assert [row.keys() for row in again] == [row.keys() for row in rows[0] + rows[1]]
+
+
+def test_a_row_has_no_padding_and_knows_its_place_in_the_batch_of_trl():
+    mask = torch.tensor([[0, 0, 1], [1, 1, 1]])
+    one = {
+        "prompt_ids": 5 * mask,
+        "prompt_mask": mask,
+        "completion_ids": 5 * mask.flip(1),
+        "completion_mask": mask.flip(1),
+        "token_type_ids": torch.cat([mask, mask.flip(1)], 1),
+        "advantages": torch.ones(2),
+    }
+    rows = unstack(one)
+    assert [(len(row["prompt_ids"]), len(row["completion_ids"])) for row in rows] == [(1, 1), (3, 3)]
+    assert all(row["token_type_ids"].tolist() == [1] * len(row["token_type_ids"]) for row in rows)
+    assert [row["prompt_width"] for row in rows] == [3, 3]
+    assert [row["prompt_width"] for row in unstack(stack(rows[:1], 0))] == [3]  # also where it is stacked alone
 
 
 def test_phi_of_vespo_does_not_depend_on_the_padding():
@@ -145,7 +162,7 @@ def test_an_unknown_key_is_named(config, problems, monkeypatch):
         lambda self, inputs: plain(self, inputs) | {"halves": torch.ones(len(inputs), 2)},
     )
     trainer = FilteredGRPOTrainer(demo.MODEL, half_dead, args=config(), train_dataset=problems)
-    with pytest.raises(ValueError, match="TRL's batch has the key 'halves', .* Set zero_variance='keep'"):
+    with pytest.raises(ValueError, match="TRL's batch has the key 'halves', .* Set packing=False"):
         trainer.train()
-    kept = config(zero_variance="keep")
+    kept = config(packing=False)
     FilteredGRPOTrainer(demo.MODEL, half_dead, args=kept, train_dataset=problems).train()

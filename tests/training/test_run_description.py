@@ -56,7 +56,7 @@ def test_a_dataset_tells_what_it_knows():
 
 def test_a_card_without_the_usual_headings_gets_the_facts_at_its_end(tmp_path):
     (tmp_path / "README.md").write_text("# Mine")
-    complete_card(tmp_path / "README.md", {"rewards": "a | `b`\nc", "model": "m"})
+    complete_card(tmp_path / "README.md", {"rewards": "a | `b`\nc", "model": "m"}, [])
     assert (tmp_path / "README.md").read_text() == (
         "# Mine\n## Training\n\n| | |\n|---|---|\n| Rewards | `a \\| 'b' c` |\n| Model | `m` |\n\n"
     )

@@ -1,8 +1,10 @@
 """The list of what this package uses of TRL beyond its documented interface is complete, and one error names what is missing."""
 
 import ast
+import functools
 import inspect
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -10,9 +12,17 @@ from trl import GRPOTrainer
 from trl.trainer import utils
 
 import trl_grpo_rewards
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo
+from helpers.paths import ROOT
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo
 from trl_grpo_rewards.training import trl_members
-from trl_grpo_rewards.training.trl_members import ATTRIBUTES, METHODS, UTILITIES
+from trl_grpo_rewards.training.trl_members import (
+    ATTRIBUTES,
+    METHODS,
+    NEWEST_TESTED,
+    UTILITIES,
+    check_shapes,
+    warn_of_newer_trl,
+)
 
 
 PACKAGE = Path(trl_grpo_rewards.__file__).parent
@@ -83,3 +93,127 @@ def test_an_attribute_that_trl_has_moved_is_named_when_the_trainer_is_built(conf
     monkeypatch.setattr("trl_grpo_rewards.training.trainer.ATTRIBUTES", (*ATTRIBUTES, "_moved"))
     with pytest.raises(ImportError, match="lacks '_moved'"):
         FilteredGRPOTrainer(demo.MODEL, boxed(), args=config(), train_dataset=problems)
+
+
+# --- parameters and returned tuples ----------------------------------------------------------------------------------
+
+
+LOGPS = "_get_per_token_logps_and_entropies"
+
+
+def change(folder, name: str, parameters: str, returned: str = "None") -> type:
+    """Return TRL's trainer with another method, whose source is in a file."""
+    (folder / "changed.py").write_text(f"def {name}({parameters}):\n    return {returned}\n")
+    return type("GRPOTrainer", (GRPOTrainer,), {name: runpy.run_path(str(folder / "changed.py"))[name]})
+
+
+@pytest.mark.parametrize(
+    "name, parameters, found",
+    [
+        ("_generate", "self, prompts, images", "(prompts, images)"),
+        ("_generate", "self, images=None, prompts=None", "(images, prompts)"),
+        ("_generate", "self, *, prompts, images", "(prompts, images)"),
+        ("_get_train_sampler", "self", "()"),
+        ("_prepare_inputs", "self, generation_batch, mode='train'", "(generation_batch, mode)"),
+        (LOGPS, "self, model, attention_mask, input_ids, logits_to_keep", "(model, attention_mask, input_ids, logits_to"),
+        (LOGPS, "self, model, batch, **kwargs", "(model, batch, ...)"),
+    ],
+)  # fmt: skip
+def test_parameters_that_trl_has_changed_are_named(tmp_path, name, parameters, found):
+    with pytest.raises(ImportError) as caught:
+        check_shapes(FilteredGRPOTrainer, change(tmp_path, name, parameters))
+    assert f"requires that GRPOTrainer.{name} takes (" in str(caught.value) and f"it is {found}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name, returned, fits",
+    [
+        ("_generate", "a, completion_ids, tool_mask, completions, b, extra_fields, images", True),
+        ("_generate", "a, completion_ids, tool_mask, completions, b, extra_fields, images, more, more", True),
+        ("_generate", "a, completion_ids, tool_mask, completions, b, extra_fields", False),
+        ("_generate", "a, b, completion_ids, tool_mask, completions, extra_fields, images", False),
+        ("_generate", "a, completion_ids, tool_mask, b, completions, extra_fields, images", False),
+        ("_generate", "a, completion_ids, tool_mask, completions, b, images, extra_fields", False),
+        ("_generate", "Generated(completion_ids, completions)", True),  # cannot be known
+        (LOGPS, "logps, entropies, aux_loss", True),
+        (LOGPS, "logps, entropies", False),
+        (LOGPS, "logps, entropies, aux_loss, counts", False),
+    ],
+)
+def test_tuples_that_trl_has_changed_are_named(tmp_path, name, returned, fits):
+    parameters = "self, prompts" if name == "_generate" else "self, model, *args, **kwargs"
+    changed = change(tmp_path, name, parameters, returned)
+    if fits:
+        return check_shapes(FilteredGRPOTrainer, changed)
+    with pytest.raises(ImportError) as caught:
+        check_shapes(FilteredGRPOTrainer, changed)
+    assert f"requires that GRPOTrainer.{name} returns (" in str(caught.value)
+    assert f"it is ({returned}). Install a version" in str(caught.value)
+
+
+def test_a_tuple_that_trl_has_changed_is_named_when_the_trainer_is_built(config, problems, monkeypatch, tmp_path):
+    changed = change(tmp_path, "_generate", "self, prompts", "completion_ids, completions")
+    monkeypatch.setattr(GRPOTrainer, "_generate", changed._generate)
+    with pytest.raises(ImportError, match=r"_generate returns \(_, completion_ids, .*, images, \.\.\.\)\. In trl"):
+        FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=problems)
+
+
+def test_methods_that_pass_everything_on_and_methods_without_source_are_accepted():
+    def wrap(method):
+        return lambda self, *args, **kwargs: method(self, *args, **kwargs)
+
+    def decorate(method):
+        return functools.wraps(method)(wrap(method))
+
+    for around in (wrap, decorate):
+        methods = {name: around(getattr(GRPOTrainer, name)) for name in METHODS}
+        check_shapes(FilteredGRPOTrainer, type("Between", (GRPOTrainer,), methods))
+    compiled: dict = {}
+    exec("def _generate(self, prompts): return 1, 2", compiled)
+    check_shapes(FilteredGRPOTrainer, type("Compiled", (GRPOTrainer,), {"_generate": compiled["_generate"]}))
+
+
+# --- versions --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def warned(monkeypatch, caplog):
+    """The warnings with a version of TRL."""
+
+    def warn(installed, build=lambda: (warn_of_newer_trl(), warn_of_newer_trl())):
+        caplog.clear()
+        warn_of_newer_trl.cache_clear()
+        monkeypatch.setattr(trl_members, "version", lambda name: installed if name == "trl" else "0.3.0")
+        build()
+        return [record.message for record in caplog.records if "older, so" in record.message]
+
+    yield warn
+    warn_of_newer_trl.cache_clear()
+
+
+def test_a_newer_minor_version_of_trl_is_warned_about_once(warned):
+    major, minor = NEWEST_TESTED
+    for tested in (f"{major}.{minor}.9", f"{major}.{minor}.0rc1", f"{major}.{minor - 1}.0", f"{major - 1}.99.0"):
+        assert warned(tested) == []
+    for newer in (f"{major}.{minor + 1}.0.dev0", f"{major}.{minor + 10}.0", f"{major + 1}.0"):
+        assert warned(newer) == [
+            f"trl {newer} is installed, but trl_grpo_rewards 0.3.0 was tested with trl {major}.{minor} and older, so "
+            f"compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
+        ]
+
+
+def test_the_main_process_alone_warns_about_a_newer_version_when_a_trainer_is_built(
+    warned, config, problems, monkeypatch
+):
+    def build():
+        for _ in range(2):
+            FilteredGRPOTrainer(demo.MODEL, boxed(), args=config(), train_dataset=problems)
+
+    assert len(warned("99.0", build)) == 1
+    monkeypatch.setattr(FilteredGRPOConfig, "process_index", property(lambda self: 1))
+    assert warned("99.0", build) == []
+
+
+def test_the_readme_names_the_newest_tested_version():
+    tested = re.search(r"with TRL (?:[\d.]+ and )?(\d+)\.(\d+)", (ROOT / "README.md").read_text())
+    assert tuple(map(int, tested.groups())) == NEWEST_TESTED

@@ -3,12 +3,13 @@
 import pytest
 from datasets import Dataset, IterableDataset
 
-from trl_grpo_rewards import boxed, exact, judge, keywords, tags
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, keywords, tags
 from trl_grpo_rewards.training.validation import (
     check_dataset,
     check_outcome,
     check_prompts,
     check_rewards,
+    check_size,
     find_outcome,
     unpack_rewards,
     warn_of_judges,
@@ -159,6 +160,35 @@ def test_prompts_of_an_environment_cannot_be_drawn_selectively(config):
         ValueError, match="the environment supplies the prompts. Pass a train_dataset, or set selective=F"
     ):
         check_prompts(config(selective=True), None, Environment)
+
+
+@pytest.mark.parametrize("rows, steps, size", [(8, 1, 4), (8, 3, 4), (4, 4, 8), (2, 4, 2)])
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_dataset_fills_a_generation_batch_of_all_ranks(config, rows, steps, size, ranks):
+    args = config(per_device_train_batch_size=rows, steps_per_generation=steps, num_generations=size)
+    args.generation_batch_size *= ranks  # as transformers knows the ranks
+    prompts = rows * steps * ranks // size
+    enough = Dataset.from_dict({"prompt": ["?"] * prompts})
+    fewer = enough.select(range(prompts - 1))
+    for dataset in (enough, None, fewer.to_iterable_dataset()):
+        check_size(args, dataset)
+    with pytest.raises(ValueError) as caught:
+        check_size(args, fewer)
+    assert str(caught.value) == (
+        f"train_dataset must have at least the {prompts} prompts of one generation batch (generation_batch_size="
+        f"{rows * steps * ranks} / num_generations={size}, on all ranks together); it has {prompts - 1}, so no step "
+        f"would be trained. Add prompts, or lower per_device_train_batch_size ({rows}) or steps_per_generation "
+        f"({steps}), which is gradient_accumulation_steps by default."
+    )
+
+
+def test_a_dataset_that_would_train_no_step_is_refused_before_the_model_loads(config, problems):
+    args = config(gradient_accumulation_steps=3)
+    with pytest.raises(ValueError, match="at least the 6 prompts of one generation batch .* it has 5, so no step"):
+        FilteredGRPOTrainer("no/model", boxed(), args=args, train_dataset=problems.select(range(5)))
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems.select(range(6)))
+    trainer.train()
+    assert trainer.state.global_step == 1
 
 
 def test_a_dataset_has_rows_prompts_and_the_columns_of_all_rewards():

@@ -8,6 +8,7 @@ from typing import Any
 from ..records.files import FOLDER
 from ..records.logs import read_log
 from ..records.runs import list_facts, read_run
+from ..records.savings import describe_savings
 from .anomalies import find_anomalies, split_into_tenths
 from .excerpts import Excerpts
 from .group_sizes import compare_group_sizes
@@ -51,7 +52,7 @@ class Summary:
 
 SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "name": lambda summary: summary.name,
-    "facts": lambda summary: list(list_facts(summary.description).items()),
+    "facts": lambda summary: list({**list_facts(summary.description), **describe_savings(summary.log)}.items()),
     "size": lambda summary: summary.run.size,
     "groups": lambda summary: summary.excerpts.count,
     "prompts": lambda summary: len(summary.prompts.ids),

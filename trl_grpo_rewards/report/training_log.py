@@ -12,6 +12,7 @@ CURVES = (
     "clip_ratio/region_mean",
     "grad_norm",
     "learning_rate",
+    "groups/padding",
     "step_time",
 )
 """Names in the log that the page draws, unless they are always 0 or not logged."""

@@ -13,14 +13,15 @@ from trl.experimental.async_grpo import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, _AsyncRolloutLoop
 
 from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
+from .async_prompts import KeptStream, Lesson
 from .config import check_selective
 from .drawing import SelectiveStream, read_prior
 from .trl_members import ASYNC_TRAINER, ROLLOUT_LOOP, ROLLOUT_LOOP_ATTRIBUTES, ROLLOUT_WORKER, check_members
 from .validation import find_outcome
 
 
-KindQueue: TypeAlias = "Queue[tuple[int, GroupKind]]"
-"""Carries the id and the kind of every group from the worker's process to the trainer's."""
+KindQueue: TypeAlias = "Queue[tuple[int, GroupKind, Lesson | None]]"
+"""Carries the id, the kind and the lesson of every group from the worker's process to the trainer's."""
 
 
 class LiveRolloutLoop(_AsyncRolloutLoop):
@@ -32,13 +33,13 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
 
     Args:
         kinds (`multiprocessing.Queue`):
-            Receives the id and the kind of every group.
+            Receives the id and the kind of every group, and its lesson if there is a stream.
         tolerance (`float`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
             Name of the reward that says which completions are right.
         stream ([`SelectiveStream`], *optional*):
-            Draws the prompts.
+            Draws the prompts, from its position on.
         **kwargs:
             The arguments of TRL's loop.
     """
@@ -57,29 +58,31 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
         self._kinds, self._tolerance = kinds, tolerance
         self._outcome = find_outcome(outcome_reward, self.reward_func_names, self.reward_funcs)
         self._kinds.cancel_join_thread()  # a trainer that has ended no longer reads
-        self._stream, self._drawn = stream, dict[int, int]()  # the prompt of each group that is not scored yet
+        self._stream, self._drawn = stream, dict[int, tuple[int, int, int]]()  # of each group that is not scored yet
         if stream is not None:
-            stream.position = kwargs.get("dataset_start_index", 0)
             self._dataset_iter = self._draw_rows(stream)
 
     def _draw_rows(self, stream: SelectiveStream) -> Iterator[dict[str, Any]]:
         """Yield the row of each group. TRL numbers groups in the order in which it takes rows."""
         for group in count():
-            (self._drawn[group],) = stream.draw(1)
-            yield self.dataset[self._drawn[group]]
+            start = stream.position
+            (row,) = stream.draw(1)
+            self._drawn[group] = row, start, stream.position
+            yield self.dataset[row]
 
     async def _score_group(self, group: Any) -> list[Any]:
         samples: list[Any] = await super()._score_group(group)
-        kind = self._find_kind(samples)
+        kind, lesson = self._find_kind(samples), None
         if self._stream is not None:
             outcomes = self._read_outcomes(samples)
             scored = [score for score in outcomes if score == score]
             right = sum(score >= 1 for score in scored)
-            self._stream.learn([self._drawn.pop(group.group_id)], [right], [len(scored)])
+            lesson = Lesson(*self._drawn.pop(group.group_id), right, len(scored))
+            self._stream.learn([lesson.row], [lesson.right], [lesson.scored])
         for name, is_kind in {"dead": kind != "live", "solved": kind == "solved", "failed": kind == "failed"}.items():
             self._rates[f"groups/{name}"][0] += is_kind  # TRL's worker sends a sum and a count
             self._rates[f"groups/{name}"][1] += 1
-        self._kinds.put((group.group_id, kind))
+        self._kinds.put((group.group_id, kind, lesson))
         return samples if kind == "live" else []
 
     def _find_kind(self, samples: list[Any]) -> GroupKind:
@@ -97,7 +100,7 @@ class LiveRolloutLoop(_AsyncRolloutLoop):
 
 class DroppedGroups(TrainerCallback):
     """
-    Count dropped groups as groups that TRL has trained on.
+    Count dropped groups as groups that TRL has trained on, and pass on what the worker learns about the prompts.
 
     TRL uses this number to find the end of an epoch and the place to resume from. The worker runs ahead of the trainer,
     so a dropped group counts once a later group has been trained on.
@@ -106,13 +109,15 @@ class DroppedGroups(TrainerCallback):
         trainer ([`~trl.experimental.async_grpo.AsyncGRPOTrainer`]):
             The trainer whose worker drops groups.
         kinds (`multiprocessing.Queue`):
-            Provides the id and the kind of every group.
+            Provides the id, the kind and the lesson of every group.
         patience (`int`):
             Number of consecutive dead groups after which training stops.
+        kept ([`KeptStream`], *optional*):
+            Learns the lessons.
     """
 
-    def __init__(self, trainer: AsyncGRPOTrainer, kinds: KindQueue, patience: int) -> None:
-        self.trainer, self.kinds, self.patience = trainer, kinds, patience
+    def __init__(self, trainer: AsyncGRPOTrainer, kinds: KindQueue, patience: int, kept: KeptStream | None) -> None:
+        self.trainer, self.kinds, self.patience, self.kept = trainer, kinds, patience, kept
         self.dropped: set[int] = set()
         self.last_dead: list[GroupKind] = []
 
@@ -125,9 +130,11 @@ class DroppedGroups(TrainerCallback):
     def read_kinds(self) -> None:
         while True:
             try:
-                group, kind = self.kinds.get_nowait()
+                group, kind, lesson = self.kinds.get_nowait()
             except queue.Empty:
                 return
+            if self.kept is not None and lesson is not None:
+                self.kept.learn(group, lesson)
             if kind == "live":
                 self.last_dead = []
             else:
@@ -186,8 +193,8 @@ def drop_dead_groups(
             Name of the reward that says which completions are right. By default it is the first reward that is
             registered as an outcome, or the first reward if there is none.
         selective (`bool`, *optional*, defaults to `False`):
-            Whether to draw prompts by the probability that their next group has both right and wrong completions. What
-            is learned about the prompts is kept in the worker's process, and is lost when the run ends or is resumed.
+            Whether to draw prompts by the probability that their next group has both right and wrong completions.
+            Checkpoints contain what is known about the prompts, and a resumed run continues with it.
         selective_prior (`str`, *optional*):
             What is known about the prompts before training, as in [`FilteredGRPOConfig`].
 
@@ -234,7 +241,8 @@ def drop_dead_groups(
         group, prior = worker._loop_kwargs["num_generations"], read_prior(selective_prior, dataset)
         stream = SelectiveStream(len(dataset), 0, shuffle=False, group=group, prior=prior)
     kinds: KindQueue = get_context("spawn").Queue()
-    dropped_groups = DroppedGroups(trainer, kinds, patience)
+    kept = None if stream is None else KeptStream(trainer, stream)
+    dropped_groups = DroppedGroups(trainer, kinds, patience, kept)
     trainer.add_callback(dropped_groups)
     check_health = worker.check_health
 

@@ -27,6 +27,10 @@ class FilteredGRPOConfig(GRPOConfig):
             also left out of the loss's denominator, its KL term and its entropy bonus, as if they had not been sampled.
             `"keep"`: they are trained on, as in TRL. `"auto"`: `"skip"` if that keeps TRL's gradient, otherwise
             `"keep"`, and the log names the option that rules out `"skip"`.
+        packing (`bool`, *optional*, defaults to `True`):
+            Whether passes over the model take rows of similar lengths together, so that few of their tokens are padding.
+            This changes the time, and not the gradient. A micro-batch then has as many rows as fit into the tokens of TRL's
+            largest one. With `False`, micro-batches are those of TRL, which requires `zero_variance="keep"` or `"auto"`.
         zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
@@ -71,6 +75,10 @@ class FilteredGRPOConfig(GRPOConfig):
             "also left out of the objective ('drop'), or they are trained on as in TRL ('keep'). 'auto' is 'skip' if "
             "that keeps TRL's gradient, otherwise 'keep'.",
         },
+    )
+    packing: bool = field(
+        default=True,
+        metadata={"help": "Whether passes take rows of similar lengths together, so that few tokens are padding."},
     )
     zero_variance_tolerance: float = field(
         default=1e-6, metadata={"help": "Largest difference between the rewards of a dead group."}
@@ -150,6 +158,11 @@ def check_config(args: FilteredGRPOConfig) -> None:
                     f"{name}={getattr(args, name)!r} leaves out groups that TRL would train on, but "
                     f"zero_variance={args.zero_variance!r} keeps TRL's objective. Set zero_variance='drop'."
                 )
+    if not args.packing and args.zero_variance in ("skip", "drop"):
+        raise ValueError(
+            f"packing=False keeps TRL's micro-batches, but zero_variance={args.zero_variance!r} takes rows out of them. Set "
+            f"packing=True, or zero_variance='keep'."
+        )
     check_selective(args.selective, args.selective_prior)
     resolve_zero_variance(args)
 
@@ -177,15 +190,18 @@ class Obstacle(NamedTuple):
             The part of the objective that gives them a gradient.
         remedy (`str`):
             The options that switch it off.
+        is_of_micro_batch (`bool`, *optional*, defaults to `True`):
+            Whether this part is defined over each of TRL's micro-batches, so that rows cannot change places.
     """
 
     what: str
     remedy: str
+    is_of_micro_batch: bool = True
 
 
-def find_obstacle(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> Obstacle | None:
+def list_obstacles(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> list[Obstacle]:
     """
-    Return the option with which `"skip"` would change TRL's gradient, or None if there is none.
+    Return the options with which `"skip"` would change TRL's gradient.
 
     Args:
         args ([`FilteredGRPOConfig`]):
@@ -193,19 +209,20 @@ def find_obstacle(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> Obsta
         has_aux_loss (`bool`, *optional*, defaults to `False`):
             Whether the model has a load-balancing loss. This is known only when the model is loaded.
     """
-    if args.loss_type not in ROW_MEANS + TOKEN_MEANS:
-        remedy = f"loss_type to one of {', '.join(map(repr, ROW_MEANS + TOKEN_MEANS))}"
-        return Obstacle(f"the denominator of loss_type={args.loss_type!r}", remedy)
-    if args.beta != 0:
-        return Obstacle(f"the KL term (beta={args.beta})", "beta=0.0")
-    if args.entropy_coef != 0 or args.use_adaptive_entropy:
-        return Obstacle("the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False")
-    if args.top_entropy_quantile < 1:
-        what = f"the threshold over all tokens of top_entropy_quantile={args.top_entropy_quantile}"
-        return Obstacle(what, "top_entropy_quantile=1.0")
-    if has_aux_loss:
-        return Obstacle("the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0")
-    return None
+    quantile, losses = args.top_entropy_quantile, ROW_MEANS + TOKEN_MEANS
+    name_losses = f"loss_type to one of {', '.join(map(repr, losses))}"
+    obstacles = {
+        Obstacle(f"the denominator of loss_type={args.loss_type!r}", name_losses): args.loss_type not in losses,
+        Obstacle(f"the KL term (beta={args.beta})", "beta=0.0", is_of_micro_batch=False): args.beta != 0,
+        Obstacle("the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"): (
+            args.entropy_coef != 0 or args.use_adaptive_entropy
+        ),
+        Obstacle(f"the threshold over all tokens of top_entropy_quantile={quantile}", "top_entropy_quantile=1.0"): (
+            quantile < 1
+        ),
+        Obstacle("the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0"): has_aux_loss,
+    }
+    return [obstacle for obstacle, is_set in obstacles.items() if is_set]
 
 
 def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> tuple[str, str]:
@@ -215,14 +232,16 @@ def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) 
     Raises:
         `ValueError`: `"skip"` would change TRL's gradient, or `"drop"` does not support another option.
     """
-    obstacle = find_obstacle(args, has_aux_loss)
+    obstacle = next(iter(list_obstacles(args, has_aux_loss)), None)
+    if not args.packing:
+        return "keep", ""
     if args.zero_variance == "auto":
-        return ("keep", explain_keep(obstacle)) if obstacle else ("skip", "")
+        return ("keep", explain_keep(obstacle, allows_drop(args, has_aux_loss))) if obstacle else ("skip", "")
     if args.zero_variance == "skip" and obstacle:
         raise ValueError(
             f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
-            f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does, 'drop' to "
-            f"leave them out of the objective altogether, or {obstacle.remedy}."
+            f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does,"
+            f"{allows_drop(args, has_aux_loss) * DROP} or {obstacle.remedy}."
         )
     if args.zero_variance == "drop":
         check_drop(args, has_aux_loss)
@@ -237,12 +256,27 @@ def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
     return Rule(outcome_reward, dead_by, args.zero_variance_tolerance, args.unscored)
 
 
-def explain_keep(obstacle: Obstacle) -> str:
+DROP = " zero_variance='drop' to leave them out of the objective and save their passes,"
+
+
+def allows_drop(args: FilteredGRPOConfig, has_aux_loss: bool) -> bool:
+    """Return whether `"drop"` supports the other options."""
+    try:
+        check_drop(args, has_aux_loss)
+    except ValueError:
+        return False
+    return True
+
+
+def explain_keep(obstacle: Obstacle, allows_drop: bool = True) -> str:
     """Return the log line that says why `"auto"` trains as TRL does."""
+    rows = (
+        " It is defined over each of TRL's micro-batches, which therefore keep their rows."
+        * obstacle.is_of_micro_batch
+    )
     return (
-        f"zero_variance='auto' keeps TRL's behaviour: {obstacle.what} gives groups of equal rewards a gradient. Set "
-        f"zero_variance='drop' to leave them out of the objective and save their forward and backward passes, or "
-        f"{obstacle.remedy} to save the passes and keep TRL's gradient."
+        f"zero_variance='auto' keeps TRL's behaviour: {obstacle.what} gives groups of equal rewards a gradient.{rows} Set"
+        f"{(DROP + ' or') * allows_drop} {obstacle.remedy} to save their passes and keep TRL's gradient."
     )
 
 
@@ -257,6 +291,12 @@ def check_drop(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> None:
         raise ValueError(
             "use_adaptive_entropy=True needs the entropy of every step, but with zero_variance='drop' a step may have no "
             "completion left. Set use_adaptive_entropy=False, or zero_variance='keep'."
+        )
+    if args.loss_type not in ROW_MEANS + TOKEN_MEANS:
+        raise ValueError(
+            f"loss_type={args.loss_type!r} divides by the tokens of each micro-batch, but zero_variance='drop' forms "
+            f"micro-batches of rows of similar lengths, so a token of a short row would weigh more. Set loss_type to one "
+            f"of {', '.join(map(repr, ROW_MEANS + TOKEN_MEANS))}, or zero_variance='keep'."
         )
     for is_used, part, remedy in (
         (has_aux_loss, "load-balancing loss", "router_aux_loss_coef=0.0"),

@@ -3,7 +3,7 @@
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 
 from ..errors import CheckpointMismatch
 from ..records.fields import hash_prompt
@@ -45,6 +45,7 @@ class PromptStream:
     def __init__(self, size: int, seed: int, shuffle: bool = True) -> None:
         self.size, self.seed, self.shuffle = size, seed, shuffle
         self.position, self.epoch = 0, -1
+        self.skipped = 0.0  # share of rows that were skipped in the last draw
 
     def draw(self, count: int) -> list[int]:
         """Return the next rows."""
@@ -60,6 +61,17 @@ class PromptStream:
             self.epoch, self.order = epoch, shuffled if self.shuffle else torch.arange(self.size)
             self.luck = torch.rand(self.size, generator=generator)
         return int(self.order[index]), float(self.luck[index])
+
+    def draw_others(self, count: int, avoid: Collection[int]) -> list[int]:
+        """Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew."""
+        rows, before, tried = list[int](), self.position, 0
+        while len(rows) < count and self.position - before < self.size:
+            (row,) = self.draw(1)
+            tried += 1
+            if row not in avoid and row not in rows:
+                rows.append(row)
+        self.skipped = 1.0 - tried / (self.position - before) if tried else 0.0
+        return rows
 
     def get_state(self) -> dict[str, Any]:
         """Return what is saved in a checkpoint, and must be equal on all ranks."""
@@ -129,7 +141,7 @@ class SelectiveStream(PromptStream):
 
     def __init__(self, size: int, seed: int, shuffle: bool, group: int, prior: np.ndarray | None = None) -> None:
         super().__init__(size, seed, shuffle)
-        self.group, self.skipped = group, 0.0
+        self.group = group
         self.counts = np.zeros((2, size), np.float32)  # right and wrong completions of each prompt
         if prior is not None:
             self.counts += PRIOR_WEIGHT * np.nan_to_num([prior, 1 - prior])
@@ -206,23 +218,6 @@ class PlacedRows(Dataset[dict[str, Any]]):
         return {**self.dataset[index], PLACE_COLUMN: index}
 
 
-class SelectiveSampler(Sampler[int]):
-    """Sampler that repeats prompts as TRL's sampler `repeated` does, but draws them from a stream."""
-
-    def __init__(self, repeated: Any, stream: SelectiveStream) -> None:
-        self.repeated, self.stream = repeated, stream
-
-    def __iter__(self) -> Iterator[int]:
-        like = self.repeated
-        for batch in self.stream.draw_batches(like.num_samples // like.batch_size, like.batch_size):
-            for _ in range(like.repeat_count):
-                for row in batch:
-                    yield from [row] * like.mini_repeat_count
-
-    def __len__(self) -> int:
-        return len(self.repeated)
-
-
 def build_prompts(args: FilteredGRPOConfig, dataset: Any, prior: np.ndarray | None) -> PromptStream | None:
     """Return the stream that a run draws prompts from, or None if TRL alone draws them. For `prior`, see [`read_prior`]."""
     if args.selective:
@@ -231,16 +226,23 @@ def build_prompts(args: FilteredGRPOConfig, dataset: Any, prior: np.ndarray | No
 
 
 def draw_rows(
-    stream: PromptStream, dataset: Any, count: int, num_generations: int, accelerator: Accelerator
+    stream: PromptStream,
+    dataset: Any,
+    count: int,
+    num_generations: int,
+    accelerator: Accelerator,
+    avoid: Collection[int] = (),
 ) -> list[dict[str, Any]]:
     """
     Draw `count` prompts on all ranks and return the rows of this rank, `num_generations` for each prompt.
 
-    The number of prompts is rounded up so that every rank gets the same number of rows.
+    The number of prompts is rounded up so that every rank gets the same number of rows. There are fewer if all other
+    prompts are among those to avoid.
     """
     ranks = accelerator.num_processes
     step = ranks // math.gcd(ranks, num_generations)
-    places = [place for place in stream.draw(math.ceil(count / step) * step) for _ in range(num_generations)]
+    drawn = stream.draw_others(math.ceil(count / step) * step, avoid)
+    places = [place for place in drawn[: len(drawn) // step * step] for _ in range(num_generations)]
     share = len(places) // ranks
     first = accelerator.process_index * share
     return [{**dataset[place], PLACE_COLUMN: place} for place in places[first : first + share]]

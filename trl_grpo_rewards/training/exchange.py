@@ -1,30 +1,41 @@
 """The exchange of rows between ranks. Rows move one at a time, so that no rank holds more than its own."""
 
+from collections.abc import Callable
+
 import torch
 import torch.distributed as dist
+from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 
-from .placement import pick_evenly, plan_moves
+from .placement import Move, plan_moves
 from .rows import TensorRow
 
 
-def balance_rows(rows: list[TensorRow], rank: int, device: torch.device) -> list[TensorRow]:
+def spread_rows(rows: list[TensorRow], weigh: Callable[[TensorRow], int], accelerator: Accelerator) -> list[TensorRow]:
     """
-    Send rows from ranks with many rows to ranks with few, and return the rows that this rank has afterwards.
+    Spread rows over the ranks so that they have about the same weight, and return those that this rank has afterwards.
 
-    Every rank must call this with its own rows. Afterwards their numbers of rows differ by at most one. Only rows that
-    have to move are sent. They are evenly spaced among the rows of their rank, so that long and short ones move alike.
+    Every rank must call this with its own rows.
     """
-    for source, target, count in plan_moves(gather_object([len(rows)])):
+    moves = plan_moves(gather_object([[*map(weigh, rows)]]))
+    return move_rows(rows, moves, accelerator.process_index, accelerator.device)
+
+
+def move_rows(rows: list[TensorRow], moves: list[Move], rank: int, device: torch.device) -> list[TensorRow]:
+    """
+    Carry out moves, and return the rows that this rank has afterwards.
+
+    Every rank must call this with its own rows and with the same moves. Only rows that have to move are sent.
+    """
+    received, left = [], set[int]()
+    for source, target, place in moves:
         if rank == source:
-            leaving = pick_evenly(count, len(rows))
-            for place in leaving:
-                send_row(rows[place], target)
-            rows = [row for place, row in enumerate(rows) if place not in {*leaving}]
+            send_row(rows[place], target)
+            left.add(place)
         elif rank == target:
-            rows = rows + [receive_row(source, device) for _ in range(count)]
-    return rows
+            received.append(receive_row(source, device))
+    return [row for place, row in enumerate(rows) if place not in left] + received
 
 
 def send_row(row: TensorRow, target: int) -> None:

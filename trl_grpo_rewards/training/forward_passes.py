@@ -1,4 +1,4 @@
-"""Forward passes without gradient over some rows of a batch."""
+"""Forward passes without gradient, each as wide as its own longest prompt and completion."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -7,11 +7,17 @@ import torch
 from accelerate.utils import DistributedType, gather_object
 from torch import Tensor
 
-from .rows import TensorBatch, select_rows
+from .placement import Size, count_padded, plan_micro_batches
+from .positions import count_positions
+from .rows import BOTH_WIDE, TensorBatch, select_rows
+from .token_counts import TokenCounts
 
 
 Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]
 """Log-probabilities of completion tokens, their entropies, and the load-balancing loss."""
+
+LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy")
+"""Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position."""
 
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
 """Setups in which one rank can run a forward pass without the others."""
@@ -21,37 +27,86 @@ def score_rows(
     score: Callable[..., Logps],
     batch: TensorBatch,
     rows: list[int],
-    batch_size: int,
     distributed_type: DistributedType,
-) -> Tensor:
+    keeps_positions: bool = False,
+    multiple: int | None = None,
+) -> tuple[Logps, TokenCounts]:
     """
-    Return the log-probabilities of some rows, and NaN for the other rows, which TRL's metrics leave out.
+    Return what the model says about some rows, and the tokens that were counted.
+
+    Other rows get NaN, which TRL's metrics leave out. The padding of the rows gets 0.
 
     Args:
         score (`Callable`):
-            TRL's `_get_per_token_logps_and_entropies` with the model.
+            TRL's `_get_per_token_logps_and_entropies`, called with more arguments of the model and its own.
         batch (`dict`):
-            The other arguments of `score`.
+            The other arguments of `score`. A pass has at most as many tokens as one of TRL with its `batch_size`.
         rows (`list[int]`):
             Indices of the rows.
-        batch_size (`int`):
-            Largest number of rows in a pass.
         distributed_type (`DistributedType`):
             The setup of the ranks.
+        keeps_positions (`bool`, *optional*, defaults to `False`):
+            Whether prompts keep their padding, so that the positions of all tokens stay the same.
+        multiple (`int`, *optional*):
+            Widths are rounded up to a multiple of it, if TRL's widths are multiples of it.
     """
     batch = {name: value for name, value in batch.items() if value is not None}
-    count = batch["input_ids"].size(0)
-    logps = torch.full((count, batch["logits_to_keep"]), torch.nan, device=batch["input_ids"].device)
-    for part in split_rows(rows, batch_size, distributed_type):
-        found, *_ = score(**select_rows(batch, count, part), batch_size=batch_size)
-        logps = logps.to(found.dtype)
-        logps[part] = found
-    return logps
+    count, width = batch["input_ids"].shape
+    batch_size = batch.get("batch_size", count)
+    prompt = width - batch["logits_to_keep"]
+    sizes = measure_rows(batch, rows, prompt, multiple)
+    if keeps_positions:
+        sizes = [Size(prompt, size.completion) for size in sizes]
+    max_rows = batch_size if batch.get("num_images") else max(1, len(rows))
+    plan = plan_micro_batches(sizes, batch_size * width, max(1, len(rows)), max_rows)
+    outputs: list[Tensor] = []
+    for places in plan + [[]] * count_missing(len(plan), distributed_type):
+        part = [rows[place] for place in places] or rows[:1] or [0]
+        own = [sizes[place] for place in places] or [Size(prompt, width - prompt)]
+        before, after = max(size.prompt for size in own), max(size.completion for size in own)
+        narrow = cut_columns(select_rows(batch, count, part), prompt - before, prompt + after)
+        positions = {}
+        if not keeps_positions:
+            cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
+            positions = {"position_ids": count_positions(before + after, cut)}
+        logps, entropies, _ = score(positions, **{**narrow, "logits_to_keep": after, "batch_size": len(part)})
+        found = [logps] if entropies is None else [logps, entropies]
+        outputs = outputs or [make_result(batch, rows, one) for one in found]
+        if places:
+            for whole, one in zip(outputs, found, strict=True):
+                whole[part, :after] = one
+    outputs = outputs or [make_result(batch, rows, batch["input_ids"].new_zeros((), dtype=torch.float32))]
+    needed = int(batch["attention_mask"][rows].sum())
+    counts = TokenCounts(needed, count_padded(sizes, plan), count * width, (count - len(rows)) * width)
+    return (outputs[0], outputs[1] if len(outputs) > 1 else None, None), counts
 
 
-def split_rows(rows: list[int], batch_size: int, distributed_type: DistributedType) -> list[list[int]]:
-    """Split rows into passes. A sharded model needs the same number on every rank, so passes of one row are added."""
-    passes = [rows[start : start + batch_size] for start in range(0, len(rows), batch_size)]
-    if distributed_type in REPLICATED:
-        return passes
-    return passes + [rows[:1] or [0]] * (max(gather_object([len(passes)])) - len(passes))
+def measure_rows(batch: TensorBatch, rows: list[int], prompt: int, multiple: int | None) -> list[Size]:
+    """Return the tokens of some rows. A masked completion with an image, some of whose tokens may stand for it, is whole."""
+    step, mask, images = multiple or 1, batch["attention_mask"], batch.get("num_images")
+    widths = prompt, mask.size(1) - prompt
+    lengths = torch.stack([mask[rows, :prompt].sum(1), mask[rows, prompt:].sum(1)], 1).tolist()
+    sizes = []
+    for row, (before, after) in zip(rows, lengths, strict=True):
+        own = before, widths[1] if images and images[row] and not after else after
+        rounded = [-(-max(1, length) // step) * step for length in own]
+        sizes.append(Size(*map(min, rounded, widths)))
+    return sizes
+
+
+def cut_columns(batch: TensorBatch, start: int, end: int) -> TensorBatch:
+    """Return the arguments of a pass over some of the columns."""
+    wide = ("input_ids", "attention_mask", *BOTH_WIDE)
+    return {name: value[:, start:end] if name in wide else value for name, value in batch.items()}
+
+
+def make_result(batch: TensorBatch, rows: list[int], example: Tensor) -> Tensor:
+    """Return a tensor for all rows of a batch, with 0 in some rows and NaN in the others."""
+    whole = example.new_full((batch["input_ids"].size(0), batch["logits_to_keep"]), torch.nan)
+    whole[rows] = 0.0
+    return whole
+
+
+def count_missing(passes: int, distributed_type: DistributedType) -> int:
+    """Return how many passes this rank has to add, because a sharded model needs the same number on every rank."""
+    return 0 if distributed_type in REPLICATED else max(gather_object([passes])) - passes

@@ -1,16 +1,23 @@
-"""The micro-batches of an optimizer step: its live rows, spread evenly over ranks and over few micro-batches."""
+"""The micro-batches of an optimizer step: its live rows, in few batches with little padding, spread evenly over ranks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
+from torch.nn import functional
 
-from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig
-from .exchange import balance_rows
-from .placement import compute_pack_span, plan_micro_batch_sizes
-from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, silence, unstack
+from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
+from .exchange import spread_rows
+from .forward_passes import Logps, score_rows
+from .placement import Size, compute_pack_span, plan_micro_batches
+from .positions import count_positions, takes_positions
+from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, measure, silence, stack, unstack
+from .token_counts import TokenCounts, add_counts, describe_counts
 
 
 class PackedStep(NamedTuple):
@@ -28,81 +35,167 @@ class PackedStep(NamedTuple):
             Number of live rows on all ranks.
         rows (`int`):
             Number of rows on all ranks before dead ones were taken out.
+        computed (`int`):
+            Number of rows that all ranks compute. If no row is live, each computes one filler row.
+        tokens ([`TokenCounts`]):
+            The tokens of this rank.
     """
 
     batches: list[TensorBatch]
     ranks: list[int]
     live: int
     rows: int
-
-    @property
-    def computed(self) -> int:
-        """Number of rows that this rank computes. If no row is live, it computes one filler row."""
-        return max(1, sum(map(count_rows, self.batches[len(self.batches) - len(self.ranks) :])))
+    computed: int
+    tokens: TokenCounts
 
 
-def pack_generation(
-    parts: list[TensorBatch],
-    stack: Callable[[list[TensorRow]], TensorBatch],
-    accelerator: Accelerator,
-    args: FilteredGRPOConfig,
-    is_drop: bool,
-) -> tuple[list[TensorBatch], int]:
+@dataclass
+class Packer:
     """
-    Return the micro-batches of a generation without its dead rows, and the number of rows that all ranks compute.
-
-    Every rank must call this with its own parts. For `parts`, `stack` and `accelerator`, see [`pack_live_rows`].
-    """
-    span = compute_pack_span(args.steps_per_generation, args.gradient_accumulation_steps)
-    steps = [pack_live_rows(parts[start : start + span], stack, accelerator) for start in range(0, len(parts), span)]
-    ranks = accelerator.num_processes
-    batches = [batch for step in steps for batch in set_loss_scales(step, args.loss_type, is_drop, ranks)]
-    return batches, ranks * sum(step.computed for step in steps)
-
-
-def pack_live_rows(
-    parts: list[TensorBatch], stack: Callable[[list[TensorRow]], TensorBatch], accelerator: Accelerator
-) -> PackedStep:
-    """
-    Remove the dead rows from TRL's micro-batches of one optimizer step. Every rank must call this with its own parts.
+    Runs passes without gradient, and forms the micro-batches of a generation anew. Every rank must call it with its own.
 
     Args:
-        parts (`list[dict]`):
-            TRL's micro-batches. Their list `live` says which rows are live.
-        stack (`Callable`):
-            Stacks rows into a batch.
         accelerator (`Accelerator`):
             The trainer's accelerator.
+        args ([`FilteredGRPOConfig`]):
+            The trainer's options.
+        pad_token_id (`int`):
+            Padding of token ids.
+        is_drop (`bool`, *optional*, defaults to `False`):
+            Whether the denominators of losses count live rows only.
+        keeps_rows (`bool`, *optional*, defaults to `False`):
+            Whether each micro-batch keeps the rows that TRL gave it, so that only its padding is cut.
+        keeps_positions (`bool`, *optional*, defaults to `False`):
+            Whether prompts keep the padding that TRL gave them, because the model cannot be told positions.
+        scored ([`TokenCounts`], *optional*):
+            The tokens of passes without gradient since the last generation was packed.
     """
-    rows = [row for part in parts for row in unstack(part)]
-    shortest = silence(min(rows, key=count_tokens))
-    # The shortest row with an image. If no row has an image, it is the shortest row.
-    with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), count_tokens(row))))
-    live = balance_rows([row for row in rows if row["live"]], accelerator.process_index, accelerator.device)
-    live.sort(key=count_tokens, reverse=True)
-    gathered = gather_object([([count_tokens(row) for row in live], has_images(live), has_images(rows))])
-    lengths, has_live_images, has_any_images = zip(*gathered, strict=True)  # each with one value per rank
-    most, total = max(map(len, lengths)), sum(map(len, lengths))
-    longest = [max(own[place] for own in lengths if place < len(own)) for place in range(most)]
-    sizes = plan_micro_batch_sizes(longest, max_rows=count_rows(parts[0]))
-    starts = [sum(sizes[:part]) for part in range(len(sizes))]
-    ranks = [sum(start < len(own) for own in lengths) for start in starts]
-    live += [shortest] * (most - len(live))
-    if total and any(has_any_images) and not any(has_live_images):
-        # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
-        # skip it.
-        live.append(with_image)
-        if len(sizes) < len(parts):
-            sizes.append(1)
-            ranks.append(len(lengths))
+
+    accelerator: Accelerator
+    args: FilteredGRPOConfig
+    pad_token_id: int
+    is_drop: bool = False
+    keeps_rows: bool = False
+    keeps_positions: bool = False
+    scored: TokenCounts = TokenCounts()
+
+    def stack(self, rows: list[TensorRow]) -> TensorBatch:
+        return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
+
+    def build(self, rows: list[TensorRow]) -> TensorBatch:
+        """Return the micro-batch of these rows, with the positions of their tokens."""
+        batch = self.stack(rows)
+        widths = batch.pop("prompt_width", None)
+        if widths:
+            prompt, columns = (
+                batch["prompt_ids"].size(1),
+                batch["prompt_ids"].size(1) + batch["completion_ids"].size(1),
+            )
+            cut = torch.tensor(widths, device=batch["prompt_ids"].device) - prompt
+            batch["position_ids"] = count_positions(columns, cut)
+        return batch
+
+    def unstack(self, batch: TensorBatch) -> list[TensorRow]:
+        return unstack(batch, self.keeps_positions)
+
+    def score(self, score: Callable[..., Logps], batch: TensorBatch, rows: list[int], is_counted: bool) -> Logps:
+        """Run passes without gradient over some rows, see [`score_rows`]."""
+        kind, multiple = self.accelerator.distributed_type, self.args.pad_to_multiple_of
+        logps, counts = score_rows(score, batch, rows, kind, self.keeps_positions, multiple)
+        if is_counted:
+            self.scored = add_counts(self.scored, counts)
+        return logps
+
+    def pack(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], dict[str, float]]:
+        """Return the micro-batches of a generation, and what is logged of it as `groups/...`."""
+        if self.keeps_rows:
+            steps = [self.cut_padding(part) for part in parts]
         else:
-            sizes[-1] += 1
-    filler = {**stack([with_image]), "silent": True}
-    batches = [dict(filler) for _ in parts[len(sizes) :]]
-    for count in sizes:
-        batches.append(stack(live[:count]))
-        del live[:count]
-    return PackedStep(batches, ranks, total, len(rows) * accelerator.num_processes)
+            span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
+            steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
+            for step in steps:
+                set_loss_scales(step, self.args.loss_type, self.is_drop, self.accelerator.num_processes)
+        own = add_counts(*(step.tokens for step in steps)).times(self.args.num_iterations), self.scored
+        self.scored = TokenCounts()
+        with_gradient, without_gradient = (add_counts(*each) for each in zip(*gather_object([own]), strict=True))
+        rows = {"rows_computed": sum(step.computed for step in steps)}
+        return [batch for step in steps for batch in step.batches], rows | describe_counts(
+            with_gradient, without_gradient
+        )
+
+    def cut_padding(self, part: TensorBatch) -> PackedStep:
+        """Return a micro-batch of TRL at the width of its own rows."""
+        rows = self.unstack(part)
+        batch = self.build([{key: value for key, value in row.items() if key != "live"} for row in rows])
+        count = len(rows) * self.accelerator.num_processes
+        tokens = TokenCounts(sum(map(count_tokens, rows)), count_padded_tokens(batch), count_padded_tokens(part))
+        return PackedStep([batch], [self.accelerator.num_processes], count, count, count, tokens)
+
+    def pack_step(self, parts: list[TensorBatch]) -> PackedStep:
+        """
+        Return the live rows of one optimizer step in few micro-batches, each at most as large as TRL's largest one.
+
+        The list `live` of TRL's micro-batches says which rows are live.
+        """
+        rows = [row for part in parts for row in self.unstack(part)]
+        filler = silence(min(rows, key=count_tokens))
+        # The shortest row with an image. If no row has an image, it is the shortest row.
+        with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), count_tokens(row))))
+        own = [row for row in rows if row["live"]]
+        live = spread_rows(own, lambda row: self.measure(row).total, self.accelerator)
+        facts = gather_object([(max(map(count_padded_tokens, parts)), has_images(own), has_images(rows))])
+        budgets, has_live_images, has_any_images = zip(*facts, strict=True)  # each with one value per rank
+        max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
+        plan = plan_micro_batches([*map(self.measure, live)], max(budgets), len(parts), max_rows)
+        planned = gather_object([[*map(len, plan)]])  # for each rank, the rows of its micro-batches
+        loud = max(map(len, planned))
+        members = [[live[place] for place in places] for places in plan] + [[filler]] * (loud - len(plan))
+        counts = [[*sizes, *[1] * (loud - len(sizes))] for sizes in planned]
+        if loud and any(has_any_images) and not any(has_live_images):
+            # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
+            # skip it.
+            members[-1] = [*members[-1], with_image]
+            counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
+        silent = {**self.build([with_image]), "silent": True}
+        batches = [
+            {**self.build(rows), "most_rows": max(sizes)}
+            for rows, sizes in zip(members, zip(*counts, strict=True), strict=True)
+        ]
+        return PackedStep(
+            [dict(silent) for _ in parts[loud:]] + batches,
+            ranks=[sum(place < len(sizes) for sizes in planned) for place in range(loud)],
+            live=sum(map(sum, planned)),
+            rows=len(rows) * len(planned),
+            computed=sum(map(sum, counts)) or len(counts),
+            tokens=TokenCounts(
+                sum(map(count_tokens, own)),
+                sum(map(count_padded_tokens, batches or [silent])),
+                sum(map(count_padded_tokens, parts)),
+                sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
+            ),
+        )
+
+    def measure(self, row: TensorRow) -> Size:
+        return measure(row, self.args.pad_to_multiple_of)
+
+
+def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
+    """Return the packer of a trainer, given what happens to dead groups."""
+    obstacles = list_obstacles(trainer.args, has_aux_loss) if zero_variance == "keep" else []
+    return Packer(
+        trainer.accelerator,
+        trainer.args,
+        trainer._tokenizer.pad_token_id,
+        is_drop=zero_variance == "drop",
+        keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
+        keeps_positions=not takes_positions(trainer.model),
+    )
+
+
+def count_padded_tokens(batch: TensorBatch) -> int:
+    """Return the number of tokens of a batch, with padding."""
+    tokens: int = batch["prompt_ids"].numel() + batch["completion_ids"].numel()
+    return tokens
 
 
 def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int) -> list[TensorBatch]:
@@ -120,15 +213,35 @@ def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int)
         elif loss_type in ROW_MEANS:
             batch["loss_scale"] = count_rows(batch) * count * ranks / (step.live if is_drop else step.rows)
         elif is_drop and place >= silent:
-            # A mean over micro-batches and ranks: bnpo's loss, and the entropy bonus. The denominator of the
-            # other losses is the number of tokens of the generation.
+            # A mean over micro-batches and ranks: the entropy bonus. The denominator of the loss is the number of tokens
+            # of the generation.
             batch["loss_scale"] = count / len(step.ranks) * ranks / step.ranks[place - silent]
             if loss_type in TOKEN_MEANS:
                 batch["num_items_in_batch"] = batch["num_items_in_batch"] * batch["loss_scale"]
     return step.batches
 
 
-def skip_constant(backward: Callable[..., None], loss: Tensor, **kwargs: Any) -> None:
+@contextmanager
+def pad_gathered(accelerator: Accelerator, rows: int) -> Iterator[None]:
+    """
+    Let TRL gather one value per row for its metrics where ranks have different numbers of rows, of which `rows` is the
+    largest. TRL's metrics leave out NaN.
+    """
+    gather = accelerator.gather
+
+    def pad(value: Tensor) -> Tensor:
+        missing = rows - value.size(0) if value.dim() == 1 else 0
+        padded: Tensor = gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
+        return padded
+
+    accelerator.gather = pad
+    try:
+        yield
+    finally:
+        accelerator.gather = gather
+
+
+def skip_constant(backward: Callable[..., None], loss: Tensor, **kwargs: object) -> None:
     """Run a backward pass unless the loss is a constant, as that of a silent micro-batch. DeepSpeed refuses constants."""
     if loss.requires_grad:
         backward(loss, **kwargs)

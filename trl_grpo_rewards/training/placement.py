@@ -1,14 +1,30 @@
-"""The rank and the micro-batch that compute a row. Every rank makes the same plan from the same numbers."""
+"""The rank and the micro-batch that compute a row. Plans depend on the numbers of tokens only."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 
+PASSES_PER_BUDGET = 16
+"""One more micro-batch is worth it if it saves more than this part of the tokens of the largest one."""
+
+
+class Size(NamedTuple):
+    """The numbers of tokens of a row."""
+
+    prompt: int
+    completion: int
+
+    @property
+    def total(self) -> int:
+        return self.prompt + self.completion
+
+
 class Move(NamedTuple):
-    """A number of rows that one rank sends to another."""
+    """A row that one rank sends to another, with its place among the rows that the source had before all moves."""
 
     source: int
     target: int
-    rows: int
+    place: int
 
 
 def compute_pack_span(steps_per_generation: int, gradient_accumulation_steps: int) -> int:
@@ -17,73 +33,110 @@ def compute_pack_span(steps_per_generation: int, gradient_accumulation_steps: in
     return shorter if longer % shorter == 0 else 1
 
 
-def plan_moves(counts: list[int]) -> list[Move]:
-    """Return the fewest moves after which the row counts of all ranks differ by at most one."""
-    share, extra = divmod(sum(counts), len(counts))
-    fullest = sorted(range(len(counts)), key=lambda rank: -counts[rank])
-    surplus = {rank: counts[rank] - share - (place < extra) for place, rank in enumerate(fullest)}
-    givers = [rank for rank in fullest if surplus[rank] > 0]
-    moves = []
-    for target in (rank for rank in fullest if surplus[rank] < 0):
-        while surplus[target] < 0:
-            source = givers[0]
-            rows = min(surplus[source], -surplus[target])
-            moves.append(Move(source, target, rows))
-            surplus[source] -= rows
-            surplus[target] += rows
-            if not surplus[source]:
-                del givers[0]
-    return moves
-
-
-def pick_evenly(count: int, total: int) -> list[int]:
-    """Return `count` of the indices below `total`, evenly spaced."""
-    return [place * total // count for place in range(count)]
-
-
-def plan_micro_batch_sizes(lengths: list[int], max_rows: int) -> list[int]:
+def plan_moves(lengths: list[list[int]]) -> list[Move]:
     """
-    Split rows into as few micro-batches as possible, and then make the largest micro-batch as small as possible.
+    Return moves after which all ranks have about the same number of tokens. Every rank makes the same plan.
+
+    Each move takes a row from the rank with the most tokens to the rank with the fewest: the row that brings the two
+    closest to each other. It ends when no row would.
 
     Args:
-        lengths (`list[int]`):
-            Tokens of each row, the longest row first.
-        max_rows (`int`):
-            Maximum number of rows of a micro-batch.
+        lengths (`list[list[int]]`):
+            For each rank, the tokens of its rows.
+    """
+    totals, staying = [*map(sum, lengths)], [dict(enumerate(own)) for own in lengths]
+    moves: list[Move] = []
+    while True:
+        source, target = totals.index(max(totals)), totals.index(min(totals))
+        gap = totals[source] - totals[target]
+        places = [place for place, length in staying[source].items() if 0 < length < gap]
+        if not places:
+            return moves
+        place = min(places, key=lambda place: abs(gap - 2 * staying[source][place]))
+        length = staying[source].pop(place)
+        totals[source] -= length
+        totals[target] += length
+        moves.append(Move(source, target, place))
 
-    Returns:
-        `list[int]`: The number of rows of each micro-batch, in the order of the rows. A micro-batch has as many
-            tokens as its rows times its longest row, because the others are padded.
+
+def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max_rows: int) -> list[list[int]]:
+    """
+    Split rows into micro-batches with little padding, and return the places of the rows of each, the largest one first.
+
+    A micro-batch has as many tokens as its rows times its longest prompt and its longest completion together.
+
+    Args:
+        sizes (`list[Size]`):
+            The tokens of each row.
+        max_tokens (`int`):
+            Largest number of tokens of a micro-batch. It is exceeded only where the rows do not fit otherwise.
+        max_batches (`int`):
+            Largest number of micro-batches.
+        max_rows (`int`):
+            Largest number of rows of a micro-batch.
 
     Example:
 
     ```python
-    >>> plan_micro_batch_sizes([100, 10, 10, 10, 10], max_rows=4)
-    [1, 4]
-    >>> plan_micro_batch_sizes([10, 10, 10, 10, 10], max_rows=4)
-    [3, 2]
+    >>> sizes = [Size(2, 10), Size(2, 98), Size(2, 10), Size(2, 9)]
+    >>> plan_micro_batches(sizes, max_tokens=200, max_batches=2, max_rows=4)
+    [[1], [0, 2, 3]]
 
     ```
     """
-    fewest = -(-len(lengths) // max_rows)
-    low, high = max(lengths, default=0), max_rows * max(lengths, default=0)
-    while low < high:
-        middle = (low + high) // 2
-        if len(fill_micro_batches(lengths, max_rows, middle)) <= fewest:
-            high = middle
+    cost = max_tokens / PASSES_PER_BUDGET
+    most = len(sizes) * max((size.total for size in sizes), default=0)
+    while True:
+        plans = [split_in_order(sizes, order, max_tokens, max_rows, cost) for order in ORDERS]
+        plan = min(plans, key=lambda plan: count_padded(sizes, plan) + cost * len(plan))
+        if len(plan) <= max_batches:
+            return sorted(plan, key=lambda places: -count_padded(sizes, [places]))
+        if cost <= most:
+            cost *= 2
         else:
-            low = middle + 1
-    return fill_micro_batches(lengths, max_rows, high)
+            max_tokens += max_tokens // 8 + 1
 
 
-def fill_micro_batches(lengths: list[int], max_rows: int, max_tokens: int) -> list[int]:
-    """Fill one micro-batch after another up to the maximum of rows or tokens, and return their numbers of rows."""
-    sizes: list[int] = []
-    longest = 0
-    for length in lengths:
-        if sizes and sizes[-1] < max_rows and (sizes[-1] + 1) * longest <= max_tokens:
-            sizes[-1] += 1
-        else:
-            sizes.append(1)
-            longest = length
-    return sizes
+ORDERS: tuple[Callable[[Size], tuple[int, int]], ...] = (
+    lambda size: (-size.total, size.prompt),
+    lambda size: (-size.prompt, -size.completion),
+    lambda size: (-size.completion, -size.prompt),
+)
+"""Orders in which rows are split. In the second one, the rows of a group, which share a prompt, are together."""
+
+
+def count_padded(sizes: list[Size], plan: list[list[int]]) -> int:
+    """Return the number of tokens of micro-batches with these rows, with padding."""
+    return sum(
+        len(places) * (max(sizes[place].prompt for place in places) + max(sizes[place].completion for place in places))
+        for places in plan
+    )
+
+
+def split_in_order(
+    sizes: list[Size], order: Callable[[Size], tuple[int, int]], max_tokens: int, max_rows: int, cost: float
+) -> list[list[int]]:
+    """
+    Split rows, which are sorted first, into the micro-batches with the fewest tokens. Each costs some tokens on its own.
+
+    `best[end]` is the cost of the first `end` rows, and `starts[end]` where the last of their micro-batches starts.
+    """
+    places = sorted(range(len(sizes)), key=lambda place: order(sizes[place]))
+    best, starts = [0.0], [0]
+    for end in range(1, len(places) + 1):
+        choices, prompt, completion = list[tuple[float, int]](), 0, 0
+        for start in range(end - 1, max(end - max_rows, 0) - 1, -1):
+            prompt = max(prompt, sizes[places[start]].prompt)
+            completion = max(completion, sizes[places[start]].completion)
+            tokens = (end - start) * (prompt + completion)
+            if choices and tokens > max_tokens:
+                break
+            choices.append((best[start] + tokens + cost, start))
+        least, start = min(choices)
+        best.append(least)
+        starts.append(start)
+    plan, end = list[list[int]](), len(places)
+    while end:
+        plan.append(places[starts[end] : end])
+        end = starts[end]
+    return plan

@@ -1,8 +1,8 @@
 """TRL's training batch of tensors, split into rows and stacked again.
 
-A row is a dict with the values of one completion: the completion without its padding, the prompt with the padding that
-TRL gave it (so that its positions do not change), and the images of the row. Rows of different batches, rounds and
-ranks can be stacked into one batch. Every tensor is padded on its own side with its neutral value.
+A row is a dict with the values of one completion: the prompt and the completion without their padding, and the images of
+the row. Rows of different batches, rounds and ranks can be stacked into one batch. Every tensor is padded on its own side
+with its neutral value.
 """
 
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from trl.trainer import utils
+
+from .placement import Size
 
 
 TensorBatch = dict[str, Any]
@@ -48,8 +50,8 @@ IMAGES = {
 IMAGE_COUNTS = ("num_images", "num_tiles")
 """Lists with one number per row."""
 
-PER_ROW = ("advantages", "live")
-"""One value per row."""
+PER_ROW = ("advantages", "live", "prompt_width")
+"""One value per row. `prompt_width` is the width of the prompts in TRL's batch, which gives tokens their positions."""
 
 WHOLE_BATCH = ("num_items_in_batch",)
 """Values of the whole generation batch, the same in every part of it."""
@@ -77,9 +79,15 @@ def has_entry_per_row(row_or_batch: TensorRow | TensorBatch) -> bool:
     return isinstance(pixels, Tensor) and pixels.dim() == 5 and "image_sizes" not in row_or_batch
 
 
-def unstack(batch: TensorBatch) -> list[TensorRow]:
+def unstack(batch: TensorBatch, keeps_positions: bool = False) -> list[TensorRow]:
     """
     Split a batch into rows. Their tensors are views.
+
+    Args:
+        batch (`dict`):
+            TRL's batch.
+        keeps_positions (`bool`, *optional*, defaults to `False`):
+            Whether prompts keep the padding that TRL gave them, so that the positions of all tokens stay the same.
 
     Raises:
         `ValueError`: the batch has an unknown key.
@@ -87,29 +95,34 @@ def unstack(batch: TensorBatch) -> list[TensorRow]:
     for key in sorted(batch.keys() - KNOWN_KEYS):
         raise ValueError(
             f"TRL's batch has the key {key!r}, which FilteredGRPOTrainer cannot split into rows. The keys that it can "
-            f"split are {', '.join(sorted(KNOWN_KEYS))}. Set zero_variance='keep' to train without splitting, or open "
-            f"an issue with the key and your version of TRL."
+            f"split are {', '.join(sorted(KNOWN_KEYS))}. Set packing=False to train without splitting, or open an issue "
+            f"with the key and your version of TRL."
         )
     batch = {key: value for key, value in split_images(batch).items() if value is not None}
     prompt = batch["prompt_ids"].size(1)
+    starts = [0 if keeps_positions else prompt - max(1, own) for own in batch["prompt_mask"].sum(1).tolist()]
     lengths = batch["completion_mask"].sum(1).tolist()
     images = batch.get("num_images", [0] * len(lengths))
     rows = []
-    for index, (length, count) in enumerate(zip(lengths, images, strict=True)):
+    if not keeps_positions:
+        batch.setdefault("prompt_width", [prompt] * len(lengths))
+    for index, (start, length, count) in enumerate(zip(starts, lengths, images, strict=True)):
         if not length:  # a masked completion keeps its tokens if it has images, since some may stand for an image
             length = batch["completion_ids"].size(1) if count else 1
-        rows.append({key: slice_value(key, value, index, prompt, length) for key, value in batch.items()})
+        rows.append({key: slice_value(key, value, index, start, prompt, length) for key, value in batch.items()})
     return rows
 
 
-def slice_value(key: str, value: Any, index: int, prompt: int, length: int) -> Any:
-    """Return the part of a batch's value that belongs to one row, given the widths of its prompt and completion."""
+def slice_value(key: str, value: Any, index: int, start: int, prompt: int, length: int) -> Any:
+    """Return the part of a batch's value that belongs to one row: its prompt from `start` on, and its completion."""
     if key in WHOLE_BATCH:
         return value
+    if key in PROMPT_WIDE:
+        return value[index, start:]
     if key in COMPLETION_WIDE:
         return value[index, :length]
     if key in BOTH_WIDE:
-        return value[index, : prompt + length]
+        return value[index, start : prompt + length]
     if key in IMAGES and isinstance(value, Tensor):
         return value[index : index + 1]
     return value[index]
@@ -211,9 +224,15 @@ def silence(row: TensorRow) -> TensorRow:
     return row
 
 
+def measure(row: TensorRow, multiple: int | None = None) -> Size:
+    """Return the numbers of tokens of a row, each rounded up to a multiple of a number."""
+    step = multiple or 1
+    return Size(*(-(-len(row[key]) // step) * step for key in ("prompt_ids", "completion_ids")))
+
+
 def count_tokens(row: TensorRow) -> int:
-    """Return the number of tokens of the prompt, with TRL's padding, and of the completion."""
-    return len(row["prompt_ids"]) + len(row["completion_ids"])
+    """Return the number of tokens of a row that are not padding."""
+    return int(row["prompt_mask"].sum()) + len(row["completion_ids"])
 
 
 def select_rows(batch: TensorBatch, count: int, rows: list[int]) -> TensorBatch:

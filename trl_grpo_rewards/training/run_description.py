@@ -15,6 +15,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from ..expressions import Reward, add
 from ..function_rewards import FunctionReward, find_functions
 from ..records.runs import list_facts, write_run
+from ..records.savings import describe_savings
 
 
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
@@ -132,12 +133,18 @@ def describe_dataset(dataset: Any) -> dict[str, Any] | None:
     }
 
 
-def complete_card(path: Path, run: dict[str, Any]) -> None:
-    """Add the facts of a run to the model card that TRL has written. TRL writes None for models in local folders."""
+def complete_card(path: Path, run: dict[str, Any], log: list[dict[str, Any]]) -> None:
+    """
+    Add the facts of a run, and what its log says that it saved, to the model card that TRL has written.
+
+    TRL writes None for models in local folders.
+    """
     text = path.read_text(encoding="utf-8")
     text = text.replace("[None](https://huggingface.co/None)", f"`{run['model']}`")
     text = text.replace('model="None"', f'model="{path.parent.as_posix()}"')
-    rows = "\n".join(f"| {title} | {format_cell(value)} |" for title, value in list_facts(run).items())
+    rows = "\n".join(
+        f"| {title} | {format_cell(value)} |" for title, value in {**list_facts(run), **describe_savings(log)}.items()
+    )
     facts = f"## Training\n\n| | |\n|---|---|\n{rows}\n\n"
     before, heading, after = text.partition("## Quick start")
     path.write_text(f"{before}{facts}{heading}{after}" if heading else f"{text}\n{facts}", encoding="utf-8")

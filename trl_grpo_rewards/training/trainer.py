@@ -12,23 +12,23 @@ from accelerate.utils import gather_object
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Sampler
 from trl import GRPOTrainer
-from trl.trainer import utils
 
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
-from .drawing import PLACE_COLUMN, PlacedRows, SelectiveSampler, SelectiveStream, build_prompts, draw_rows, read_prior
-from .exchange import balance_rows
-from .forward_passes import Logps, score_rows
+from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, draw_rows, read_prior
+from .exchange import spread_rows
+from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
 from .group_statistics import take_first
-from .micro_batches import pack_generation, skip_constant
+from .micro_batches import build_packer, pad_gathered, skip_constant
 from .recorder import Recorder
-from .rows import TensorBatch, TensorRow, stack, unstack
+from .rows import TensorBatch
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
+from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
-from .trl_members import ATTRIBUTES, METHODS, UTILITIES, check_members
+from .trl_members import ATTRIBUTES, check_members, check_trl
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
 
@@ -37,24 +37,20 @@ logger = logging.getLogger(__name__)
 
 class FilteredGRPOTrainer(GRPOTrainer):
     """
-    [`~trl.GRPOTrainer`] that runs no forward or backward pass for groups whose rewards are all equal.
+    [`~trl.GRPOTrainer`] that computes few tokens beyond those that its gradient needs: no dead groups, little padding.
 
     The only changes with respect to [`~trl.GRPOTrainer`] are:
 
     - `__init__` splits a [`Reward`] into functions and weights, and checks the arguments before the model loads.
-    - `_generate` scores completions as soon as they are sampled, and `_calculate_rewards` returns these rewards when TRL
-      asks for them. TRL's passes without gradient (`_get_per_token_logps_and_entropies`) take only rows of live groups.
-    - `_generate_and_score_completions` logs `groups/...`, marks dead rows, and resamples dead groups if
-      `max_resample_rounds` allows it.
-    - `_prepare_inputs` removes dead rows from TRL's micro-batches. It packs the live rows of an optimizer step into as
-      few micro-batches as possible, spread evenly over the ranks.
-    - `compute_loss` runs no forward pass of a micro-batch without a live row on any rank, and `accelerator.backward` no
-      backward pass. `compute_loss` weights the loss of the other micro-batches by their rows.
-    - `get_train_dataloader`, `_set_signature_columns_if_needed` and `_get_train_sampler` draw prompts selectively if
-      `selective=True`. `_save_rng_state` and `_load_optimizer_and_scheduler` save and load what is known about them.
-    - `train` returns once all records are written.
-    - `run` describes the run. It is written to `output_dir/run.json`, and `create_model_card` adds it to the model card.
-      The log is also written to `output_dir/log.jsonl`, and some groups are a table in Weights & Biases and in Trackio.
+    - `_generate` scores completions as soon as they are sampled. `_calculate_rewards` returns these rewards to TRL.
+    - `_generate_and_score_completions` logs `groups/...`, marks live rows, and resamples dead groups.
+    - `_get_per_token_logps_and_entropies` runs passes without gradient over live rows only, each at its own width.
+    - `_prepare_inputs` packs the live rows of an optimizer step into few micro-batches, spread evenly over the ranks.
+      `compute_loss` and `accelerator.backward` do not run those without a row. `compute_loss` weights the others.
+    - `get_train_dataloader`, `_set_signature_columns_if_needed` and `_get_train_sampler` draw prompts. `_save_rng_state`
+      and `_load_optimizer_and_scheduler` save and restore which prompts come next.
+    - `train` returns once all records are written. The description of the run, `run`, is written to
+      `output_dir/run.json` and added to the model card, and the log is also written to `output_dir/log.jsonl`.
 
     Args:
         reward_funcs ([`Reward`] or any type that TRL accepts):
@@ -74,6 +70,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
 
     train_dataset: Any
     _buffered_inputs: list[TensorBatch]
+    _sampler: Any = ()  # TRL's, which a stream does not have
 
     def __init__(
         self,
@@ -92,8 +89,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
         check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world)
         prior = read_prior(args.selective_prior, train_dataset)
-        check_members(utils, UTILITIES)
-        check_members(GRPOTrainer, METHODS)
+        check_trl(FilteredGRPOTrainer, GRPOTrainer, is_main_process=args.process_index == 0)
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
         self._recorder = Recorder(args)
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
@@ -117,6 +113,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior)
+        self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -127,11 +124,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def create_model_card(self, model_name: str | None = None, *args: Any, **kwargs: Any) -> None:
         super().create_model_card(model_name or Path(self.args.output_dir).name, *args, **kwargs)
         if self.accelerator.is_main_process:
-            complete_card(Path(self.args.output_dir, "README.md"), self.run)
+            complete_card(Path(self.args.output_dir, "README.md"), self.run, self.state.log_history)
 
     def get_train_dataloader(self) -> DataLoader:
         dataset = self.train_dataset
-        self.train_dataset = PlacedRows(dataset) if self.args.selective else dataset
+        self.train_dataset = PlacedRows(dataset) if self._prompts is not None else dataset
         try:
             loader: DataLoader = super().get_train_dataloader()
             return loader
@@ -144,8 +141,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._signature_columns.append(PLACE_COLUMN)
 
     def _get_train_sampler(self, dataset: Any = None) -> Sampler:
-        sampler: Any = super()._get_train_sampler(dataset)
-        return SelectiveSampler(sampler, self._prompts) if isinstance(self._prompts, SelectiveStream) else sampler
+        self._sampler = super()._get_train_sampler(dataset)
+        return build_sampler(self._sampler, self._prompts)
 
     def _generate(self, prompts: list) -> tuple:
         generated: tuple = super()._generate(prompts)
@@ -182,23 +179,28 @@ class FilteredGRPOTrainer(GRPOTrainer):
         input_ids: Tensor,
         attention_mask: Tensor,
         logits_to_keep: int,
-        batch_size: int | None = None,
-        **inputs: Any,
+        *args: Any,
+        **kwargs: Any,
     ) -> Logps:
-        score: Callable[..., Logps] = partial(super()._get_per_token_logps_and_entropies, model)
-        if self._generation is None or not self._removes_dead_rows:
-            return score(input_ids, attention_mask, logits_to_keep, batch_size=batch_size, **inputs)
-        batch = {"input_ids": input_ids, "attention_mask": attention_mask, "logits_to_keep": logits_to_keep, **inputs}
-        live, distributed_type = self._generation.live.nonzero().flatten().tolist(), self.accelerator.distributed_type
-        return score_rows(score, batch, live, batch_size or len(input_ids), distributed_type), None, None
+        plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
+        wide = input_ids, attention_mask, logits_to_keep
+        if torch.is_grad_enabled() or not self.args.packing or any(args[2:]) or kwargs.get("compute_aux_loss"):
+            return plain(model, *wide, *args, **kwargs)
+        batch = dict(zip(LOGPS_ARGUMENTS, (*wide, *args), strict=False)) | kwargs
+        rows = [*range(len(input_ids))]
+        if self._generation is not None and self._removes_dead_rows:
+            rows = self._generation.live.nonzero().flatten().tolist()
+        return self._packer.score(
+            lambda more, **own: plain(partial(model, **more), **own), batch, rows, self.model.training
+        )
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
-        output, generation = self._sample(inputs)
+        output, generation, prompts = self._sample(inputs)
         if not self._removes_dead_rows:
-            return output
+            return {**output, "live": [True] * len(inputs)} if self.model.training and self.args.packing else output
         rows = generation.live
         if self.args.max_resample_rounds:
-            output, rows = self._resample(output, generation)
+            output, rows = self._resample(output, generation, {*prompts})
         if self.zero_variance == "drop":
             mask = output["completion_mask"] * output.get("tool_mask", 1)
             output["num_items_in_batch"] = self.accelerator.gather(mask[rows].sum()).sum()
@@ -206,8 +208,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         output["live"] = rows.tolist()  # TRL shuffles and splits it with the rest
         return output
 
-    def _sample(self, inputs: list[dict[str, Any]]) -> tuple[TensorBatch, Generation]:
-        """Return TRL's batch and its generation. The groups are logged; in training they are also remembered."""
+    def _sample(self, inputs: list[dict[str, Any]]) -> tuple[TensorBatch, Generation, list[int]]:
+        """Return TRL's batch, its generation, and its prompts, if this run draws them. In training, all is remembered."""
         places = [row.pop(PLACE_COLUMN, None) for row in inputs]
         self._rows, self._generation = inputs, None
         self._pending_extra_logs.clear()  # an error may have left some
@@ -219,45 +221,52 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._log_groups(**generation.groups.metrics())
         if self._removes_dead_rows:
             clear_dead_rows(output, generation, self._logs["advantages"])
-        elif self.model.training:
+        elif self.model.training and not self.args.packing:
             self._log_groups(rows_computed=generation.groups.totals.numel())
+        prompts = gather_object(places)[:: generation.groups.size] if self._prompts is not None else []
         if self.model.training:
-            self._remember(generation, places)
-        return output, generation
+            self._remember(generation, prompts)
+        return output, generation, prompts
 
     @property
     def _removes_dead_rows(self) -> bool:
         return self.model.training and self.zero_variance != "keep"
 
-    def _remember(self, generation: Generation, places: list[int | None]) -> None:
+    def _remember(self, generation: Generation, prompts: list[int]) -> None:
         """Record the groups. A selective stream also learns how many completions of each prompt were right."""
         if self._prompts is not None:
             self._prompts.check_ranks()
         if isinstance(self._prompts, SelectiveStream):
             self._log_groups(skipped_prompts=self._prompts.skipped)
-            self._prompts.learn(gather_object(places)[:: generation.groups.size], *generation.groups.count_right())
+            self._prompts.learn(prompts, *generation.groups.count_right())
         self._recorder.record(self.state.global_step + 1, generation, self._logs["advantages"])
 
-    def _resample(self, output: TensorBatch, generation: Generation) -> tuple[TensorBatch, Tensor]:
-        """Replace dead groups with groups of fresh prompts, in at most `max_resample_rounds` rounds."""
+    def _resample(self, output: TensorBatch, generation: Generation, asked: set[int]) -> tuple[TensorBatch, Tensor]:
+        """Replace dead groups with groups of prompts that this step has not asked, in `max_resample_rounds` rounds."""
         assert self._prompts is not None
         live, rows = generation.groups.live, generation.live
-        found, wanted, rounds = int(live.sum()), len(live), 0
-        first = unstack(output)
+        found, wanted, sampled, rounds = int(live.sum()), len(live), len(live), 0
+        first = self._packer.unstack(output)
         kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
         while found < wanted and rounds < self.args.max_resample_rounds:
             missing = wanted - found
-            inputs = draw_rows(self._prompts, self.train_dataset, missing, self.num_generations, self.accelerator)
-            more, generation = self._sample(inputs)
+            count = min(
+                math.ceil(missing * (sampled + 1) / (found + 1)), wanted
+            )  # expected to have enough live groups
+            inputs = draw_rows(self._prompts, self.train_dataset, count, self.num_generations, self.accelerator, asked)
+            if not inputs:
+                break
+            more, generation, prompts = self._sample(inputs)
             live = take_first(generation.groups.live, missing)  # more would be off-policy in the next step
-            fresh = zip(unstack(more), generation.find_rows(live).tolist(), strict=True)
+            fresh = zip(self._packer.unstack(more), generation.find_rows(live).tolist(), strict=True)
             kept += [row for row, is_live in fresh if is_live]
-            found, rounds = found + int(live.sum()), rounds + 1
+            found, sampled, rounds = found + int(live.sum()), sampled + len(live), rounds + 1
+            asked |= {*prompts}
         self._log_groups(resample_rounds=rounds)
         if not rounds:
             return output, rows
-        kept = balance_rows(kept, self.accelerator.process_index, self.accelerator.device)
-        whole = self._stack_rows(kept + first[:1] * (len(first) - len(kept)))
+        kept = spread_rows(kept, lambda row: 1, self.accelerator)  # TRL's micro-batches need as many on each rank
+        whole = self._packer.stack(kept + first[:1] * (len(first) - len(kept)))
         return whole, torch.arange(len(first), device=rows.device) < len(kept)
 
     def _save_rng_state(self, output_dir: str) -> None:
@@ -266,6 +275,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        self._step = resume_order(self._sampler, self.state.epoch, self.args.generation_batch_size)
         super()._load_optimizer_and_scheduler(checkpoint)
         if self._prompts is not None and checkpoint:  # `_load_rng_state` runs only after the first draw
             self._prompts.load(Path(checkpoint))
@@ -274,20 +284,18 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         batch: TensorBatch = super()._prepare_inputs(generation_batch)
         if "live" in batch:
-            self._buffered_inputs, computed = pack_generation(
-                self._buffered_inputs, self._stack_rows, self.accelerator, self.args, self.zero_variance == "drop"
-            )
-            self._log_groups(rows_computed=computed)
+            self._buffered_inputs, counted = self._packer.pack(self._buffered_inputs)
+            self._log_groups(**counted)
             batch = self._buffered_inputs[self._step % self.args.steps_per_generation]
         return batch
-
-    def _stack_rows(self, rows: list[TensorRow]) -> TensorBatch:
-        return stack(rows, self._tokenizer.pad_token_id, self.pad_to_multiple_of)
 
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
         if "silent" in inputs and not self.accelerator.sync_gradients:
             return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
-        loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs) * inputs.get("loss_scale", 1.0)
+        positions = {"position_ids": inputs["position_ids"]} if "position_ids" in inputs else {}
+        with pad_gathered(self.accelerator, inputs.get("most_rows", 0)):
+            loss: Tensor = super().compute_loss(partial(model, **positions), inputs, *args, **kwargs)
+            loss = loss * inputs.get("loss_scale", 1.0)
         return loss
 
     def _log_groups(self, **values: float) -> None:

@@ -1,7 +1,28 @@
-"""The members of TRL that this package uses and TRL does not document. A release of TRL may move them."""
+"""The members of TRL that this package uses and TRL does not document. A release of TRL may move or change them."""
 
+import ast
+import inspect
+import logging
+import re
+import textwrap
+from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
+from itertools import takewhile
+from typing import Any, NamedTuple
 
+from trl.trainer import utils
+
+
+logger = logging.getLogger(__name__)
+
+NEWEST_TESTED = (1, 16)
+"""The newest minor version of TRL that this package was tested with. The README lists all of them."""
+
+REMEDY = (
+    "Install a version of TRL that trl_grpo_rewards was tested with (its README lists them), or a newer version of "
+    "trl_grpo_rewards."
+)
 
 UTILITIES = ("pad", "split_pixel_values_by_grid", "unsplit_pixel_values_by_grid")
 """Functions of `trl.trainer.utils`."""
@@ -20,6 +41,12 @@ METHODS = (
 )
 """Methods of `GRPOTrainer` that this package overrides."""
 
+RETURNED = {
+    "_generate": "_, completion_ids, tool_mask, completions, _, extra_fields, images, ...",
+    "_get_per_token_logps_and_entropies": "logps, entropies, aux_loss",
+}
+"""Tuples that methods of `GRPOTrainer` return and this package unpacks: TRL's names of the items, `_` for any item."""
+
 ATTRIBUTES = (
     "_buffered_inputs",
     "_logs",
@@ -33,7 +60,6 @@ ATTRIBUTES = (
     "log_multimodal",
     "num_generations",
     "num_generations_eval",
-    "pad_to_multiple_of",
     "reward_func_names",
     "reward_funcs",
     "reward_weights",
@@ -49,8 +75,14 @@ ROLLOUT_LOOP_ATTRIBUTES = ("_dataset_iter", "_rates", "dataset", "reward_func_na
 ROLLOUT_WORKER = ("_loop_cls", "_loop_kwargs", "_process", "check_health")
 """Attributes of the asynchronous trainer's rollout worker."""
 
-ASYNC_TRAINER = ("_last_groups_trained", "_trained_groups", "rollout_worker")
-"""Attributes of an `AsyncGRPOTrainer`."""
+ASYNC_TRAINER = (
+    "_last_groups_trained",
+    "_load_optimizer_and_scheduler",
+    "_save_rng_state",
+    "_trained_groups",
+    "rollout_worker",
+)
+"""Members of an `AsyncGRPOTrainer` that this package reads, sets or extends."""
 
 
 def check_members(owner: object, names: tuple[str, ...]) -> None:
@@ -65,6 +97,101 @@ def check_members(owner: object, names: tuple[str, ...]) -> None:
         known = getattr(owner, "__name__", type(owner).__name__)
         raise ImportError(
             f"trl_grpo_rewards {version('trl_grpo_rewards')} requires the members {', '.join(map(repr, names))} of "
-            f"{known}. trl {version('trl')} lacks {', '.join(map(repr, missing))}. Install a version of TRL that "
-            f"trl_grpo_rewards was tested with (its README lists them), or a newer version of trl_grpo_rewards."
+            f"{known}. trl {version('trl')} lacks {', '.join(map(repr, missing))}. {REMEDY}"
+        )
+
+
+class Names(NamedTuple):
+    """
+    Names of parameters, or of the items of a returned tuple.
+
+    Args:
+        names (`list[str]`):
+            The names, in their order. `_` stands for any name.
+        is_open (`bool`):
+            Whether more may follow.
+    """
+
+    names: list[str]
+    is_open: bool
+
+    def __str__(self) -> str:
+        return f"({', '.join([*self.names, *(['...'] if self.is_open else [])])})"
+
+    def fits(self, other: "Names") -> bool:
+        """Return whether the names agree, and each side is open if the other one has more names."""
+        pairs = list(zip(self.names, other.names, strict=False))
+        return (
+            all("_" in pair or pair[0] == pair[1] for pair in pairs)
+            and (self.is_open or len(other.names) <= len(pairs))
+            and (other.is_open or len(self.names) <= len(pairs))
+        )
+
+
+def check_trl(own: type, owner: type, is_main_process: bool) -> None:
+    """
+    Check TRL before `own`, which overrides methods of `owner`, is built. Warn if TRL is newer than [`NEWEST_TESTED`].
+
+    Raises:
+        `ImportError`: a member is missing or has another shape.
+    """
+    check_members(utils, UTILITIES)
+    check_members(owner, METHODS)
+    check_shapes(own, owner)
+    if is_main_process:
+        warn_of_newer_trl()
+
+
+def check_shapes(own: type, owner: type) -> None:
+    """
+    Check that methods of TRL have the parameters that their overrides in `own` have, and return the tuples in [`RETURNED`].
+
+    Whatever cannot be read, such as the source of a method that was compiled, counts as right.
+
+    Raises:
+        `ImportError`: a method takes other parameters or returns another tuple.
+    """
+    for name in METHODS:
+        wanted, found = list_parameters(vars(own)[name]), list_parameters(getattr(owner, name))
+        if not wanted.fits(found):
+            raise wrong_shape(f"{owner.__name__}.{name} takes", wanted, found)
+    for name, text in RETURNED.items():
+        names = text.removesuffix(", ...").split(", ")
+        wanted, returned = Names(names, text.endswith("...")), list_returned(getattr(owner, name))
+        if returned and not any(map(wanted.fits, returned)):
+            raise wrong_shape(f"{owner.__name__}.{name} returns", wanted, returned[-1])
+
+
+def list_parameters(method: Callable[..., Any]) -> Names:
+    """Return the parameters of a method after the object itself, up to `*args` or `**kwargs`."""
+    parameters = list(inspect.signature(method).parameters.values())
+    named = list(takewhile(lambda one: one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD), parameters))
+    return Names([one.name for one in named[1:]], len(named) < len(parameters))
+
+
+def list_returned(method: Callable[..., Any]) -> list[Names]:
+    """Return the tuples that the source of a method returns, or nothing if it has no source."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
+    except (OSError, SyntaxError, TypeError):
+        return []
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
+    return [Names(list(map(ast.unparse, one.elts)), False) for one in values if isinstance(one, ast.Tuple)]
+
+
+def wrong_shape(what: str, wanted: Names, found: Names) -> ImportError:
+    return ImportError(
+        f"trl_grpo_rewards {version('trl_grpo_rewards')} requires that {what} {wanted}. In trl {version('trl')}, it is "
+        f"{found}. {REMEDY}"
+    )
+
+
+@cache
+def warn_of_newer_trl() -> None:
+    """Warn once that the installed TRL is newer than [`NEWEST_TESTED`]."""
+    major, minor = NEWEST_TESTED
+    if tuple(map(int, re.findall(r"\d+", version("trl"))[:2])) > NEWEST_TESTED:
+        logger.warning(
+            f"trl {version('trl')} is installed, but trl_grpo_rewards {version('trl_grpo_rewards')} was tested with trl "
+            f"{major}.{minor} and older, so compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
         )

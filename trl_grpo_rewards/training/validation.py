@@ -49,7 +49,7 @@ def check_arguments(
     Raises:
         `TypeError`: a reward is still a factory.
         `ValueError`: two rewards have the same name, the outcome reward is not among them, the dataset is empty or lacks a
-            column, or prompts cannot be drawn from it.
+            column, is smaller than a generation batch, or prompts cannot be drawn from it.
     """
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored)
@@ -57,6 +57,7 @@ def check_arguments(
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
             check_dataset(part, reward_funcs, environment_factory, rollout_func)
     check_prompts(args, train_dataset, environment_factory)
+    check_size(args, train_dataset)
     check_outcome(args.outcome_reward, reward_funcs, environment_factory)
 
 
@@ -170,6 +171,25 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: A
                 f"{name}={getattr(args, name)} requires a dataset that can be indexed, but train_dataset is {what}. "
                 f"Load it without streaming, or set {name}={off}."
             )
+
+
+def check_size(args: FilteredGRPOConfig, dataset: Any) -> None:
+    """
+    Check that a dataset fills a generation batch of all ranks. TRL leaves out an incomplete batch, so it would not train.
+
+    Raises:
+        `ValueError`: the dataset has too few prompts.
+    """
+    assert args.generation_batch_size is not None
+    prompts = args.generation_batch_size // args.num_generations
+    if hasattr(dataset, "__len__") and len(dataset) < prompts:
+        raise ValueError(
+            f"train_dataset must have at least the {prompts} prompts of one generation batch (generation_batch_size="
+            f"{args.generation_batch_size} / num_generations={args.num_generations}, on all ranks together); it has "
+            f"{len(dataset)}, so no step would be trained. Add prompts, or lower per_device_train_batch_size "
+            f"({args.per_device_train_batch_size}) or steps_per_generation ({args.steps_per_generation}), which is "
+            f"gradient_accumulation_steps by default."
+        )
 
 
 def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:

@@ -116,6 +116,7 @@ const CURVES = {
   "clip_ratio/region_mean": ["Clipped tokens", "The share of tokens whose probability ratio was clipped."],
   grad_norm: ["Gradient norm", "Before clipping."],
   learning_rate: ["Learning rate", "The learning rate of the step."],
+  "groups/padding": ["Padding", "Tokens that the passes over the model computed for each token that was needed. Without padding, it is 1."],
   step_time: ["Seconds per step", "Sampling, scoring and the update. Evaluations and checkpoints are not included."],
 };
 
