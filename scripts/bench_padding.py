@@ -89,7 +89,8 @@ def plan_with_gradient(ranks: Ranks, max_rows: int) -> Passes:
 def plan_without_gradient(ranks: Ranks, max_rows: int) -> Passes:
     """Return our passes of each rank, in which no row moves to another rank."""
     return [
-        plan_passes([row for row in rows if row.is_live], max_rows * measure_width(rows), len(rows)) for rows in ranks
+        plan_passes([row for row in rows if row.is_live], max_rows * measure_width(rows), len(rows) // max_rows)
+        for rows in ranks
     ]
 
 

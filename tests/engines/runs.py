@@ -44,6 +44,10 @@ class Runs:
         lines = [line for file in files for line in file.read_text().splitlines()]
         return [call for line in lines if (call := json.loads(line))["step"] >= since]
 
+    def passes(self, name: str) -> list[int]:
+        """Return the number of forward passes of each rank, without those of generation."""
+        return [json.loads((self.folder / name / f"passes-{rank}.json").read_text()) for rank in range(self.ranks)]
+
     def weights(self, name: str) -> dict:
         files = (self.folder / name / "model").glob("*.safetensors")
         return {key: weight.float() for file in files for key, weight in load_file(file).items()}

@@ -72,6 +72,7 @@ RUNS = {
     "skip": {"zero_variance": "skip"},
     "trl-accumulated": ACCUMULATED,
     "skip-accumulated": {**ACCUMULATED, "zero_variance": "skip"},
+    "keep-accumulated": {**ACCUMULATED, "zero_variance": "keep"},
     "dead": {"zero_variance": "skip", "max_steps": 2},
     "resample": RESAMPLED,
     "whole": SAVED,
@@ -128,7 +129,12 @@ def train(folder: Path, run: str) -> None:
         train_dataset=problems(run),
         callbacks=[Kill()] if run == "killed" else [],
     )
+    passes = []
+    trainer.model.register_forward_pre_hook(
+        lambda model, args, inputs: passes.append("labels" in inputs), with_kwargs=True
+    )
     trainer.train(resume_from_checkpoint=run == "resumed")
+    (place / f"passes-{args.process_index}.json").write_text(json.dumps(sum(passes)))  # without those of generation
     trainer.save_model(str(place / "model"))
     if trainer.is_world_process_zero():
         wrapped = type(trainer.model_wrapped).__name__

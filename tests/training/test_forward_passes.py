@@ -1,5 +1,7 @@
 """Forward passes over some rows: which rows the model sees, and what the others get."""
 
+import math
+
 import torch
 from accelerate.utils import DistributedType
 from hypothesis import given
@@ -9,16 +11,19 @@ from trl_grpo_rewards.training.forward_passes import score_rows
 from trl_grpo_rewards.training.token_counts import TokenCounts
 
 
+MODEL = torch.nn.Identity()
+
+
 def test_only_the_chosen_rows_are_forwarded_and_the_others_get_nan():
     seen = []
 
-    def score(more, input_ids, attention_mask, logits_to_keep, batch_size):
+    def score(model, input_ids, attention_mask, logits_to_keep, batch_size):
         seen.append(input_ids[:, 0].tolist())
         return input_ids[:, -logits_to_keep:].double(), None, None
 
     ids = torch.arange(15).view(5, 3)
     batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "logits_to_keep": 2, "pixel_values": None}
-    (logps, entropies, _), counts = score_rows(score, {**batch, "batch_size": 2}, [0, 3, 4], DistributedType.NO)
+    (logps, entropies, _), counts = score_rows(score, MODEL, {**batch, "batch_size": 2}, [0, 3, 4], DistributedType.NO)
     assert sorted(sum(seen, [])) == [0, 9, 12] and max(map(len, seen)) <= 2
     assert logps.dtype == torch.float64 and entropies is None
     assert torch.equal(logps[[0, 3, 4]], ids[[0, 3, 4], 1:].double()) and logps[[1, 2]].isnan().all()
@@ -39,13 +44,13 @@ def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, b
     ids = torch.arange(1, mask.numel() + 1).view_as(mask) * mask
     computed = []
 
-    def score(more, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy):
+    def score(model, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy):
         assert torch.equal(attention_mask, (input_ids > 0).long()) and len(input_ids) == batch_size
         assert input_ids.numel() <= limit and not logits_to_keep % (multiple or 1)
         computed.append(input_ids.numel())
         is_real = input_ids > 0
         assert torch.equal(
-            more["position_ids"][is_real], (input_ids - 1)[is_real] % ids.size(1)
+            model.keywords["position_ids"][is_real], (input_ids - 1)[is_real] % ids.size(1)
         )  # the column in `ids`
         return input_ids[:, -logits_to_keep:].double(), input_ids[:, -logits_to_keep:] * 2.0, None
 
@@ -53,14 +58,15 @@ def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, b
     batch = {"input_ids": ids, "attention_mask": mask, "logits_to_keep": completion, "compute_entropy": True}
     rows = [*range(len(lengths))]
     (logps, entropies, _), counts = score_rows(
-        score, {**batch, "batch_size": batch_size}, rows, DistributedType.NO, multiple=multiple
+        score, MODEL, {**batch, "batch_size": batch_size}, rows, DistributedType.NO, multiple=multiple
     )
     assert torch.equal(logps, ids[:, prompt:].double()) and torch.equal(entropies, ids[:, prompt:] * 2.0)
     assert counts == TokenCounts(int(mask.sum()), sum(computed), mask.numel()) and counts.computed <= counts.padded
+    assert len(computed) <= math.ceil(len(lengths) / batch_size)  # no more passes than TRL
 
 
 def test_no_row_takes_no_pass():
     ids = torch.ones(3, 4, dtype=torch.long)
     batch = {"input_ids": ids, "attention_mask": ids, "logits_to_keep": 2}
-    (logps, *_), counts = score_rows(lambda more, **batch: 1 / 0, batch, [], DistributedType.NO)
+    (logps, *_), counts = score_rows(lambda model, **batch: 1 / 0, MODEL, batch, [], DistributedType.NO)
     assert logps.shape == (3, 2) and logps.isnan().all() and counts == TokenCounts(0, 0, 12, 12)

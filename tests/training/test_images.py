@@ -75,7 +75,7 @@ def test_images_of_dead_groups_alone_leave_no_gradient(config, layout, rows):
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_keep_train_as_in_trl(config, layout):
-    assert compare(GRPOTrainer, config, layout, dataset(1, 2), beta=0.1) == 0.0
+    assert compare(GRPOTrainer, config, layout, dataset(1, 2), beta=0.1) <= 1e-6
 
 
 @pytest.mark.parametrize("rows", slow_except(["none or one"], ["one or two", "none or one"]))

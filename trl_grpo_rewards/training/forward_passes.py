@@ -1,11 +1,13 @@
 """Forward passes without gradient, each as wide as its own longest prompt and completion."""
 
+import math
 from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import torch
 from accelerate.utils import DistributedType, gather_object
-from torch import Tensor
+from torch import Tensor, nn
 
 from .placement import Size, count_padded, plan_micro_batches
 from .positions import count_positions
@@ -25,6 +27,7 @@ REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MUL
 
 def score_rows(
     score: Callable[..., Logps],
+    model: nn.Module,
     batch: TensorBatch,
     rows: list[int],
     distributed_type: DistributedType,
@@ -38,7 +41,9 @@ def score_rows(
 
     Args:
         score (`Callable`):
-            TRL's `_get_per_token_logps_and_entropies`, called with more arguments of the model and its own.
+            TRL's `_get_per_token_logps_and_entropies`.
+        model (`nn.Module`):
+            The model.
         batch (`dict`):
             The other arguments of `score`. A pass has at most as many tokens as one of TRL with its `batch_size`.
         rows (`list[int]`):
@@ -58,18 +63,17 @@ def score_rows(
     if keeps_positions:
         sizes = [Size(prompt, size.completion) for size in sizes]
     max_rows = batch_size if batch.get("num_images") else max(1, len(rows))
-    plan = plan_micro_batches(sizes, batch_size * width, max(1, len(rows)), max_rows)
+    plan = plan_micro_batches(sizes, batch_size * width, math.ceil(len(rows) / batch_size), max_rows)
     outputs: list[Tensor] = []
     for places in plan + [[]] * count_missing(len(plan), distributed_type):
         part = [rows[place] for place in places] or rows[:1] or [0]
         own = [sizes[place] for place in places] or [Size(prompt, width - prompt)]
         before, after = max(size.prompt for size in own), max(size.completion for size in own)
         narrow = cut_columns(select_rows(batch, count, part), prompt - before, prompt + after)
-        positions = {}
-        if not keeps_positions:
-            cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
-            positions = {"position_ids": count_positions(before + after, cut)}
-        logps, entropies, _ = score(positions, **{**narrow, "logits_to_keep": after, "batch_size": len(part)})
+        cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
+        positions = {} if keeps_positions else {"position_ids": count_positions(before + after, cut)}
+        own_options = {"logits_to_keep": after, "batch_size": len(part)}
+        logps, entropies, _ = score(partial(model, **positions), **{**narrow, **own_options})
         found = [logps] if entropies is None else [logps, entropies]
         outputs = outputs or [make_result(batch, rows, one) for one in found]
         if places:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from accelerate import Accelerator
 from accelerate.utils import gather_object
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
@@ -98,10 +98,12 @@ class Packer:
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
         return unstack(batch, self.keeps_positions)
 
-    def score(self, score: Callable[..., Logps], batch: TensorBatch, rows: list[int], is_counted: bool) -> Logps:
+    def score(
+        self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int], is_counted: bool
+    ) -> Logps:
         """Run passes without gradient over some rows, see [`score_rows`]."""
         kind, multiple = self.accelerator.distributed_type, self.args.pad_to_multiple_of
-        logps, counts = score_rows(score, batch, rows, kind, self.keeps_positions, multiple)
+        logps, counts = score_rows(score, model, batch, rows, kind, self.keeps_positions, multiple)
         if is_counted:
             self.scored = add_counts(self.scored, counts)
         return logps

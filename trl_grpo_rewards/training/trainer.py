@@ -190,9 +190,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         rows = [*range(len(input_ids))]
         if self._generation is not None and self._removes_dead_rows:
             rows = self._generation.live.nonzero().flatten().tolist()
-        return self._packer.score(
-            lambda more, **own: plain(partial(model, **more), **own), batch, rows, self.model.training
-        )
+        return self._packer.score(plain, model, batch, rows, is_counted=self.model.training)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
         output, generation, prompts = self._sample(inputs)
@@ -250,9 +248,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
         while found < wanted and rounds < self.args.max_resample_rounds:
             missing = wanted - found
-            count = min(
-                math.ceil(missing * (sampled + 1) / (found + 1)), wanted
-            )  # expected to have enough live groups
+            count = min(math.ceil(missing * (sampled + 1) / (found + 1)), wanted)  # expected to fill the batch
             inputs = draw_rows(self._prompts, self.train_dataset, count, self.num_generations, self.accelerator, asked)
             if not inputs:
                 break
