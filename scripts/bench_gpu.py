@@ -151,6 +151,8 @@ def read_options() -> argparse.Namespace:
         "--time_limit", type=float, default=420, help="start nothing that would end after these seconds"
     )
     parser.add_argument("--rounds", type=int, default=5, help="pairs of runs of a case at most")
+    if (count := torch.cuda.device_count()) > 1:
+        parser.error(f"expected one GPU; found {count}. Set CUDA_VISIBLE_DEVICES=0.")
     return parser.parse_args()
 
 

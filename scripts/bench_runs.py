@@ -12,7 +12,7 @@ import tempfile
 import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,6 +43,7 @@ VOCABULARIES = {"0.5B": 151_936, "1.5B": 151_936}
 
 MODES: dict[str, dict[str, Any]] = {
     "auto": {},
+    "unpacked": {"packing": False},
     "keep": {"zero_variance": "keep"},
     "skip": {"zero_variance": "skip"},
     "drop": {"zero_variance": "drop"},
@@ -74,6 +75,7 @@ class Job:
     model: str
     lengths: Lengths | None
     cap: int
+    _: KW_ONLY
     dead: float = 0.0
     rows: int = 64
     accumulate: int = 32

@@ -12,7 +12,8 @@ step. With `--lengths lognormal`, completions are random tokens, and `--generati
 
 The table has a row for each case. Seconds and memory are ours relative to TRL's, as medians over pairs of runs. Token
 counts are what each trainer computes for each token that it needs: the prompts and completions of live rows, or of all
-rows if dead ones are kept. An update is a step without its generation.
+rows if dead ones are kept. An update is a step without its generation. With resampling and selective drawing the rows
+differ from TRL's, so its token count says little.
 """
 
 import argparse
@@ -109,13 +110,13 @@ def measure(case: str, dead: float, mode: str, args: argparse.Namespace) -> dict
     """Return a row of the table."""
     lengths = Lengths(args.mean, args.cap, args.prompt) if args.lengths == "lognormal" else None
     job = Job(
-        find_model(args), lengths, args.cap, dead, args.rows, args.accumulate, args.steps, args.generation, args.bf16,
-        **CASES[case],
+        find_model(args), lengths, args.cap, dead=dead, rows=args.rows, accumulate=args.accumulate,
+        steps=args.steps, generates=args.generation, bf16=args.bf16, **CASES[case],
     )  # fmt: skip
     pairs = [compare(args.base, mode, replace(job, seed=seed)) for seed in range(args.pairs)]
     row = {"case": case, "dead": dead, "mode": mode, **compare_costs(pairs, job)}
     if args.memory:
-        theirs, ours = (median(measure_peak(side, job) for _ in range(3)) for side in (args.base, mode))
+        theirs, ours = (median(measure_peak(side, job) for _ in pairs) for side in (args.base, mode))
         row["peak"] = ours / theirs
     return row
 

@@ -1,0 +1,53 @@
+"""The benchmarks of padding run, and their token counts hold for any load of the machine."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from helpers.paths import SCRIPTS
+
+
+def test_packing_computes_few_tokens_that_no_row_needs(script, tmp_path):
+    """The promise is at most 1.10 on average. A few small generations vary, so this allows a little more."""
+    found = script("bench_padding.py", "--trials", 4, "--json", tmp_path / "found.json")
+    assert found.returncode == 0, found.stderr
+    for case in json.loads((tmp_path / "found.json").read_text())["cases"]:
+        ratios = {name: case[name]["computed / needed"] for name in ("TRL", "with gradient", "without gradient")}
+        assert 1 <= ratios["with gradient"] < 1.12 and 1 <= ratios["without gradient"] < 1.12, case
+        assert ratios["TRL"] > 2.2, case
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dead", [0.0, 0.5])
+def test_runs_of_both_trainers_are_compared_on_the_same_rows(dead, tmp_path):
+    job = "--lengths lognormal --cases kl iterations --model tiny --rows 16 --accumulate 8 --mean 20 --cap 64 --steps 1 --pairs 1"
+    table = run("bench_trainer.py", *job.split(), "--dead", dead, "--generation", "--json", tmp_path / "found.json")
+    assert table.count("\n|") == 4
+    for case in json.loads((tmp_path / "found.json").read_text())["cases"]:
+        (pair,) = case["pairs"]
+        if case["case"] == "kl" or not dead:  # TRL needs all rows
+            assert pair["base"]["needed"] == pair["ours"]["needed"]
+        for kind in ("with", "without"):
+            theirs, ours = case[f"padding {kind} gradient"]
+            assert 1 <= ours < theirs
+        assert pair["ours"]["generation"] > 0 and pair["ours"]["step"] > pair["ours"]["update"]
+
+
+@pytest.mark.slow
+def test_the_benchmark_for_a_gpu_writes_its_table_on_a_cpu(tmp_path):
+    options = "--rows 16 --mean 20 --cap 64 --rounds 1 --shapes tiny"
+    printed = run("bench_gpu.py", *options.split(), "--output_dir", tmp_path)
+    table = (tmp_path / "table.md").read_text()
+    assert table.strip() in printed and table.count("\n| tiny") == 4
+    for case in json.loads((tmp_path / "results.json").read_text())["cases"]:
+        theirs, ours = case["padding with gradient"]
+        assert 1 <= ours < theirs and 0 < case["generation"] < 1
+
+
+def run(script, *options):
+    command = [sys.executable, str(SCRIPTS / script), *map(str, options)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
