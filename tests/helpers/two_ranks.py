@@ -75,11 +75,11 @@ def config(folder, cls=FilteredGRPOConfig, **options):
     return args
 
 
-def trainer_of(cls, folder, funcs, **options):
+def trainer_of(cls, folder, funcs, size=32, **options):
     args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
     if isinstance(funcs, Reward) and cls is GRPOTrainer:
         args.reward_weights, funcs = funcs.weights, funcs.rewards
-    data = demo.arithmetic("train", size=32).add_column("rate", [row % 5 / 4 for row in range(32)])
+    data = demo.arithmetic("train", size=size).add_column("rate", [row % 5 / 4 for row in range(size)])
     return cls(demo.MODEL, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
 
 
@@ -316,17 +316,22 @@ def resumed(folder, **options) -> dict:
     options |= {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1}
     trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], output_dir=str(folder), **options)
     trainer.add_callback(Kill())
-    trainer.train(resume_from_checkpoint=(folder / "checkpoint-3").exists() and str(folder / "checkpoint-3"))
+    trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
-    state = {name: array.tolist() for name, array in trainer._prompts.get_state().items()}
-    taken, steps = trainer._prompts.position, len(trainer.state.log_history)
-    return {"weights": weights, "taken": taken, "steps": steps, "prompts": state}
+    stream = trainer._prompts
+    state = {name: array.tolist() for name, array in stream.get_state().items()} if stream else {}
+    return {"weights": weights, "steps": len(trainer.state.log_history), "prompts": state}
 
 
 def resumed_selective(folder) -> dict:
     """Prompts are drawn selectively, by pass rates in a column."""
     options = {"selective": True, "selective_prior": "rate", "max_steps": 15}
     return resumed(folder, zero_variance="skip", max_resample_rounds=0, **options)
+
+
+def resumed_later(folder) -> dict:
+    """A run in TRL's order, with a checkpoint in the second epoch. An epoch has two steps, and leaves a prompt out."""
+    return resumed(folder, zero_variance="skip", max_resample_rounds=0, max_steps=7, size=7)
 
 
 def judged(folder) -> dict:
