@@ -153,18 +153,15 @@ def test_resume_after_kills_gives_the_parameters_and_records_of_an_uninterrupted
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     uninterrupted = start(whole, mode)
     for step in (7, 11):  # in the second and in the third epoch
-        run, end = start(parted, mode, str(step)), time.monotonic() + 120
-        while not Path(parted, f"killed after {step}").exists() and time.monotonic() < end:
+        run, end = start(parted, mode, str(step)), time.monotonic() + 300
+        while run.poll() is None and not Path(parted, f"killed after {step}").exists() and time.monotonic() < end:
             time.sleep(0.1)
         os.kill(run.pid, signal.SIGKILL)
         assert run.wait() == -signal.SIGKILL and Path(parted, f"checkpoint-{step - 1}").exists()
     assert start(parted, mode).wait() == uninterrupted.wait() == 0
     expected, got = (load_file(f"{folder}/end/model.safetensors") for folder in (whole, parted))
     assert all(torch.equal(expected[name], got[name]) for name in expected)
-    taken = json.loads(Path(whole, "taken").read_text())
-    assert taken == json.loads(Path(parted, "taken").read_text()) and (taken is None) == (
-        mode in ("skip", "keep", "drop")
-    )
+    assert Path(whole, "taken").read_text() == Path(parted, "taken").read_text()
     assert read_contents(whole) == read_contents(parted)
 
 
@@ -245,8 +242,8 @@ def test_resume_within_a_generation_samples_it_again_and_goes_on_with_the_same_p
 
 
 @pytest.mark.slow
-def test_resume_of_a_stream_of_prompts(config, problems):
-    check_resumes(config, problems.select(range(5)).to_iterable_dataset(), (2,))
+def test_resume_while_a_stream_is_read_for_the_first_time(config, problems):
+    check_resumes(config, problems.select(range(5)).to_iterable_dataset(), (1, 2))
 
 
 @pytest.mark.slow
