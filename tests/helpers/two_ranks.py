@@ -230,8 +230,8 @@ class Gathered:
 
     def note(self, parts: list) -> None:
         self.size += len(pickle.dumps(parts))
-        lists = [value for part in parts if isinstance(part, list) for value in part if isinstance(value, list)]
-        self.has_ids |= any(value and type(value[0]) is int for value in lists)
+        given = [*map(list, Held.given)]
+        self.has_ids |= any(value in given for part in parts if isinstance(part, list) for value in part)
 
 
 class Held(TrainerCallback):

@@ -233,11 +233,12 @@ def spread(folder) -> dict:
     plain = dist.send_object_list
     exchange.dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
     rows = unstack(batch)
+    shortest = min(map(count_tokens, rows))
     rows = exchange.spread_rows(rows, count_tokens, accelerator)
     ids = [int(row["advantages"]) for row in rows]
     assert all((row["completion_ids"] == number).all() for row, number in zip(rows, ids, strict=True))
     tokens = sum(map(count_tokens, rows))
-    return {"sent": len(sent), "ids": ids, "tokens": tokens, "own": own, "peak": peak() - before}
+    return {"sent": len(sent), "ids": ids, "tokens": tokens, "shortest": shortest, "own": own, "peak": peak() - before}
 
 
 if __name__ == "__main__":

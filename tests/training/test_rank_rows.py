@@ -67,7 +67,9 @@ def test_streams_that_come_apart_end_the_run(tmp_path):
 def test_only_the_rows_that_have_to_move_do(tmp_path):
     one, other = run_on_two_ranks("spread", tmp_path, script=SCRIPT)
     assert 0 < one["sent"] <= 32 and other["sent"] == 0  # the longest rows move, so fewer than the half of 64
-    assert abs(one["tokens"] - other["tokens"]) < 1000 < one["tokens"] / 100
+    assert (
+        abs(one["tokens"] - other["tokens"]) < one["shortest"] < one["tokens"] / 100
+    )  # no other row could even it out
     assert sorted(one["ids"] + other["ids"]) == [*range(96), *range(1000, 1032)]
     for rank in (one, other):
         assert rank["peak"] <= 1.5 * rank["own"]

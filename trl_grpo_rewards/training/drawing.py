@@ -63,8 +63,14 @@ class PromptStream:
         return int(self.order[index]), float(self.luck[index])
 
     def draw_others(self, count: int, avoid: Collection[int]) -> list[int]:
-        """Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew."""
+        """
+        Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew.
+
+        If all rows are to be avoided, none is: an environment may give another prompt for the same row.
+        """
         rows, before, tried = list[int](), self.position, 0
+        if len(avoid) >= self.size:
+            avoid = ()
         while len(rows) < count and self.position - before < self.size:
             (row,) = self.draw(1)
             tried += 1
