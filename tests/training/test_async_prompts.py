@@ -157,7 +157,8 @@ def test_a_killed_run_continues_with_what_it_knew_of_its_prompts(ranks, tmp_path
             kill(run)
     stream = make_stream()
     stream.load(tmp_path / "checkpoint-8")
-    assert {*asked[:GROUP]} <= {*stream.draw(2)}  # two groups are in flight at once
+    first = stream.draw(2)  # two groups are in flight at once
+    assert asked[0] in first and all(asked.count(row) >= GROUP for row in first)
     assert sum(prompts[row][0] % 2 == 0 for row in asked) / len(asked) < 0.3  # half of them, if nothing is known
 
 
