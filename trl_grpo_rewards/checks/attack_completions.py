@@ -8,7 +8,7 @@ from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..mathematics.rationals import evaluate_exactly
-from ..mathematics.reader import read
+from ..mathematics.grammar import read
 from ..verify.golds import read_gold
 from ..verify.solutions import PROBE
 from .completion_forms import LARGE, NO_ANSWER, WORKING, count_words, merge_forms, write_completion

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from .evaluation import CONTEXT, INTEGRAL_ERROR, SAME, Numeric, TooLarge, Undefined, are_close, evaluate
+from .evaluation import INTEGRAL_ERROR, SAME, are_close, evaluate
+from .functions import CONTEXT, Numeric, TooLarge, Undefined
 from .rationals import evaluate_exactly
 from .values import ZERO, Operation, Value, find_names, find_symbols, walk
 

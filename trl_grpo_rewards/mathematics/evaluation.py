@@ -5,40 +5,22 @@ sympy is not used: it simplifies what it reads, which can take forever. Everythi
 """
 
 import functools
-import math
 import operator
-import random
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from mpmath import MPContext
-from mpmath.libmp import NoConvergence, mpf_zeta
+from mpmath.libmp import NoConvergence
 
+from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, TooLarge, Undefined, call
 from .rationals import evaluate_exactly
-from .values import Number, Operation, Symbol, Value, find_symbols, walk
+from .values import INFINITY, MINUS_INFINITY, Call, Number, Operation, Symbol, Value, find_symbols, walk
 
-
-class Undefined(Exception):
-    """Raised when an expression has no value at a point, or none that can be computed."""
-
-
-class TooLarge(Undefined):
-    """Raised when a number has too many digits to be computed."""
-
-
-CONTEXT = MPContext()
-CONTEXT.prec = 320
-"""Precision of the evaluation, in bits."""
 
 SAME = CONTEXT.mpf(10) ** -70
 """Largest relative difference of equal numbers. Rounding errors are far smaller, differences of answers far larger."""
 
 NOTHING = CONTEXT.mpf(10) ** -85
 """Numbers smaller than this may be the rounding error of 0."""
-
-MAX_LOG = 10.0**6
-"""Largest logarithm of a number."""
 
 MAX_TERMS = 500
 """Largest number of terms of a sum or product."""
@@ -53,8 +35,7 @@ STEP = CONTEXT.mpf(10) ** -100
 """Distance of the complex point from the real one in a derivative. The error is of the order of its square."""
 
 NOT_ANALYTIC = {"abs", "norm", "conjugate", "int", "sum", "prod", "derivative", "factorial", "gamma"}
-
-Numeric = Any  # a real or complex number of mpmath, which has no types
+CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
 
 
 def guard(number: Numeric) -> Numeric:
@@ -71,123 +52,6 @@ def guard(number: Numeric) -> Numeric:
     if CONTEXT.mag(number) > MAX_LOG:
         raise TooLarge
     return number
-
-
-def power(base: Numeric, exponent: Numeric) -> Numeric:
-    if base == 0 and CONTEXT.re(exponent) <= 0:
-        raise Undefined
-    if base != 0 and abs(exponent) * max(1, abs(CONTEXT.mag(base))) > MAX_LOG:
-        raise TooLarge
-    if isinstance(exponent, CONTEXT.mpf) and exponent == int(exponent):
-        return base ** int(exponent)
-    return CONTEXT.power(base, exponent)
-
-
-def root(radicand: Numeric, index: Numeric) -> Numeric:
-    if isinstance(radicand, CONTEXT.mpf) and radicand < 0 and index == int(index) and int(index) % 2:
-        return -power(-radicand, 1 / index)  # the real root
-    return power(radicand, 1 / index)
-
-
-def factorial(number: Numeric) -> Numeric:
-    if abs(number) > 10**4:
-        raise TooLarge
-    return CONTEXT.gamma(number + 1)
-
-
-def zeta(number: Numeric) -> Numeric:
-    if not 1 < number < 10**4:
-        raise Undefined
-    return CONTEXT.make_mpf(mpf_zeta(number._mpf_, CONTEXT.prec, "n"))  # CONTEXT.zeta changes the precision
-
-
-def double_factorial(number: Numeric) -> Numeric:
-    if not isinstance(number, CONTEXT.mpf) or number != int(number) or not 0 <= number <= 2000:
-        raise Undefined
-    return CONTEXT.mpf(math.prod(range(int(number), 0, -2)))
-
-
-def logarithm(number: Numeric, base: Numeric | None = None) -> Numeric:
-    if number == 0 or base == 0 or base == 1:
-        raise Undefined
-    return CONTEXT.ln(number) if base is None else CONTEXT.ln(number) / CONTEXT.ln(base)
-
-
-def bounded(function: Callable[[Numeric], Numeric]) -> Callable[[Numeric], Numeric]:
-    def compute(number: Numeric) -> Numeric:
-        if abs(number) > 10**5:
-            raise TooLarge
-        return function(number)
-
-    return compute
-
-
-def real(function: Callable[..., Numeric]) -> Callable[..., Numeric]:
-    def compute(*numbers: Numeric) -> Numeric:
-        if not all(isinstance(number, CONTEXT.mpf) for number in numbers):
-            raise Undefined
-        return function(*numbers)
-
-    return compute
-
-
-def evaluate_call(name: str, arguments: Sequence[Numeric]) -> Numeric:
-    """Return the value of an unknown function: a number that only depends on its name and its arguments."""
-    key = " ".join([name, *(CONTEXT.nstr(argument, 20) for argument in arguments)])
-    return CONTEXT.mpf(random.Random(key).uniform(0.5, 3.0))
-
-
-FUNCTIONS: dict[str, Callable[..., Numeric]] = {
-    "+": lambda *terms: functools.reduce(operator.add, terms),
-    "-": lambda one, other=None: -one if other is None else one - other,
-    "*": lambda *factors: functools.reduce(operator.mul, factors),
-    "/": lambda one, other: one / other,
-    "mixed": lambda one, other: one + other,
-    "^": power,
-    "sqrt": lambda number: CONTEXT.sqrt(number),
-    "root": root,
-    "factorial": factorial,
-    "double factorial": double_factorial,
-    "binom": lambda above, below: factorial(above) / factorial(below) / factorial(above - below),
-    "abs": abs,
-    "norm": abs,
-    "floor": real(lambda number: CONTEXT.floor(number)),
-    "ceil": real(lambda number: CONTEXT.ceil(number)),
-    "mod": real(lambda one, other: one - other * CONTEXT.floor(one / other)),
-    "max": real(max),
-    "min": real(min),
-    "degree": lambda number: number,
-    "radians": lambda number: number * CONTEXT.pi / 180,
-    "ln": logarithm,
-    "log": logarithm,
-    "lg": lambda number: logarithm(number, CONTEXT.mpf(10)),
-    "exp": bounded(CONTEXT.exp),
-    **{name: bounded(getattr(CONTEXT, name)) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
-    # mpmath's own functions for the others change the precision for all threads
-    "cot": bounded(lambda number: CONTEXT.cos(number) / CONTEXT.sin(number)),
-    "sec": bounded(lambda number: 1 / CONTEXT.cos(number)),
-    "csc": bounded(lambda number: 1 / CONTEXT.sin(number)),
-    "coth": bounded(lambda number: CONTEXT.cosh(number) / CONTEXT.sinh(number)),
-    "arcsin": CONTEXT.asin,
-    "arccos": CONTEXT.acos,
-    "arctan": CONTEXT.atan,
-    "arccot": lambda number: CONTEXT.pi / 2 - CONTEXT.atan(number),
-    "arcsec": lambda number: CONTEXT.acos(1 / number),
-    "arccsc": lambda number: CONTEXT.asin(1 / number),
-    "sech": bounded(lambda number: 1 / CONTEXT.cosh(number)),
-    "csch": bounded(lambda number: 1 / CONTEXT.sinh(number)),
-    "arcsinh": CONTEXT.asinh,
-    "arccosh": CONTEXT.acosh,
-    "arctanh": CONTEXT.atanh,
-    "arccoth": lambda number: CONTEXT.atanh(1 / number),
-    "sgn": real(lambda number: CONTEXT.sign(number)),
-    "gamma": lambda number: factorial(number - 1),
-    "zeta": real(zeta),
-    "conjugate": lambda number: CONTEXT.conj(number),
-}
-INFINITE = Symbol("\\infty")
-NEGATIVE = Operation("-", (INFINITE,))
-CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
 
 
 def evaluate(value: Value, point: dict[str, Numeric], only_real: bool = False) -> Numeric:
@@ -207,14 +71,14 @@ def to_decimal(number: Fraction) -> Numeric:
 def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> Numeric:
     if type(value) is Number:
         return to_decimal(value.value)
-    if type(value) is Symbol:
+    if isinstance(value, Symbol):
         found = point.get(value.name)
         if found is None:
             found = CONSTANT_VALUES.get(value.name)
         if found is None:
             raise Undefined
         return found
-    if type(value) is not Operation:
+    if not isinstance(value, Operation):
         raise Undefined
     if value.name in ("floor", "ceil", "base", "digits", "gcd", "lcm"):
         exact = evaluate_exactly(value)
@@ -227,12 +91,17 @@ def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> N
     if value.name == "derivative":
         return differentiate(value, point)
     operands = [evaluate_node(operand, point, only_real) for operand in value.operands]
-    if value.name.startswith("call "):
-        return evaluate_call(value.name, operands)
-    function = FUNCTIONS.get(value.name)
-    if function is None:
+    if isinstance(value, Call):
+        return call(value.name, operands)
+    if value.name == "+":
+        result = functools.reduce(operator.add, operands)
+    elif value.name == "*":
+        result = functools.reduce(operator.mul, operands)
+    elif value.name in COMPUTE:
+        result = COMPUTE[value.name](*operands)
+    else:
         raise Undefined
-    result = guard(drop_noise(function(*operands)))
+    result = guard(drop_noise(result))
     if only_real and type(result) is not CONTEXT.mpf:
         raise Undefined
     return result
@@ -259,7 +128,7 @@ def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool
 def integrate(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
     """Return a definite integral by two Gauss rules, which must agree. Other integrals count as too hard to compute."""
     variable, low, high, body = value.operands
-    if not isinstance(variable, Symbol) or any(infinite in (low, high) for infinite in (INFINITE, NEGATIVE)):
+    if not isinstance(variable, Symbol) or any(infinite in (low, high) for infinite in (INFINITY, MINUS_INFINITY)):
         raise TooLarge
     start, end = (evaluate_node(bound, point, only_real) for bound in (low, high))
     half = (end - start) / 2
@@ -323,8 +192,8 @@ def is_real(number: Numeric) -> bool:
 @functools.lru_cache(maxsize=4096)
 def evaluate_constant(value: Value) -> Numeric | None:
     """Return the value of an expression without variables, infinity included, or None if it has none."""
-    if value in (INFINITE, NEGATIVE):
-        return CONTEXT.inf if value == INFINITE else -CONTEXT.inf
+    if value in (INFINITY, MINUS_INFINITY):
+        return CONTEXT.inf if value == INFINITY else -CONTEXT.inf
     if find_symbols(value):
         return None
     try:

@@ -1,266 +1,325 @@
-r"""
-Reading of an answer: its tokens become one value. A statement (a list, a relation, words) is split at its outermost
-signs, and what is between them is read by precedence. Each token is looked at a fixed number of times for each level of
-brackets, and the depth is limited.
+"""
+The reader: it turns tokens into a value by precedence. What each token builds, and how strongly it binds, is written in
+a [`Grammar`]. Each token is looked at a fixed number of times for each level of brackets, and the depth is limited.
 """
 
-import functools
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from typing import NamedTuple
 
-from .expressions import RELATION_SIGNS
-from .items import ItemReader
-from .names import name_derivative
-from .operations import expand_plus_minus
-from .tokens import MAX_DIGITS, Token, Unreadable, tokenize
-from .values import (
-    Collection,
-    Dashed,
-    Labelled,
-    Number,
-    Operation,
-    Symbol,
-    Text,
-    Value,
-)
-from .words import (
-    APPROXIMATELY,
-    ASIDES,
-    CHANGING,
-    COMMA_ASIDES,
-    CONDITIONS,
-    LABEL_ENDS,
-    LABELS,
-    ORDINALS,
-    find_number_word,
-    is_label,
-)
+from .tokens import MAX_DEPTH, MAX_DIGITS, Token, Unreadable
+from .values import Number, Operation, Value
 
 
+LIST, RELATION, UNIT, ARROW, OR, AND, UNION, INTERSECTION, RATIO, OVER, MODULO = range(10, 120, 10)
+SUM, PRODUCT, NEGATION, FACTOR, POWER = range(200, 250, 10)
+"""How strongly signs bind. A unit belongs to a whole side, and a sign before a product to the product."""
+
+Read = Callable[["Reader"], Value]
+
+
+class Infix(NamedTuple):
+    """
+    What a token does after a value.
+
+    Args:
+        power (`int`):
+            How strongly the token binds.
+        build (`Callable`):
+            Returns the value together with what follows it, or None if the token does not continue this value.
+        applies (`Callable`, *optional*):
+            Whether the token at a place has this meaning. By default, it has.
+    """
+
+    power: int
+    build: "Callable[[Reader, Value], Value | None]"
+    applies: "Callable[[Reader, int], bool] | None" = None
+
+
+class Grammar(NamedTuple):
+    """
+    What tokens build, by their text, and otherwise by their kind.
+
+    Args:
+        openings (`tuple`):
+            What is tried at the start of a statement. Each returns the value of the whole statement, or None.
+        item (`Callable`):
+            Reads the first item of a statement, which goes on with the infixes.
+        finish (`Callable`):
+            Changes the value of a whole statement.
+        prefixes (`Mapping`):
+            What a token builds at the start of a value. The reader stands at this token.
+        infixes (`Mapping`):
+            What a token builds after a value, in the order in which it is tried.
+    """
+
+    openings: "tuple[Callable[[Reader], Value | None], ...]"
+    item: Read
+    finish: Callable[[Value], Value]
+    prefixes: Mapping[str, Read]
+    infixes: Mapping[str, tuple[Infix, ...]]
+
+
+PAIRS = {
+    **{"(": {")", "]"}, "[": {")", "]"}, "{": {"}"}, "\\{": {"\\}", "."}, "\\langle": {"\\rangle"}},
+    **{"\\lfloor": {"\\rfloor"}, "\\lceil": {"\\rceil"}},
+}
+"""Opening brackets and what closes them. Half-open intervals mix round and square ones, and `\\right.` closes a brace."""
+
+AFTER_INTERVALS = {"", "\\cup", "\\cap", "\\setminus", ",", "or", "and", ".", ")", "\\}"}
 LEADING = {"=", "\\approx", "\\equiv", "\\to", "\\sim", "#", "*", "`", '"', ":", ",", "\\quad", "."}
 TRAILING = {".", ",", ";", "*", "`", '"', "\\quad", "\\\\", ":", "?", "$"}
-ANSWERS_WITH_REASON = {"yes", "no", "true", "false"}
-TEXT_SIGNS = {*".,;:'-!?\"/&@%$"}
-ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
-MAX_TITLE_WORDS = 3
-SENTENCE_WORDS = 4
-"""Smallest number of different words of a text with mathematics that is read as words only."""
-
-MAX_CACHED_CHARS = 2000
-"""Maximum length of a text whose value is cached."""
 
 
-def read(text: str) -> Value | None:
-    r"""
-    Return the value of an answer in LaTeX or plain text, or None if the text cannot be read.
+class Reader:
+    """The tokens of a text, the partner of each bracket, and the place and the end of what is being read."""
 
-    Reading takes time that is linear in the length of the text. No text raises an error.
-    """
-    return read_cached(text) if len(text) <= MAX_CACHED_CHARS else read_value(text)
+    def __init__(self, tokens: list[Token], grammar: Grammar) -> None:
+        self.tokens, self.grammar = tokens, grammar
+        self.match: list[int] = []
+        self.start = self.place = self.depth = self.bars = 0
+        self.end = len(tokens)
 
+    # brackets
 
-def read_value(text: str) -> Value | None:
-    tokens: list[Token] = []
-    try:
-        tokens = tokenize(text)
-        return Reader(list(tokens)).read()
-    except Unreadable:
-        return (
-            Text(tuple(token.text.casefold() for token in tokens)) if is_sentence(tokens) or is_title(tokens) else None
-        )
+    def turn_brackets(self) -> None:
+        """Give open intervals such as `]2, 5[` round brackets."""
+        opened: list[str] = []
+        for place, token in enumerate(self.tokens):
+            after = self.tokens[place + 1].text if place + 1 < len(self.tokens) else ""
+            if token.text == "]" and (not opened or opened[-1] not in ("[", "(")):
+                self.tokens[place] = Token("open", "(")
+                opened.append("[")
+            elif token.text == "[" and opened[-1:] == ["["] and after in AFTER_INTERVALS:
+                self.tokens[place] = Token("close", ")")
+                opened.pop()
+            elif token.kind == "open":
+                opened.append(token.text)
+            elif token.kind == "close" and opened:
+                opened.pop()
 
+    def match_brackets(self) -> None:
+        """Find the partner of each bracket. Raises [`Unreadable`] if one is missing."""
+        self.match, opened = [-1] * len(self.tokens), []
+        for place, token in enumerate(self.tokens):
+            if token.kind == "open":
+                opened.append(place)
+                if len(opened) > MAX_DEPTH:
+                    raise Unreadable("too deep")
+            elif token.kind == "close":
+                start = opened.pop() if opened else -1
+                opening = self.tokens[start].text
+                if start < 0 or token.text not in PAIRS.get(opening, {opening}):
+                    raise Unreadable("unmatched brackets")
+                self.match[start], self.match[place] = place, start
+        if opened:
+            raise Unreadable("unmatched brackets")
 
-def is_sentence(tokens: list[Token]) -> bool:
-    """Whether the tokens are words with mathematics between them, which can only be compared word for word."""
-    words = {token.text.casefold() for token in tokens if token.kind == "word" or token.text in ("\\max", "\\min")}
-    return len(words) >= SENTENCE_WORDS or (len(words) > 1 and any(token.kind == "command" for token in tokens))
+    # what is at a place
 
+    def outermost(self, start: int, end: int) -> Iterator[int]:
+        """Yield the places of a range that are not in brackets."""
+        place = start
+        while place < end:
+            if self.tokens[place].kind == "open" and self.match[place] > 0:
+                place = self.match[place]
+            else:
+                yield place
+            place += 1
 
-def is_title(tokens: list[Token]) -> bool:
-    """Whether the tokens are a name with a number, such as `Statement 2` or `January 5, 2021`."""
-    words = [token.text for token in tokens if token.kind == "word" and token.text not in ORDINALS]
-    if not 1 <= len(words) <= MAX_TITLE_WORDS or not all(word.istitle() or word == "of" for word in words):
-        return False
-    if any(is_label(word.casefold()) or word.casefold() in CHANGING for word in words):
-        return False
-    others = [token for token in tokens if token.kind != "word"]
-    return bool(others) and all(token.text.isdecimal() or token.text in (",", ".", "#") for token in others)
+    def texts(self, start: int, end: int) -> list[str]:
+        return [token.text for token in self.tokens[start:end]]
 
+    def ahead(self, count: int) -> list[str]:
+        """Return the texts of the next tokens, with empty texts beyond the end."""
+        texts = self.texts(self.place, min(self.place + count, self.end))
+        return texts + [""] * (count - len(texts))
 
-read_cached = functools.lru_cache(maxsize=1 << 14)(read_value)
+    def peek(self, ahead: int = 0) -> Token | None:
+        place = self.place + ahead
+        return self.tokens[place] if place < self.end else None
 
+    def opens(self, ahead: int) -> bool:
+        token = self.peek(ahead)
+        return token is not None and token.kind == "open"
 
-class Reader(ItemReader):
-    """Reads the tokens of one text: lists, relations, choices and words."""
+    def is_upright(self, ahead: int) -> bool:
+        """Whether a token is a word or an upright letter, as units are."""
+        token = self.peek(ahead)
+        return token is not None and (token.kind == "word" or (token.kind == "letter" and token.upright))
 
-    def read(self) -> Value:
-        texts = [token.text for token in self.tokens[:2]]
-        letter = ""
-        if len(self.tokens) > 2 and is_choice_letter(texts[0]) and texts[1] == ")":
-            letter, self.tokens = texts[0], self.tokens[2:]
-        if len(self.tokens) == 1 and texts[0].isdecimal() and len(texts[0]) > MAX_DIGITS:
-            return Text((texts[0].lstrip("0"),))
-        if len(self.tokens) > 2 and (dashed := self.read_dashes()) is not None:
-            return dashed
-        self.turn_brackets()
-        self.match_brackets()
-        value = name_derivative(expand_plus_minus(self.read_statement(0, len(self.tokens))))
-        return Labelled(letter, value) if letter else value
+    def is_literal(self) -> bool:
+        """Whether the last token is a number."""
+        return self.tokens[self.place - 1].kind in ("number", "grouped")
 
-    def read_dashes(self) -> Value | None:
-        """Return numbers that are joined by hyphens without space, such as `2020-01-02`, or by `to`."""
-        numbers, signs = self.tokens[::2], self.tokens[1::2]
-        if len(numbers) != len(signs) + 1 or not all(token.text.isdecimal() for token in numbers):
-            return None
-        joined = {token.text for token in signs}
-        if joined == {"to"}:
-            return Dashed(tuple(Fraction(token.text) for token in numbers), "to")
-        is_joined = not any(token.spaced and not token.upright for token in self.tokens[1:])
-        in_text = [token.upright for token in signs] == [True] * len(signs)
-        if joined != {"-"} or (any(token.spaced for token in self.tokens[1:]) and not (is_joined or in_text)):
-            return None
-        return Dashed(tuple(Fraction(token.text) for token in numbers))
+    def find_infixes(self, place: int) -> Iterator[Infix]:
+        """Yield what the token at a place may do after a value."""
+        token, infixes = self.tokens[place], self.grammar.infixes
+        for one in infixes.get(token.text) or infixes.get(token.kind, ()):
+            if one.applies is None or one.applies(self, place):
+                yield one
 
-    def read_statement(self, start: int, end: int) -> Value:
-        """Return the value of a range of tokens, which may be a list, a relation, a sentence or a single value."""
-        start, end = self.trim(start, end)
-        self.go_deeper()
-        if start >= end:
-            raise Unreadable("an empty statement")
-        value = self.read_trimmed(start, self.cut_remark(start, end))
-        self.depth -= 1
+    def has_relation(self) -> bool:
+        """Whether the statement contains a relation."""
+        places, infixes = self.outermost(self.start, self.end), self.grammar.infixes
+        return any(infix.power == RELATION for place in places for infix in infixes.get(self.tokens[place].text, ()))
+
+    def find_end(self, power: int) -> int:
+        """Return the place of the next token that binds no more strongly than this, or the end."""
+        place = self.place
+        while place < self.end:
+            at_start = place == self.place and self.tokens[place].kind == "open"
+            if not at_start and any(infix.power <= power for infix in self.find_infixes(place)):
+                return place
+            place = max(place, self.match[place] if self.tokens[place].kind == "open" else 0) + 1
+        return self.end
+
+    # reading
+
+    def go_deeper(self) -> None:
+        self.depth += 1
+        if self.depth > 2 * MAX_DEPTH:
+            raise Unreadable("too deep")
+
+    def within(self, start: int, end: int, read: Read) -> Value:
+        """Return what is read in a range, which must be read to its end."""
+        saved, self.place, self.end = self.end, start, end
+        value = read(self)
+        if self.place != end:
+            raise Unreadable("a value that goes on")
+        self.end = saved
         return value
 
-    def read_trimmed(self, start: int, end: int) -> Value:
-        if (labelled := self.read_choice(start, end)) is not None:
-            return labelled
-        if (reply := self.read_reply(start, end)) is not None:
-            return reply
-        start = self.skip_label(start, end)
-        if start >= end:
-            raise Unreadable("a label only")
-        return self.read_words(start, end) or self.read_exception(start, end) or self.read_list(start, end)
+    def attempt(self, read: "Callable[[Reader], Value | None]") -> Value | None:
+        """Return what is read, or None if it cannot be read. The reader then stands where it stood."""
+        saved = self.start, self.place, self.end, self.depth, self.bars, self.tokens
+        self.tokens = [*self.tokens]  # reading takes digits from them
+        try:
+            if (value := read(self)) is not None:
+                return value
+        except Unreadable:
+            pass
+        self.start, self.place, self.end, self.depth, self.bars, self.tokens = saved
+        return None
 
-    def read_exception(self, start: int, end: int) -> Value | None:
-        """Return the set that `all real numbers except 2` describes."""
-        words = [text.casefold() for text in self.texts(start, end)]
-        if words[0] != "all" or "except" not in words or not {*words[1 : words.index("except")]} <= ABOUT_NUMBERS:
-            return None
-        place = words.index("except") + 1
-        excluded = self.read_list(start + place + (words[place : place + 1] == ["for"]), end)
-        items = excluded.items if isinstance(excluded, Collection) and not excluded.brackets else (excluded,)
-        return Operation("\\setminus", (Symbol("\\mathbb{R}"), Collection("{}", items)))
-
-    def trim(
-        self, start: int, end: int, leading: set[str] = LEADING, trailing: set[str] = TRAILING
-    ) -> tuple[int, int]:
+    def trim(self, start: int, end: int) -> tuple[int, int]:
         """Return the range without the signs around it that mean nothing."""
-        while start < end and self.tokens[start].text in leading:
+        while start < end and self.tokens[start].text in LEADING:
             start += 1
-        while start < end and self.tokens[end - 1].text in trailing and self.tokens[end - 2].text != "^":
+        while start < end and self.tokens[end - 1].text in TRAILING and self.tokens[end - 2].text != "^":
+            if self.tokens[end - 1].kind == "close":
+                break  # what `\\right.` closes
             end -= 1
         return start, end
 
-    def cut_remark(self, start: int, end: int) -> int:
-        """Return the end of the range without a reason, a condition or a remark after the value."""
-        for place in self.outermost(start + 1, end):
-            if self.tokens[place].kind == "word" and self.starts_remark(place, end):
-                return self.trim(start, place)[1]
-        opening = self.match[end - 1]
-        if self.tokens[end - 1].text != ")" or opening <= start or self.tokens[opening].text != "(":
-            return end
-        if self.tokens[opening - 1].text == "/":
-            return end  # J/(kg K)
-        inside = self.tokens[opening + 1 : end - 1]
-        if inside and all(token.text.casefold() in APPROXIMATELY for token in inside):
-            return self.trim(start, opening)[1]
-        says_where = any(token.text == "\\in" for token in inside)
-        begins_with_word = bool(inside) and inside[0].kind == "word" and inside[0].text.casefold() not in CHANGING
-        says_why = begins_with_word and not all(token.kind == "word" for token in inside)
-        return self.trim(start, opening)[1] if says_where or says_why else end
+    def statement(self, start: int, end: int) -> Value:
+        """Return the value of a range, which may be a list, a relation, a sentence or a single value."""
+        self.go_deeper()
+        saved = self.start, self.place, self.end, self.bars
+        self.start, self.end = self.trim(start, end)
+        self.place, self.bars = self.start, 0
+        if self.start >= self.end:
+            raise Unreadable("an empty statement")
+        value = next((value for read in self.grammar.openings if (value := read(self)) is not None), None)
+        if value is None:
+            value = self.grammar.finish(self.extend(self.grammar.item(self), 0))
+            if self.place != self.end:
+                raise Unreadable("a value that goes on")
+        self.start, self.place, self.end, self.bars = saved
+        self.depth -= 1
+        return value
 
-    def starts_remark(self, place: int, end: int) -> bool:
-        word, before = self.tokens[place].text.casefold(), self.tokens[place - 1].text
-        after = [text.casefold() for text in self.texts(place + 1, min(place + 2, end))]
-        if word in ASIDES or (before == "," and word in COMMA_ASIDES):
-            return True
-        if word in ("for", "where"):
-            return bool(after) and after[0] in CONDITIONS
-        return word == "only" and not after
+    def prefix(self) -> Value:
+        """Return the value that starts here, without what follows it."""
+        token, prefixes = self.peek(), self.grammar.prefixes
+        if token is not None and token.kind == "open":
+            return self.group()
+        read = None if token is None else prefixes.get(token.text) or prefixes.get(token.kind)
+        if read is None:
+            raise Unreadable("no value")
+        self.go_deeper()
+        value = read(self)
+        self.depth -= 1
+        return value
 
-    def read_choice(self, start: int, end: int) -> Value | None:
-        """Return the letter of a choice with its text: `B. Paris`, `(B) 12` or `B: 12`."""
-        texts = self.texts(start, min(start + 4, end))
-        if len(texts) > 3 and texts[0] == "(" and texts[2] == ")" and is_choice_letter(texts[1]):
-            after = self.tokens[start + 3]
-            is_name = after.kind in ("word", "number", "grouped") or (after.spaced and after.kind != "sign")
-            if is_name and after.text.casefold() not in CHANGING:
-                return Labelled(texts[1], self.read_statement(start + 3, end))
-        if len(texts) > 2 and is_choice_letter(texts[0]) and texts[1] in (".", ":"):
-            after = self.tokens[start + 2]
-            if after.spaced or after.kind == "word":
-                return Labelled(texts[0], self.read_statement(start + 2, end))
-        return None
+    def read(self, lowest: int) -> Value:
+        """Return the value that starts here with all that binds to it at least as strongly as `lowest`."""
+        self.go_deeper()
+        value = self.extend(self.prefix(), lowest)
+        self.depth -= 1
+        return value
 
-    def read_reply(self, start: int, end: int) -> Value | None:
-        """Return the first word of `Yes, it is`."""
-        texts = self.texts(start, min(start + 2, end))
-        if len(texts) == 2 and texts[1] == "," and texts[0].casefold() in ANSWERS_WITH_REASON:
-            return Text((texts[0].casefold(),))
-        return None
+    def extend(self, value: Value, lowest: int) -> Value:
+        """Return a value with all that follows and binds to it at least as strongly as `lowest`."""
+        nested = 0
+        while self.place < self.end:
+            strong = (infix for infix in self.find_infixes(self.place) if infix.power >= lowest)
+            extended = next((found for one in strong if (found := one.build(self, value)) is not None), None)
+            if extended is None:
+                break
+            nested += isinstance(extended, Operation) and value in extended.operands[:1]
+            if nested > MAX_DEPTH:
+                raise Unreadable("too deep")
+            value = extended
+        return value
 
-    def skip_label(self, start: int, end: int) -> int:
-        """Return where the value starts after words such as `The answer is` or `Maximum:`."""
-        place = start
-        while place < end and (
-            self.tokens[place].kind == "word"
-            or (place > start and self.tokens[place].text == "," and self.ends_label(start, place))
-            or self.tokens[place].text == ":"
-            or (self.tokens[place].text in ("\\max", "\\min") and self.texts(place + 1, place + 2) == [":"])
-        ):
-            place += 1
-        words = [text.casefold().lstrip("\\") for text in self.texts(start, place) if text != ","]
-        if place in (start, end) or self.tokens[place].text in RELATION_SIGNS:
-            return start
-        while words and words[-1] in APPROXIMATELY:
-            words.pop()
-        if not words:
-            return place
-        rest = {word for word in words[:-1] if word != ":"}
-        if all(is_label(word) for word in words if word != ":"):
-            return place
-        if words[-1] in LABEL_ENDS:
-            return start if rest & (CHANGING - {"than", "for", "a", "and", "equal"}) else place
-        return start
+    def group(self) -> Value:
+        """Return the value in the brackets that start here."""
+        token = self.peek()
+        if token is None or token.kind != "open":
+            raise Unreadable("no brackets")
+        self.go_deeper()
+        closing, saved = self.match[self.place], (self.end, self.bars)
+        self.bars = 0
+        value = (self.grammar.prefixes.get(token.text) or self.grammar.prefixes["open"])(self)
+        self.place = closing + 1
+        self.end, self.bars = saved
+        self.depth -= 1
+        return value
 
-    def ends_label(self, start: int, place: int) -> bool:
-        """Whether a comma is part of a label, as in `Therefore, x = 7` and `Thus, the answer is 7`."""
-        before = {text.casefold() for text in self.texts(start, place)}
-        return before <= LABELS or self.texts(place + 1, place + 2) == ["the"]
+    def spelling(self) -> list[str]:
+        """Return the texts of the next group, or of the next token."""
+        token = self.peek()
+        if token is None:
+            raise Unreadable("a group is missing")
+        start, end = self.place, self.place + 1
+        if token.text == "{":
+            start, end = self.place + 1, self.match[self.place]
+        self.place = end + (token.text == "{")
+        return self.texts(start, end)
 
-    def read_words(self, start: int, end: int) -> Value | None:
-        """Return a range that consists of words, or is a name such as `St. John's`, as words or as the number they are."""
-        tokens = self.tokens[start:end]
-        words = [token for token in tokens if token.kind == "word"]
-        if not words or any(token.kind in ("number", "grouped", "command") for token in tokens):
-            return None
-        if any(token.kind == "sign" and token.text not in TEXT_SIGNS for token in tokens):
-            return None
-        if words[0].text.casefold() in ("all", "any") and any(token.text == "except" for token in tokens):
-            return None
-        if any(token.text in ("[", "{", "\\{") for token in tokens):
-            return None
-        separators = [here for here in range(start, end) if self.tokens[here].text in ("and", "or", ",", ";")]
-        places = [start - 1, *separators, end]
-        if separators and all(high - low <= 2 for low, high in zip(places, places[1:], strict=False)):
-            return None  # a list of letters or words
-        if separators and any(token.kind == "letter" and not token.upright for token in tokens):
-            return None
-        texts = tuple(token.text.casefold() for token in tokens if token.kind in ("word", "letter"))
-        if texts == ("infinity",):
-            return Symbol("\\infty")
-        number = find_number_word(texts)
-        return Text(texts) if number is None else Number(Fraction(number))
+    def argument(self, whole_numbers: bool = False) -> Value:
+        r"""
+        Return the argument of a command or an exponent: a group, or one token.
+
+        As in TeX, a token of a number is one digit, so that `\frac12` has two arguments. With `whole_numbers`, it is the
+        whole number, as people mean in `2^10`.
+        """
+        token = self.peek()
+        if token is None:
+            raise Unreadable("an argument is missing")
+        if token.text == "{":
+            return self.group()
+        if token.kind == "number" and not whole_numbers and len(token.text) > 1:
+            if not token.text.isdecimal():
+                raise Unreadable("a decimal without braces")
+            self.tokens[self.place] = token._replace(text=token.text[1:], spaced=False)
+            return parse_number(token.text[0])
+        if whole_numbers and token.text in ("-", "+"):
+            self.place += 1
+            value = self.argument(whole_numbers=True)
+            return value if token.text == "+" else Operation("-", (value,))
+        if token.kind == "word" and token.upright:
+            raise Unreadable("a word as an argument")
+        return self.prefix()
 
 
-def is_choice_letter(text: str) -> bool:
-    return len(text) == 1 and text in "ABCDEFGHIJ"
+def parse_number(text: str) -> Number:
+    """Return the exact number that digits are. Raises [`Unreadable`] if there are too many."""
+    if text.isdecimal() and len(text) <= MAX_DIGITS:
+        return Number(Fraction(int(text)))
+    digits, _, exponent = text.replace("E", "e").partition("e")
+    digits = digits.replace(",", "")
+    if len(digits) > MAX_DIGITS or len(exponent) > 4:
+        raise Unreadable("a number that is too long")
+    return Number(Fraction(digits) * Fraction(10) ** int(exponent or 0))

@@ -26,6 +26,9 @@ SIGNS = {
         \pm ±
         \mp ∓
         \sqrt √
+        \sqrt[3] ∛
+        \sqrt[4] ∜
+        \equiv ≡
         \infty ∞
         \le ≤ ⩽
         \ge ≥ ⩾
@@ -52,11 +55,6 @@ SIGNS = {
         \rfloor ⌋
         \lceil ⌈
         \rceil ⌉
-        \frac12 ½
-        \frac14 ¼
-        \frac34 ¾
-        \frac13 ⅓
-        \frac23 ⅔
         ^\circ °
         ' ′ ’
         '' ″
@@ -124,7 +122,8 @@ SYNONYMS = read_table(
     \cot \ctg
     \infty \infin
     \Omega \ohm
-    \cup \union
+    \cup \union \bigcup
+    \cap \bigcap
     \mathbb \Bbb
     i \i \imath
     j \j \jmath
@@ -180,6 +179,8 @@ def widen(letter: str) -> str:
     if "①" <= letter <= "⑳":
         return letter
     plain = letter if letter in SIGNS else unicodedata.normalize("NFKC", letter)
+    if "⁄" in plain:  # ⅜
+        return "\\frac{%s}{%s}" % tuple(plain.split("⁄"))
     plain = SIGNS.get(plain, plain if len(plain) == 1 else letter)
     return f"{plain} " if plain.startswith(("\\", "^\\")) else plain
 

@@ -8,16 +8,7 @@ LaTeX commands, `1{,}000` becomes the number 1000, and `\text{...}` becomes word
 import re
 from typing import NamedTuple
 
-from .letters import (
-    CURRENCY_CODES,
-    FUNCTION_SYNONYMS,
-    FUNCTIONS,
-    JOINED_FUNCTION,
-    PLAIN_COMMANDS,
-    SHORT_UNITS,
-    SHORT_WORDS,
-    is_product,
-)
+from .functions import BARE, FUNCTIONS, OPERATORS, SPELLED
 from .spellings import (
     BOLD_FONTS,
     DROPPED,
@@ -31,7 +22,8 @@ from .spellings import (
     normalize_signs,
     skip_group,
 )
-from .words import CJK_UNITS, SCALES
+from .units import SHORT, SPELLINGS
+from .words import SCALES, has_role
 
 
 class Token(NamedTuple):
@@ -91,6 +83,30 @@ TOKEN = re.compile(
 )
 TITLE_END = re.compile(r" \d")  # May 3
 SCALE_OR_POWER = re.compile(f"平方|立方|[{''.join(word for word in SCALES if len(word) == 1)}]")
+JOINED_FUNCTION = re.compile(r"(arc(?:sin|cos|tan)|(?:sin|cos|tan)h?|cot|sec|csc|ln|log|exp)([A-Za-z]?)")
+PLAIN_COMMANDS = {name: f"\\{usual}" for name, usual in BARE.items()} | {
+    **{name: f"\\{name}" for name in [*GREEK, "sqrt"] if len(name) > 2 or name == "pi"},
+    **dict.fromkeys(("infinity", "inf", "oo"), "\\infty"),
+}
+"""Names without a backslash that are read as commands."""
+
+ELEMENTS = re.compile(
+    r"(?:H|He|Li|B|C|N|O|F|Ne|Na|Mg|Al|Si|P|S|Cl|Ar|K|Ca|Cr|Mn|Fe|Co|Ni|Cu|Zn|As|Br|Ag|Sn|I|Ba|Pt|Au|Hg|Pb){2,}"
+)
+"""Formulas of chemical compounds, which are names."""
+
+SHORT_WORDS = {
+    *"""and or the yes odd not all any for no is of if to an so true one two six ten red men dne nan""".split()
+}
+"""Words of two or three letters. Other bare letters of this length are products of variables."""
+
+AFTER_QUANTITIES = SHORT | {*"pm am AM PM sq cu th st nd rd bn mil pts age dozen".split()}
+"""Units and words that are words only after a number or another word."""
+
+CURRENCY_CODES = {"USD", "EUR", "GBP", "Rs"}
+MAX_FACTORS = 8
+"""Largest number of letters that are read as a product."""
+
 TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}")
 ALIGNED = {"\\aligned", "\\align", "\\gathered", "\\split"}
 """Environments in which `&` only aligns the rows."""
@@ -209,7 +225,7 @@ class Tokenizer:
         if letters.casefold() in ("constant", "const") and self.tokens and self.tokens[-1].text == "+":
             return self.tokens.append(Token("letter", "C"))
         plain = self.font in ("", "bold")
-        if letters in CURRENCY_CODES or (letters in SHORT_UNITS and self.follows_quantity()):
+        if letters in CURRENCY_CODES or (letters in AFTER_QUANTITIES and self.follows_quantity()):
             return self.add("word", letters)
         if plain and letters in PLAIN_COMMANDS:
             return self.add("command", PLAIN_COMMANDS[letters])
@@ -219,9 +235,9 @@ class Tokenizer:
         if letters == "mod":
             in_brackets = bool(self.tokens) and self.tokens[-1].text == "("
             return self.add(*(("command", "\\mod") if in_brackets else ("word", letters)))
-        usual = letters if self.font != "upright" else FUNCTION_SYNONYMS.get(letters, letters)
+        usual = letters if self.font != "upright" else SPELLED.get(letters, letters)
         usual = usual.lower() if usual.startswith("Arc") else usual
-        if not plain and usual in FUNCTIONS:
+        if not plain and (usual in FUNCTIONS or usual in OPERATORS):
             return self.add("command", f"\\{usual}")
         if (
             self.is_prose
@@ -242,7 +258,7 @@ class Tokenizer:
 
     def add_ideographs(self, letters: str) -> None:
         """Add a Chinese word, with the scale before it as a word of its own: 万元 is 万 and 元."""
-        while letters and letters not in CJK_UNITS and (found := SCALE_OR_POWER.match(letters)):
+        while letters and letters not in SPELLINGS and (found := SCALE_OR_POWER.match(letters)):
             self.add("word", found[0])
             letters = letters[found.end() :]
         if letters:
@@ -260,8 +276,7 @@ class Tokenizer:
     def add_command(self, command: str, position: int) -> int:
         """Add a command. Return where to read on."""
         command = SYNONYMS.get(command, command)
-        if command[1:] in FUNCTION_SYNONYMS:
-            command = f"\\{FUNCTION_SYNONYMS[command[1:]]}"
+        command = f"\\{SPELLED[command[1:]]}" if command[1:] in SPELLED else command
         text = self.text
         if command in TEXT_FONTS or command in UPRIGHT_FONTS or command in BOLD_FONTS or command in OTHER_FONTS:
             rest = position + (text[position : position + 1] == " ")
@@ -294,7 +309,7 @@ class Tokenizer:
             self.add("sign", command[1:])
         elif command[1:].lower() in GREEK and command != "\\pi":
             self.add("letter", command)
-        elif command[1:] in FUNCTIONS:
+        elif command[1:] in FUNCTIONS or command[1:] in OPERATORS:
             self.add("command", command)
         elif (joined := JOINED_FUNCTION.fullmatch(command[1:])) is not None and joined[2]:  # \cotx
             self.add("command", f"\\{joined[1]}")
@@ -345,3 +360,16 @@ class Tokenizer:
             self.add("sign", "=")
         else:
             self.add("sign", sign)
+
+
+def is_product(letters: str, is_operand: bool) -> bool:
+    """
+    Whether four or more letters are variables: they have no vowel, or capitals inside as no word and no formula has.
+
+    With `is_operand`, a sign of an operation follows, and one vowel is allowed.
+    """
+    vowels = sum(letter in "aeiouyAEIOUY" for letter in letters)
+    if len(letters) > MAX_FACTORS or letters.isupper() or vowels > 1 or ELEMENTS.fullmatch(letters):
+        return False
+    is_mixed = not (letters.islower() or letters.istitle())
+    return is_mixed or not vowels or is_operand

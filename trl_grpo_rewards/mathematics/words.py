@@ -1,94 +1,60 @@
-"""What words next to a value mean: a scale, a label, a reason, or something that changes the value."""
+"""What words mean next to a value: one table of words with their roles."""
 
 import re
 from collections.abc import Sequence
 from fractions import Fraction
 
 
-CJK_UNITS = {
-    **{
-        "毫米": "mm",
-        "厘米": "cm",
-        "米": "m",
-        "千米": "km",
-        "公里": "km",
-        "克": "g",
-        "千克": "kg",
-        "公斤": "kg",
-        "吨": "ton",
-    },
-    **{
-        "升": "l",
-        "毫升": "ml",
-        "秒": "s",
-        "分钟": "min",
-        "分": "min",
-        "小时": "h",
-        "时": "h",
-        "天": "day",
-        "日": "day",
-    },
-    **{"周": "week", "月": "month", "年": "year", "元": "yuan", "度": "°"},
-}
-CJK_MEASURES = {*"个只人次种名本张条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页"}
-"""Chinese words for units, and those that only count what there is. Others may change the value."""
-SCALES = {
-    **{"dozen": 12, "score": 20, "gross": 144, "hundred": 10**2, "thousand": 10**3, "lakh": 10**5, "million": 10**6},
-    **{
-        "crore": 10**7,
-        "billion": 10**9,
-        "trillion": 10**12,
-        "十": 10,
-        "百": 10**2,
-        "千": 10**3,
-        "万": 10**4,
-        "亿": 10**8,
-    },
-}
-"""Words that multiply the number before them."""
-
-ORDINALS = {"th", "st", "nd", "rd"}
-
-CHANGING = {
-    *"""
-    a about all cannot can could might isn wasn aren doesn don didn hardly product difference alternatively an and any around at below between both but by choose cubed divided double doubtful each
-    either else equal every except factorial false fewer for from greater guess half halves hundreds if incorrect
-    infinite infinitely instead is isn least less many maybe minus mod modulo more most multiplied negative neither never
-    no none nope nor not only opposite or other over perhaps plus possibly quarter quarters remainder than then thousands
-    to too triple twice under undefined unless unlikely up versus vs when where which with within without wrong zero
-    tens tenth tenths third thirds fourth fourths fifth fifths sixth sixths seventh sevenths eighth eighths ninth ninths
-    hundredth hundredths thousandth thousandths millions billions trillions dozens scores
-    one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-    nineteen twenty thirty forty fifty sixty seventy eighty ninety squared base through permille permil mil mils mill bil factor
-    exponent power reciprocal inverse unknown invalid approximately roughly impossible extraneous myriad out
-    """.split()
-}
-"""Words that change what the number before them means, deny it, or name a second one."""
-
-LABELS = {
-    *"""exactly only precisely answer ans final so thus hence therefore then the total sum result value solution max maximum min minimum option
-    choice is are of we get have it equals a final""".split()
-}
-"""Words that may stand before a value without a colon or a verb."""
-
-LABEL_ENDS = {"is", "are", "equals", "equal", "be", ":"}
-APPROXIMATELY = {"approximately", "approx", "about", "roughly", "around"}
-ASIDES = {"because", "since"}
-COMMA_ASIDES = {"so", "which", "as", "that", "where", "i.e", "not"}
-CONDITIONS = {"k", "n", "all", "any", "every", "each", "integer", "integers", "some", "real"}
-
-
-CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共|即)|答案|答|解|所以|因此|则|故)$")
-"""Chinese words that may stand before a value."""
-
-NUMBER_WORDS = {
+NUMBERS = {
     **{word: number for number, word in enumerate(
         """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
         eighteen nineteen""".split())},
     **{word: 10 * number for number, word in enumerate(
         "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)},
 }  # fmt: skip
-NEGATIVE_WORDS = {"negative", "minus"}
+SCALES = {
+    **{"dozen": 12, "score": 20, "gross": 144, "hundred": 10**2, "thousand": 10**3, "lakh": 10**5, "million": 10**6},
+    **{"crore": 10**7, "billion": 10**9, "trillion": 10**12},
+    **{"十": 10, "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8},
+}
+"""Words that multiply the number before them."""
+
+ROLES: dict[str, str] = {
+    "numeral": f"""{" ".join(NUMBERS)} half halves third thirds fourth fourths quarter quarters fifth fifths sixth sixths
+        seventh sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths tens dozens
+        scores hundreds thousands millions billions trillions mil mill bil myriad double twice triple many infinite
+        infinitely""",
+    "operation": """plus minus negative divided multiplied squared cubed factorial mod modulo remainder factor exponent
+        power reciprocal inverse opposite product difference base by choose permille permil mils out""",
+    "comparison": "at least most more less fewer greater over under up to above below between within through",
+    "negation": """not no none nope nor never neither isn wasn aren doesn don didn cannot without wrong false incorrect
+        impossible undefined unknown invalid extraneous hardly unlikely doubtful""",
+    "hedge": "maybe perhaps possibly could might can guess",
+    "rounding": "approximately approx about around roughly",
+    "alternative": "or either else other instead except unless if when where alternatively versus vs but",
+    "function word": "a an and all any each every both for from than is equal only then which with",
+    "label": """answer ans final so thus hence therefore then the total sum result value solution max maximum min minimum
+        option choice exactly only precisely is are of we get have it equals a""",
+    "verb": "is are equals equal be :",
+    "noun phrase": "a an and equal every for from than which with",
+    "reason": "because since",
+    "reason after a comma": "so which as that where i.e not",
+    "quantifier": "k n all any every each integer integers some real",
+    "ordinal": "th st nd rd",
+    "minus": "negative minus",
+}
+"""The words of each role. A word may have several."""
+
+ROLES_OF: dict[str, set[str]] = {}
+for role, words in ROLES.items():
+    for word in words.split():
+        ROLES_OF.setdefault(word, set()).add(role)
+
+CHANGING = {"numeral", "operation", "comparison", "negation", "hedge", "alternative", "function word"}
+"""Roles of words that change what the number before them means, deny it, or name a second one."""
+
+CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共|即)|答案|答|解|所以|因此|则|故)$")
+"""Chinese words that may stand before a value."""
 
 SUBJECTS = {
     *"""a an the there is are it this has have exist exists real equation equations system problem limit series sequence
@@ -97,15 +63,15 @@ SUBJECTS = {
 """Words that do not change whether something exists or converges."""
 
 STATES: dict[tuple[str, ...], tuple[str, ...]] = {
-    **dict.fromkeys(
-        [("no", "solution"), ("no", "root"), ("none",), ("empty", "set"), ("null", "set")], ("no", "solution")
-    ),
-    **dict.fromkeys([("dne",), ("does", "not"), ("doe", "not"), ("doesn", "t")], ("does", "not", "exist")),
-    **dict.fromkeys([("diverge",), ("divergent",)], ("diverges",)),
-    **dict.fromkeys([("converge",), ("convergent",)], ("converges",)),
-    **dict.fromkeys(
-        [("infinitely", "many"), ("infinitely", "many", "solution"), ("infinite", "solution")], ("infinite",)
-    ),
+    tuple(said.split()): tuple(usual.split())
+    for usual, variants in {
+        "no solution": ["no solution", "no root", "none", "empty set", "null set"],
+        "does not exist": ["dne", "does not", "doe not", "doesn t"],
+        "diverges": ["diverge", "divergent"],
+        "converges": ["converge", "convergent"],
+        "infinite": ["infinitely many", "infinitely many solution", "infinite solution"],
+    }.items()
+    for said in variants
 }
 GENERIC_NOUNS = {
     *"function number integer triangle quadrilateral polygon angle line curve matrix sequence series value".split()
@@ -113,16 +79,26 @@ GENERIC_NOUNS = {
 """Nouns that an answer may add to an adjective: `an odd function` answers `odd`."""
 
 
+def has_role(word: str, *roles: str) -> bool:
+    return not ROLES_OF.get(word.casefold(), set()).isdisjoint(roles)
+
+
+def changes(word: str) -> bool:
+    """Whether a word changes the value that it stands next to, so that it is neither a unit nor what is counted."""
+    return has_role(word, *CHANGING)
+
+
 def is_label(word: str) -> bool:
-    return word in LABELS or CJK_LABEL.match(word) is not None
+    """Whether a word may stand before a value without a verb or a colon."""
+    return has_role(word, "label") or CJK_LABEL.match(word) is not None
 
 
 def find_number_word(words: Sequence[str]) -> int | None:
     """Return the number that words such as `twenty` and `one` are, or None."""
     total = 0
     for word in words:
-        if word in NUMBER_WORDS:
-            total += NUMBER_WORDS[word]
+        if word in NUMBERS:
+            total += NUMBERS[word]
         elif word in SCALES and total:
             total *= SCALES[word]
         else:
@@ -135,7 +111,7 @@ def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     rest = tuple(singularize(word) for word in words if word not in SUBJECTS)
     if rest in STATES:
         return STATES[rest]
-    return tuple(singularize(word) for word in words if word not in ("a", "an", "the") and word not in ORDINALS)
+    return tuple(singularize(word) for word in words if word not in ("a", "an", "the") and not has_role(word, "ordinal"))
 
 
 def singularize(word: str) -> str:

@@ -2,13 +2,12 @@
 
 import re
 
-from ..mathematics.comparison import AnswerRules, compare
-from ..mathematics.lists import is_letter
+from ..mathematics.comparison import AnswerRules, compare, is_open
+from ..mathematics.kinds.lists import is_letter
 from ..mathematics.rationals import evaluate_exactly
-from ..mathematics.reader import MAX_CACHED_CHARS, read
+from ..mathematics.grammar import MAX_CACHED_CHARS, read
 from ..mathematics.tokens import Unreadable, spell, tokenize
 from ..mathematics.values import Symbol, Value
-from ..mathematics.working import is_open
 
 
 NAME = re.compile(r"\s*\\?[A-Za-z]+(?:_\w|\(\w\))?\s*")

@@ -26,7 +26,7 @@ from typing import IO, Any, Literal
 
 from ..cores import count_workers
 from ..mathematics.comparison import AnswerRules
-from ..mathematics.reader import read
+from ..mathematics.grammar import read
 from .equality import is_unfit, settle
 
 

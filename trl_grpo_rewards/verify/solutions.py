@@ -7,11 +7,16 @@ from typing import Any, Literal
 from tqdm import tqdm
 
 from ..mathematics.comparison import AnswerRules
-from ..mathematics.names import find_labelled_value
+from ..mathematics.kinds.relations import find_labelled_value
 from ..mathematics.rationals import evaluate_exactly
-from ..mathematics.reader import read
+from ..mathematics.grammar import read
 from ..mathematics.tokens import spell
-from ..mathematics.values import Collection, Labelled, Quantity, Relation, Text, Value
+from ..mathematics.kinds.choices import Choice
+from ..mathematics.kinds.lists import Collection
+from ..mathematics.kinds.quantities import Quantity
+from ..mathematics.kinds.relations import Relation
+from ..mathematics.kinds.texts import Text
+from ..mathematics.values import Value
 from ..traits import Reading
 from . import pool
 from .golds import read_gold
@@ -73,7 +78,7 @@ def find_number(value: Value | None) -> Fraction | None:
     """Return the number in a solution such as `22`, `x = 22`, `22 apples` or `B. 22`, or None if it is not a number."""
     if isinstance(value, Relation):
         value = find_labelled_value(value)
-    if isinstance(value, Labelled | Quantity):
+    if isinstance(value, Choice | Quantity):
         value = value.value
     return None if value is None else evaluate_exactly(value)
 

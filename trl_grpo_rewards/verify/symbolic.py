@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ..mathematics.comparison import AnswerRules
-from ..mathematics.reader import read
+from ..mathematics.grammar import read
 
 
 COMMAND = re.compile(r"\\[A-Za-z]+")

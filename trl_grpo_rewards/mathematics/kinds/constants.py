@@ -9,9 +9,10 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from .equivalence import are_equal_expressions, make_seed
-from .evaluation import CONTEXT, Numeric, Undefined, evaluate
-from .values import Operation, Symbol, Value, find_symbols, substitute
+from ..equivalence import are_equal_expressions, make_seed
+from ..evaluation import evaluate
+from ..functions import CONTEXT, Numeric, Undefined
+from ..values import Operation, Symbol, Value, find_symbols, substitute
 
 
 NUMBERED = re.compile(r"[CcKk]_\d")
@@ -33,7 +34,7 @@ r"""Ranges of the variables. On each of them, a family has its own constants, as
 Vector = list[Numeric]
 
 
-def are_same_families(gold: Value, answer: Value, is_solution: bool = False) -> bool:
+def are_same_up_to_constants(gold: Value, answer: Value, is_solution: bool = False) -> bool:
     """
     Return whether two expressions are the same functions up to the names and values of arbitrary constants.
 

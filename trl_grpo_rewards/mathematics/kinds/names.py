@@ -1,23 +1,15 @@
-r"""Names of values: what may stand on one side of an equation without being part of the answer, such as `f(x) =`."""
+r"""What may stand on one side of an equation without being part of the answer, such as `f(x)`, `|AB|` or `\angle A`."""
 
-from .equivalence import are_equal_expressions
-from .evaluation import evaluate_constant
-from .values import (
-    Collection,
-    Matrix,
-    Operation,
-    Ratio,
-    Relation,
-    Symbol,
-    Text,
-    Value,
-    find_symbols,
-    is_expression,
-    walk,
-)
+from ..evaluation import evaluate_constant
+from ..values import Call, Name, Operation, Symbol, Value, find_symbols, is_expression, list_parts, walk
+from .arrays import Matrix
+from .bases import Based
+from .lists import Collection
+from .quantities import Quantity
+from .ratios import Ratio
+from .texts import Text
 
 
-EQUALS = {"=", "\\approx", ":="}
 UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}
 """Names whose absolute value is an unknown rather than the length of a vector or the modulus of a complex number."""
 
@@ -25,48 +17,6 @@ SET_OPERATIONS = {"\\cap", "\\cup", "\\setminus"}
 TRIGONOMETRIC = {"sin", "cos", "tan", "cot", "sec", "csc"}
 OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}
 """Exponents that make a name of a capital letter: the complement and the transpose."""
-
-
-def find_labelled_value(relation: Relation) -> Value | None:
-    """
-    Return the value that a relation gives a name, or None if the relation is an equation or an inequality.
-
-    The name is a side of its own: a symbol, a function such as `f(x)` or `P(A)`, a length such as `|AB|`, a quotient of
-    two names. `2x = 10` and `x^2 = 25` give no name a value. In a chain such as `S = 3 + 4 = 7`, the values must be equal.
-    """
-    if relation.signs == ("\\in",):
-        return relation.sides[1] if is_name(relation.sides[0]) else None
-    if not {*relation.signs} <= EQUALS:
-        return None
-    first, *values = relation.sides
-    if len(values) == 1 and is_set_name(values[0]) and not is_set_name(first):
-        return first  # {1} = A \\cap B
-    if is_constant(first):
-        if len(values) == 1 and is_name(values[0]) and not is_name(first):
-            return first  # 5 = x
-        values = list(relation.sides)
-    elif (
-        not is_name(first)
-        and not is_matrix_name(first, values)
-        and not (len(values) > 1 and is_sum_of_names(first) and all(map(is_constant, values)))
-    ):
-        return None
-    constants = [value for value in values if is_constant(value)]
-    if "\\approx" not in relation.signs and not all(
-        are_equal_expressions(one, other) for one, other in zip(constants, constants[1:], strict=False)
-    ):
-        return None
-    if len(values) == len(relation.sides) and len(values) > len(constants):
-        return None
-    return values[0] if relation.signs[-1] == "\\approx" and len(values) > 1 else values[-1]
-
-
-def find_residue(relation: Relation) -> Value | None:
-    r"""Return the class `3 \pmod 5` that `x \equiv 3 \pmod 5` gives a symbol, or None for other relations."""
-    last = relation.sides[-1]
-    if relation.signs != ("\\equiv",) or not isinstance(relation.sides[0], Symbol):
-        return None
-    return last if isinstance(last, Operation) and last.name == "pmod" else None
 
 
 def is_matrix_name(value: Value, values: list[Value]) -> bool:
@@ -78,9 +28,12 @@ def is_matrix_name(value: Value, values: list[Value]) -> bool:
 
 
 def is_constant(value: Value) -> bool:
+    """Whether a value is a number, or a number with a unit."""
+    if isinstance(value, Quantity | Based):
+        return isinstance(value, Based) or is_constant(value.value)
     if not is_expression(value) or find_symbols(value):
         return False
-    return not any(map(is_call, walk(value))) and evaluate_constant(value) is not None
+    return not any(isinstance(node, Call) for node in walk(value)) and evaluate_constant(value) is not None
 
 
 def is_name(value: Value) -> bool:
@@ -90,11 +43,11 @@ def is_name(value: Value) -> bool:
     if isinstance(value, Symbol):
         return value.name not in ("\\pi", "\\infty", "")
     if isinstance(value, Collection | Ratio):
-        return all(map(is_name, value.items if isinstance(value, Collection) else value.terms))
+        return all(map(is_name, list_parts(value)))
     if not isinstance(value, Operation):
         return False
     operands = value.operands
-    if is_call(value):
+    if isinstance(value, Call):
         return True
     if value.name in ("abs", "norm"):
         return (is_name(operands[0]) and operands[0] not in UNKNOWNS) or is_sum_of_vectors(operands[0])
@@ -106,7 +59,7 @@ def is_name(value: Value) -> bool:
         return is_name(operands[0]) and is_name(operands[1]) and operands[0] != operands[1] or is_derivative(value)
     if value.name == "^":
         return operands[0] == Symbol("\\sigma") or (is_capital(operands[0]) and operands[1] in OF_CAPITALS)
-    if value.name == "*":
+    if value.name in ("*", "cross"):
         first = operands[0]
         if is_derivative(first) or is_differential(operands) or first == Symbol("\\nabla"):
             return True
@@ -142,7 +95,7 @@ def is_sum_of_vectors(value: Value) -> bool:
 def is_part_of_name(value: Value) -> bool:
     """Whether a factor belongs to a name of several letters: `AB`, `m\\angle A`, `\\vec a \\cdot \\vec b`."""
     return isinstance(value, Symbol) and (
-        is_capital(value) or value.name.startswith(("\\operatorname", "\\vec", "\\over")) or value.name == "m"
+        is_capital(value) or isinstance(value, Name) or value.name.startswith(("\\vec", "\\over")) or value.name == "m"
     )
 
 
@@ -159,18 +112,6 @@ def is_derivative(value: Value) -> bool:
     return starts_with_d(above) and starts_with_d(below) and isinstance(below, Operation)
 
 
-def name_derivative(value: Value) -> Value:
-    r"""Return `\frac{d}{dx} x^3`, which is read as a product, as the derivative of an expression that can be evaluated."""
-    if not isinstance(value, Operation) or value.name != "*" or not is_derivative(value.operands[0]):
-        return value
-    below = value.operands[0].operands[1] if isinstance(value.operands[0], Operation) else value
-    body = value.operands[1] if len(value.operands) == 2 else Operation("*", value.operands[1:])
-    variable = below.operands[1] if isinstance(below, Operation) and len(below.operands) == 2 else None
-    if value.operands[0] != Operation("/", (Symbol("d"), below)) or not isinstance(variable, Symbol):
-        return value
-    return Operation("derivative", (variable, body)) if variable.name in find_symbols(body) else value
-
-
 def starts_with_d(value: Value) -> bool:
     first = value.operands[0] if isinstance(value, Operation) and value.name == "*" else value
     return first in (Symbol("d"), Symbol("\\partial"))
@@ -184,7 +125,7 @@ def have_same_name(one: Value, other: Value) -> bool:
     """Return whether two names mean the same: `y` and `f(x)` do, and so do `y'`, `f'(x)` and a first derivative."""
     if one == other:
         return True
-    if isinstance(one, Operation) and isinstance(other, Operation) and one.name == other.name and is_call(one):
+    if isinstance(one, Call) and isinstance(other, Call) and one.name == other.name:
         return False  # P(A) and P(B)
     names = find_function(one), find_function(other)
     if names[0] is None or names[1] is None or names[0][1] != names[1][1]:
@@ -192,28 +133,10 @@ def have_same_name(one: Value, other: Value) -> bool:
     return names[0][0] == names[1][0] or "y" in (names[0][0], names[1][0])
 
 
-def is_call(value: Value) -> bool:
-    return isinstance(value, Operation) and value.name.startswith("call ")
-
-
-def name_function(relation: Relation) -> Relation:
-    r"""Return `x \mapsto x^2` and `f \equiv 0` as equations of a function, and `3 \bmod 5` in a congruence as a class."""
-    left, right = relation.sides[0], relation.sides[-1]
-    if relation.signs == ("\\mapsto",):
-        name, variable = left.terms if isinstance(left, Ratio) and len(left.terms) == 2 else (Symbol("y"), left)
-        if isinstance(name, Symbol) and isinstance(variable, Symbol):
-            return Relation((Operation(f"call {name.name}", (variable,)), right), ("=",))
-    if relation.signs != ("\\equiv",):
-        return relation
-    if isinstance(right, Operation) and right.name in ("mod", "pmod"):
-        return Relation((left, Operation("pmod", right.operands)), relation.signs)
-    return Relation(relation.sides, ("=",)) if find_function(left) is not None else relation
-
-
 def find_function(value: Value) -> tuple[str, int] | None:
     """Return the name of a function value and the order of its derivative, or None for other names."""
-    if isinstance(value, Operation) and value.name.startswith("call "):
-        name = value.name.removeprefix("call ")
+    if isinstance(value, Call):
+        name = value.name
     elif isinstance(value, Symbol) and value.name.rstrip("'") in ("y", "f", "g", "h"):
         name = value.name
     elif isinstance(value, Operation) and is_derivative(value):

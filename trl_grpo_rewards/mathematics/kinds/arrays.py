@@ -1,15 +1,20 @@
-"""Operations on values of every kind: expressions, sets, vectors and matrices. Those on vectors and matrices are worked out."""
+"""Matrices and vectors, with the operations on them, which are worked out."""
 
 import functools
 from collections.abc import Sequence
-from fractions import Fraction
+from dataclasses import dataclass
 
-from .operations import MINUS_ONE, combine_expressions, is_vector, negate
-from .tokens import Unreadable
-from .values import ONE, ZERO, Collection, Matrix, Number, Operation, Quantity, Relation, Symbol, Value, find_symbols
+from ..matching import Kind, Same, Verdict
+from ..reader import Reader
+from ..tokens import Unreadable
+from ..values import ONE, ZERO, Number, Operation, Symbol, Value, find_names, make_number
+from .lists import Collection, is_tuple
+from .quantities import Quantity
 
 
-FORMAL_OPERATIONS = {"\\cup", "\\cap", "\\setminus", "\\lor", "\\land", "\\to", "\\leftrightarrow", "\\iff", ":"}
+FORMAL = {"\\cup", "\\cap", "\\setminus", "\\lor", "\\land", "\\to", "\\leftrightarrow", "\\iff", ":"}
+"""Operations on sets and statements."""
+
 TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
 MAX_PRODUCTS = 125
 """Largest number of products of cells in a product of matrices."""
@@ -23,53 +28,85 @@ MAX_INVERTED = 3
 MAX_EXPANDED = 4
 """Largest size of a matrix whose determinant is worked out."""
 
-NEGATED_ONE = Operation("-", (ONE,))
+VECTOR_MARKS = ("\\vec", "\\mathbf", "\\overrightarrow")
+"""Commands that make a name a vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix(Value):
+    """A matrix, a column or a row of values."""
+
+    rows: tuple[tuple[Value, ...], ...]
+
+
 Rows = Sequence[Sequence[Value]]
+
+
+# --- operations
 
 
 def combine(name: str, left: Value, right: Value) -> Value:
     """Return an operation on two values. Chains of sums, products, ratios and unions are one operation."""
     left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
-    if name in FORMAL_OPERATIONS:
+    if name in FORMAL:
         chained = name not in ("\\setminus", "\\to") and isinstance(left, Operation) and left.name == name
         return Operation(name, (*left.operands, right) if chained and isinstance(left, Operation) else (left, right))
     if isinstance(left, Matrix) or isinstance(right, Matrix):
         return combine_matrices(name, left, right)
-    if isinstance(left, Symbol) and isinstance(right, Collection):
-        if name == "*" and right.brackets in ("(]", "[)"):
-            return Relation((left, right), ("\\in",))  # t(0,4] lacks its sign
-        if name == "-" and right.brackets == "{}":
-            return Operation("\\setminus", (left, right))
+    if name == "-" and isinstance(left, Symbol) and isinstance(right, Collection) and right.brackets == "{}":
+        return Operation("\\setminus", (left, right))
     if isinstance(left, Collection) or isinstance(right, Collection):
         return combine_vectors(name, left, right)
     return combine_expressions(name, left, right)
 
 
+def combine_expressions(name: str, left: Value, right: Value) -> Value:
+    """Return an operation on two expressions. Chains of sums and products are one operation."""
+    for operand in (left, right):
+        if not isinstance(operand, Number | Symbol | Operation):
+            raise Unreadable("an operation on what is no expression")
+    if name == "-":
+        name, right = "+", negate(right)
+    if name == "\\times":
+        name = "cross" if has_vector(left) and has_vector(right) else "*"
+    if name in ("+", "*") and isinstance(left, Operation) and left.name == name:
+        return Operation(name, (*left.operands, right))
+    return Operation(name, (left, right))
+
+
+def has_vector(value: Value) -> bool:
+    return any(name.startswith(VECTOR_MARKS) for name in find_names(value))
+
+
+def negate(value: Value) -> Value:
+    if isinstance(value, Number):
+        return Number(-value.value)
+    if isinstance(value, Matrix):
+        return Matrix(tuple(tuple(map(negate, row)) for row in value.rows))
+    if isinstance(value, Collection):
+        if not is_tuple(value):
+            raise Unreadable("a negative list")
+        return Collection("<>", tuple(map(negate, value.items)))
+    return Operation("-", (value,))
+
+
 def combine_vectors(name: str, left: Value, right: Value) -> Value:
-    """Return the vector that a sum of vectors or a multiple is, or the point that a capital letter names."""
-    if name == "*" and isinstance(left, Symbol) and isinstance(right, Collection) and right.brackets in ("(]", "[)"):
-        return Relation((left, right), ("\\in",))  # t(0,4] lacks its sign
+    """Return the vector that a sum of vectors or a multiple of one is."""
     if isinstance(left, Collection) and isinstance(right, Collection):
-        if name not in ("+", "-") or len(left.items) != len(right.items) or not (is_vector(left) and is_vector(right)):
+        if name not in ("+", "-") or len(left.items) != len(right.items) or not (is_tuple(left) and is_tuple(right)):
             raise Unreadable("an operation on lists")
         pairs = zip(left.items, right.items, strict=True)
         return Collection("<>", tuple(combine_expressions(name, one, other) for one, other in pairs))
-    if name == "*" and isinstance(left, Symbol) and isinstance(right, Collection) and is_point_name(left.name):
-        return Relation((left, right), ("=",))
-    if name == "*" and isinstance(right, Collection) and is_vector(right):
-        return Collection("<>", tuple(combine_expressions(name, left, item) for item in right.items))
-    if name in ("*", "/") and isinstance(left, Collection) and is_vector(left) and not isinstance(right, Collection):
+    if name in ("*", "\\times") and isinstance(right, Collection) and is_tuple(right):
+        return Collection("<>", tuple(combine_expressions("*", left, item) for item in right.items))
+    if name in ("*", "/") and isinstance(left, Collection) and is_tuple(left):
         return Collection("<>", tuple(combine_expressions(name, item, right) for item in left.items))
     raise Unreadable("an operation on what is no expression")
 
 
-def is_point_name(name: str) -> bool:
-    """Whether a name is a capital letter, perhaps with a mark, as in `A(1, 2)` or `P_1(1, 2)`."""
-    return name[:1].isupper() and (len(name) == 1 or name[1] in "_'")
-
-
 def combine_matrices(name: str, left: Value, right: Value) -> Value:
-    r"""Return the matrix that `2\begin{pmatrix}...` or a sum or product of matrices is."""
+    """Return the matrix that a multiple, a sum, a product or a power of matrices is."""
+    name = "*" if name == "\\times" else name
     if isinstance(left, Matrix) and isinstance(right, Matrix):
         if name in ("+", "-") and [len(row) for row in left.rows] == [len(row) for row in right.rows]:
             pairs = [zip(row, others, strict=True) for row, others in zip(left.rows, right.rows, strict=True)]
@@ -77,12 +114,11 @@ def combine_matrices(name: str, left: Value, right: Value) -> Value:
         size = len(left.rows) * len(right.rows) * len(right.rows[0])
         if name == "*" and len(left.rows[0]) == len(right.rows) and size <= MAX_PRODUCTS:
             return multiply(left, right)
-        return Operation(name, (left, right))
-    if name == "*" and isinstance(right, Matrix):
+    elif name == "*" and isinstance(right, Matrix):
         return make_matrix([[combine("*", left, cell) for cell in row] for row in right.rows])
-    if name in ("*", "/") and isinstance(left, Matrix):
+    elif name in ("*", "/") and isinstance(left, Matrix):
         return make_matrix([[combine(name, cell, right) for cell in row] for row in left.rows])
-    if name == "^" and isinstance(left, Matrix):
+    elif name == "^" and isinstance(left, Matrix):
         return raise_matrix(left, right)
     return Operation(name, (left, right))
 
@@ -119,13 +155,9 @@ def multiply(left: Matrix, right: Matrix) -> Matrix:
 def raise_matrix(matrix: Matrix, exponent: Value) -> Value:
     """Return the square, the cube or the inverse of a matrix. Other powers are not worked out."""
     size = len(matrix.rows)
-    power = exponent.value if isinstance(exponent, Number) else MINUS_ONE.value if exponent == NEGATED_ONE else None
-    if size != len(matrix.rows[0]) or size > MAX_INVERTED:
-        return Operation("^", (matrix, exponent))
-    if power == -1:
-        return invert(matrix)
-    if power in (2, 3):
-        return functools.reduce(multiply, [matrix] * int(power))
+    power = exponent.value if isinstance(exponent, Number) else -1 if exponent == Operation("-", (ONE,)) else None
+    if size == len(matrix.rows[0]) and size <= MAX_INVERTED and power in (-1, 2, 3):
+        return invert(matrix) if power == -1 else functools.reduce(multiply, [matrix] * int(power))
     return Operation("^", (matrix, exponent))
 
 
@@ -133,7 +165,7 @@ def transpose(value: Value) -> Value:
     """Return a matrix with its rows as columns. A tuple becomes a vector, which has no orientation."""
     if isinstance(value, Matrix):
         return make_matrix(list(zip(*value.rows, strict=True)))
-    if is_vector(value) and isinstance(value, Collection):
+    if is_tuple(value) and isinstance(value, Collection):
         return Collection("<>", value.items)
     raise Unreadable("a transpose of what is no vector")
 
@@ -164,31 +196,56 @@ def find_minor(rows: Rows, above: int, left: int) -> Rows:
 
 def invert(matrix: Matrix) -> Matrix:
     """Return the inverse of a small matrix by the determinants of its minors."""
-    rows, determinant = matrix.rows, find_determinant(matrix.rows)
-    size = range(len(rows))
+    rows, size = matrix.rows, range(len(matrix.rows))
+    determinant = find_determinant(rows)
     if len(rows) == 1:
         return make_matrix([[combine("/", ONE, determinant)]])
     minors = [[find_determinant(find_minor(rows, above, left)) for above in size] for left in size]
-    return make_matrix(
-        [
-            [
-                combine("/", negate(minors[row][column]) if (row + column) % 2 else minors[row][column], determinant)
-                for column in size
-            ]
-            for row in size
-        ]
-    )
+    signed = [[negate(one) if (row + column) % 2 else one for column, one in enumerate(some)] for row, some in enumerate(minors)]
+    return make_matrix([[combine("/", one, determinant) for one in row] for row in signed])
 
 
-def make_identity(size: int) -> Matrix:
-    return make_matrix([[Number(Fraction(row == column)) for column in range(size)] for row in range(size)])
+# --- reading
+
+
+def split_rows(reader: Reader, skips_empty: bool = False) -> list[list[tuple[int, int]]]:
+    """Return the ranges of the cells of each row of the environment that starts here."""
+    start, end = reader.place + 1, reader.match[reader.place]
+    if reader.tokens[start - 1].text == "\\array" and reader.tokens[start].text == "{":
+        start = reader.match[start] + 1  # the alignment of the columns
+    rows: list[list[tuple[int, int]]] = []
+    cells: list[tuple[int, int]] = []
+    place = start
+    for here in [*reader.outermost(start, end), end]:
+        text = reader.tokens[here].text if here < end else "\\\\"
+        if text in ("&", "\\\\"):
+            if here > place:
+                cells.append((place, here))
+            elif text == "&" and not skips_empty:
+                raise Unreadable("an empty cell")
+            place = here + 1
+        if text == "\\\\" and cells:
+            rows.append(cells)
+            cells = []
+    return rows
+
+
+def read_matrix(reader: Reader) -> Value:
+    """Return the matrix, or the value of the determinant, in the environment that starts here."""
+    rows = [tuple(reader.statement(*cell) for cell in row) for row in split_rows(reader)]
+    if not rows or len({len(row) for row in rows}) > 1:
+        raise Unreadable("rows of different lengths")
+    return find_determinant(rows) if reader.tokens[reader.place].text == "\\vmatrix" else make_matrix(rows)
+
+
+# --- comparison
 
 
 def as_matrix(value: Value, other: Matrix) -> Value:
     """Return a tuple of rows, or the name of an identity matrix, as a matrix if the other value is one of this size."""
     size = len(other.rows)
     if isinstance(value, Symbol) and value.name in ("I", f"I_{size}", "E", f"E_{size}") and size == len(other.rows[0]):
-        return make_identity(size)
+        return make_matrix([[make_number(row == column) for column in range(size)] for row in range(size)])
     if isinstance(value, Collection) and value.brackets in ("[]", "()"):
         rows = [item.items for item in value.items if isinstance(item, Collection) and item.brackets == value.brackets]
         if len(rows) == len(value.items) and len({*map(len, rows)}) == 1:
@@ -196,11 +253,21 @@ def as_matrix(value: Value, other: Matrix) -> Value:
     return value
 
 
-def name_point(value: Value) -> Value:
-    """Return `P(1, 2)`, which is read as the value of a function, as a point with its name."""
-    if not isinstance(value, Operation) or len(value.operands) < 2 or not value.name.startswith("call "):
-        return value
-    name = value.name.removeprefix("call ")
-    if not is_point_name(name) or find_symbols(Operation("+", value.operands)):
-        return value
-    return Relation((Symbol(name), Collection("()", value.operands)), ("=",))
+def as_vector(value: Value) -> Value:
+    """Return a column or a row as a vector."""
+    is_vector = isinstance(value, Matrix) and 1 in (len(value.rows), len(value.rows[0]))
+    return Collection("<>", sum(value.rows, ())) if is_vector and isinstance(value, Matrix) else value
+
+
+def match_matrices(gold: Value, answer: Value, same: Same) -> Verdict:
+    one = as_matrix(gold, answer) if isinstance(answer, Matrix) else gold
+    other = as_matrix(answer, gold) if isinstance(gold, Matrix) else answer
+    if isinstance(one, Matrix) and isinstance(other, Matrix):
+        if [len(row) for row in one.rows] != [len(row) for row in other.rows]:
+            return False
+        return same.in_order(sum(one.rows, ()), sum(other.rows, ()))
+    one, other = as_vector(one), as_vector(other)
+    return False if isinstance(one, Matrix) or isinstance(other, Matrix) else same(one, other)
+
+
+MATRICES = Kind(lambda value: isinstance(value, Matrix), match_matrices)

@@ -1,0 +1,190 @@
+"""The functions of one table: how each is written, and how it is computed with 96 digits."""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mpmath import MPContext
+from mpmath.libmp import mpf_zeta
+
+
+class Undefined(Exception):
+    """Raised when an expression has no value at a point, or none that can be computed."""
+
+
+class TooLarge(Undefined):
+    """Raised when a number has too many digits to be computed."""
+
+
+CONTEXT = MPContext()
+CONTEXT.prec = 320
+"""Precision of the evaluation, in bits."""
+
+MAX_LOG = 10.0**6
+"""Largest logarithm of a number."""
+
+Numeric = Any  # a real or complex number of mpmath, which has no types
+Compute = Callable[..., Numeric]
+
+
+def power(base: Numeric, exponent: Numeric) -> Numeric:
+    if base == 0 and CONTEXT.re(exponent) <= 0:
+        raise Undefined
+    if base != 0 and abs(exponent) * max(1, abs(CONTEXT.mag(base))) > MAX_LOG:
+        raise TooLarge
+    if isinstance(exponent, CONTEXT.mpf) and exponent == int(exponent):
+        return base ** int(exponent)
+    return CONTEXT.power(base, exponent)
+
+
+def root(radicand: Numeric, index: Numeric) -> Numeric:
+    if isinstance(radicand, CONTEXT.mpf) and radicand < 0 and index == int(index) and int(index) % 2:
+        return -power(-radicand, 1 / index)  # the real root
+    return power(radicand, 1 / index)
+
+
+def factorial(number: Numeric) -> Numeric:
+    if abs(number) > 10**4:
+        raise TooLarge
+    return CONTEXT.gamma(number + 1)
+
+
+def binomial(above: Numeric, below: Numeric) -> Numeric:
+    return factorial(above) / factorial(below) / factorial(above - below)
+
+
+def zeta(number: Numeric) -> Numeric:
+    if not 1 < number < 10**4:
+        raise Undefined
+    return CONTEXT.make_mpf(mpf_zeta(number._mpf_, CONTEXT.prec, "n"))  # CONTEXT.zeta changes the precision
+
+
+def double_factorial(number: Numeric) -> Numeric:
+    if not isinstance(number, CONTEXT.mpf) or number != int(number) or not 0 <= number <= 2000:
+        raise Undefined
+    return CONTEXT.mpf(math.prod(range(int(number), 0, -2)))
+
+
+def logarithm(number: Numeric, base: Numeric | None = None) -> Numeric:
+    if number == 0 or base == 0 or base == 1:
+        raise Undefined
+    return CONTEXT.ln(number) if base is None else CONTEXT.ln(number) / CONTEXT.ln(base)
+
+
+def bounded(function: Compute) -> Compute:
+    def compute(number: Numeric) -> Numeric:
+        if abs(number) > 10**5:
+            raise TooLarge
+        return function(number)
+
+    return compute
+
+
+def real(function: Compute) -> Compute:
+    def compute(*numbers: Numeric) -> Numeric:
+        if not all(isinstance(number, CONTEXT.mpf) for number in numbers):
+            raise Undefined
+        return function(*numbers)
+
+    return compute
+
+
+def call(name: str, arguments: Sequence[Numeric]) -> Numeric:
+    """Return the value of an unknown function: a number that only depends on its name and its arguments."""
+    key = " ".join([name, *(CONTEXT.nstr(argument, 20) for argument in arguments)])
+    return CONTEXT.mpf(random.Random(key).uniform(0.5, 3.0))
+
+
+class Function(NamedTuple):
+    """
+    A function of one argument, whose command is its name.
+
+    Args:
+        compute (`Callable`):
+            The value at a number.
+        spellings (`str`, *optional*):
+            Other commands for it.
+        bare (`str`, *optional*):
+            Other names that may stand in a text without a backslash. A name that is also a word may not.
+    """
+
+    compute: Compute
+    spellings: str = ""
+    bare: str = ""
+
+
+FUNCTIONS = {
+    "sin": Function(bounded(CONTEXT.sin)),
+    "cos": Function(bounded(CONTEXT.cos)),
+    "tan": Function(bounded(CONTEXT.tan), "tg"),
+    # mpmath's own functions for some others change the precision for all threads
+    "cot": Function(bounded(lambda number: CONTEXT.cos(number) / CONTEXT.sin(number)), bare="ctg"),
+    "sec": Function(bounded(lambda number: 1 / CONTEXT.cos(number))),
+    "csc": Function(bounded(lambda number: 1 / CONTEXT.sin(number)), bare="cosec"),
+    "arcsin": Function(CONTEXT.asin, "asin"),
+    "arccos": Function(CONTEXT.acos, "acos"),
+    "arctan": Function(CONTEXT.atan, "atan", bare="arctg"),
+    "arccot": Function(lambda number: CONTEXT.pi / 2 - CONTEXT.atan(number), bare="arcctg"),
+    "arcsec": Function(lambda number: CONTEXT.acos(1 / number)),
+    "arccsc": Function(lambda number: CONTEXT.asin(1 / number)),
+    "sinh": Function(bounded(CONTEXT.sinh), "sh"),
+    "cosh": Function(bounded(CONTEXT.cosh), "ch"),
+    "tanh": Function(bounded(CONTEXT.tanh), "th"),
+    "coth": Function(bounded(lambda number: CONTEXT.cosh(number) / CONTEXT.sinh(number))),
+    "sech": Function(bounded(lambda number: 1 / CONTEXT.cosh(number))),
+    "csch": Function(bounded(lambda number: 1 / CONTEXT.sinh(number))),
+    "arcsinh": Function(CONTEXT.asinh, bare="arsinh asinh arsh"),
+    "arccosh": Function(CONTEXT.acosh, "arch", bare="arcosh acosh"),
+    "arctanh": Function(CONTEXT.atanh, bare="artanh atanh arth"),
+    "arccoth": Function(lambda number: CONTEXT.atanh(1 / number), bare="arcoth"),
+    "log": Function(logarithm),
+    "ln": Function(logarithm),
+    "lg": Function(lambda number: logarithm(number, CONTEXT.mpf(10))),
+    "exp": Function(bounded(CONTEXT.exp)),
+    "sgn": Function(real(lambda number: CONTEXT.sign(number)), "sign", bare="signum"),
+    "cis": Function(bounded(lambda number: CONTEXT.exp(CONTEXT.mpc(0, 1) * number))),
+}
+"""Functions that take what follows them as their argument."""
+
+SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}
+"""Letters that are functions if a bracket follows."""
+
+OPERATORS = {*"det dim deg ker max min sup inf lim gcd lcm rank".split()}
+"""Commands that begin a name or take a list."""
+
+SPELLED = {
+    other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()
+}
+"""The name of a function for each of its other spellings."""
+
+BARE = {name: name for name in [*FUNCTIONS, *OPERATORS] if len(name) > 2 or name in ("ln", "lg")} | {
+    other: name for name, function in FUNCTIONS.items() for other in function.bare.split()
+}
+"""The functions that are read without a backslash."""
+
+COMPUTE: dict[str, Compute] = {
+    "-": lambda one, other=None: -one if other is None else one - other,
+    "/": lambda one, other: one / other,
+    "mixed": lambda one, other: one + other,
+    "^": power,
+    "sqrt": lambda number: CONTEXT.sqrt(number),
+    "root": root,
+    "factorial": factorial,
+    "double factorial": double_factorial,
+    "binom": binomial,
+    "abs": abs,
+    "norm": abs,
+    "floor": real(lambda number: CONTEXT.floor(number)),
+    "ceil": real(lambda number: CONTEXT.ceil(number)),
+    "mod": real(lambda one, other: one - other * CONTEXT.floor(one / other)),
+    "max": real(max),
+    "min": real(min),
+    "degree": lambda number: number,
+    "radians": lambda number: number * CONTEXT.pi / 180,
+    "gamma": lambda number: factorial(number - 1),
+    "zeta": real(zeta),
+    "conjugate": lambda number: CONTEXT.conj(number),
+    **{name: function.compute for name, function in FUNCTIONS.items()},
+}
+"""How each operation and function is computed. Sums and products are in `evaluation`."""

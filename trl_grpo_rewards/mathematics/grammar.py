@@ -1,0 +1,179 @@
+"""The grammar of answers: what each token builds, and how strongly it binds."""
+
+import functools
+
+from .kinds import arithmetic, arrays, bases, cases, choices, commands, families, lists, quantities, ratios, relations, sets, texts
+from .kinds.texts import Text
+from .reader import (
+    AND,
+    ARROW,
+    FACTOR,
+    INTERSECTION,
+    LIST,
+    MODULO,
+    OR,
+    OVER,
+    POWER,
+    PRODUCT,
+    RATIO,
+    RELATION,
+    SUM,
+    UNION,
+    UNIT,
+    Grammar,
+    Infix,
+    Read,
+    Reader,
+)
+from .tokens import ALIGNED, MAX_DIGITS, Unreadable, tokenize
+from .values import Value
+
+
+MAX_CACHED_CHARS = 2000
+"""Maximum length of a text whose value is cached."""
+
+
+def read_braces(reader: Reader) -> Value:
+    """Return what is in the braces of LaTeX that start here."""
+    builder = sets.read_builder(reader)
+    return builder or reader.statement(reader.place + 1, reader.match[reader.place])
+
+
+def read_set_braces(reader: Reader) -> Value:
+    r"""Return the set in `\{` and `\}`, or the system that `\left\{` opens alone."""
+    closing = reader.match[reader.place]
+    if reader.tokens[closing].text == ".":
+        reader.place += 1
+        if not reader.opens(0) or reader.match[reader.place] != closing - 1:
+            raise Unreadable("an open brace")
+        return cases.read_system(reader)
+    return sets.read_builder(reader) or lists.read_set(reader)
+
+
+PREFIXES: dict[str, Read] = {
+    "number": arithmetic.read_number,
+    "grouped": arithmetic.read_number,
+    "letter": commands.read_name,
+    "word": commands.read_call,
+    "command": commands.read_command,
+    "open": arrays.read_matrix,
+    **dict.fromkeys(("\\cases", "\\dcases", "\\rcases", *ALIGNED), cases.read_system),
+    **dict.fromkeys(("-", "+", "\\pm", "\\mp", "\\neg"), arithmetic.read_sign),
+    **dict.fromkeys(("negative", "minus"), arithmetic.read_minus),
+    **dict.fromkeys(("$", "€", "£", "¥", "₹", "USD", "Rs", "US"), quantities.read_currency),
+    "{": read_braces,
+    "\\{": read_set_braces,
+    **dict.fromkeys(("(", "[", "\\langle"), lists.read_tuple),
+    **dict.fromkeys(("\\lfloor", "\\lceil"), arithmetic.read_rounding),
+    **dict.fromkeys(("|", "||"), arithmetic.read_bars),
+    **dict.fromkeys(("_", "^"), commands.read_arrangements),
+    "\\frac": commands.read_fraction,
+    "\\binom": commands.read_binomial,
+    "\\sqrt": commands.read_root,
+    **dict.fromkeys(("\\sum", "\\prod"), commands.read_series),
+    "\\int": commands.read_integral,
+    **dict.fromkeys(commands.ACCENTS, commands.read_accent),
+}
+
+CONDITION = Infix(LIST, families.read_condition, families.states_condition)
+SEPARATOR = Infix(LIST, lists.read_list, lists.is_separator)
+FACTORS = (
+    Infix(FACTOR, arithmetic.read_mixed),
+    Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor),
+)
+UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, ratios.read_time), Infix(UNIT, quantities.attach_unit))
+
+
+def operation(sign: str, power: int, name: str = "") -> Infix:
+    return Infix(power, arithmetic.read_infix(name or sign, power))
+
+
+INFIXES: dict[str, tuple[Infix, ...]] = {
+    **dict.fromkeys((",", ";", "\\quad", "\\\\"), (CONDITION, SEPARATOR)),
+    **dict.fromkeys(("and", "or"), (SEPARATOR, *UNITS)),
+    **dict.fromkeys(relations.SIGNS, (Infix(RELATION, relations.continue_relation),)),
+    **{sign: (operation(sign, ARROW),) for sign in ("\\leftrightarrow", "\\iff", "\\to")},
+    "\\lor": (SEPARATOR, operation("\\lor", OR)),
+    "\\land": (SEPARATOR, operation("\\land", AND)),
+    **{sign: (operation(sign, UNION),) for sign in ("\\cup", "\\setminus")},
+    "\\cap": (operation("\\cap", INTERSECTION),),
+    ":": (Infix(RATIO, ratios.read_ratio),),
+    "\\choose": (operation("\\choose", OVER, "binom"),),
+    "\\over": (operation("\\over", OVER, "/"),),
+    "\\mod": (operation("\\mod", MODULO, "mod"),),
+    "\\pmod": (Infix(UNIT, families.read_modulus),),
+    **{sign: (operation(sign, SUM, name),) for sign, name in (("+", "+"), ("-", "-"), ("\\pm", "pm"), ("\\mp", "mp"))},
+    "\\oplus": (operation("\\oplus", SUM),),
+    **{sign: (operation(sign, PRODUCT, name),) for sign, name in (("*", "*"), ("\\cdot", "*"), ("\\bullet", "*"))},
+    **{sign: (operation(sign, PRODUCT),) for sign in ("\\times", "\\otimes")},
+    "/": (Infix(PRODUCT, arithmetic.read_infix("/", PRODUCT), arithmetic.divides), *UNITS),
+    **dict.fromkeys(("!", "!!"), (Infix(POWER, arithmetic.read_factorial),)),
+    "^": (Infix(POWER, arithmetic.read_power), *UNITS),
+    "_": (Infix(POWER, bases.read_base),),
+    "base": (Infix(POWER, bases.read_base),),
+    "(": (
+        Infix(POWER, bases.read_base, bases.names_base),
+        Infix(UNIT, families.read_modulus, families.is_modulus),
+        CONDITION,
+        Infix(UNIT, texts.skip_brackets, texts.encloses_remark),
+        *FACTORS,
+        *UNITS,
+    ),
+    "U": (Infix(UNION, arithmetic.read_union), *FACTORS, *UNITS),
+    "x": (Infix(PRODUCT, arithmetic.read_times), *FACTORS, *UNITS),
+    "\\circ": (),
+    "\\ldots": (),
+    "word": (CONDITION, *UNITS),
+    **dict.fromkeys(("letter", "number", "grouped", "command", "open", "sign"), (*FACTORS, *UNITS)),
+}
+
+GRAMMAR = Grammar(
+    openings=(
+        ratios.read_dashes,
+        texts.skip_remark,
+        choices.read_choice,
+        texts.read_reply,
+        texts.skip_label,
+        sets.read_exception,
+        texts.read_words,
+        bases.read_digits_with_letters,
+    ),
+    item=relations.read_item,
+    finish=relations.finish_statement,
+    prefixes=PREFIXES,
+    infixes=INFIXES,
+)
+
+
+def read(text: str) -> Value | None:
+    r"""
+    Return the value of an answer in LaTeX or plain text, or None if the text cannot be read.
+
+    Reading takes time that is linear in the length of the text. No text raises an error.
+    """
+    return read_cached(text) if len(text) <= MAX_CACHED_CHARS else read_value(text)
+
+
+def read_value(text: str) -> Value | None:
+    try:
+        tokens = tokenize(text)
+    except Unreadable:
+        return None
+    try:
+        return read_answer(Reader(list(tokens), GRAMMAR))
+    except Unreadable:
+        return texts.read_as_text(tokens)
+
+
+read_cached = functools.lru_cache(maxsize=1 << 14)(read_value)
+
+
+def read_answer(reader: Reader) -> Value:
+    tokens = reader.tokens
+    if len(tokens) == 1 and tokens[0].text.isdecimal() and len(tokens[0].text) > MAX_DIGITS:
+        return Text((tokens[0].text.lstrip("0"),))
+    letter = choices.strip_letter(reader)
+    reader.turn_brackets()
+    reader.match_brackets()
+    value = commands.name_derivative(lists.expand_signs(reader.statement(0, reader.end)))
+    return choices.Choice(letter, value) if letter else value

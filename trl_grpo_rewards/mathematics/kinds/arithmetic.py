@@ -1,0 +1,234 @@
+"""Reading of expressions: numbers, signs, powers, factors that stand side by side, brackets and bars."""
+
+import re
+from collections.abc import Callable
+from fractions import Fraction
+
+from ..reader import ARROW, MODULO, NEGATION, PRODUCT, UNION, Reader, parse_number
+from ..tokens import Token, Unreadable
+from ..units import LETTERS, PREFIXES, SPELLINGS
+from ..values import Number, Operation, Symbol, Value, make_number
+from .arrays import TRANSPOSES, Matrix, combine, find_determinant, negate, transpose
+from .lists import Collection
+from .quantities import read_amount
+from .relations import name_point
+
+
+REPETITION_SIGNS = {"\\overline", "\\bar", "\\dot"}
+REPEATING = re.compile(r"(\d*\.)(\d{0,20}?)(\d{1,12}?)\3+")
+"""A decimal whose last digits are repeated, which three dots continue."""
+
+ORDINAL = re.compile(r"(?:st|nd|rd|th)|['*]+")
+"""Exponents that say no power."""
+
+
+# --- at the start
+
+
+def read_number(reader: Reader) -> Value:
+    r"""Return a number, also with repeated digits such as `0.\overline{3}`."""
+    text = reader.tokens[reader.place].text
+    reader.place += 1
+    after, last = reader.ahead(2)
+    if after == "\\ldots" and (continued := REPEATING.fullmatch(text)) is not None:
+        reader.place += 1
+        return make_repeating(continued[1] + continued[2], continued[3])
+    has_own_point = "." in text and after in REPETITION_SIGNS
+    if not has_own_point and not (after == "." and last in REPETITION_SIGNS):
+        return parse_number(text)
+    reader.place += 1 if has_own_point else 2
+    repeated = "".join(reader.spelling())
+    if not repeated.isdecimal():
+        raise Unreadable("no repeated digits")
+    return make_repeating(text, repeated)
+
+
+def make_repeating(digits: str, repeated: str) -> Number:
+    """Return the number that digits with repeated digits after them are."""
+    whole, _, fixed = digits.partition(".")
+    difference = int(f"{whole}{fixed}{repeated}") - int(f"{whole}{fixed}" or "0")
+    return make_number(Fraction(difference, 10 ** len(fixed) * (10 ** len(repeated) - 1)))
+
+
+def read_sign(reader: Reader) -> Value:
+    r"""Return what follows a sign, such as `-x`, `\pm 2` or `-\$5`."""
+    sign = reader.tokens[reader.place].text
+    if sign == "-" and (amount := read_amount(reader)) is not None:
+        return amount
+    reader.place += 1
+    value = reader.read(NEGATION)
+    if sign == "+":
+        return value
+    return negate(value) if sign == "-" else Operation({"\\pm": "pm", "\\mp": "mp"}.get(sign, sign), (value,))
+
+
+def read_minus(reader: Reader) -> Value:
+    """Return a number after the word `negative` or `minus`."""
+    reader.place += 1
+    token = reader.peek()
+    if token is None or token.kind != "number":
+        raise Unreadable("a word")
+    return negate(reader.read(NEGATION))
+
+
+def read_bars(reader: Reader) -> Value:
+    bar = reader.tokens[reader.place].text
+    reader.place += 1
+    reader.bars += 1
+    value = reader.read(ARROW)
+    reader.bars -= 1
+    if reader.ahead(1) != [bar]:
+        raise Unreadable("an open bar")
+    reader.place += 1
+    if isinstance(value, Matrix) and len(value.rows) == len(value.rows[0]) > 1:
+        return find_determinant(value.rows)
+    return Operation("abs" if bar == "|" else "norm", (value,))
+
+
+def read_rounding(reader: Reader) -> Value:
+    r"""Return `\lfloor x \rfloor` or `\lceil x \rceil`."""
+    opening = reader.tokens[reader.place].text
+    inside = reader.statement(reader.place + 1, reader.match[reader.place])
+    return Operation("floor" if opening == "\\lfloor" else "ceil", (inside,))
+
+
+# --- after a value
+
+
+def read_infix(name: str, power: int) -> Callable[[Reader, Value], Value]:
+    """Return what builds an operation of two values."""
+
+    def build(reader: Reader, left: Value) -> Value:
+        reader.place += 1
+        return combine(name, left, reader.read(power + 1))
+
+    return build
+
+
+def divides(reader: Reader, place: int) -> bool:
+    """Whether a slash is a division, and not the `per` of a unit."""
+    return place + 1 == reader.end or reader.tokens[place + 1].kind != "word"
+
+
+def read_factorial(reader: Reader, value: Value) -> Value:
+    name = "factorial" if reader.tokens[reader.place].text == "!" else "double factorial"
+    reader.place += 1
+    return Operation(name, (value,))
+
+
+def read_times(reader: Reader, value: Value) -> Value | None:
+    """Return a number in scientific notation with a letter as its sign: `3 x 10^8`."""
+    if not reader.is_literal() or reader.ahead(2) != ["x", "10"]:
+        return None
+    reader.place += 1
+    return combine("*", value, reader.read(PRODUCT + 1))
+
+
+def read_union(reader: Reader, value: Value) -> Value | None:
+    """Return a union with a letter as its sign: `(0, 1) U (2, 3)`."""
+    if not isinstance(value, Collection) or not reader.opens(1):
+        return None
+    reader.place += 1
+    return combine("\\cup", value, reader.read(UNION + 1))
+
+
+def read_power(reader: Reader, base: Value) -> Value | None:
+    """Return a power or an angle in degrees, or None for what is no exponent, such as `^{th}` or `^\\circ C`."""
+    after = reader.peek(1)
+    if after is None:
+        raise Unreadable("an exponent is missing")
+    group = after.text == "{"
+    inside = reader.texts(reader.place + 2, reader.match[reader.place + 1]) if group else [after.text]
+    if inside == ["\\circ"]:
+        width = 4 if group else 2
+        if (unit := reader.peek(width)) is not None and unit.text in ("C", "F"):
+            return None
+        reader.place += width
+        return Operation("degree", (base,))
+    if isinstance(base, Matrix | Collection) and len(inside) == 1 and inside[0] in TRANSPOSES:
+        reader.place += 1
+        reader.spelling()
+        return transpose(base)
+    if ORDINAL.fullmatch("".join(inside)):
+        return None
+    reader.place += 1
+    return combine("^", base, reader.argument(whole_numbers=True))
+
+
+def read_factor(reader: Reader, left: Value) -> Value | None:
+    """Return the product with a factor that follows without a sign, or the point that a letter names."""
+    token = reader.tokens[reader.place]
+    after_degrees = isinstance(left, Operation) and left.name == "degree"
+    if token.kind in ("number", "grouped") and (reader.is_literal() or after_degrees):
+        return None
+    right = reader.read(NEGATION)
+    if isinstance(left, Symbol) and isinstance(right, Collection) and (point := name_point(left, right)) is not None:
+        return point
+    return combine("*", left, right)
+
+
+def starts_factor(reader: Reader, place: int) -> bool:
+    """Whether a token after a factor starts another factor."""
+    token, after = reader.tokens[place], reader.tokens[place + 1 : min(place + 3, reader.end)]
+    if token.text == "|":
+        return reader.bars == 0
+    if token.text in PREFIXES or token.text == "\\Omega":
+        if starts_greek_unit(reader, place):
+            return False
+    if token.kind == "letter":
+        return not token.upright or token.text in "eid" or [one.text for one in after[:1]] == ["_"]
+    if token.text == "\\frac" and len(after) == 2 and after[0].kind == "open" and is_upright(after[1]):
+        return False  # a unit such as km/h
+    if token.text == "(" and token.spaced and after and after[0].kind == "word":
+        return False  # a remark such as (apples)
+    return token.kind in ("open", "number", "grouped") or (token.kind == "command" and token.text != "\\circ")
+
+
+def is_upright(token: Token) -> bool:
+    """Whether a token is a word or an upright letter, as units are."""
+    return token.kind == "word" or (token.kind == "letter" and token.upright)
+
+
+def starts_greek_unit(reader: Reader, place: int) -> bool:
+    r"""Whether a Greek letter after a factor is a unit or the prefix of one: `5\ \Omega`, `5\ \mu\text{m}`."""
+    if reader.tokens[place].text not in ("\\mu", "\\Omega"):
+        return False
+    is_after_number = reader.tokens[place - 1].kind in ("number", "grouped")
+    after = reader.tokens[place + 1] if place + 1 < reader.end else None
+    if reader.tokens[place].text == "\\Omega":
+        return is_after_number or after is None
+    if after is None:
+        return False
+    return is_upright(after) or (is_after_number and after.text in LETTERS and f"\\mu{after.text}" in SPELLINGS)
+
+
+def read_mixed(reader: Reader, whole: Value) -> Value | None:
+    r"""Return a mixed number such as `1\frac12` or `1 1/2`, or None for a product such as `2\frac32`."""
+    if not reader.is_literal() or not isinstance(whole, Number) or whole.value.denominator != 1:
+        return None
+    token, (_, sign, below) = reader.tokens[reader.place], reader.ahead(3)
+    if token.text == "\\frac":
+        return reader.attempt(lambda reader: make_mixed(whole, reader.read(NEGATION)))
+    if not token.spaced or not token.text.isdecimal() or sign != "/" or not below.isdecimal():
+        return None
+    reader.place += 3
+    part = Operation("/", (parse_number(token.text), parse_number(below)))
+    if (mixed := make_mixed(whole, part)) is None:
+        reader.place -= 3
+    return mixed
+
+
+def make_mixed(whole: Number, part: Value) -> Value | None:
+    """Return the sum of a number and a fraction below 1, also in degrees, or None if the second value is no such one."""
+    if not isinstance(part, Operation):
+        return None
+    if part.name == "degree":
+        mixed = make_mixed(whole, part.operands[0])
+        return None if mixed is None else Operation("degree", (mixed,))
+    values = [one.value for one in part.operands if isinstance(one, Number)] if part.name == "/" else []
+    return Operation("mixed", (whole, part)) if len(values) == 2 and 0 < values[0] < values[1] else None
+
+
+def read_remainder(reader: Reader, value: Value) -> Value:
+    reader.place += 1
+    return combine("mod", value, reader.read(MODULO + 1))

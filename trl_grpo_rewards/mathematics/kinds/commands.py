@@ -1,0 +1,289 @@
+r"""Reading of names and commands: fractions, roots, functions, sums, integrals, and operators such as `\max`."""
+
+import re
+
+from ..functions import FUNCTIONS, OPERATORS, SPECIAL
+from ..reader import FACTOR, PRODUCT, Reader, parse_number
+from ..tokens import Unreadable
+from ..values import MINUS_ONE, ONE, Call, Name, Operation, Symbol, Value, walk
+from .arithmetic import starts_factor
+from .arrays import Matrix, combine, find_determinant
+from .lists import Collection
+from .quantities import DEGREES, Quantity
+from .relations import CALLED, Relation
+
+
+CALLED_IN_SQUARE_BRACKETS = {"P", "E", "Pr", "Var", "\\mathbb{E}", "\\mathbb{P}"}
+MIN_CHOSEN_FROM = 3
+"""Smallest lower index of `C` with an exponent that makes it a binomial coefficient."""
+
+MARKS = {"'", "''", "*", "\\top", "\\dagger"}
+INVERSE = ["^", "{", "-", "1", "}"]
+INVERTIBLE = {*"sin cos tan cot sec csc sinh cosh tanh coth".split()}
+OF_LISTS = {"gcd", "lcm", "max", "min"}
+NAMING = {*"Re Im arg Pr angle triangle".split()} | OPERATORS
+ACCENTS = {
+    *r"""\overline \bar \vec \hat \widehat \tilde \widetilde \dot \ddot \overrightarrow \overleftarrow \mathring \overset
+    \underset \stackrel \overbrace \underbrace \not \wideparen \overarc \mathbb \mathcal \mathfrak \mathscr \mathrm
+    \text""".split()
+}
+UNREAD = {*r"\oint \iint \iiint \lim \coprod".split()}
+
+
+# --- names
+
+
+def read_name(reader: Reader) -> Value:
+    reader.place += 1
+    return finish_name(reader, reader.tokens[reader.place - 1].text)
+
+
+def read_call(reader: Reader) -> Value:
+    """Return the call of a function whose name is a word, such as `Area(x)`."""
+    if not reader.opens(1) or reader.tokens[reader.place + 1].spaced or reader.ahead(2)[1] == "{":
+        raise Unreadable("a word")
+    return read_name(reader)
+
+
+def finish_name(reader: Reader, base: str) -> Value:
+    """Return a symbol with its subscript and primes, or a function with its arguments."""
+    if base == "C" and (chosen := read_combinations(reader)) is not None:
+        return chosen
+    name = base + read_marks(reader, base)
+    token = reader.peek()
+    if name in SPECIAL and token is not None and token.text == "(":
+        return Operation(SPECIAL[name], (reader.group(),))
+    is_function = base in CALLED or "'" in name or base.startswith("\\mathbb") or (len(base) > 1 and base.isalpha())
+    in_round = token is not None and token.text == "(" and is_function
+    in_square = token is not None and token.text == "[" and base in CALLED_IN_SQUARE_BRACKETS
+    if not in_round and not in_square:
+        return Symbol(name)
+    start, end = reader.place + 1, reader.match[reader.place]
+    arguments = reader.attempt(lambda reader: reader.group())
+    reader.place = end + 1
+    if arguments is None:
+        arguments = Symbol(" ".join(reader.texts(start, end)))
+    items = arguments.items if isinstance(arguments, Collection) else (arguments,)
+    if base == "lcm":
+        return Operation("lcm", items)
+    if reader.ahead(1) == ["_"]:  # f(x)_{\max}
+        reader.place += 1
+        return Symbol(f"{name}({''.join(reader.texts(start, end))})_" + "".join(reader.spelling()))
+    return Call(name, items)
+
+
+def read_combinations(reader: Reader) -> Value | None:
+    """Return the binomial coefficient that `C_{10}^3` is. `C_1^2` is the square of a constant."""
+    texts = [text for text in reader.ahead(8) if text not in "{}"][:4]
+    indices = dict(zip(texts[::2], texts[1::2], strict=False))
+    if indices.keys() != {"_", "^"} or not all(text.isdecimal() and len(text) < 5 for text in indices.values()):
+        return None
+    if int(indices["_"]) < MIN_CHOSEN_FROM:
+        return None
+    for _ in range(2):
+        reader.place += 1
+        reader.spelling()
+    return Operation("binom", (parse_number(indices["_"]), parse_number(indices["^"])))
+
+
+def read_arrangements(reader: Reader) -> Value:
+    """Return the number that `_{10}C_3`, `^{10}C_3` or `_{10}P_3` is."""
+    reader.place += 1
+    above = reader.argument(whole_numbers=True)
+    letter, sign = reader.ahead(2)
+    if letter not in ("C", "P") or sign != "_":
+        raise Unreadable("an index without a letter")
+    reader.place += 2
+    below = reader.argument(whole_numbers=True)
+    chosen = Operation("binom", (above, below))
+    return chosen if letter == "C" else Operation("*", (chosen, Operation("factorial", (below,))))
+
+
+def read_marks(reader: Reader, base: str) -> str:
+    """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function."""
+    marks = ""
+    while (token := reader.peek()) is not None:
+        texts = reader.ahead(6)
+        exponent = texts[2] if texts[1] == "{" else texts[1]
+        if token.text == "^" and (base.startswith("\\mathbb") or exponent in MARKS):
+            reader.place += 1
+            marks += ("^" if base.startswith("\\mathbb") else "") + "".join(reader.spelling())
+        elif token.text == "_":
+            reader.place += 1
+            marks += "_" + "".join(reader.spelling()).lstrip("\\")
+        elif token.text in ("'", "''"):
+            reader.place += 1
+            marks += token.text
+        elif base in CALLED and texts[:5] == INVERSE and reader.opens(5):
+            reader.place += 5
+            marks += "^{-1}"
+        else:
+            break
+    return marks
+
+
+# --- commands
+
+
+def read_command(reader: Reader) -> Value:
+    """Return what a command without an entry of its own is: a function, an operator, or a name."""
+    command = reader.tokens[reader.place].text
+    reader.place += 1
+    name = command[1:]
+    if command in UNREAD:
+        raise Unreadable(command)
+    if name in FUNCTIONS:
+        return read_function(reader, name)
+    if name in NAMING:
+        return read_operator(reader, name)
+    if reader.ahead(1) == ["{"] and command not in ("\\pi", "\\infty"):
+        raise Unreadable(f"an unknown command {command}")
+    return finish_name(reader, command)
+
+
+def read_fraction(reader: Reader) -> Value:
+    reader.place += 1
+    above = reader.argument()
+    return combine("/", above, reader.argument())
+
+
+def read_binomial(reader: Reader) -> Value:
+    reader.place += 1
+    above = reader.argument()
+    return Operation("binom", (above, reader.argument()))
+
+
+def read_root(reader: Reader) -> Value:
+    """Return a root. A number without braces is taken as a whole, as in `√13`."""
+    reader.place += 1
+    index = (reader.group(),) if reader.ahead(1) == ["["] else ()
+    token = reader.peek()
+    if token is not None and token.text in ("(", "["):
+        argument = reader.group()
+    else:
+        argument = reader.argument(whole_numbers=token is not None and token.kind in ("number", "grouped"))
+    return Operation("root" if index else "sqrt", (argument, *index))
+
+
+def read_accent(reader: Reader) -> Value:
+    r"""Return a name with an accent or in a font, such as `\vec{v}` or `\mathbb{R}`, or a complex conjugate."""
+    command = reader.tokens[reader.place].text
+    reader.place += 1
+    if command in ("\\overline", "\\bar") and encloses_complex(reader):
+        return Operation("conjugate", (reader.group(),))
+    spelling = reader.spelling()
+    letter = re.sub(r"\\mathbf\{(.)\}", r"\1", spelling[0]) if len(spelling) == 1 else ""
+    if command in ("\\vec", "\\hat", "\\overrightarrow") and letter in ("i", "j", "k"):
+        return finish_name(reader, f"\\mathbf{{{letter}}}")
+    return finish_name(reader, f"{command}{{{' '.join(spelling)}}}")
+
+
+def encloses_complex(reader: Reader) -> bool:
+    """Whether the next group is an expression with the imaginary unit, such as `{1 + i}`."""
+    if reader.ahead(1) != ["{"]:
+        return False
+    inside = reader.tokens[reader.place + 1 : reader.match[reader.place]]
+    return any(token.text == "i" for token in inside) and any(token.kind != "letter" for token in inside)
+
+
+def read_bounds(reader: Reader) -> dict[str, Value]:
+    bounds: dict[str, Value] = {}
+    while (token := reader.peek()) is not None and token.text in ("_", "^"):
+        reader.place += 1
+        bounds[token.text] = reader.argument(whole_numbers=True)
+    return bounds
+
+
+def read_integral(reader: Reader) -> Value:
+    r"""Return a definite integral such as `\int_0^1 x^2 \, dx`."""
+    reader.place += 1
+    bounds = read_bounds(reader)
+    ends = [here for here in reader.outermost(reader.place, reader.end - 1) if reader.tokens[here].text == "d"]
+    if len(bounds) < 2 or not ends or reader.tokens[ends[0] + 1].kind != "letter":
+        raise Unreadable("an integral without bounds")
+    is_one = reader.place == ends[0]
+    body = ONE if is_one else reader.within(reader.place, ends[0], lambda reader: reader.read(PRODUCT - 10))
+    reader.place = ends[0] + 2
+    return Operation("int", (Symbol(reader.tokens[ends[0] + 1].text), bounds["_"], bounds["^"], body))
+
+
+def read_series(reader: Reader) -> Value:
+    r"""Return a sum or product such as `\sum_{k=1}^{n} k^2`."""
+    name = reader.tokens[reader.place].text[1:]
+    reader.place += 1
+    bounds = read_bounds(reader)
+    start = bounds.get("_")
+    if not isinstance(start, Relation) or start.signs != ("=",) or "^" not in bounds:
+        raise Unreadable("a series without bounds")
+    index, first = start.sides
+    if not isinstance(index, Symbol):
+        raise Unreadable("a series without an index")
+    return Operation(name, (index, first, bounds["^"], reader.read(PRODUCT)))
+
+
+def read_function(reader: Reader, name: str) -> Value:
+    r"""Return a function such as `\sin^2 3x` or `\log_2 8` with its argument."""
+    bounds = read_bounds(reader)
+    base, power = bounds.get("_"), bounds.get("^")
+    argument = read_function_argument(reader)
+    if any(isinstance(node, Operation) and node.name == "degree" for node in walk(argument)):
+        argument = Operation("radians", (argument,))
+    if power in (MINUS_ONE, Operation("-", (ONE,))) and name in INVERTIBLE:
+        name, power = f"arc{name}", None
+    call = Operation(name, (argument,)) if base is None else Operation("log", (argument, base))
+    return call if power is None else Operation("^", (call, power))
+
+
+def read_function_argument(reader: Reader) -> Value:
+    """Return what a function is applied to: brackets, or the factors up to a bracket or the next function."""
+    if reader.opens(0):
+        argument = reader.group()
+        if isinstance(argument, Collection):
+            raise Unreadable("a function of a list")
+        in_degrees = isinstance(argument, Quantity) and argument.unit == DEGREES
+        return Operation("degree", (argument.value,)) if in_degrees and isinstance(argument, Quantity) else argument
+    argument = reader.read(FACTOR)
+    while (token := reader.peek()) is not None and starts_factor(reader, reader.place):
+        is_next = token.text[1:] in FUNCTIONS or token.text in ("(", "[")
+        if is_next or token.text not in reader.grammar.prefixes and token.kind not in reader.grammar.prefixes:
+            break
+        if token.kind == "number" and reader.is_literal():
+            break
+        argument = combine("*", argument, reader.read(FACTOR))
+    return argument
+
+
+def read_operator(reader: Reader, name: str) -> Value:
+    r"""Return an operator that names a value, such as `\dim V`, `\max f(x)` or `\gcd(6, 9)`."""
+    start = reader.place
+    while reader.ahead(1)[0] in ("_", "^"):
+        reader.place += 1
+        reader.spelling()
+    token = reader.peek()
+    if name in OF_LISTS and start == reader.place and token is not None and token.text in ("(", "\\{"):
+        items = reader.group()
+        if isinstance(items, Collection):
+            return Operation(name, items.items)
+    elif token is not None and token.text not in ("+", "-") and starts_factor(reader, reader.place):
+        value = reader.read(FACTOR)
+        if name == "det" and isinstance(value, Matrix):
+            return find_determinant(value.rows)
+        while (token := reader.peek()) is not None and token.kind == "letter":
+            reader.read(FACTOR)
+    return Name(f"{name} " + " ".join(reader.texts(start, reader.place)))
+
+
+# --- derivatives
+
+
+def name_derivative(value: Value) -> Value:
+    r"""Return `\frac{d}{dx} x^3`, which is read as a product, as the derivative of an expression that can be evaluated."""
+    if not isinstance(value, Operation) or value.name != "*" or not isinstance(value.operands[0], Operation):
+        return value
+    quotient, *factors = value.operands
+    below = quotient.operands[-1]
+    if quotient != Operation("/", (Symbol("d"), below)) or not isinstance(below, Operation):
+        return value
+    body = factors[0] if len(factors) == 1 else Operation("*", tuple(factors))
+    is_known = below.name == "*" and below.operands[0] == Symbol("d") and len(below.operands) == 2
+    return Operation("derivative", (below.operands[1], body)) if is_known and below.operands[1] in walk(body) else value

@@ -1,0 +1,202 @@
+r"""Families of values: an expression for all integers, such as `k\pi, k \in \mathbb{Z}`, and classes such as `1 \pmod 4`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..evaluation import evaluate
+from ..functions import CONTEXT, Numeric, Undefined
+from ..matching import Kind, Same, Verdict
+from ..reader import Reader
+from ..tokens import Token
+from ..values import Number, Operation, Symbol, Value, find_symbols, is_expression, list_parts, make_number, substitute
+from .lists import list_items
+
+
+LOWEST = {"Z": None, "N": 0, "N+": 1}
+"""The smallest integer of each domain of an index."""
+
+DOMAINS = {
+    **dict.fromkeys(("Z",), "Z"),
+    **dict.fromkeys(("N", "N0", "Z\\ge0"), "N"),
+    **dict.fromkeys(("N+", "N*", "Z+", "Z>0"), "N+"),
+    **{name: name for name in ("R", "Q", "C")},
+}
+"""The domain that each name of a set of numbers is, without its font, its braces and `^` or `_`."""
+
+IN_WORDS = {*"for all any every each some where is an a are be integer integers number numbers positive natural nonnegative with".split()}
+MAX_SHIFT = 10**6
+
+
+@dataclass(frozen=True, slots=True)
+class Family(Value):
+    """
+    The values that a value takes for all numbers of a domain.
+
+    Args:
+        value (`Value`):
+            The value, which contains the index.
+        index (`str`):
+            The name of the index.
+        domain (`str`):
+            `"Z"`, `"N"` (from 0) or `"N+"` (from 1) for integers, or the name of another set.
+    """
+
+    value: Value
+    index: str
+    domain: str
+
+
+@dataclass(frozen=True, slots=True)
+class Residue(Value):
+    r"""A class of integers such as `1 \pmod 4`."""
+
+    value: Value
+    modulus: Value
+
+
+# --- reading
+
+
+def find_condition(tokens: list[Token]) -> tuple[str, str] | None:
+    r"""Return the index and the domain that `k \in \mathbb{Z}` or `for all integers k` states, or None for other tokens."""
+    tokens = [token for token in tokens if token.text not in ("{", "}", "^", "_", "$", ".", ",", "\\mathbb", "\\quad")]
+    texts = [token.text for token in tokens]
+    if texts[1:2] == ["\\in"] or texts[2:3] == ["\\in"]:
+        texts = texts[-len(texts) + (texts[1] != "\\in") :]  # for k in Z
+        domain = DOMAINS.get("".join(texts[2:]))
+        return (texts[0], domain) if domain and tokens[-len(texts)].kind == "letter" else None
+    letters = [token.text for token in tokens if token.kind == "letter"]
+    words = {text.casefold() for text in texts} - {text.casefold() for text in letters}
+    if len(letters) != 1 or not words <= IN_WORDS or not words & {"integer", "integers", "natural"}:
+        return None
+    return letters[0], "N+" if "positive" in words else "N" if words & {"natural", "nonnegative"} else "Z"
+
+
+def states_condition(reader: Reader, place: int) -> bool:
+    """Whether a comma, brackets or a word after a value state what an index is."""
+    return find_condition(list_condition(reader, place)) is not None
+
+
+def list_condition(reader: Reader, place: int) -> list[Token]:
+    """Return the tokens of the condition that a comma, brackets or a word begin."""
+    token = reader.tokens[place]
+    if token.text == "(":
+        return reader.tokens[place + 1 : reader.match[place]]
+    if token.kind == "word":
+        return reader.tokens[place : reader.end]
+    return reader.tokens[place + 1 : reader.end]
+
+
+def read_condition(reader: Reader, value: Value) -> Value:
+    """Return a value with the condition that starts here as a family."""
+    place = reader.place
+    found = find_condition(list_condition(reader, place))
+    assert found is not None
+    reader.place = reader.match[place] + 1 if reader.tokens[place].text == "(" else reader.end
+    return make_family(value, *found)
+
+
+def make_family(value: Value, index: str, domain: str) -> Value:
+    """Return a family, or the value itself if it does not depend on the index or if the index may be any number."""
+    is_used = index in find_all_symbols(value)
+    return Family(value, index, domain) if is_used and domain in ("Z", "N", "N+", "R") else value
+
+
+def find_all_symbols(value: Value) -> set[str]:
+    if is_expression(value):
+        return find_symbols(value)
+    return set().union(*map(find_all_symbols, list_parts(value)))
+
+
+# --- classes of integers
+
+
+def read_modulus(reader: Reader, value: Value) -> Value:
+    r"""Return the class of a value with its modulus, which is `\pmod 5` or `(mod 5)`."""
+    place, closing = reader.place, reader.match[reader.place]
+    if reader.tokens[place].text == "(":
+        modulus = reader.statement(place + 2, closing)
+        reader.place = closing + 1
+    else:
+        reader.place += 1
+        modulus = reader.argument(whole_numbers=True)
+    return Residue(value, modulus)
+
+
+def is_modulus(reader: Reader, place: int) -> bool:
+    return reader.texts(place + 1, place + 2) == ["\\mod"]
+
+
+# --- comparison
+
+
+def as_family(value: Value, other: Value) -> Value:
+    """Return a class of integers as a family, and also an expression that may be one without its condition."""
+    if isinstance(value, Operation) and value.name == "mod" and isinstance(other, Residue):
+        value = Residue(*value.operands)
+    if isinstance(value, Residue):
+        return Family(Operation("+", (value.value, Operation("*", (value.modulus, Symbol("k"))))), "k", "Z")
+    if isinstance(value, Family) or not isinstance(other, Family | Residue):
+        return value
+    own = find_all_symbols(other.value) - ({other.index} if isinstance(other, Family) else set())
+    free = find_all_symbols(value) - own
+    if len(free) != 1 or len(index := free.pop()) != 1:
+        return value
+    return Family(value, index, other.domain if isinstance(other, Family) else "Z")
+
+
+def match_families(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare families by their values: the index may have another name, another start and the other direction."""
+    one, other = as_family(gold, answer), as_family(answer, gold)
+    if not isinstance(one, Family) or not isinstance(other, Family):
+        return same(*(value.value if isinstance(value, Family) else value for value in (one, other)))
+    items, others = list_items(one.value), list_items(other.value)
+    if len(items) == len(others) > 1:
+        mine, its = ([replace(family, value=item) for item in some] for family, some in ((one, items), (other, others)))
+        return same.in_any_order(mine, its)
+    lowest = LOWEST.get(one.domain), LOWEST.get(other.domain)
+    if one.domain != other.domain and None in lowest:
+        return False
+    for sign, shift in ((1, 0), *find_moves(one, other)):
+        if lowest[0] is not None and lowest[1] is not None and (sign, shift) != (1, lowest[1] - lowest[0]):
+            continue
+        index = Symbol(one.index) if sign == 1 else Operation("-", (Symbol(one.index),))
+        moved = Operation("+", (index, make_number(shift))) if shift else index
+        verdict = same(one.value, substitute(other.value, {other.index: moved}))
+        if verdict is not False:
+            return verdict
+    return False
+
+
+def find_moves(one: Family, other: Family) -> Iterator[tuple[int, int]]:
+    """Yield the sign and the shift of the index by which the first linear expressions of two families are the same."""
+    for mine, its in zip(list_expressions(one), list_expressions(other), strict=False):
+        first, step = find_line(mine, one.index)
+        its_first, its_step = find_line(its, other.index)
+        if None in (first, step, its_first, its_step) or its_step == 0:
+            continue
+        sign, shift = round(step / its_step), round((first - its_first) / its_step)
+        if sign in (1, -1) and abs(shift) < MAX_SHIFT:
+            yield sign, shift
+            return
+
+
+def list_expressions(family: Family) -> list[Value]:
+    """Return the largest expressions in a family that contain its index."""
+    values: list[Value] = [family.value]
+    while any(not is_expression(value) for value in values):
+        values = [part for value in values for part in ([value] if is_expression(value) else list_parts(value))]
+    return [value for value in values if family.index in find_symbols(value)]
+
+
+def find_line(value: Value, index: str) -> tuple[Numeric, Numeric]:
+    """Return the value at 0 and the step of an expression at a fixed point, which say nothing if it is not linear."""
+    point = {name: CONTEXT.mpf(2 + place) / 7 for place, name in enumerate(sorted(find_symbols(value)))}
+    try:
+        numbers = [evaluate(value, {**point, index: CONTEXT.mpf(number)}, only_real=True) for number in (0, 1)]
+    except Undefined:
+        return None, None
+    return numbers[0], numbers[1] - numbers[0]
+
+
+FAMILIES = Kind(lambda value: isinstance(value, Family | Residue), match_families)

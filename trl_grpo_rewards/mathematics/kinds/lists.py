@@ -1,0 +1,293 @@
+"""Several values: lists, tuples, vectors and finite sets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from ..matching import Kind, Same, Verdict, conjoin
+from ..reader import LIST, Reader
+from ..tokens import Unreadable
+from ..units import PARTS, find_unit
+from ..values import (
+    INFINITY,
+    MINUS_INFINITY,
+    ONE,
+    ZERO,
+    Number,
+    Operation,
+    Symbol,
+    Value,
+    change_parts,
+    find_names,
+    is_expression,
+    list_parts,
+    make_number,
+    substitute,
+)
+from .quantities import Quantity
+
+
+JOINERS: dict[str, Literal["and", "or"]] = {"and": "and", "or": "or", "\\land": "and", "\\lor": "or"}
+AFTER_JOINERS = {"more", "less", "fewer", "greater", "so"}
+MAX_DOTS = 100
+"""Largest number of integers that dots stand for."""
+
+VECTORS = (("\\mathbf{i}", "\\mathbf{j}", "\\mathbf{k}"), ("i", "j", "k"), ("\\hat{x}", "\\hat{y}", "\\hat{z}"))
+"""Names of unit vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection(Value):
+    """
+    Several values.
+
+    Args:
+        brackets (`str`):
+            `"{}"` for a set; `"()"`, `"[]"`, `"(]"`, `"[)"` or `"<>"` for a tuple, a vector or an interval; `""` for a
+            list without brackets.
+        items (`tuple`):
+            The values, in the order of the text.
+        word (`str`):
+            `"and"` or `"or"` if the list contains it, `"pm"` if a sign such as ± stands for the values.
+        decimal (`Fraction`, *optional*):
+            The number that the text is with a decimal comma.
+    """
+
+    brackets: str
+    items: tuple[Value, ...]
+    word: Literal["", "and", "or", "pm"] = ""
+    decimal: Fraction | None = None
+
+
+def is_list(value: Value) -> bool:
+    return isinstance(value, Collection) and value.brackets == ""
+
+
+def list_items(value: Value) -> tuple[Value, ...]:
+    """Return the items of a list without brackets, or the value itself."""
+    return value.items if isinstance(value, Collection) and value.brackets == "" else (value,)
+
+
+def is_tuple(value: Value) -> bool:
+    """Whether a value is a tuple that can be multiplied or added, and not a list, a set or an unbounded interval."""
+    return (
+        isinstance(value, Collection)
+        and value.brackets in ("()", "[]", "<>")
+        and all(isinstance(item, Number | Symbol | Operation) and item not in (INFINITY, MINUS_INFINITY) for item in value.items)
+    )
+
+
+# --- reading
+
+
+def is_separator(reader: Reader, place: int) -> bool:
+    """Whether a comma, a semicolon, `and` or `or` separates two items."""
+    token = reader.tokens[place]
+    word = JOINERS.get(token.text.casefold())
+    if word is None:
+        return True
+    if token.kind != "word" and not reader.has_relation():
+        return False
+    return not (word == "and" and (joins_nouns(reader, place) or joins_parts(reader, place)))
+
+
+def joins_nouns(reader: Reader, place: int) -> bool:
+    """Whether an `and` is between two nouns after a number, as in `5 boys and girls`."""
+    tokens, start, end = reader.tokens, reader.start, reader.end
+    if place + 1 >= end or not tokens[place - 1].kind == tokens[place + 1].kind == "word":
+        return False
+    numbers = [here for here in range(start, end) if tokens[here].kind in ("number", "grouped")]
+    return bool(numbers) and numbers[-1] < place and not {",", ";", "or"} & {*reader.texts(start, end)}
+
+
+def joins_parts(reader: Reader, place: int) -> bool:
+    """Whether an `and` is between the parts of one quantity, as in `5 feet and 6 inches`."""
+    if place + 2 >= reader.end or reader.tokens[place + 1].kind != "number":
+        return False
+    units = [find_unit(reader.tokens[here].text) or (("", 1),) for here in (place - 1, place + 2)]
+    return (units[0][0][0], units[1][0][0]) in PARTS
+
+
+def read_list(reader: Reader, first: Value) -> Value:
+    """Return the items between separators, of which the first is read."""
+    items, word = [*list_items(first)], ""
+    while reader.place < reader.end:
+        infix = next(reader.find_infixes(reader.place), None)
+        if infix is None or infix.build is not read_list:
+            break
+        joiner = JOINERS.get(reader.tokens[reader.place].text.casefold(), "")
+        word = joiner or word
+        reader.place += 1
+        after = reader.peek()
+        if joiner and (after is None or after.text in AFTER_JOINERS):
+            raise Unreadable("a word that changes the value")
+        if after is not None and reader.find_end(LIST) > reader.place:
+            items.extend(list_items(reader.grammar.item(reader)))
+    return items[0] if len(items) == 1 else Collection("", tuple(fill_dots(items)), word, find_decimal_comma(reader))
+
+
+def find_decimal_comma(reader: Reader) -> Fraction | None:
+    """Return the number that a list such as `3,14` is with a decimal comma."""
+    texts = reader.texts(reader.start, reader.place)
+    digits = texts[texts[0] in ("+", "-") :]
+    is_number = len(digits) == 3 and digits[1] == "," and digits[0].isdecimal() and digits[2].isdecimal()
+    if not is_number or any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
+        return None
+    return Fraction("".join(texts).replace(",", "."))
+
+
+def fill_dots(values: list[Value]) -> list[Value]:
+    r"""Return the integers that `1, 2, \ldots, 5` stands for."""
+    dots = Symbol("\\ldots")
+    place = values.index(dots) if dots in values else 0
+    integers = [value.value for value in values if isinstance(value, Number) and value.value.denominator == 1]
+    if place < 2 or place != len(values) - 2 or len(integers) != len(values) - 1:
+        return values
+    step, last = integers[-2] - integers[-3], integers[-1]
+    if step == 0 or (last - integers[-2]) % step or not 0 < (last - integers[-2]) / step <= MAX_DOTS:
+        return values
+    start = integers[-2]
+    return [*values[:place], *(make_number(start + step * k) for k in range(1, int((last - start) / step) + 1))]
+
+
+def read_set(reader: Reader) -> Value:
+    """Return the finite set in the braces that start here."""
+    start, end = reader.place + 1, reader.match[reader.place]
+    if start == end:
+        return Symbol("\\emptyset")
+    items = read_grouped(reader, start, end)
+    return Collection("{}", list_items(expand_signs(reader.statement(start, end))) if items is None else items)
+
+
+def read_tuple(reader: Reader) -> Value:
+    """Return the tuple, the interval or the value in the brackets that start here."""
+    start, end = reader.place + 1, reader.match[reader.place]
+    if start == end:
+        raise Unreadable("empty brackets")
+    opening, closing = reader.tokens[start - 1].text, reader.tokens[end].text
+    brackets = "<>" if opening == "\\langle" else opening + closing
+    if (items := read_grouped(reader, start, end)) is not None:
+        return Collection(brackets, items)
+    value = reader.statement(start, end)
+    if isinstance(value, Collection) and value.brackets == "" and value.word in ("", "pm"):
+        return Collection(brackets, value.items)
+    return value
+
+
+def read_grouped(reader: Reader, start: int, end: int) -> tuple[Value, ...] | None:
+    """Return the numbers in brackets whose commas look like those of thousands, such as `(1,200)`."""
+    negative = reader.tokens[start].text == "-"
+    if end != start + 1 + negative or reader.tokens[end - 1].kind != "grouped":
+        return None
+    first, *rest = reader.tokens[end - 1].text.split(",")
+    return (make_number(Fraction(f"-{first}" if negative else first)), *(make_number(Fraction(one)) for one in rest))
+
+
+def expand_signs(value: Value) -> Value:
+    r"""Return the two values that a value with `\pm` stands for as a list."""
+    if is_list(value) and isinstance(value, Collection):
+        items: list[Value] = []
+        for item in map(expand_signs, value.items):
+            items.extend(item.items if isinstance(item, Collection) and item.word == "pm" else [item])
+        return Collection("", tuple(items), value.word, value.decimal)
+    if not has_signs(value):
+        return value
+    return Collection("", tuple(choose_signs(value, sign) for sign in (1, -1)), "pm")
+
+
+def has_signs(value: Value) -> bool:
+    if isinstance(value, Operation) and value.name in ("pm", "mp"):
+        return True
+    return not isinstance(value, Number | Symbol) and any(map(has_signs, list_parts(value)))
+
+
+def choose_signs(value: Value, sign: int) -> Value:
+    if isinstance(value, Number | Symbol):
+        return value
+    value = change_parts(value, lambda part: choose_signs(part, sign))
+    if not isinstance(value, Operation) or value.name not in ("pm", "mp"):
+        return value
+    if (value.name == "pm") != (sign == 1):
+        return Operation("+", (*value.operands[:-1], Operation("-", value.operands[-1:]))) if len(value.operands) > 1 else Operation("-", value.operands)
+    return Operation("+", value.operands) if len(value.operands) > 1 else value.operands[0]
+
+
+# --- comparison
+
+
+def find_components(value: Value, size: int) -> Value:
+    """Return the vector of this size that a sum of unit vectors is, or the value itself."""
+    names = find_names(value) if size in (2, 3) and is_expression(value) else set()
+    for units in VECTORS:
+        if names & {*units[:size]} and not names & {*units[size:]}:
+            ones = [{other: ONE if other == name else ZERO for other in units} for name in units[:size]]
+            return Collection("<>", tuple(substitute(value, one) for one in ones))
+    return value
+
+
+def find_letters(value: Value) -> tuple[Value, ...]:
+    """Return the letters of a product of different capital letters, such as the choices `BD`."""
+    letters = value.operands if isinstance(value, Operation) and value.name == "*" else ()
+    return letters if all(map(is_letter, letters)) and len({*letters}) == len(letters) else ()
+
+
+def is_letter(value: Value) -> bool:
+    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in "ABCDEFGHIJ"
+
+
+def as_collection(value: Value, other: Value) -> Value:
+    """Return a sum of unit vectors as a vector, and a product of letters as a list, if the other value is one."""
+    if isinstance(value, Collection) or not isinstance(other, Collection):
+        return value
+    letters = find_letters(value)
+    if letters and all(map(is_letter, other.items)):
+        return Collection("", letters)
+    return find_components(value, len(other.items))
+
+
+def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
+    one, other = as_collection(gold, answer), as_collection(answer, gold)
+    if not isinstance(one, Collection) or not isinstance(other, Collection):
+        return match_single(gold, answer, same)
+    ordered = [value.brackets not in ("", "{}") for value in (one, other)]
+    if all(ordered):
+        alike = one.brackets == other.brackets or "<>" in (one.brackets, other.brackets) or len(one.items) > 2
+        return alike and same.in_order(one.items, other.items)
+    if any(ordered):
+        plain = other if ordered[0] else one
+        if plain.brackets == "{}" or plain.word == "or":
+            return False
+        return same.in_order(one.items, other.items)
+    if one.brackets == other.brackets == "{}":
+        return same.in_any_order([*dict.fromkeys(one.items)], [*dict.fromkeys(other.items)])
+    return same.in_any_order(one.items, other.items)
+
+
+def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
+    """
+    Compare a collection with one value: a set of one value is that value, and `3,14` may be a decimal.
+
+    A list whose values are all equal to the gold answer gives it in several forms.
+    """
+    if is_list(answer) and isinstance(answer, Collection) and not isinstance(gold, Collection):
+        are_values = all(is_expression(item) or isinstance(item, Quantity) for item in answer.items)
+        if are_values and conjoin([same(gold, item) for item in answer.items]):
+            return True
+    if isinstance(gold, Collection):
+        inner = find_single(gold)
+        return False if inner is None else same(inner, answer)
+    inner = find_single(answer) if isinstance(answer, Collection) else None
+    return False if inner is None else same(gold, inner)
+
+
+def find_single(value: Collection) -> Value | None:
+    r"""Return the only value of a set that holds no set, as `\{\emptyset\}` does, or the decimal that a list may be."""
+    item = value.items[0]
+    is_set = item == Symbol("\\emptyset") or (isinstance(item, Collection) and item.brackets == "{}")
+    if value.brackets == "{}" and len(value.items) == 1 and not is_set:
+        return item
+    return None if value.decimal is None else Number(value.decimal)
+
+
+COLLECTIONS = Kind(lambda value: isinstance(value, Collection), match_collections)

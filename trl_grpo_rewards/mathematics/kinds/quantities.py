@@ -1,0 +1,314 @@
+"""Values with units: `5 km/h`, `\\$20`, `30^\\circ`, `5 feet 6 inches`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..matching import Kind, Same, Verdict
+from ..reader import RELATION, UNIT, Reader
+from ..tokens import CLOSING, OPENING, Token, Unreadable
+from ..units import COUNTERS, KNOWN, LETTERS, PREFIXES, SPELLINGS, Unit, find_unit, match_units
+from ..values import Number, Operation, Symbol, Value, find_symbols, is_expression, make_number, walk
+from ..words import changes, find_scale, has_role, singularize
+
+
+CURRENCIES = {*"$€£¥₹"}
+UNIT_SIGNS = CURRENCIES | {"%", "¢", "'", "''", "\\min", "\\Omega"}
+JOINING = {"\\cdot", ".", "*", "\\times", "-", "of", "and"}
+POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
+POWERS_AFTER = {"squared": 2, "cubed": 3}
+IN_NUMERALS = {"\\times", "\\cdot", "^", "{", "}", "-", "+", "x"}
+MAX_PARTS = 4
+"""Largest number of parts of a quantity, such as degrees, minutes and seconds."""
+
+PERCENT: Unit = (("%", 1),)
+DEGREES: Unit = (("°", 1),)
+AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}
+"""Units whose sign may mean something else if the gold answer has no unit: K for thousands, primes for derivatives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity(Value):
+    """
+    A value with a unit.
+
+    Args:
+        value (`Value`):
+            The value without its unit.
+        unit (`tuple`):
+            Names of units and nouns in one spelling, each with its power.
+        product (`Value`, *optional*):
+            The product that the text is if the letters of the unit are variables.
+    """
+
+    value: Value
+    unit: Unit
+    product: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parts(Value):
+    """A quantity in several units, such as 5 feet 6 inches."""
+
+    quantities: tuple[Value, ...]
+
+
+# --- reading
+
+
+class UnitReader:
+    """Reads the tokens after a value as a unit, which consists of known units and of nouns that are counted."""
+
+    def __init__(self, tokens: Sequence[Token], bare_letters: bool) -> None:
+        self.tokens, self.bare_letters = tokens, bare_letters
+        self.powers: dict[str, int] = {}
+        self.place, self.sign, self.waiting, self.last = 0, 1, 1, ""
+        self.signs_in_fraction: list[int] = []
+
+    def read(self) -> Unit | None:
+        while self.place < len(self.tokens):
+            found = self.read_token(self.tokens[self.place])
+            if found is None:
+                return None
+            for name, power in found:
+                self.powers[name] = self.powers.get(name, 0) + power * self.waiting * self.sign
+                self.last = name
+            self.waiting = 1 if found else self.waiting
+            self.place += 1
+        if all(len(name) > 4 and name.endswith("ed") for name in self.powers):
+            return None  # doubled, rejected
+        if {"celsius", "fahrenheit"} & {*self.powers}:
+            self.powers.pop("°", None)
+        return tuple(sorted(self.powers.items()))
+
+    def read_token(self, token: Token) -> Unit | None:
+        """Return the units that a token names, none for a sign between units, or None if it belongs to no unit."""
+        text = token.text
+        after = self.tokens[self.place + 1].text if self.place + 1 < len(self.tokens) else ""
+        if text == "^":
+            return self.read_exponent()
+        if text == "of" and self.powers and [one.kind for one in self.tokens[self.place + 1 :]] == ["letter"]:
+            self.place += 1  # possible values of x
+        elif text in ("/", "per"):
+            self.sign = -1
+        elif text == "\\frac":
+            self.signs_in_fraction = [-1, 1]
+        elif text in OPENING:
+            self.sign = self.signs_in_fraction.pop() if self.signs_in_fraction else self.sign
+        elif text in POWERS_BEFORE:
+            self.waiting = POWERS_BEFORE[text]
+        elif text in POWERS_AFTER and self.last in KNOWN:
+            self.powers[self.last] *= POWERS_AFTER[text]
+        elif "\\Omega" == after and text in PREFIXES or text == "\\mu" and text + after in SPELLINGS:
+            self.place += 1
+            return find_unit(text + after)
+        elif token.kind == "letter":
+            return self.read_letter(token)
+        elif text not in CLOSING and text not in JOINING:
+            return self.read_word(text) if token.kind == "word" or text in UNIT_SIGNS else None
+        return ()
+
+    def read_exponent(self) -> Unit | None:
+        """Return the unit that the exponent of a number is, or multiply the power of the last unit."""
+        self.place += 1
+        texts = [one.text for one in self.tokens[self.place :]]
+        inside = texts[1 : texts.index("}")] if texts[:1] == ["{"] and "}" in texts else texts[:1]
+        self.place += len(inside) + 1 if texts[:1] == ["{"] else 0
+        exponent = "".join(inside)
+        if exponent in ("\\circ", "'", "''"):
+            return DEGREES if exponent == "\\circ" else ((exponent, 1),)
+        if not self.last or exponent.lstrip("-") not in ("1", "2", "3"):
+            return None
+        self.powers[self.last] *= int(exponent)
+        return ()
+
+    def read_letter(self, token: Token) -> Unit | None:
+        if token.text in ("C", "F") and self.powers.pop("°", 0):
+            return (("celsius" if token.text == "C" else "fahrenheit", 1),)
+        is_unit = token.upright or self.bare_letters or self.powers or token.text.startswith("\\")
+        return find_unit(token.text) if is_unit else None
+
+    def read_word(self, text: str) -> Unit | None:
+        """Return a unit, or a noun without its plural. A word that changes the value is no noun."""
+        word = text.lstrip("\\") if text == "\\min" else text
+        if (unit := find_unit(word)) is not None:
+            return unit
+        if word[0] > "\u2e7f":
+            return (("个", 1),) if COUNTERS.issuperset(word) else None
+        noun = singularize(word)
+        if changes(word) or find_scale(noun) is not None or noun.endswith("illion") or (len(word) < 3 and word.isascii()):
+            return None
+        return ((noun, 1),)
+
+
+def read_unit(tokens: Sequence[Token], bare_letters: bool = False) -> Unit | None:
+    """Return the unit that tokens are, or None if they are none. With `bare_letters`, letters need not be upright."""
+    return UnitReader(tokens, bare_letters).read() or None
+
+
+def read_currency(reader: Reader) -> Value:
+    """Return an amount after a currency such as `\\$` or `Rs.`, also with a sign between them."""
+    unit = find_unit(reader.tokens[reader.place].text) or ()
+    reader.place += 1
+    while (token := reader.peek()) is not None and (token.text == "." or token.text in CURRENCIES):
+        unit = find_unit(token.text) or unit
+        reader.place += 1
+    value = reader.read(UNIT)
+    if not isinstance(value, Quantity):
+        return Quantity(value, unit)
+    return Quantity(value.value, tuple(sorted({**dict(value.unit), **dict(unit)}.items())))
+
+
+def read_amount(reader: Reader) -> Value | None:
+    """Return a negative amount such as `-\\$5`, or None if no currency follows the sign."""
+    after = reader.peek(1)
+    if after is None or after.text not in CURRENCIES:
+        return None
+    reader.place += 1
+    value = read_currency(reader)
+    assert isinstance(value, Quantity)
+    return Quantity(Number(-value.value.value) if isinstance(value.value, Number) else Operation("-", (value.value,)), value.unit)
+
+
+def attach_unit(reader: Reader, value: Value) -> Value | None:
+    """Return the value with the rest of its side, which must be a unit, an ordinal or another quantity."""
+    start, end = reader.place, reader.find_end(RELATION)
+    rest = reader.tokens[start:end]
+    suffix = "".join(token.text for token in rest).lower().lstrip("^{").rstrip("}")
+    if has_role(suffix, "ordinal") and isinstance(value, Number):
+        reader.place = end
+        return value
+    angle = strip_degrees(value)
+    second = next((here for here in range(start, end) if starts_number(reader, here)), None)
+    if second is not None:
+        return attach_quantity(reader, value if angle is None else angle, DEGREES if angle else (), second)
+    unit = read_unit(rest)
+    if unit is None:
+        raise Unreadable("words that are no unit")
+    counted = any(isinstance(node, Number) for node in walk(value)) or not isinstance(value, Symbol | Operation)
+    if not counted and not any(name in KNOWN for name, _ in unit):
+        raise Unreadable("words after a name")
+    reader.place = end
+    if angle is not None:
+        return Quantity(angle, tuple(sorted({**dict(unit), **dict(DEGREES)}.items())))
+    return Quantity(value, unit)
+
+
+def starts_number(reader: Reader, place: int) -> bool:
+    """Whether a token after a value is a second number, and not the exponent of a unit."""
+    return reader.tokens[place].kind == "number" and reader.tokens[place - 1].text not in ("^", "{", "-", "/")
+
+
+def attach_quantity(reader: Reader, value: Value, unit: Unit, second: int) -> Value:
+    """Return a quantity in several units, such as 5 feet 6 inches, of which the first value is read."""
+    first = unit or read_unit(reader.tokens[reader.place : second])
+    if first is None or (unit and reader.place != second):
+        raise Unreadable("a number after the value")
+    reader.place = second
+    other = reader.read(UNIT)
+    rest = other.quantities if isinstance(other, Parts) else (finish_quantity(other),)
+    if len(rest) >= MAX_PARTS or not all(isinstance(one, Quantity) for one in rest):
+        raise Unreadable("a number after the value")
+    return Parts((Quantity(value, first), *rest))
+
+
+def read_scale(reader: Reader, value: Value) -> Value | None:
+    """Return the number that a number with a word such as `million` is."""
+    factor = find_scale(reader.tokens[reader.place].text)
+    if factor is None or not isinstance(value, Number):
+        return None
+    reader.place += 1
+    return make_number(value.value * factor)
+
+
+def strip_degrees(value: Value) -> Value | None:
+    """Return the number of an angle in degrees, or None for other values."""
+    if not isinstance(value, Operation):
+        return None
+    if value.name == "degree":
+        return value.operands[0]
+    inside = strip_degrees(value.operands[0]) if value.name == "-" and len(value.operands) == 1 else None
+    return None if inside is None else Operation("-", (inside,))
+
+
+def finish_quantity(value: Value) -> Value:
+    """Return an angle in degrees as a quantity."""
+    angle = strip_degrees(value)
+    return value if angle is None else Quantity(angle, DEGREES)
+
+
+def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
+    """
+    Return a product of a number and letters such as `5 m` or `10 N/m` as a quantity that may also be the product.
+
+    The unit must be separated by a space. A sum in front of the letter is no number: `20-5 m` is a difference.
+    """
+    end = reader.place
+    if isinstance(value, Quantity):
+        return value
+    place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTERS), start)
+    if place == start or not reader.tokens[place].spaced or not is_numeral(reader, start, place):
+        return value
+    rest = reader.tokens[place:end]
+    if any(token.kind in ("word", "number") and token.text not in ("1", "2", "3") for token in rest):
+        return value
+    unit = read_unit(rest, bare_letters=True)
+    if unit is None or not {name for name, _ in unit} <= KNOWN:
+        return value
+    number = reader.attempt(lambda reader: reader.within(start, place, lambda reader: reader.read(UNIT)))
+    reader.place = end
+    return value if number is None else Quantity(number, unit, value)
+
+
+def is_numeral(reader: Reader, start: int, end: int) -> bool:
+    """Whether tokens are a number, also in scientific notation or as a fraction, and not a sum."""
+    tokens = reader.tokens[start:end]
+    signs = {*IN_NUMERALS, "/", "\\frac"}
+    if not all(token.kind in ("number", "grouped") or token.text in signs for token in tokens):
+        return False
+    return all(
+        token.text not in ("+", "-") or place == 0 or tokens[place - 1].text in ("^", "{")
+        for place, token in enumerate(tokens)
+    )
+
+
+# --- comparison
+
+
+def match_quantities(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare values with units, as far as the rules require units."""
+    for one, other in ((gold, answer), (answer, gold)):
+        if isinstance(one, Quantity) and one.product is not None and has_variables(other):
+            return same(one.product, other) if one is gold else same(other, one.product)
+    value, unit = (gold.value, gold.unit) if isinstance(gold, Quantity) else (gold, ())
+    given, its_unit = (answer.value, answer.unit) if isinstance(answer, Quantity) else (answer, ())
+    if not unit and (its_unit in AMBIGUOUS or (isinstance(answer, Quantity) and answer.product is not None)):
+        return False
+    is_strict = same.rules.units == "must_match"
+    if PERCENT in (unit, its_unit) and () in (unit, its_unit):
+        verdict = same(divide(value), given) if unit else same(value, divide(given))
+        return verdict if is_strict or verdict else same(value, given)
+    if is_strict and unit and unit != its_unit:
+        return False
+    if same.rules.units == "may_omit" and unit and its_unit and not match_units(unit, its_unit):
+        return False
+    return same(value, given)
+
+
+def has_variables(value: Value) -> bool:
+    value = value.product if isinstance(value, Quantity) and value.product is not None else value
+    return is_expression(value) and bool(find_symbols(value))
+
+
+def divide(value: Value) -> Value:
+    return Operation("/", (value, make_number(100))) if is_expression(value) else value
+
+
+def match_parts(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare quantities in several units part by part. Each needs its unit."""
+    if not isinstance(gold, Parts) or not isinstance(answer, Parts):
+        return False
+    return same.with_units().in_order(gold.quantities, answer.quantities)
+
+
+QUANTITIES = Kind(lambda value: isinstance(value, Quantity), match_quantities)
+QUANTITIES_IN_PARTS = Kind(lambda value: isinstance(value, Parts), match_parts)

@@ -1,0 +1,390 @@
+"""Equations and inequalities, and the values that they give to names."""
+
+from dataclasses import dataclass
+
+from ..equivalence import are_equal_expressions, draw_points
+from ..evaluation import are_close, evaluate, is_real
+from ..functions import Numeric, Undefined
+from ..matching import Kind, Same, Verdict
+from ..reader import RELATION, Reader
+from ..tokens import Unreadable
+from ..values import Call, Name, Number, Operation, Symbol, Value, find_symbols, is_expression, make_number, walk
+from .bases import Based
+from .constants import are_same_up_to_constants
+from .families import Residue
+from .lists import Collection, as_collection, list_items
+from .names import (
+    find_function,
+    have_same_name,
+    is_constant,
+    is_matrix_name,
+    is_name,
+    is_set_name,
+    is_sum_of_names,
+)
+from .quantities import PERCENT, Quantity, find_letter_unit, finish_quantity
+from .ratios import Ratio
+from .texts import Text, find_label, read_words
+
+
+SIGNS = {
+    *r"""= < > ~ @ \le \ge \ne \approx \in \notin \subset \subseteq \supset \supseteq \equiv \sim \cong \perp \parallel
+    \propto \ll \gg \mapsto \doteq""".split()
+}
+EQUALS = {"=", "\\approx"}
+FLIPS = {"=": "=", "<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le"}
+SYMMETRIC = {"=", "\\ne", "\\approx", "\\perp", "\\parallel", "\\equiv", "\\cong", "\\sim", "~"}
+NAMING_COMMANDS = {"#", *r"\lim \sum \int \prod \max \min \sup \inf \det".split()}
+"""Signs and commands that begin the name of a value on the left side of an equation."""
+
+CALLED = {*"fghFGHP"}
+"""Letters that are functions if a bracket follows. Other letters are factors."""
+
+FUNCTION_ALGEBRA = {*"fgh+-*/", "\\cdot"}
+IN_CALLS = {",", "\\ell", "\\cap", "\\cup", "\\setminus", "\\bar", "\\overline", "{", "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class Relation(Value):
+    """A chain of equations or inequalities: `1 < x <= 3` has three sides and two signs. A colon gives a label."""
+
+    sides: tuple[Value, ...]
+    signs: tuple[str, ...]
+
+
+# --- reading
+
+
+def read_item(reader: Reader) -> Value:
+    """Return one item of a list: a relation, or a value with or without a label."""
+    end = reader.find_end(RELATION - 1)
+    while reader.place < end and reader.tokens[reader.place].text == "\\quad":
+        reader.place += 1
+    saved, reader.end = reader.end, end
+    label = reader.texts(reader.place, start := find_label(reader))
+    reader.place = start
+    value = read_relation(reader, read_side(reader, is_left=True))
+    if reader.place != end:
+        raise Unreadable("a value that goes on")
+    reader.end = saved
+    if label[-1:] == [":"] and len(label) > 1:
+        return Relation((Text(tuple(text.casefold() for text in label[:-1])), value), (":",))
+    return value
+
+
+def read_side(reader: Reader, is_left: bool = False) -> Value:
+    """Return a side of a relation. A left side that is no expression is a name."""
+    end = reader.find_end(RELATION)
+    is_left = is_left and end < reader.end
+    if reader.place == end:
+        if is_left:
+            return Symbol("")
+        raise Unreadable("a side is missing")
+    start, first = reader.place, reader.tokens[reader.place]
+    if is_left and is_left_name(reader, start, end):
+        reader.place = end
+        return Symbol(" ".join(reader.texts(start, end)))
+    if not is_left or (first.kind != "word" and first.text not in NAMING_COMMANDS):
+        return reader.within(start, end, read_value)
+    value = reader.attempt(lambda reader: reader.within(start, end, read_value))
+    if value is not None and (isinstance(value, Symbol) or is_constant(value)):
+        return value
+    reader.place = end
+    return Name(" ".join(reader.texts(start, end)))
+
+
+def read_value(reader: Reader) -> Value:
+    """Return a value with its unit."""
+    start = reader.place
+    if reader.tokens[start].kind == "word" and (words := read_words(reader)) is not None:
+        return words
+    value = reader.read(RELATION + 1)
+    if isinstance(value, Call) and len(value.operands) > 1 and not find_symbols(value):
+        value = name_point(Symbol(value.name), Collection("()", value.operands)) or value
+    return find_letter_unit(reader, finish_quantity(value), start)
+
+
+def read_relation(reader: Reader, first: Value) -> Value:
+    """Return the chain of relations whose first side is read, or the value if there is no sign."""
+    sides, signs = [first], list[str]()
+    while (token := reader.peek()) is not None and token.text in SIGNS:
+        signs.append(token.text)
+        reader.place += 1
+        after = reader.peek()
+        sides.append(read_side(reader, is_left=after is not None and after.text == "\\lim"))
+    if not signs:
+        return first
+    if len(sides) > 2 and {*signs} == {"="} and all(map(is_variable, sides[:-1])):  # x = y = 2
+        return Collection("", tuple(Relation((side, sides[-1]), ("=",)) for side in sides[:-1]))
+    return name_function(Relation(tuple(sides), tuple(signs)))
+
+
+def continue_relation(reader: Reader, first: Value) -> Value | None:
+    """Items read their relations themselves."""
+    return None
+
+
+def is_variable(value: Value) -> bool:
+    return isinstance(value, Symbol) and len(value.name) == 1 and value.name.islower()
+
+
+def is_left_name(reader: Reader, start: int, end: int) -> bool:
+    r"""
+    Whether a left side is a name without being an expression.
+
+    Names are calls such as `d(A, B)`, `n(A \cap B)`, `(f+g)(2)` and `f \circ g(2)`, and whatever ends in a subscript such
+    as `|AB|_{\max}` or `\frac{dy}{dx}|_{x=1}`.
+    """
+    texts, tokens, match = reader.texts(start, end), reader.tokens, reader.match
+    if any(one == "\\circ" and before != "^" for before, one in zip(texts, texts[1:], strict=False)):
+        return True
+    subscripts = [here for here in reader.outermost(start, end) if tokens[here].text == "_"]
+    if subscripts and subscripts[-1] + 1 < end:
+        last = subscripts[-1] + 1
+        inside = reader.texts(last, match[last] if tokens[last].kind == "open" else last + 1)
+        return (match[last] == end - 1 or last == end - 1) and not {"=", "\\max", "\\min"}.isdisjoint(inside)
+    name, *rest = tokens[start:end]
+    if len(rest) < 3:
+        return False
+    if name.text == "(" and match[start] < end - 2:
+        place = match[start] + 1
+        functions = {*reader.texts(start + 1, place - 1)}
+        return functions <= FUNCTION_ALGEBRA and tokens[place].text == "(" and match[place] == end - 1
+    if name.kind not in ("letter", "word") or rest[0].text not in ("(", "[") or match[start + 1] != end - 1:
+        return False
+    inside = rest[1:-1]
+    if name.text in CALLED or (name.text in ("x", "y") and not (len(inside) == 1 and inside[0].kind == "letter")):
+        return False
+    return all(token.kind in ("letter", "number", "word") or token.text in IN_CALLS for token in inside)
+
+
+def name_function(relation: Relation) -> Relation:
+    r"""Return `x \mapsto x^2` and `f \equiv 0` as equations of a function."""
+    left, right = relation.sides[0], relation.sides[-1]
+    if relation.signs == ("\\mapsto",):
+        name, variable = left.terms if isinstance(left, Ratio) and len(left.terms) == 2 else (Symbol("y"), left)
+        if isinstance(name, Symbol) and isinstance(variable, Symbol):
+            return Relation((Call(name.name, (variable,)), right), ("=",))
+    if relation.signs == ("\\equiv",) and isinstance(right, Operation) and right.name == "mod":
+        return Relation((left, Residue(*right.operands)), relation.signs)
+    if relation.signs == ("\\equiv",) and find_function(left) is not None:
+        return Relation(relation.sides, ("=",))
+    return relation
+
+
+def name_point(name: Symbol, point: Collection) -> Value | None:
+    """Return the point that `A(1, 2)` names, or the condition that `t(0, 4]` states without its sign."""
+    if point.brackets in ("(]", "[)"):
+        return Relation((name, point), ("\\in",))
+    is_point = name.name[:1].isupper() and (len(name.name) == 1 or name.name[1] in "_'")
+    return Relation((name, point), ("=",)) if is_point else None
+
+
+def finish_statement(value: Value) -> Value:
+    """Return a statement with a name for each item of `x = 1, 2`, and with labels only where they differ."""
+    items = [*list_items(value)]
+    labels = [item.sides[0] for item in items if isinstance(item, Relation) and item.signs == (":",)]
+    sign = "=" if len(items) == len(labels) == len({*labels}) > 1 else ""
+    items = [
+        (Relation(item.sides, ("=",)) if sign else item.sides[-1])
+        if isinstance(item, Relation) and item.signs == (":",)
+        else item
+        for item in items
+    ]
+    items = spread_modulus(items)
+    first = items[0]
+    items[1:] = [item for item in items[1:] if not restricts(item, first)]
+    is_named = isinstance(first, Relation) and first.signs in (("=",), ("\\ne",)) and isinstance(first.sides[0], Symbol)
+    if is_named and isinstance(first, Relation) and not any(isinstance(one, Relation | Text) for one in items[1:]):
+        items[1:] = [Relation((first.sides[0], one), first.signs) for one in items[1:]]
+    if len(items) > 1 and isinstance(value, Collection):
+        return Collection("", tuple(items), value.word, value.decimal)
+    return items[0]
+
+
+def restricts(value: Value, first: Value) -> bool:
+    r"""Whether an item only says where the first one is defined, as `x \ne 1` does after `\frac{1}{x-1}`."""
+    if not isinstance(value, Relation) or value.signs != ("\\ne",) or isinstance(first, Symbol):
+        return False
+    return is_expression(first) and value.sides[0] in walk(first)
+
+
+def spread_modulus(items: list[Value]) -> list[Value]:
+    r"""Return the classes that `n \equiv 1, 5 \pmod 6` is: the modulus at the end belongs to all numbers."""
+    last = items[-1]
+    first = items[0].sides[-1] if isinstance(items[0], Relation) and items[0].signs == ("\\equiv",) else items[0]
+    if not isinstance(last, Residue) or not all(isinstance(one, Number) for one in (first, *items[1:-1])):
+        return items
+    return [Residue(one, last.modulus) for one in (first, *items[1:-1])] + [last]
+
+
+# --- the value of a name
+
+
+def find_labelled_value(relation: Relation) -> Value | None:
+    """
+    Return the value that a relation gives a name, or None if the relation is an equation or an inequality.
+
+    The name is a side of its own: a symbol, a function such as `f(x)` or `P(A)`, a length such as `|AB|`, a quotient of
+    two names. `2x = 10` and `x^2 = 25` give no name a value. In a chain such as `S = 3 + 4 = 7 cm`, the values must be
+    equal.
+    """
+    if relation.signs == ("\\in",):
+        return relation.sides[1] if is_name(relation.sides[0]) else None
+    first, *values = relation.sides
+    if relation.signs == ("\\equiv",) and isinstance(first, Symbol) and isinstance(values[0], Residue):
+        return values[0]
+    if not {*relation.signs} <= EQUALS:
+        return None
+    if len(values) == 1 and is_set_name(values[0]) and not is_set_name(first):
+        return first  # {1} = A \\cap B
+    if is_constant(first):
+        if len(values) == 1 and is_name(values[0]) and not is_name(first):
+            return first  # 5 = x
+        values = list(relation.sides)
+    elif (
+        not is_name(first)
+        and not is_matrix_name(first, values)
+        and not (len(values) > 1 and is_sum_of_names(first) and all(map(is_constant, values)))
+    ):
+        return None
+    constants = [value for value in values if is_constant(value)]
+    if "\\approx" not in relation.signs and not all(map(are_equal_constants, constants, constants[1:])):
+        return None
+    if len(values) == len(relation.sides) and len(values) > len(constants):
+        return None
+    return values[0] if relation.signs[-1] == "\\approx" and len(values) > 1 else values[-1]
+
+
+def are_equal_constants(one: Value, other: Value) -> bool:
+    """Whether two numbers are equal, where one alone may have a unit: `3 + 4 = 7 cm`. A percentage is a hundredth."""
+    one, other = (value.number if isinstance(value, Based) else value for value in (one, other))
+    if isinstance(one, Quantity) and isinstance(other, Quantity):
+        return one.unit == other.unit and are_equal_constants(one.value, other.value)
+    if isinstance(one, Quantity):
+        one, other = other, one
+    if isinstance(other, Quantity):
+        values = [other.value]
+        if other.unit == PERCENT:
+            values.append(Operation("/", (other.value, make_number(100))))
+        return any(are_equal_expressions(one, value) is True for value in values)
+    return are_equal_expressions(one, other) is True
+
+
+def name_of(relation: Relation) -> Value:
+    value = find_labelled_value(relation)
+    return relation.sides[-1] if value == relation.sides[0] else relation.sides[0]
+
+
+def find_item_names(value: Value) -> list[str]:
+    """Return the name of each item of a collection, or an empty list if an item has none."""
+    items = value.items if isinstance(value, Collection) else ()
+    names = [name_of(item) for item in items if isinstance(item, Relation) and find_labelled_value(item) is not None]
+    return [str(name) for name in names] if len(names) == len(items) else []
+
+
+# --- comparison
+
+
+def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare equations and inequalities, or the value that a name has with a value."""
+    if not isinstance(gold, Relation) or not isinstance(answer, Relation):
+        return match_named_value(gold, answer, same)
+    values = find_labelled_value(gold), find_labelled_value(answer)
+    if values[0] is not None and values[1] is not None and have_same_name(name_of(gold), name_of(answer)):
+        verdict = same(values[0], values[1])
+        return verdict or are_same_solutions(gold, values[0], values[1]) or verdict
+    if len(gold.sides) != len(answer.sides):
+        return False
+    if len(gold.sides) == 2 and gold.signs[0] in FLIPS and answer.signs[0] in FLIPS:
+        return are_proportional(gold, answer)
+    if gold.signs == answer.signs:
+        verdict = same.in_order(gold.sides, answer.sides)
+        if verdict is not False or not {*gold.signs} <= SYMMETRIC:
+            return verdict
+        return same.in_order(gold.sides, answer.sides[::-1])
+    if tuple(FLIPS.get(sign, "") for sign in gold.signs) == answer.signs[::-1]:
+        return same.in_order(gold.sides, answer.sides[::-1])
+    return False
+
+
+def match_named_value(gold: Value, answer: Value, same: Same) -> bool | None:
+    relation = gold if isinstance(gold, Relation) else answer
+    assert isinstance(relation, Relation)
+    value = find_labelled_value(relation)
+    if value is None:
+        return False
+    one, other = (value, answer) if relation is gold else (gold, value)
+    verdict = same(one, other)
+    return verdict or are_same_solutions(gold, one, other) or verdict
+
+
+def are_same_solutions(gold: Value, value: Value, answer: Value) -> bool:
+    """Return whether `y = Ce^x` and `y = Ae^x` are the same, as they are as solutions of a differential equation."""
+    if not isinstance(gold, Relation) or find_function(name_of(gold)) is None:
+        return False
+    both = is_expression(value) and is_expression(answer)
+    return both and are_same_up_to_constants(value, answer, is_solution=True)
+
+
+def are_proportional(gold: Relation, answer: Relation) -> bool:
+    """Return whether two relations say the same: the differences of their sides are proportional."""
+    if not all(map(is_expression, (*gold.sides, *answer.sides))):
+        return False
+    sign, its_sign = gold.signs[0], answer.signs[0]
+    one, other = (Operation("+", (left, Operation("-", (right,)))) for left, right in (gold.sides, answer.sides))
+    if (sign == "=") != (its_sign == "="):
+        return False
+    factor = find_factor(one, other)
+    if factor is None or factor == 0:
+        return False
+    return sign == "=" or its_sign == (sign if factor > 0 else FLIPS[sign])
+
+
+def find_factor(one: Value, other: Value) -> Numeric | None:
+    """Return the constant that the second expression is times the first one, or None if there is none."""
+    symbols = sorted(find_symbols(one) | find_symbols(other))
+    if not symbols:
+        return None
+    factors: list[Numeric] = []
+    for point in draw_points(one, other, symbols):
+        try:
+            values = evaluate(one, point), evaluate(other, point)
+        except Undefined:
+            continue
+        if values[0] == 0 or not is_real(values[0]) or not is_real(values[1]):
+            continue
+        factors.append((values[1] / values[0]).real)
+        if not are_close(factors[0], factors[-1]):
+            return None
+        if len(factors) == 4:
+            break
+    return factors[0] if len(factors) > 1 else None
+
+
+def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare lists whose items have names: items of the same name, or else the values without the names."""
+    values = [gold, answer]
+    names = [find_item_names(value) for value in values]
+    if not any(names) or not all(isinstance(as_collection(*pair), Collection) for pair in (values, values[::-1])):
+        return NotImplemented
+    bare: list[Value] = []
+    for value, own in zip(values, names, strict=True):
+        if own and isinstance(value, Collection):
+            items = tuple(find_labelled_value(item) or item for item in value.items if isinstance(item, Relation))
+            value = Collection(value.brackets, items, value.word)
+        bare.append(value)
+    one, other = bare
+    if isinstance(one, Collection) and isinstance(other, Collection):
+        if all(names) and len({*names[0]}) == len(names[0]) > 1:
+            if sorted(names[0]) != sorted(names[1]):
+                return False
+            return same.in_order(one.items, [other.items[names[1].index(name)] for name in names[0]])
+        are_alternatives = any(own and len({*own}) == 1 for own in names)
+        if are_alternatives and any(value.brackets not in ("", "{}") for value in (one, other)):
+            return False  # x = 1 or x = 3 is no point and no interval
+    return same(one, other)
+
+
+RELATIONS = Kind(lambda value: isinstance(value, Relation), match_relations)
+NAMED_ITEMS = Kind(lambda value: bool(find_item_names(value)), match_named_items)

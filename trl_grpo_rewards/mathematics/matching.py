@@ -1,0 +1,104 @@
+"""How two values of any kind are compared: the kinds are asked in their order, and the first that decides is right."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import NotImplementedType
+from typing import Literal, NamedTuple
+
+from .values import Value
+
+
+MAX_ITEMS = 60
+"""Largest number of items of two lists that are compared pair by pair."""
+
+Verdict = bool | None | NotImplementedType
+"""Whether two values are equal, None if that cannot be computed, and `NotImplemented` if another kind must decide."""
+
+
+@dataclass(frozen=True)
+class AnswerRules:
+    r"""
+    The conditions under which an answer equals the gold answer.
+
+    Args:
+        tolerance (`float`, *optional*):
+            Maximum difference of two equal numbers, absolute or relative to the larger one. The default is 0.
+        units (`str`, *optional*, defaults to `"may_omit"`):
+            With `"may_omit"`, a unit that the answer names must be the gold answer's, if that has one. With `"ignore"`,
+            only the values count. With `"must_match"`, a gold answer with a unit requires the same unit. `50\%` equals
+            `0.5`, and also `50` unless units must match.
+        evaluated (`bool`, *optional*, defaults to `False`):
+            Whether the answer must be worked out, unless the gold answer itself is not.
+    """
+
+    tolerance: float | None = None
+    units: Literal["may_omit", "ignore", "must_match"] = "may_omit"
+    evaluated: bool = False
+
+
+class Kind(NamedTuple):
+    """
+    A kind of value.
+
+    Args:
+        holds (`Callable`):
+            Whether a value is of this kind.
+        match (`Callable`):
+            Whether a gold answer and an answer are equal, at least one of which is of this kind.
+        is_open (`Callable`, *optional*):
+            Whether a value of this kind is not worked out. By default, it is not if one of its parts is not.
+    """
+
+    holds: Callable[[Value], bool]
+    match: "Callable[[Value, Value, Same], Verdict]"
+    is_open: Callable[[Value], bool] | None = None
+
+
+class Same:
+    """Compares values by given rules. Kinds call it for the parts of their values."""
+
+    def __init__(self, kinds: Sequence[Kind], rules: AnswerRules) -> None:
+        self.kinds, self.rules = kinds, rules
+
+    def __call__(self, gold: Value, answer: Value) -> bool | None:
+        """Return whether two values are equal, or None if that cannot be computed."""
+        if gold == answer:
+            return True
+        for kind in self.kinds:
+            if kind.holds(gold) or kind.holds(answer):
+                verdict = kind.match(gold, answer, self)
+                if not isinstance(verdict, NotImplementedType):
+                    return verdict
+        return False
+
+    def in_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
+        """Return whether each value equals the one at the same place."""
+        if len(golds) != len(answers):
+            return False
+        return conjoin([self(one, other) for one, other in zip(golds, answers, strict=True)])
+
+    def in_any_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
+        """Return whether each value equals another one of the others."""
+        if len(golds) != len(answers):
+            return False
+        if len(golds) > MAX_ITEMS:
+            return sorted(map(repr, golds)) == sorted(map(repr, answers))
+        left, is_unknown = list(answers), False
+        for gold in golds:
+            verdicts = [self(gold, answer) for answer in left]
+            if True in verdicts:
+                left.pop(verdicts.index(True))
+            elif None in verdicts:
+                is_unknown = True
+            else:
+                return False
+        return None if is_unknown else True
+
+
+    def with_units(self) -> "Same":
+        """Return the same comparison, where units must match."""
+        return Same(self.kinds, replace(self.rules, units="must_match"))
+
+
+def conjoin(verdicts: Sequence[bool | None]) -> bool | None:
+    return False if False in verdicts else None if None in verdicts else True
