@@ -13,7 +13,7 @@ from .completion_forms import NO_ANSWER, WORKING, count_words, merge_forms, writ
 
 def find_answer_column(rewards: Reward) -> str:
     """Return the column with the right answers: the one that outcome rewards read, or else `solution`."""
-    columns = {column for one in find_outcomes(rewards) for column in (one.factory.traits.reads or one.columns)}
+    columns = {column for one in find_outcomes(rewards) for column in (one.readers or one.columns)}
     return columns.pop() if len(columns) == 1 else "solution"
 
 
@@ -51,7 +51,7 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
     if solution is None:
         return write_completion(form, WORKING, "\n".join(endings) if endings else NO_ANSWER, count)
     gold = read_gold(solution) or str(solution)
-    if any(function.is_outcome and function.factory.traits.reads for function in find_functions(rewards)):
+    if any(function.is_outcome and function.readers for function in find_functions(rewards)):
         gold = write_canonically(gold)  # as a model would write it: 22 for "The answer is 22"
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
     return write_completion(form, working, "\n".join([*endings, form.write_answer(gold)]), count)

@@ -39,7 +39,7 @@ def find_readers(rewards: Reward) -> dict[tuple[str, ReadColumn], str]:
     """Return the columns with the functions that read them, and the name of the first reward that does so."""
     readers: dict[tuple[str, ReadColumn], str] = {}
     for function in find_functions(rewards):
-        for column, read in function.factory.traits.reads.items():
+        for column, read in function.readers.items():
             readers.setdefault((column, read), function.name)
     return readers
 
