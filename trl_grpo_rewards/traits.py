@@ -7,18 +7,23 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .forms import Form
 
 
+Kind: TypeAlias = Literal["whole", "any of several", "several", "in part", "not at all"]
+"""How much of a value was read."""
+
+
 class Reading(NamedTuple):
     """
     How a reward reads one value of a dataset column.
 
     Args:
         kind (`str`):
-            How much was read: `"whole"`, `"several"` (several answers), `"in part"` or `"not at all"`.
+            How much was read: `"whole"`, `"any of several"` (several solutions, any of which is right), `"several"`
+            (several answers in one solution), `"in part"` or `"not at all"`.
         value (`str`, *optional*):
             What was read. Equivalent values have the same reading.
     """
 
-    kind: Literal["whole", "several", "in part", "not at all"]
+    kind: Kind
     value: str | None = None
 
 

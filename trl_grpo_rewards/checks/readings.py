@@ -80,6 +80,11 @@ def check_column(
         ("unreadable", rows["not at all"]),
         ("read in part", rows["in part"]),
         ("with several answers", rows["several"]),
+        *(
+            [("with several solutions, any of which is right", rows["any of several"])]
+            if rows["any of several"]
+            else []
+        ),
         ("that differ for the same prompt", contradictory),
     ):
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Literal
 
 from tqdm import tqdm
@@ -12,9 +13,9 @@ from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.reader import read
 from ..mathematics.tokens import spell
 from ..mathematics.values import Collection, Labelled, Quantity, Relation, Text, Value
-from ..traits import Reading
+from ..traits import Kind, Reading
 from . import pool
-from .golds import read_gold
+from .golds import list_solutions, read_gold
 
 
 PROBE = "0.918273645"
@@ -27,6 +28,9 @@ MAX_WORDS = 6
 
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
 
+KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
+"""How a single solution can be read, the best first."""
+
 SOLUTIONS_AT_ONCE = 256
 """Number of solutions that workers read between two updates of the progress bar."""
 
@@ -37,6 +41,28 @@ def read_solutions(values: list[Any]) -> list[Reading]:
 
     A sentence is read in part: a model writes the answer that it contains, and not the sentence.
     """
+    accepted = [list_solutions(value) for value in values]
+    readings = iter(read_each([*chain.from_iterable(accepted)]))
+    return [merge_readings([next(readings) for _ in solutions]) for solutions in accepted]
+
+
+def merge_readings(readings: list[Reading]) -> Reading:
+    """
+    Return the reading of a row from those of its accepted solutions. A completion that gives one of them is right.
+
+    The row is read in part if one of them cannot be read at all, since then no other completion can be judged.
+    """
+    kinds = {reading.kind for reading in readings}
+    values = sorted({reading.value for reading in readings if reading.value is not None})
+    best = next(kind for kind in KINDS if kind in kinds)
+    if len(kinds) > 1 and "not at all" in kinds:
+        best = "in part"
+    elif len(values) > 1 and best != "in part":
+        best = "any of several"
+    return Reading(best, " or ".join(values) or None)
+
+
+def read_each(values: list[Any]) -> list[Reading]:
     golds = [read_gold(value) for value in values]
     different = [gold for gold in dict.fromkeys(golds) if gold is not None]
     readings = {
