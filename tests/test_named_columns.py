@@ -5,6 +5,7 @@ import inspect
 import pickle
 import re
 from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
 from datasets import Dataset
@@ -80,6 +81,11 @@ def halved(completion: str, title: str, *parts: str) -> float:
     return float(title in completion) / (1 + len(parts))
 
 
+@reward
+def higher(completion: str, solution: str, *, than: Annotated[float, Reward]) -> float:
+    return float(solution) - than
+
+
 def check_fails():
     raise ValueError("entitled() cannot be nowhere.")
 
@@ -138,6 +144,12 @@ def test_grouped_rewards_read_a_named_column_too():
     assert rewards(**call, **columns) == [1.1, 2.1] and rewards.columns == {"target", "m_of"}
 
 
+def test_a_named_column_is_not_named_for_the_rewards_among_the_options():
+    call = {"completions": [r"\boxed{4}"], "solution": ["4"], "target": ["7"]}
+    assert higher(boxed(), solution="target")(**call) == [6.0] and higher(boxed())(**call) == [3.0]
+    assert higher(boxed(solution="target"))(**call) == [4.0]
+
+
 def test_columns_can_change_places():
     swapped = entitled(title="size", size="title")
     assert swapped(completions=["red"], size=["red"], title=[3]) == [3.0]
@@ -188,7 +200,10 @@ def test_the_signature_names_the_columns():
 
 
 def test_a_column_called_name_keeps_its_name():
-    assert named_alike(name="alike").columns == {"name"} and named_alike(name="alike").name == "alike"
+    value = named_alike(name="alike")
+    assert value.columns == {"name"} and value.name == "alike" and value(completions=["Ann"], name=["Ann"]) == [1.0]
+    with pytest.raises(ValueError, match="'alike' needs the column 'name'; found 'names'. Rename it: dataset.rename"):
+        value(completions=["Ann"], names=["Ann"])
 
 
 @pytest.mark.parametrize(

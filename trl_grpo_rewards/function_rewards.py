@@ -71,7 +71,7 @@ class RewardFactory:
         self.is_async = kind != "combinator" and inspect.iscoroutinefunction(function)
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.data = [] if kind == "combinator" else positional
-        self.column_parameters = [p.name for p in self.data if p.name not in TRAINER_DATA]
+        self.column_parameters = [p.name for p in self.data if p.name not in {*TRAINER_DATA, "name"}]
         self.args_option = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
         self.takes_kwargs = any(p.kind == p.VAR_KEYWORD for p in parameters)
         self.options = {p.name: p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)}
@@ -86,16 +86,10 @@ class RewardFactory:
         options = list(self.options.values())
         if not self.args_option:
             options = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in options]
-        columns = {name: (name, str) for name in self.column_parameters} | {"name": (None, str | None)}
-        return inspect.Signature(
-            [
-                *options,
-                *(
-                    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-                    for name, (default, annotation) in columns.items()
-                ),
-            ]
-        )
+        by_keyword = inspect.Parameter.KEYWORD_ONLY
+        columns = [inspect.Parameter(p, by_keyword, default=p, annotation=str) for p in self.column_parameters]
+        name = inspect.Parameter("name", by_keyword, default=None, annotation=str | None)
+        return inspect.Signature([*options, *columns, name])
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
@@ -112,7 +106,7 @@ class RewardFactory:
             raise TypeError(f"The name of '{self.__name__}' must be a non-empty string; got {name!r}.")
         bound = self._bind(args, kwargs)
         options = {option: self._read_option(option, bound[option]) for option in self.options}
-        columns = {one: self._read_column(one, bound[one]) for one in self.column_parameters if one != "name"}
+        columns = {one: self._read_column(one, bound[one]) for one in self.column_parameters}
         named = {parameter: column for parameter, column in columns.items() if column != parameter}
         built = FunctionReward(self, FrozenDict(options), name, FrozenDict(named))
         if self.check is not None:
@@ -238,12 +232,12 @@ class FunctionReward(Reward):
     def own_columns(self) -> frozenset[str]:
         """Dataset columns that the function needs, without those of the rewards among its options."""
         required = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
-        needed = {column for name, column in self.column_of.items() if name in required or name in self.named_columns}
+        needed = {self.column_of.get(name, name) for name in required}.union(self.named_columns.values())
         return frozenset(needed | (self.call_trait(self.factory.columns) if self.factory.columns else set()))
 
     @property
     def column_of(self) -> dict[str, str]:
-        """The dataset column that each data parameter reads."""
+        """The dataset column that each data parameter reads. One called `name` is left out: the option has this keyword."""
         return {name: self.named_columns.get(name, name) for name in self.factory.column_parameters}
 
     @property
