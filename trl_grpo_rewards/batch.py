@@ -210,8 +210,8 @@ class Batch:
         )
 
     def rename_columns(self, sources: Mapping[str, str]) -> "Batch":
-        """Return the batch with columns under new names, each with its old name. Columns with the new names are left out."""
-        kept = {name: values for name, values in self.columns.items() if name not in {*sources, *sources.values()}}
+        """Return the batch with columns under new names, given the old name of each. They replace columns of these names."""
+        kept = {name: values for name, values in self.columns.items() if name not in sources.values()}
         return replace(self, columns=kept | {name: self.columns[source] for name, source in sources.items()})
 
     def enter(self, name: str) -> "Batch":

@@ -60,6 +60,13 @@ def test_a_text_with_a_list_is_one_solution(rewards, solution, right, wrong):
     assert [score(rewards, REWARDS[rewards] % one, solution) for one in wrong] == [0.0] * len(wrong)
 
 
+def test_a_question_restated_is_that_of_the_row():
+    prompts, solutions = ["What is $x + y$?", "Expand $(x + 1)^2$."], [["y + x", "z"], ["x^2 + 2x + 1", "none"]]
+    completions = [r"\boxed{y + x}", r"\boxed{(x + 1)^2}"]
+    paid = boxed(evaluated=True)(prompts=prompts, completions=completions, solution=solutions)
+    assert paid == [1.0, 0.0] and boxed()(prompts=prompts, completions=completions, solution=solutions) == [1.0, 1.0]
+
+
 def test_what_counts_as_a_list():
     assert list_solutions("a") == ["a"] and list_solutions(None) == list_solutions([]) == [None]
     assert list_solutions(numpy.array([1, 2])) == list_solutions((1, 2)) == [1, 2]
@@ -121,6 +128,8 @@ def test_no_attack_is_one_of_the_solutions():
     made = attacks(boxed(), row)
     wrong = made["a wrong answer"]
     assert score(boxed(), wrong, row["solution"]) == score(boxed(), made["many boxes"], row["solution"]) == 0.0
+    first = boxed(box="first")
+    assert score(first, attacks(first, {"solution": ["1", "0"]})["many boxes"], ["1", "0"]) == 0.0
     letters = {"prompt": "Which?", "solution": ["A", "E"]}
     assert score(choice(), attacks(choice(), letters)["a wrong answer"], letters["solution"]) == 0.0
     rows = [{"prompt": f"What is {n} + 1?", "solution": [str(n + 1), str(n + 14)]} for n in range(3)]
