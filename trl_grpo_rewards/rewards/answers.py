@@ -10,11 +10,11 @@ from ..mathematics.comparison import AnswerRules
 from ..mathematics.tokens import spell
 from ..registry import reward
 from ..scores import Score
-from ..verify import pool
 from ..verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
 from ..verify.equality import is_restated
 from ..verify.golds import read_gold
 from ..verify.solutions import read_solutions
+from ..verify.verification import verify_pairs
 
 
 __all__ = ["answer", "boxed", "choice", "exact"]
@@ -152,24 +152,15 @@ def verify_answers(
     rules: AnswerRules,
 ) -> list[Score]:
     golds = [read_gold(value) for value in solution]
-    pairs = {
-        row: (gold, answer)
-        for row, (gold, answer) in enumerate(zip(golds, answers, strict=True))
-        if gold is not None and answer is not None
-    }
-    restarts = pool.count_restarts()
-    verifications = pool.verify_pairs([*pairs.values()], rules)
-    scores = [None if gold is None else 0.0 for gold in golds]
-    for (row, (gold, answer)), verification in zip(pairs.items(), verifications, strict=True):
-        equal = verification.equal
-        if equal and rules.evaluated and prompts and spell(gold) != spell(answer):
+    verifications = verify_pairs([*zip(golds, answers, strict=True)], rules)
+    scores: list[Score] = []
+    for row, (gold, answer, (equal, _, _)) in enumerate(zip(golds, answers, verifications, strict=True)):
+        if equal and gold and answer and rules.evaluated and prompts and spell(gold) != spell(answer):
             equal = not is_restated(answer, prompt_text(prompts[row]))
-        scores[row] = None if equal is None else 1.0 if equal else partial
-    log_metric("timeouts", sum(verification.fault == "timeout" for verification in verifications))
-    log_metric(
-        "unreadable_gold", golds.count(None) + sum(verification.fault == "gold" for verification in verifications)
-    )
-    log_metric("worker_restarts", pool.count_restarts() - restarts)
+        scores.append(None if equal is None else 1.0 if equal else 0.0 if answer is None else partial)
+    log_metric("timeouts", sum(one.fault == "timeout" for one in verifications))
+    log_metric("unreadable_gold", sum(one.fault == "gold" for one in verifications))
+    log_metric("second_opinions", sum(one.asked for one in verifications))
     return scores
 
 
