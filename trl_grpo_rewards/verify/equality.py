@@ -1,4 +1,4 @@
-"""Whether an answer is right, as far as its text settles it, and what math-verify is not asked otherwise."""
+"""Whether an answer is right, as far as its text settles it, and what math-verify is not asked about."""
 
 import re
 
@@ -13,8 +13,6 @@ from ..mathematics.working import is_open
 
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
-TOWER = re.compile(r"\^\s*\{[^{}^]*\^\s*\{[^{}^]*\^|\^\w\^\w\^|\^\s*\{?\d{6}|\^\s*\{\s*\d+\s*\^|(?:![^=]?){3}")
-"""Powers of powers and factorials of factorials, whose values have more digits than fit anywhere."""
 
 
 def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
@@ -51,8 +49,8 @@ def chooses(answer: str, letter: Value) -> bool:
 
 
 def is_unfit(text: str) -> bool:
-    """Return whether a text that cannot be read is not mathematics, or would keep math-verify busy for too long."""
-    if len(text) > MAX_CACHED_CHARS or TOWER.search(text):
+    """Return whether a text is too long for math-verify, or cannot be read because it is not mathematics."""
+    if len(text) > MAX_CACHED_CHARS:
         return True
     if read(text) is not None:
         return False

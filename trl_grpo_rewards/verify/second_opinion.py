@@ -1,9 +1,10 @@
 """Ask math-verify about texts that the reader cannot read, in a process that ends itself at a deadline.
 
-math-verify can compute forever on what a model writes, in operations that Python code cannot interrupt. `multiprocessing`
-is not used because it imports the user's script again, which often has no `__main__` guard and would start to train.
+math-verify can compute forever, in operations that Python code cannot interrupt. `multiprocessing` is not used because
+it imports the user's script again, which often has no `__main__` guard and would start to train.
 """
 
+import atexit
 import functools
 import json
 import os
@@ -17,22 +18,14 @@ from pathlib import Path
 SECONDS = 2.0
 """Time limit of a question. Nearly all take less than half a second."""
 
-START_SECONDS = 60.0
-"""Time limit of the first question of a process, which loads the parser. It takes less than a second on an idle machine."""
-
 REPLIES = {b"true\n": True, b"false\n": False}
 LOCK = threading.Lock()
-PROCESS: "subprocess.Popen[bytes] | None" = None
+PROCESS: subprocess.Popen[bytes] | None = None
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def ask(gold: str, answer: str) -> bool | None:
-    """
-    Return whether math-verify takes an answer for equal to the gold answer, or None if this takes too long.
-
-    If both are the same text, return whether math-verify can read it. Raises [`OSError`] if the process cannot be
-    started or is killed from outside.
-    """
+    """Return what math-verify says, or None if this takes too long. Raises [`OSError`] if its process is killed."""
     global PROCESS
     with LOCK:
         if PROCESS is None or PROCESS.poll() is not None:
@@ -40,7 +33,7 @@ def ask(gold: str, answer: str) -> bool | None:
         return exchange(PROCESS, gold, answer, SECONDS)
 
 
-def start_process() -> "subprocess.Popen[bytes]":
+def start_process() -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         [sys.executable, "-P", str(Path(__file__).with_name("symbolic.py")), str(os.getpid())],
         stdin=subprocess.PIPE,
@@ -49,12 +42,12 @@ def start_process() -> "subprocess.Popen[bytes]":
         start_new_session=True,  # so that an interrupt at the terminal reaches only the training process
         bufsize=0,
     )
-    if exchange(process, "1", "1", START_SECONDS) is None:
+    if not exchange(process, "1", "1", seconds=60.0):  # loads the parser, in less than a second on an idle machine
         raise TimeoutError("The process of math-verify did not start in time.")
     return process
 
 
-def exchange(process: "subprocess.Popen[bytes]", gold: str, answer: str, seconds: float) -> bool | None:
+def exchange(process: subprocess.Popen[bytes], gold: str, answer: str, seconds: float) -> bool | None:
     """Return the reply to a question, or None if the process has ended itself because the time is up."""
     assert process.stdin is not None and process.stdout is not None  # they are pipes
     end, reply = time.monotonic() + seconds, b"\n"
@@ -64,11 +57,16 @@ def exchange(process: "subprocess.Popen[bytes]", gold: str, answer: str, seconds
             reply = process.stdout.readline()
     finally:
         if reply not in REPLIES:
-            with process:  # closes its pipes and waits for it
-                process.kill()
+            end_process(process)
     if not reply and time.monotonic() < end:
         raise ChildProcessError("The process of math-verify was killed.")
     return REPLIES.get(reply)
+
+
+def end_process(process: subprocess.Popen[bytes] | None) -> None:
+    if process is not None:
+        with process:  # closes its pipes and waits for it
+            process.kill()
 
 
 def forget_process() -> None:
@@ -79,5 +77,6 @@ def forget_process() -> None:
     LOCK, PROCESS = threading.Lock(), None
 
 
+atexit.register(lambda: end_process(PROCESS))
 if hasattr(os, "register_at_fork"):  # Windows has no such function and no forks
     os.register_at_fork(after_in_child=forget_process)

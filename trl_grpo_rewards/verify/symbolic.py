@@ -15,12 +15,6 @@ from math_verify import LatexExtractionConfig, parse, verify
 IGNORED = re.compile(r"[=<>:'|#@?&~\"‰]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\x00-\x7f]")
 """Signs that math-verify ignores, or whose left side it drops."""
 
-BOX = LatexExtractionConfig(
-    boxed_match_priority=0,
-    try_extract_without_anchor=False,
-    normalization_config=NormalizationConfig(malformed_operators=True),
-)
-
 
 def main() -> None:
     with contextlib.suppress(ImportError, OSError, ValueError):  # Windows and macOS do not have this limit
@@ -52,8 +46,8 @@ def are_equal(gold: str, answer: str) -> bool:
 
 def parse_latex(latex: str) -> list[Any]:
     """Return what math-verify reads, or an empty list. The LaTeX is put in a box, so that all of it is read."""
-    found: list[Any] = parse(f"\\boxed{{{latex}}}", [BOX], fallback_mode="no_fallback", parsing_timeout=None)
-    return found
+    config = LatexExtractionConfig(normalization_config=NormalizationConfig(malformed_operators=True))
+    return list(parse(f"\\boxed{{{latex}}}", [config], fallback_mode="no_fallback", parsing_timeout=None))
 
 
 def has_other_case(gold: str, answer: str) -> bool:
@@ -64,10 +58,9 @@ def has_other_case(gold: str, answer: str) -> bool:
 
 def are_different(one: Any, other: Any) -> bool:
     """Return whether both are numbers and differ, since math-verify takes all tiny numbers for equal."""
-    try:
+    with contextlib.suppress(Exception):  # they are not both numbers
         return not math.isclose(float(one), float(other), rel_tol=1e-6)
-    except Exception:  # they are not both numbers
-        return False
+    return False
 
 
 if __name__ == "__main__":
