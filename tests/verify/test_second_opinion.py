@@ -157,10 +157,11 @@ def test_a_fork_has_workers_of_its_own():
 
 
 @pytest.mark.slow
-def test_a_killed_worker_is_replaced():
+def test_a_process_that_was_killed_between_two_answers_is_replaced():
     assert score([r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [1.0]
     for worker in find_workers(os.getpid()):
         os.kill(worker, signal.SIGKILL)
+    time.sleep(0.5)
     assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{441}}{3}}", r"\boxed{\lim_{x \to 0} \sqrt{48}}"]) == [1.0, 0.0]
 
 
@@ -237,7 +238,7 @@ def test_a_deadline_is_a_timeout_also_where_children_are_not_waited_for(tmp_path
     code = (
         "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
         "from trl_grpo_rewards.verify.second_opinion import ask\n"
-        "print(ask('7', '(10^9)!'), ask('7', r'\\lim_{x \\to 0} \\sqrt{49}'))"
+        "print(ask('7', r'\\lim_{x \\to 0} (10^9)!'), ask('7', r'\\lim_{x \\to 0} \\sqrt{49}'))"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert run.stdout == "None True\n", run.stderr[-2000:]

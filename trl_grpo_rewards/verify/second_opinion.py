@@ -29,6 +29,7 @@ def ask(gold: str, answer: str) -> bool | None:
     global PROCESS
     with LOCK:
         if PROCESS is None or PROCESS.poll() is not None:
+            end_process(PROCESS)
             PROCESS = start_process()
         return exchange(PROCESS, gold, answer, SECONDS)
 
