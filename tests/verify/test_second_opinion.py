@@ -258,8 +258,8 @@ def test_a_fork_that_exits_leaves_the_workers_alone():
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=lambda end: end.name)
 def test_a_process_that_is_killed_from_outside_is_nobodys_answer(end):
-    assert ask("7", r"\lim_{x \to 0} \sqrt{49}") is True
+    assert ask("7", rf"\lim_{{x \to {end:d}}} 7") is True
     threading.Timer(0.5, second_opinion.PROCESS.send_signal, [end]).start()
-    hanging = rf"\boxed{{\lim_{{x \to {end}}} (77777^{{77777}})^{{77777}}}}"
+    hanging = rf"\boxed{{\lim_{{x \to {end:d}}} (77777^{{77777}})^{{77777}}}}"
     assert score([hanging, r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [None, 1.0]
     assert score([hanging]) == [0.0]  # nothing is remembered
