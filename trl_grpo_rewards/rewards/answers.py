@@ -55,10 +55,11 @@ def boxed(
     and a box that is never closed do not count. The answer is compared with the column `solution`, which may contain
     numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's
     `... #### 72`. The solution and the answer are read into values, and the values are compared: numbers exactly,
-    expressions at several points, sets and inequalities as sets of numbers. Texts that cannot be read are compared by
-    [math-verify](https://github.com/huggingface/Math-Verify) in a separate process. If this takes longer than two
-    seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`, `boxed/unreadable_gold`
-    and `boxed/worker_restarts` as counts per batch.
+    expressions at several points, sets and inequalities as sets of numbers. For texts that cannot be read,
+    [math-verify](https://github.com/huggingface/Math-Verify) gives a second opinion in a separate process. If this takes
+    longer than two seconds, the answer counts as wrong, so no answer can hang a run. A solution cannot be read if its
+    own text would not be right. Logs `boxed/timeouts`, `boxed/unreadable_gold` and `boxed/second_opinions` as counts
+    per batch.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
