@@ -27,6 +27,7 @@ def test_equal_expressions(gold, answer):
         ("10^{-9}", r"2 \cdot 10^{-9}"),  # to math-verify, both are 0
         (r"\sqrt{2} \cdot 10^{-18}", r"\sqrt{3} \cdot 10^{-18}"),
         ("A + b", "a + b"),  # it ignores case
+        (r"33\frac{1}{3}\%", r"\frac{1}{3}\%"),  # it reads a percentage within a text
         ("7", "5 = 7"),  # it drops the left side
         ("5'6\"", "56"),  # it ignores signs
         ("7", r"7 \% \text{ or } 8"),

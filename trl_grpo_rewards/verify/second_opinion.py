@@ -1,7 +1,6 @@
 """Ask math-verify about texts that the reader cannot read, in a process that ends itself at a deadline.
 
-math-verify can compute forever, in operations that Python code cannot interrupt. `multiprocessing` is not used because
-it imports the user's script again, which often has no `__main__` guard and would start to train.
+math-verify can compute forever, and Python code cannot interrupt that. `multiprocessing` would import the user's script.
 """
 
 import atexit

@@ -46,7 +46,8 @@ def are_equal(gold: str, answer: str) -> bool:
 
 def parse_latex(latex: str) -> list[Any]:
     """Return what math-verify reads, or an empty list. The LaTeX is put in a box, so that all of it is read."""
-    config = LatexExtractionConfig(normalization_config=NormalizationConfig(malformed_operators=True))
+    normalization = NormalizationConfig(malformed_operators=True)
+    config = LatexExtractionConfig(try_extract_without_anchor=False, normalization_config=normalization)
     return list(parse(f"\\boxed{{{latex}}}", [config], fallback_mode="no_fallback", parsing_timeout=None))
 
 
