@@ -21,10 +21,14 @@ class Reading(NamedTuple):
             (several answers in one solution), `"in part"` or `"not at all"`.
         value (`str`, *optional*):
             What was read. Equivalent values have the same reading.
+        note (`str`, *optional*):
+            What a user should know about this reading. [`check`] counts the values with the same note and shows the
+            number in front of it, as in `"3.00% that only math-verify can read"`.
     """
 
     kind: Kind
     value: str | None = None
+    note: str | None = None
 
 
 class Examination(NamedTuple):

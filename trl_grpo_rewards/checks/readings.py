@@ -70,9 +70,12 @@ def check_column(
 ) -> Findings:
     """Check the readings of one column by one reward."""
     rows: dict[str, list[int]] = defaultdict(list)
+    notes: dict[str, list[int]] = defaultdict(list)
     readings = get_readings(values, reward, read)
     for row, reading in enumerate(readings):
         rows[reading.kind].append(row)
+        if reading.note is not None:
+            notes[reading.note].append(row)
     contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings])
     different = {reading.value for reading in readings}
     found = Findings(title_reading(column, reward), [f"{len(values):,} read, {len(different):,} different"])
@@ -86,6 +89,7 @@ def check_column(
             else []
         ),
         ("that differ for the same prompt", contradictory),
+        *notes.items(),
     ):
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
         found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:SHOWN_VALUES]]

@@ -11,11 +11,11 @@ from ..mathematics.comparison import AnswerRules
 from ..mathematics.tokens import spell
 from ..registry import reward
 from ..scores import Score
-from ..verify import pool
 from ..verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
 from ..verify.equality import is_restated
 from ..verify.golds import choose_best, list_solutions, read_gold
 from ..verify.solutions import read_solutions
+from ..verify.verification import verify_pairs
 
 
 __all__ = ["answer", "boxed", "choice", "exact"]
@@ -55,12 +55,14 @@ def boxed(
     a comma, "and" or "or" separates are one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>`
     and a box that is never closed do not count. The answer is compared with the column `solution`, which may contain
     numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's
-    `... #### 72`. A list of these in the column is a list of accepted solutions, and an answer that equals one of them
-    is right; write a list that is itself the solution as text, such as `1, 2`. The solution and the answer are read into values, and the values are compared: numbers exactly,
-    expressions at several points, sets and inequalities as sets of numbers. Texts that cannot be read are compared by
-    [math-verify](https://github.com/huggingface/Math-Verify) in a separate process. If this takes longer than two
-    seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`, `boxed/unreadable_gold`
-    and `boxed/worker_restarts` as counts per batch.
+    `... #### 72`. A list of these in the column is a list of accepted solutions: an answer that equals one of them is
+    right. A list that is itself the solution must be a text, such as `1, 2`. The solution and the answer are read into
+    values, and the values are compared: numbers exactly, expressions at several points, sets and inequalities as sets of
+    numbers. For texts that cannot be read,
+    [math-verify](https://github.com/huggingface/Math-Verify) gives a second opinion in a separate process. If this takes
+    longer than two seconds, the answer counts as wrong, so no answer can hang a run. A solution cannot be read if its
+    own text would not be right. Logs `boxed/timeouts`, `boxed/unreadable_gold` and `boxed/second_opinions` as counts
+    per batch.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
@@ -173,24 +175,15 @@ def verify_answers(
     rules: AnswerRules,
 ) -> list[Score]:
     golds = [read_gold(value) for value in solution]
-    pairs = {
-        row: (gold, answer)
-        for row, (gold, answer) in enumerate(zip(golds, answers, strict=True))
-        if gold is not None and answer is not None
-    }
-    restarts = pool.count_restarts()
-    verifications = pool.verify_pairs([*pairs.values()], rules)
-    scores = [None if gold is None else 0.0 for gold in golds]
-    for (row, (gold, answer)), verification in zip(pairs.items(), verifications, strict=True):
-        equal = verification.equal
-        if equal and rules.evaluated and prompts and spell(gold) != spell(answer):
+    verifications = verify_pairs([*zip(golds, answers, strict=True)], rules)
+    scores: list[Score] = []
+    for row, (gold, answer, (equal, _, _)) in enumerate(zip(golds, answers, verifications, strict=True)):
+        if equal and gold and answer and rules.evaluated and prompts and spell(gold) != spell(answer):
             equal = not is_restated(answer, prompt_text(prompts[row]))
-        scores[row] = None if equal is None else 1.0 if equal else partial
-    log_metric("timeouts", sum(verification.fault == "timeout" for verification in verifications))
-    log_metric(
-        "unreadable_gold", golds.count(None) + sum(verification.fault == "gold" for verification in verifications)
-    )
-    log_metric("worker_restarts", pool.count_restarts() - restarts)
+        scores.append(None if equal is None else 1.0 if equal else 0.0 if answer is None else partial)
+    log_metric("timeouts", sum(one.fault == "timeout" for one in verifications))
+    log_metric("unreadable_gold", sum(one.fault == "gold" for one in verifications))
+    log_metric("second_opinions", sum(one.asked for one in verifications))
     return scores
 
 
