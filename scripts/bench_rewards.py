@@ -4,7 +4,7 @@ r"""Compare `boxed()` with TRL's `accuracy_reward` and with math-verify: speed, 
     python scripts/bench_rewards.py --pairs pairs.jsonl.gz      # also real completions: gold, completion, expected
 
 Each side runs in a new process. It first scores a few answers that are not in the workload, so that libraries are
-loaded and workers have started. TRL and math-verify get the gold as `$gold$`, which they read better than bare LaTeX.
+loaded and processes have started. TRL and math-verify get the gold as `$gold$`, which they read better than bare LaTeX.
 The sides take turns, `--runs` times each. The table shows medians.
 
 Without --pairs, real completions are read from pairs.dev.jsonl.gz in the folder that TRL_GRPO_REWARDS_DATA names. A second

@@ -39,7 +39,7 @@ from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrai
 
 """
 
-MAX_SIGNATURE = 90
+MAX_SIGNATURE = 110
 """Maximum number of characters of a signature. A longer one is shortened to its required options."""
 
 
@@ -98,8 +98,10 @@ def format_type(annotation: Any) -> str:
     return {NoneType: "None", Any: "Any"}.get(annotation) or annotation.__name__
 
 
-def format_parameter(parameter: inspect.Parameter, annotations: dict[str, Any]) -> str:
-    annotation = annotations.get(parameter.name, parameter.annotation)
+def format_parameter(parameter: inspect.Parameter, factory: RewardFactory) -> str:
+    annotation = parameter.annotation
+    if parameter.name in factory.options:  # the annotation of a column is that of its values
+        annotation = factory.annotations.get(parameter.name, annotation)
     text = f"{'*' * (parameter.kind is parameter.VAR_POSITIONAL)}{parameter.name}: {format_type(annotation)}"
     return text if parameter.default is parameter.empty else f"{text} = {parameter.default!r}"
 
@@ -107,9 +109,9 @@ def format_parameter(parameter: inspect.Parameter, annotations: dict[str, Any]) 
 def format_function(name: str, factory: RewardFactory) -> str:
     """Return the reward as a function of its options."""
     parameters = [*inspect.signature(factory).parameters.values()]
-    parts = [format_parameter(parameter, factory.annotations) for parameter in parameters]
+    parts = [format_parameter(parameter, factory) for parameter in parameters]
     if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
-        parts.insert(len(parts) - 1, "*")  # the last parameter is the name, which must be given by keyword
+        parts.insert([parameter.kind for parameter in parameters].index(inspect.Parameter.KEYWORD_ONLY), "*")
     return f"def {name}({', '.join(parts)}) -> Reward: ...\n"
 
 

@@ -186,8 +186,7 @@ def test_a_missing_column_names_what_there_is():
     with pytest.raises(ValueError) as caught:
         boxed()(completions=["4"], answer=["4"], question=["2 + 2?"])
     assert str(caught.value) == (
-        "Reward 'boxed' needs the column 'solution'; found 'answer', 'question'. "
-        "Rename it: dataset.rename_column('answer', 'solution')."
+        "Reward 'boxed' needs the column 'solution'; found 'answer', 'question'. Name it: boxed(solution='answer')."
     )
 
 
@@ -228,7 +227,7 @@ def test_a_missing_column_names_what_there_is():
         ),
         (
             lambda: mixed_up(at_least=3),
-            "'at_least' is a data parameter. Declare it after '\\*' to make it an option",
+            "'at_least' of 'mixed_up' .* got 3. .*, or declare 'at_least' after '\\*' to make it an option",
         ),
         (lambda: boxed + tags("a"), "An expression contains the reward factory 'boxed' instead of a reward. Call it"),
         (lambda: 0.2 * boxed, "An expression contains the reward factory 'boxed'"),

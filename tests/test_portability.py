@@ -1,6 +1,6 @@
 """Rewards where forks, timers of the kernel and limits of memory are missing, as on Windows, and text is not UTF-8.
 
-Each script runs in a Python without these names, and so do its workers.
+Each script runs in a Python without these names, and so does its second opinion.
 """
 
 import json
@@ -16,7 +16,7 @@ from helpers.paths import TESTS
 from helpers.processes import find_workers, has_no_workers_within
 from trl_grpo_rewards import parse
 from trl_grpo_rewards.registry import REGISTRY
-from trl_grpo_rewards.verify.pool import WALL_SECONDS
+from trl_grpo_rewards.verify.second_opinion import SECONDS
 
 
 BARE = str(TESTS / "helpers" / "bare_platform")
@@ -64,7 +64,7 @@ COLUMNS = {
     "completions": [
         r"<think>2 + 2 = 4</think>so \boxed{4} [1]",
         r"{\"größer\": 4} \boxed{5}",
-        r"$\boxed{\lim_{x \to 0} \sqrt{16}}$",  # only a worker can decide this one and the next
+        r"$\boxed{\lim_{x \to 0} \sqrt{16}}$",  # only math-verify can decide this one and the next
         r"**Answer:** \boxed{\lim_{x \to 0} \sqrt{17}} <a>é</a>",
     ],
     "completion_ids": [[1] * 5, [1] * 7, [1] * 12, []],
@@ -85,12 +85,11 @@ print(json.dumps(scores))
 """
 
 
-def start_bare(script: str, *arguments: str, workers: int = 1, limits: str = "true") -> subprocess.Popen[str]:
+def start_bare(script: str, *arguments: str, limits: str = "true") -> subprocess.Popen[str]:
     variables = {
         "LC_ALL": "C",
         "PYTHONUTF8": "0",
         "PYTHONCOERCECLOCALE": "0",
-        "TRL_GRPO_REWARDS_WORKERS": str(workers),
     }
     path = os.pathsep.join(filter(None, [BARE, os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
@@ -151,13 +150,13 @@ def test_what_hangs_costs_one_deadline_and_the_worker_is_replaced():
     start = time.monotonic()
     asks = f"ask({HANGS!r})\nask({HANGS!r})\nask(r'\\boxed{{7}}', {HANGS[7:-1]!r})\nask(r'\\boxed{{\\lim_{{x \\to 0}} \\sqrt{{48}}}}')\n"
     assert run_bare(ASK + asks).splitlines() == [
-        "[1.0] 0 0 0",
+        "[1.0] 0 0 1",
         "[0.25] 1 0 1",
-        "[0.25] 1 0 0",  # from the cache
+        "[0.25] 1 0 1",  # from the cache
         "[0.25] 1 0 1",  # the solution is read, and comparing hangs
-        "[0.25] 0 0 0",
+        "[0.25] 0 0 1",
     ]
-    assert 2 * WALL_SECONDS < time.monotonic() - start < 6 * WALL_SECONDS
+    assert 2 * SECONDS < time.monotonic() - start < 6 * SECONDS + 10
 
 
 @pytest.mark.slow
@@ -175,39 +174,11 @@ def test_an_answer_that_takes_all_memory_is_wrong():
     assert [line.split()[0] for line in output.splitlines()] == ["[1.0]", "[0.25]", "[0.25]"]
 
 
-def find_busy_worker(process: int, known: set[int]) -> int:
-    """Wait for a new worker that verifies: it has a thread that prints, and now one that waits for the deadline."""
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        for worker in {*find_workers(process)} - known:
-            threads = subprocess.run(["ps", "-o", "nlwp=", "-p", str(worker)], capture_output=True, text=True).stdout
-            if int(threads or 0) == 3:
-                return worker
-        time.sleep(0.1)
-    raise TimeoutError("no worker verifies")
-
-
 @pytest.mark.slow
-def test_an_answer_during_which_the_worker_dies_twice_is_wrong():
-    killed: set[int] = set()
-    with start_bare(HANG + "ask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{48}}')\n", HANGS) as run:
-        try:
-            assert run.stdout.readline() == "[1.0] 0 0 0\n"
-            for _ in range(2):
-                killed.add(worker := find_busy_worker(run.pid, killed))
-                os.kill(worker, signal.SIGKILL)
-            output, errors = run.communicate(timeout=60)
-        finally:
-            run.kill()
-    assert output.splitlines() == ["[0.25] 0 0 2", "[0.25] 0 0 0"]
-    assert "killed its process" in errors and has_no_workers_within(run.pid, 3)
-
-
-@pytest.mark.slow
-def test_a_worker_that_dies_at_its_start_leaves_answers_without_a_score():
+def test_a_process_that_dies_at_its_start_leaves_answers_without_a_score():
     script = ASK.replace("import os, sys", "import os, sys; os.environ['PYTHONHOME'] = '/nowhere'")
     recovery = "del os.environ['PYTHONHOME']\nask(r'\\boxed{\\lim_{x \\to 0} \\sqrt{49}}')\n"
-    assert run_bare(script + recovery).splitlines() == ["[None] 0 0 1", "[1.0] 0 0 0"]
+    assert run_bare(script + recovery).splitlines() == ["[None] 0 0 1", "[1.0] 0 0 1"]
 
 
 @pytest.mark.slow
@@ -222,7 +193,7 @@ def ask(number):
 with ThreadPoolExecutor(64) as threads:
     assert list(threads.map(ask, range(100, 164), timeout=60)) == [1.0, 0.0] * 32
 """
-    run_bare(script, workers=2)
+    run_bare(script)
 
 
 @pytest.mark.slow
@@ -230,12 +201,12 @@ with ThreadPoolExecutor(64) as threads:
 def test_no_worker_outlives_its_parent(end):
     run = start_bare(HANG, HANGS)
     try:
-        assert run.stdout.readline() == "[1.0] 0 0 0\n"
+        assert run.stdout.readline() == "[1.0] 0 0 1\n"
         time.sleep(1)
         assert len(find_workers(run.pid)) == 1
         os.kill(run.pid, end)
-        run.wait(WALL_SECONDS + 5)
-        assert run.returncode == -end and has_no_workers_within(run.pid, WALL_SECONDS + 5)
+        run.wait(SECONDS + 3)
+        assert run.returncode == -end and has_no_workers_within(run.pid, SECONDS + 3)
     finally:
         run.kill()
         run.communicate()

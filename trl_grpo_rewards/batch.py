@@ -209,6 +209,11 @@ class Batch:
             self, columns=columns, rows=[self.rows[row] for row in rows], groups=groups, scored={}, known=known
         )
 
+    def rename_columns(self, sources: Mapping[str, str]) -> "Batch":
+        """Return the batch with columns under new names, given the old name of each. They replace columns of these names."""
+        kept = {name: values for name, values in self.columns.items() if name not in sources.values()}
+        return replace(self, columns=kept | {name: self.columns[source] for name, source in sources.items()})
+
     def enter(self, name: str) -> "Batch":
         """Return the batch as the reward of this name gets it, with the name added to the path."""
         return self if self.path[-1:] == (name,) else replace(self, path=(*self.path, name))

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from .batch import Batch, scatter
-from .errors import missing_column
 from .expressions import Reward, await_all
 from .registry import combinator
 from .scores import Score
@@ -180,8 +179,6 @@ async def route(
 
     ```
     """
-    if column not in batch.columns:
-        raise missing_column("route", column, batch.dataset_columns)
     rows_of: dict[Reward, list[int]] = {}
     for row, value in enumerate(batch.columns[column]):
         chosen = next((reward for key, reward in rewards.items() if key == value), default)

@@ -50,24 +50,34 @@ class MissingColumn(ValueError):
             Column that is needed.
         similar (`list[str]`):
             Columns that may contain what is needed.
+        call (`str`, *optional*):
+            Beginning of a call that names another column, such as `"boxed(solution="`.
     """
 
-    def __init__(self, problem: str, column: str, similar: list[str]) -> None:
-        super().__init__(problem, column, similar)
-        self.problem, self.column, self.similar = problem, column, similar
+    def __init__(self, problem: str, column: str, similar: list[str], call: str | None = None) -> None:
+        super().__init__(problem, column, similar, call)
+        self.problem, self.column, self.similar, self.call = problem, column, similar, call
 
     def __str__(self) -> str:
-        rename = f"Rename it: dataset.rename_column('{self.similar[0]}', '{self.column}')." if self.similar else ""
-        return f"{self.problem} {rename or 'Add it to the dataset.'}"
+        if self.similar and self.call:
+            return f"{self.problem} Name it: {self.call}{self.similar[0]!r})."
+        if self.similar:
+            return f"{self.problem} Rename it: dataset.rename_column({self.similar[0]!r}, {self.column!r})."
+        return f"{self.problem} Add it to the dataset{f', or name another one: {self.call}...)' if self.call else ''}."
 
 
-def missing_column(reward: str, column: str, available: Iterable[str]) -> MissingColumn:
-    """Return the error for a reward that needs a column which is not available."""
+def missing_column(reward: str, column: str, available: Iterable[str], call: str | None = None) -> MissingColumn:
+    """Return the error for a reward that needs a column which is not available, but can be told another one by a call."""
     available = sorted(available)
-    usual = SOLUTION_COLUMNS if column == "solution" else ()
-    similar = [*(name for name in usual if name in available), *get_close_matches(column, available, n=1)]
+    is_solution = column == "solution" or (call is not None and call.endswith("solution="))
+    usual = [name for name in SOLUTION_COLUMNS if name in available] if is_solution else []
     found = ", ".join(map(repr, available)) or "no columns"
-    return MissingColumn(f"Reward '{reward}' needs the column '{column}'; found {found}.", column, similar)
+    return MissingColumn(
+        f"Reward '{reward}' needs the column '{column}'; found {found}.",
+        column,
+        [*get_close_matches(column, usual, n=1), *usual, *get_close_matches(column, available, n=1)],
+        call,
+    )
 
 
 class CheckpointMismatch(ValueError):

@@ -3,13 +3,13 @@
 import functools
 import inspect
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 from .batch import TRAINER_DATA, Batch, scatter, select_row
-from .errors import missing_column, named_in_errors
+from .errors import MissingColumn, missing_column, named_in_errors
 from .expressions import Reward, await_all
 from .forms import Form
 from .options import (
@@ -23,8 +23,10 @@ from .options import (
     replace_rewards,
 )
 from .scores import Score, read_scores
-from .traits import Examination, Traits
+from .traits import Examination, ReadColumn, Traits
 
+
+Result = TypeVar("Result")
 
 FunctionKind = Literal["completion", "batch", "group", "combinator"]
 """What a function scores: one completion, a batch or a group. A combinator scores a batch by calling other rewards."""
@@ -34,16 +36,19 @@ class RewardFactory:
     """
     A registered reward function. It is called with options and returns a reward.
 
+    A data parameter that the trainer does not fill reads the dataset column of its name. Called with the keyword of such
+    a parameter, the factory returns a reward that reads another column: `boxed(solution="answer")`.
+
     Args:
         function (`Callable`):
             Function that computes the scores, plain or `async`.
         kind (`str`):
             What it scores: `"completion"`, `"batch"`, `"group"` or `"combinator"`.
         check (`Callable`, *optional*):
-            Called when a reward is built, with the options that it declares as parameters. Raises an error if they
-            cannot work.
+            Called when a reward is built, with the options and columns that it declares as parameters. Raises an error
+            if they cannot work.
         columns (`Callable`, *optional*):
-            Called with the options that it declares as parameters. Returns the dataset columns that they require.
+            Called in the same way. Returns the dataset columns that the options require.
         traits ([`Traits`], *optional*):
             What checks and the trainer need to know about the function.
     """
@@ -66,13 +71,14 @@ class RewardFactory:
         self.is_async = kind != "combinator" and inspect.iscoroutinefunction(function)
         positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         self.data = [] if kind == "combinator" else positional
+        self.column_parameters = [p.name for p in self.data if p.name not in {*TRAINER_DATA, "name"}]
         self.args_option = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
         self.takes_kwargs = any(p.kind == p.VAR_KEYWORD for p in parameters)
         self.options = {p.name: p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)}
         self.__signature__ = self._build_signature()
 
     def _build_signature(self) -> inspect.Signature:
-        """Return the signature of a call. It has only options, which may be positional unless there are `*names`."""
+        """Return the signature of a call: options, which may be positional unless there are `*names`, and columns."""
         if "name" in self.options:
             raise TypeError(
                 f"Reward '{self.__name__}' must not declare the option 'name', which every reward has. Rename it."
@@ -80,8 +86,10 @@ class RewardFactory:
         options = list(self.options.values())
         if not self.args_option:
             options = [p.replace(kind=p.POSITIONAL_OR_KEYWORD) for p in options]
-        name = inspect.Parameter("name", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=str | None)
-        return inspect.Signature([*options, name])
+        by_keyword = inspect.Parameter.KEYWORD_ONLY
+        columns = [inspect.Parameter(p, by_keyword, default=p, annotation=str) for p in self.column_parameters]
+        name = inspect.Parameter("name", by_keyword, default=None, annotation=str | None)
+        return inspect.Signature([*options, *columns, name])
 
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
@@ -96,18 +104,22 @@ class RewardFactory:
         name = kwargs.pop("name", None)
         if name is not None and not (isinstance(name, str) and name):
             raise TypeError(f"The name of '{self.__name__}' must be a non-empty string; got {name!r}.")
-        options = {option: self._read_option(option, value) for option, value in self._bind(args, kwargs).items()}
+        bound = self._bind(args, kwargs)
+        options = {option: self._read_option(option, bound[option]) for option in self.options}
+        columns = {one: self._read_column(one, bound[one]) for one in self.column_parameters}
+        named = {parameter: column for parameter, column in columns.items() if column != parameter}
+        built = FunctionReward(self, FrozenDict(options), name, FrozenDict(named))
         if self.check is not None:
-            call_with_options(self.check, options)
-        return FunctionReward(self, FrozenDict(options), name)
+            built.call_trait(self.check)
+        return built
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         for option in kwargs:
-            if option not in self.options or option == self.args_option:
-                close = get_close_matches(option, self.options, n=1)
+            if option not in self.__signature__.parameters or option == self.args_option:
+                close = get_close_matches(option, self.__signature__.parameters, n=1)
                 remedy = f"Did you mean '{close[0]}'?" if close else "Choose one of these."
                 if option in {p.name for p in self.data}:
-                    remedy = f"'{option}' is a data parameter. Declare it after '*' to make it an option."
+                    remedy = f"The trainer passes '{option}', so leave it out."
                 raise TypeError(
                     f"Reward '{self.__name__}' has no option '{option}'; its options are {self.declaration}. {remedy}"
                 )
@@ -116,7 +128,16 @@ class RewardFactory:
         except TypeError as error:
             raise TypeError(f"Reward '{self.__name__}': {error}. Its options are {self.declaration}.") from None
         bound.apply_defaults()
-        return {option: value for option, value in bound.arguments.items() if option != "name"}
+        return bound.arguments
+
+    def _read_column(self, parameter: str, column: Any) -> str:
+        if isinstance(column, str) and column and column not in TRAINER_DATA:
+            return column
+        passed = ", which the trainer passes" if isinstance(column, str) and column else ""
+        raise TypeError(
+            f"'{parameter}' of '{self.__name__}' must be the name of a dataset column; got {column!r}{passed}. Name the "
+            f"column, or declare '{parameter}' after '*' to make it an option."
+        )
 
     def _read_option(self, option: str, value: Any) -> Any:
         what = f"Option '{option}' of '{self.__name__}'"
@@ -165,8 +186,9 @@ class FunctionReward(Reward):
     """
     A reward function with its options. Calling the factory that `@reward` returns builds it.
 
-    The function's data parameters are matched by name. A reward among the options is scored first, and the function
-    gets the score in place of the reward: one number if the function scores one completion, otherwise a list.
+    The function's data parameters are matched by name, or get the column that `named_columns` has for them. A reward
+    among the options is scored first, and the function gets the score in place of the reward: one number if the function
+    scores one completion, otherwise a list.
 
     Args:
         factory ([`RewardFactory`]):
@@ -175,11 +197,14 @@ class FunctionReward(Reward):
             Its options.
         given_name (`str`, *optional*):
             Name in logs, if it is not the default one.
+        named_columns ([`FrozenDict`], *optional*):
+            The dataset column by the data parameter, for those that read a column with another name than their own.
     """
 
     factory: RewardFactory
     options: FrozenDict
     given_name: str | None = None
+    named_columns: FrozenDict = FrozenDict({})
 
     @property
     def name(self) -> str:
@@ -201,10 +226,47 @@ class FunctionReward(Reward):
 
     @property
     def columns(self) -> frozenset[str]:
-        needed = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
-        if self.factory.columns is not None:
-            needed |= call_with_options(self.factory.columns, self.options)
-        return frozenset(needed).union(*(child.columns for child in self.children))
+        return self.own_columns.union(*(child.columns for child in self.children))
+
+    @property
+    def own_columns(self) -> frozenset[str]:
+        """Dataset columns that the function needs, without those of the rewards among its options."""
+        required = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
+        needed = {self.column_of.get(name, name) for name in required}.union(self.named_columns.values())
+        return frozenset(needed | (self.call_trait(self.factory.columns) if self.factory.columns else set()))
+
+    @property
+    def column_of(self) -> dict[str, str]:
+        """The dataset column that each data parameter reads. One called `name` is left out: the option has this keyword."""
+        return {name: self.named_columns.get(name, name) for name in self.factory.column_parameters}
+
+    @property
+    def readers(self) -> dict[str, ReadColumn]:
+        """The functions that return how the reward reads the values of a column, by the column."""
+        return {self.column_of.get(name, name): read for name, read in self.factory.traits.reads.items()}
+
+    def call_trait(self, function: Callable[..., Result], **more: Any) -> Result:
+        """Call a function with the options and columns that it declares as parameters, and with what else it is given."""
+        declared = inspect.signature(function).parameters
+        columns = {name: column for name, column in self.column_of.items() if name in declared}
+        return call_with_options(function, {**columns, **self.options, **more})
+
+    def check_columns(self, available: Collection[str]) -> None:
+        """
+        Check that the function can get the columns that it needs.
+
+        Raises:
+            [`~trl_grpo_rewards.errors.MissingColumn`]: it cannot.
+        """
+        for column in sorted(self.own_columns.difference(available)):
+            raise self.describe_missing(column, available)
+
+    def describe_missing(self, column: str, available: Collection[str]) -> MissingColumn:
+        """Return the error for a column that is not available. It says by which keyword another one can be named."""
+        keyword = next((name for name, value in {**self.column_of, **self.options}.items() if value == column), None)
+        others = "..., " if {*self._write_options()} - {keyword} else ""
+        call = f"{self.factory.__name__}({others}{keyword}=" if keyword else None
+        return missing_column(self.name, column, available, call)
 
     @property
     def is_outcome(self) -> bool:
@@ -222,7 +284,7 @@ class FunctionReward(Reward):
         """The form that earns this reward in full, without the forms of the rewards among its options."""
         build = self.factory.traits.form
         with named_in_errors(self):
-            form = call_with_options(build, self.options) if build else Form()
+            form = self.call_trait(build) if build else Form()
             if not isinstance(form, Form):
                 raise TypeError(f"The trait 'form' must return a Form; got {form!r}. Return Form(...).")
         return form
@@ -232,7 +294,7 @@ class FunctionReward(Reward):
         """Completions that must earn less than an honest one, by the name of the attempt."""
         build = self.factory.traits.worthless
         with named_in_errors(self):
-            texts = call_with_options(build, self.options) if build else {}
+            texts = self.call_trait(build) if build else {}
             if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
                 raise TypeError(
                     f"The trait 'worthless' must return a dict from what a completion tries to its text; got {texts!r}. "
@@ -245,7 +307,7 @@ class FunctionReward(Reward):
         """The lengths in tokens that this reward depends on, by the name of the option."""
         build = self.factory.traits.lengths
         with named_in_errors(self):
-            lengths = call_with_options(build, self.options) if build else {}
+            lengths = self.call_trait(build) if build else {}
             if not isinstance(lengths, dict) or not all(isinstance(tokens, int) for tokens in lengths.values()):
                 raise TypeError(
                     f"The trait 'lengths' must return a dict from the name of an option to a number of tokens; got "
@@ -266,44 +328,46 @@ class FunctionReward(Reward):
     def check_ready(self) -> str | None:
         """Return what a user should know about how the reward works on this machine. Raise an error if it cannot work."""
         ready = self.factory.traits.ready
-        return call_with_options(ready, self.options) if ready else None
+        return self.call_trait(ready) if ready else None
 
     def solve(self, row: Mapping[str, Any]) -> str | None:
         """Return the final part of a right completion for a dataset row, or None if the row does not have it."""
         write = self.factory.traits.solves
         with named_in_errors(self):
-            return call_with_options(write, {**self.options, "row": row}) if write else None
+            return self.call_trait(write, row=row) if write else None
 
     def examine(self, rows: list[dict[str, Any]]) -> Examination | None:
         """Return what the reward finds in dataset rows, or None if it examines none."""
         look = self.factory.traits.examines
         with named_in_errors(self):
-            return call_with_options(look, {**self.options, "rows": rows}) if look else None
+            return self.call_trait(look, rows=rows) if look else None
 
     def list_inner(self, row: Mapping[str, Any] | None = None) -> list[Reward]:
         """Return the rewards among the options. With a dataset row, only those that score it."""
         choose = self.factory.traits.chooses
         if row is None or choose is None:
             return self.children
-        return call_with_options(choose, {**self.options, "row": row})
+        return self.call_trait(choose, row=row)
 
     async def _score(self, batch: Batch) -> list[Score]:
         batch = batch.enter(self.name)
         with named_in_errors(self):
+            self.check_columns(batch.dataset_columns)
             if self.factory.kind == "combinator":
                 returned = await self.factory.function(batch, **self.options)
             else:
                 children = self.children
                 scores = await await_all((child.score(batch) for child in children), concurrent=self.is_async)
                 by_kind = {"completion": self._score_rows, "batch": self._score_batch, "group": self._score_groups}
-                returned = await by_kind[self.factory.kind](batch, dict(zip(children, scores, strict=True)))
+                own = batch.rename_columns(self.named_columns)
+                returned = await by_kind[self.factory.kind](own, dict(zip(children, scores, strict=True)))
             return read_scores(returned, self.name, batch.size)
 
     async def _score_rows(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list[Any]:
         kwargs = self._select_kwargs({n: v for n, v in batch.columns.items() if n not in ("prompts", "completions")})
         calls = (
             self._call_function(
-                self._find_values(available, batch),
+                self._find_values(available),
                 select_row(kwargs, row),
                 {child: scores[row] for child, scores in inner.items()},
             )
@@ -313,7 +377,7 @@ class FunctionReward(Reward):
 
     async def _score_batch(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> Any:
         available = batch.get_batch_data()
-        return await self._call_function(self._find_values(available, batch), self._select_kwargs(available), inner)
+        return await self._call_function(self._find_values(available), self._select_kwargs(available), inner)
 
     async def _score_groups(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list[Any]:
         rows_of: dict[int, list[int]] = defaultdict(list)
@@ -326,9 +390,7 @@ class FunctionReward(Reward):
     async def _score_group(self, group: Batch, rows: list[int], inner: Mapping[Reward, list[Score]]) -> list[Score]:
         available = group.get_group_data()
         scores = {child: [values[row] for row in rows] for child, values in inner.items()}
-        returned = await self._call_function(
-            self._find_values(available, group), self._select_kwargs(available), scores
-        )
+        returned = await self._call_function(self._find_values(available), self._select_kwargs(available), scores)
         return read_scores(returned, self.name, group.size)
 
     async def _call_function(self, data: list[Any], kwargs: dict[str, Any], inner: Mapping[Reward, Any]) -> Any:
@@ -337,38 +399,39 @@ class FunctionReward(Reward):
         returned = self.factory.function(*data, *args, **options, **kwargs)
         return await returned if self.factory.is_async else returned
 
-    def _find_values(self, available: Mapping[str, Any], batch: Batch) -> list[Any]:
-        return [self._find_value(parameter, available, batch) for parameter in self.factory.data]
+    def _find_values(self, available: Mapping[str, Any]) -> list[Any]:
+        return [self._find_value(parameter, available) for parameter in self.factory.data]
 
-    def _find_value(self, parameter: inspect.Parameter, available: Mapping[str, Any], batch: Batch) -> Any:
+    def _find_value(self, parameter: inspect.Parameter, available: Mapping[str, Any]) -> Any:
         if parameter.name in available:
             return available[parameter.name]
         if parameter.default is not parameter.empty:
             return parameter.default
-        if parameter.name in TRAINER_DATA:
-            raise ValueError(
-                f"Reward '{self.name}' needs '{parameter.name}', which GRPOTrainer passes but this call does not. "
-                f"Pass it, or give the parameter a default."
-            )
-        raise missing_column(self.name, parameter.name, batch.dataset_columns)
+        raise ValueError(
+            f"Reward '{self.name}' needs '{parameter.name}', which GRPOTrainer passes but this call does not. "
+            f"Pass it, or give the parameter a default."
+        )
 
     def _select_kwargs(self, available: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the function gets as `**kwargs`: all data for which it has no parameter."""
         named = {*self.options, *(p.name for p in self.factory.data)}
         return {name: available[name] for name in available if name not in named} if self.factory.takes_kwargs else {}
 
-    def __str__(self) -> str:
-        written = []
+    def _write_options(self) -> dict[str, str]:
+        """Return how the options and columns that are not the default ones are written in a call, by name."""
+        written: dict[str, str] = {}
         for index, (option, value) in enumerate(self.options.items()):
             if option == self.factory.args_option:
-                written += [repr(item) for item in value]
+                written |= {option: ", ".join(map(repr, value))} if value else {}
             elif index == 0 and isinstance(value, Reward):
-                written.append(str(value))
+                written[option] = str(value)
             elif not is_same_option(value, self.factory.options[option].default):
-                written.append(f"{option}={value!r}")
-        if self.given_name:
-            written.append(f"name={self.given_name!r}")
-        return f"{self.factory.__name__}({', '.join(written)})"
+                written[option] = f"{option}={value!r}"
+        return written | {parameter: f"{parameter}={column!r}" for parameter, column in self.named_columns.items()}
+
+    def __str__(self) -> str:
+        name = [f"name={self.given_name!r}"] if self.given_name else []
+        return f"{self.factory.__name__}({', '.join([*self._write_options().values(), *name])})"
 
 
 def find_functions(

@@ -1,7 +1,8 @@
 """The decorator `@reward`, and the registry of rewards that expressions can name.
 
 In a reward function, positional parameters are data and keyword-only parameters are options. `*names` takes options that
-are given by position. The decorator returns a [`RewardFactory`]. Calling it with options gives the reward.
+are given by position. The decorator returns a [`RewardFactory`]. Calling it with options, and with the names of columns
+to read in place of the usual ones, gives the reward.
 """
 
 import inspect
@@ -70,13 +71,15 @@ def reward(
     Register a function as a reward under its name.
 
     Functions passed as `check`, `columns`, `form`, `worthless`, `lengths`, `ready`, `solves` or `examines` are called
-    with the options that they declare as parameters.
+    with the options that they declare as parameters. A parameter with the name of a column of the reward function gets
+    the name of the column that is read for it.
 
     Args:
         function (`Callable`):
             Returns a number, or None if the completion cannot be judged. Its positional parameters receive data, matched
             by name: a dataset column, or an argument that TRL passes (`completion_ids`, `trainer_state`, `log_metric`,
-            ...). A function of one completion gets `prompt` and `completion` as text and `messages` as the raw list.
+            ...). A function of one completion gets `prompt` and `completion` as text and `messages` as the raw list. A
+            reward can read another column: for a parameter `solution`, `my_reward(solution="answer")` reads `answer`.
             Keyword-only parameters are options. If one is annotated as [`Reward`], or for type checkers as
             `Annotated[float | None, Reward]`, the option is a reward and the function gets its score.
             `log_metric(name, number)` logs a metric. `log_extra(column, value)` adds a column to TRL's table of
@@ -112,7 +115,7 @@ def reward(
             Raises an error if the reward cannot work on this machine, for example because a key is missing. The check
             before training calls it.
         reads (`dict[str, Callable]`, *optional*):
-            For a dataset column, a function that takes all of its values and returns the
+            For a column parameter, a function that takes all values of the column and returns the
             [`~trl_grpo_rewards.checks.Reading`] of each. The check before training reports values that cannot be read.
         solves (`Callable`, *optional*):
             Returns the final part of a right completion for a dataset row, or None. It gets `row` and its options. By

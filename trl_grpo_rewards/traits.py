@@ -7,19 +7,28 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from .forms import Form
 
 
+Kind: TypeAlias = Literal["whole", "any of several", "several", "in part", "not at all"]
+"""How much of a value was read."""
+
+
 class Reading(NamedTuple):
     """
     How a reward reads one value of a dataset column.
 
     Args:
         kind (`str`):
-            How much was read: `"whole"`, `"several"` (several answers), `"in part"` or `"not at all"`.
+            How much was read: `"whole"`, `"any of several"` (several solutions, any of which is right), `"several"`
+            (several answers in one solution), `"in part"` or `"not at all"`.
         value (`str`, *optional*):
             What was read. Equivalent values have the same reading.
+        note (`str`, *optional*):
+            What a user should know about this reading. [`check`] counts the values with the same note and shows the
+            number in front of it, as in `"3.00% that only math-verify can read"`.
     """
 
-    kind: Literal["whole", "several", "in part", "not at all"]
+    kind: Kind
     value: str | None = None
+    note: str | None = None
 
 
 class Examination(NamedTuple):

@@ -20,8 +20,8 @@ def test_attacks_are_of_the_form_that_the_rewards_want():
 
 
 def test_a_wrong_answer_is_of_the_same_kind():
-    assert [make_wrong_answer(letter, "ABC") for letter in "ABC"] == ["C", "A", "B"]
-    assert make_wrong_answer("7", "") == "20" and make_wrong_answer("x + 1", "") == make_wrong_answer(None, "ABC")
+    assert [make_wrong_answer([letter], "ABC") for letter in "ABC"] == ["C", "A", "B"]
+    assert make_wrong_answer(["7"], "") == "20" and make_wrong_answer(["x + 1"], "") == make_wrong_answer([], "ABC")
     made = attacks(choice("ABC"), {"prompt": "Which?", "solution": "B"})
     assert made["a wrong answer"].endswith("\\boxed{A}") and made["every choice"].endswith("\\boxed{A, B, C}")
 

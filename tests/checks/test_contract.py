@@ -15,7 +15,10 @@ def shouted(completion: str, solution: str) -> float:
 def test_columns_must_be_there_and_of_the_type_that_is_read():
     data = make_problems("1", "2")
     (fault,) = check_contract(boxed(), data.rename_column("solution", "answer")).faults
-    assert "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Rename it" in fault
+    assert (
+        "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name it: boxed(solution='answer')."
+        in fault
+    )
     (fault,) = check_contract(gate(length(3, unit="words"), by=shouted()), make_problems(1, 2)).faults
     assert fault.startswith(
         "Reward 'shouted' reads the column 'solution' as str, but the dataset contains int64, such as 1."

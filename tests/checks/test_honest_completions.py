@@ -68,5 +68,5 @@ def test_whether_a_reward_reads_the_solution():
 
 def test_the_completion_of_a_row_with_another_answer_is_wrong():
     rows = [{"solution": solution} for solution in ("1", "1", "2")]
-    assert swap_completions(rows, ["a", "b", "c"], "solution") == ["c", "c", "a"]
-    assert swap_completions(rows[:2], ["a", "b"], "solution") == [NO_ANSWER] * 2
+    assert swap_completions(boxed(), rows, ["a", "b", "c"]) == ["c", "c", "a"]
+    assert swap_completions(boxed(), rows[:2], ["a", "b"]) == [NO_ANSWER] * 2

@@ -63,6 +63,12 @@ def test_equal_solutions_of_one_prompt_do_not_contradict_each_other():
     assert not found.warnings
 
 
+def test_solutions_that_need_a_second_opinion_are_counted():
+    (found,) = check_readings(boxed(), make_problems("7", r"\lim_{x \to 0} f(x)", "8", r"\lim_{x \to 0} f(x)"))
+    assert found.lines[-3].strip() == "50.00% that only math-verify can read"
+    assert not check_readings(boxed(), make_problems("7", "8"))[0].lines[-1].endswith("can read")
+
+
 def read_marked(values: list) -> list[Reading]:
     """Each value says how it is read: its kind, and after a colon its value."""
     return [Reading(*value.partition(":")[::2]) for value in values]

@@ -32,6 +32,7 @@ def ends(completion: str, solution: str) -> float:
             "Reward 'ends' reads the column 'solution' as str, but the dataset contains int64, such as 19.",
         ),
         ("response", ["--solution_column", "solution"], "Reward 'boxed' needs the column 'solution'; found"),
+        ("answer", ["--solution_column", "solution", "--rewards", "boxed(solution='answer')"], None),
         ("answer", ["--model_name_or_path", "thinking"], "Write tags('think', prefilled=True)."),
         (
             "answer",
@@ -39,7 +40,7 @@ def ends(completion: str, solution: str) -> float:
             "fault: Reward 'length' has target=300, but completions",
         ),
     ],
-    ids=["sound", "integers", "integers as text", "renamed", "prefilled", "too long"],
+    ids=["sound", "integers", "integers as text", "renamed", "named", "prefilled", "too long"],
 )
 def test_gsm8k_is_checked(tmp_path, command, column, arguments, fault):
     with (tmp_path / "p.jsonl").open("w") as file:

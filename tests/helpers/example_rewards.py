@@ -47,7 +47,7 @@ plain = st.one_of(st.none(), st.booleans(), st.integers(), finite, st.text(max_s
 trees = st.recursive(plain, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
 points = st.lists(st.tuples(st.integers(0, 1000), finite), min_size=1, max_size=4, unique_by=lambda p: p[0])
 leaves = st.one_of(
-    st.builds(boxed, partial=finite, tolerance=st.none() | st.floats(0, 1)),
+    st.builds(boxed, partial=finite, tolerance=st.none() | st.floats(0, 1), solution=st.sampled_from(["solution", "it's"])),
     st.builds(lambda names, **o: tags(*names, **o), st.lists(st.sampled_from("abcde"), min_size=1, max_size=3, unique=True), prefilled=st.booleans(), partial=st.booleans()),
     st.builds(length, st.integers(5, 500), tolerance=st.integers(0, 4), unit=st.sampled_from(["tokens", "words", "chars"])),
     st.builds(pattern, st.sampled_from([r"\d+", "a|b", "'\"", r"\\boxed\{"]), at_least=st.integers(1, 9), flags=st.sampled_from(["", "i", "ms"])),

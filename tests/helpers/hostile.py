@@ -21,7 +21,6 @@ def judge_all(path, score):
     with gzip.open(path, "rt") as file:
         rows = [json.loads(line) for line in file]
     scores, seconds = [], []
-    score(completions=[r"\boxed{\sqrt{64}}"], solution=["8"])  # starts the workers, which is no part of a row's time
     for row in [*rows, {"completion": r"\boxed{\sqrt{49}}", "gold": "7"}]:
         start = time.monotonic()
         scores.append(score(completions=[row["completion"]], solution=[row["gold"]])[0])

@@ -62,14 +62,14 @@ def run_in_spawned_child(target: Callable, *arguments: Any) -> Any:
 
 
 def find_workers(process: int) -> list[int]:
-    """Return the processes that verify answers for a process."""
+    """Return the processes that give a second opinion to a process. There is at most one, unless it has been replaced."""
     command = ["ps", "-ww", "-eo", "pid,args"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
-    return [int(line.split()[0]) for line in lines if f"{line} ".count(f" trl_grpo_rewards.verify {process} ")]
+    return [int(line.split()[0]) for line in lines if f"{line} ".count(f"symbolic.py {process} ")]
 
 
 def has_no_workers_within(process: int, seconds: float) -> bool:
-    """Return whether the last process that verifies answers for a process ends in time."""
+    """Return whether the last process that gives a second opinion to a process ends in time."""
     end = time.monotonic() + seconds
     while find_workers(process) and time.monotonic() < end:
         time.sleep(0.2)

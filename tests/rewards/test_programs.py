@@ -202,13 +202,13 @@ def test_no_attack_on_the_reward_pays():
 
 
 def test_other_columns_and_companions():
-    scores = code(column="test")(
+    scores = code(tests="test")(
         completions=[block(ADD)],
         test=["def check(candidate):\n    assert candidate(1, 2) == 3\n"],
         entry_point=["add"],
     )
     assert asyncio.run(scores) == [1.0]
-    assert code(column="test").columns == {"test"} and code().columns == {"tests"}
+    assert code(tests="test").columns == {"test"} and code().columns == {"tests"}
 
 
 def test_it_is_a_reward_like_the_others():

@@ -131,7 +131,7 @@ def test_the_check_finds_a_wrong_dataset():
     data = demo.programs().map(lambda row: {"solution": "def f(x): return 'wrong'"})
     faults = [fault for one in check(code(), data) for fault in one.faults]
     assert any("64 of 64 fail" in fault for fault in faults)
-    faults = [fault for one in check(code(column="solution"), data) for fault in one.faults]
+    faults = [fault for one in check(code(tests="solution"), data) for fault in one.faults]
     assert any("cannot be read" in fault for fault in faults)
 
 

@@ -359,7 +359,7 @@ def test_selective_warns_where_no_reward_says_what_is_right(config, problems, ca
         ([tags("a"), boxed], {}, TypeError, "reward_funcs contains the reward factory 'boxed'"),
         ([boxed(), boxed(partial=0.5)], {}, ValueError, "Two rewards are named 'boxed'"),
         (boxed() + tags("a"), {"reward_weights": [1.0, 2.0]}, ValueError, "have weights, but reward_weights=\\[1.0, 2.0\\]"),
-        ([counted(), gate(counted(name="b"), by=boxed())], {}, ValueError, "Reward 'b' needs the column 'solution'; found 'answer', 'prompt'. Rename it: dataset.rename_column\\('answer'"),
+        ([counted(), gate(counted(name="b"), by=boxed())], {}, ValueError, "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name it: boxed\\(solution='answer'\\)"),
     ],
 )  # fmt: skip
 def test_rewards_are_checked_before_the_model_loads(config, problems, funcs, options, error, message):

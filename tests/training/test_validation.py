@@ -205,7 +205,7 @@ def test_a_dataset_has_rows_prompts_and_the_columns_of_all_rewards():
         "Rename the column that contains the prompts: dataset.rename_column(..., 'prompt')."
     )
     with pytest.raises(
-        ValueError, match="'boxed' needs the column 'solution'; found 'answer', 'prompt'. Rename it: data"
+        ValueError, match="'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name it: boxed"
     ):
         check_dataset(DATA.rename_column("solution", "answer"), [plain, keywords(all=("so",)), boxed()])
 

@@ -4,9 +4,8 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ..errors import missing_column
 from ..expressions import Reward
-from ..function_rewards import FunctionReward, RewardFactory, find_functions
+from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from .findings import Findings
 
@@ -47,10 +46,9 @@ def get_column_type(dataset: "Dataset", column: str) -> str:
 
 def find_column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[str]:
     """Yield the faults of columns that are missing, or whose values do not fit the annotation of the parameter."""
-    mine = reward.columns.difference(*(child.columns for child in reward.children))
-    for column in sorted(mine | {*reward.factory.traits.reads}):
+    for column in sorted(reward.own_columns | {*reward.readers}):
         if column in dataset.column_names:
-            annotation = get_value_type(reward.factory, column)
+            annotation = get_value_type(reward, column)
             value = next((value for value in dataset[column][:100] if value is not None), None)
             if value is not None and not has_type(value, annotation):
                 yield (
@@ -59,14 +57,14 @@ def find_column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[s
                     f"dataset.map(...), or change the annotation in the reward function."
                 )
         else:
-            yield str(missing_column(reward.name, column, dataset.column_names))
+            yield str(reward.describe_missing(column, dataset.column_names))
 
 
-def get_value_type(maker: RewardFactory, column: str) -> Any:
+def get_value_type(reward: FunctionReward, column: str) -> Any:
     """Return the type that the reward function declares for one value of a column."""
-    is_data = any(parameter.name == column for parameter in maker.data)
-    annotation = maker.annotations.get(column, Any) if is_data else Any
-    if maker.kind == "batch":
+    parameter = next((name for name, read in reward.column_of.items() if read == column), "")
+    annotation = reward.factory.annotations.get(parameter, Any)
+    if reward.factory.kind == "batch":
         return get_args(annotation)[0] if get_origin(annotation) is list else Any
     return annotation
 

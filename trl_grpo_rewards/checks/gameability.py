@@ -78,6 +78,12 @@ def check_attacks(trials: Trials) -> Findings:
     return found
 
 
+def ask_questions(rewards: Reward) -> list[dict[str, Any]]:
+    """Return the questions with their solutions in the columns in which the rewards look for a solution."""
+    columns = {function.column_of.get("solution", "solution") for function in find_functions(rewards)}
+    return [row | dict.fromkeys(columns, row["solution"]) for row in QUESTIONS]
+
+
 def describe_attack(rewards: Reward, payment: Payment) -> str:
     """Return the message for an attack that pays."""
     remedies = {
@@ -95,7 +101,7 @@ def describe_attack(rewards: Reward, payment: Payment) -> str:
 
 
 def assert_not_gameable(
-    reward: Reward, rows: Sequence[Mapping[str, Any]] = QUESTIONS, tokens: Tokenize = split_words
+    reward: Reward, rows: Sequence[Mapping[str, Any]] | None = None, tokens: Tokenize = split_words
 ) -> None:
     """
     Assert that no attack earns as much as an honest, correct completion. Use it in the tests of your own rewards.
@@ -105,7 +111,8 @@ def assert_not_gameable(
             A reward or an expression. Terms that ask a judge are left out.
         rows (`list[dict]`, *optional*):
             Rows as in a dataset: `prompt` and the columns that the reward reads. If an honest, correct completion cannot
-            be made from the `solution`, the row needs one as `completion`.
+            be made from the `solution`, the row needs one as `completion`. By default, they are three questions with
+            numbers as solutions.
         tokens (`Callable`, *optional*):
             Returns the token ids of a text. By default each word is a token.
 
@@ -129,6 +136,7 @@ def assert_not_gameable(
     offline = without_asking(reward)
     if offline is None:
         return
+    rows = ask_questions(offline) if rows is None else rows
     trials = make_trials(offline, rows, tokens, attacked=len(rows))
     paid = [payment for payment in count_payments(trials) if payment.paid]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)

@@ -6,14 +6,14 @@ from typing import Any
 
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
-from ..verify.golds import read_gold
+from ..verify.golds import list_solutions, read_gold
 from ..verify.solutions import write_canonically
 from .completion_forms import NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 
 
 def find_answer_column(rewards: Reward) -> str:
     """Return the column with the right answers: the one that outcome rewards read, or else `solution`."""
-    columns = {column for one in find_outcomes(rewards) for column in (one.factory.traits.reads or one.columns)}
+    columns = {column for one in find_outcomes(rewards) for column in (one.readers or one.columns)}
     return columns.pop() if len(columns) == 1 else "solution"
 
 
@@ -47,23 +47,32 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
     if "completion" in row:
         return str(row["completion"])
     form, endings = merge_forms(rewards, row), collect_endings(rewards, row)
-    solution = None if is_self_solving(rewards) else row.get(find_answer_column(rewards))
-    if solution is None:
+    solutions = list_known_solutions(rewards, row)
+    if not solutions:
         return write_completion(form, WORKING, "\n".join(endings) if endings else NO_ANSWER, count)
+    solution = next((one for one in solutions if read_gold(one)), solutions[0])
     gold = read_gold(solution) or str(solution)
-    if any(function.is_outcome and function.factory.traits.reads for function in find_functions(rewards)):
+    if any(function.is_outcome and function.readers for function in find_functions(rewards)):
         gold = write_canonically(gold)  # as a model would write it: 22 for "The answer is 22"
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
     return write_completion(form, working, "\n".join([*endings, form.write_answer(gold)]), count)
 
 
-def swap_completions(rows: Sequence[Mapping[str, Any]], texts: list[str], column: str) -> list[str]:
-    """Return for each row the completion of the next row that has another value in the column."""
+def swap_completions(rewards: Reward, rows: Sequence[Mapping[str, Any]], texts: list[str]) -> list[str]:
+    """Return for each row the completion of the next row that has none of its right answers."""
     following = (chain(range(place + 1, len(rows)), range(place)) for place in range(len(rows)))
+    column, is_one = find_answer_column(rewards), is_self_solving(rewards)
+    answers = [[row.get(column)] if is_one else list_solutions(row.get(column)) for row in rows]
     return [
-        next((texts[other] for other in others if rows[other].get(column) != row.get(column)), NO_ANSWER)
-        for row, others in zip(rows, following, strict=True)
+        next((texts[other] for other in others if not any(one in mine for one in answers[other])), NO_ANSWER)
+        for mine, others in zip(answers, following, strict=True)
     ]
+
+
+def list_known_solutions(rewards: Reward, row: Mapping[str, Any]) -> list[Any]:
+    """Return the accepted solutions in the column with the right answers, without those that are None."""
+    solutions = [] if is_self_solving(rewards) else list_solutions(row.get(find_answer_column(rewards)))
+    return [one for one in solutions if one is not None]
 
 
 def find_outcomes(rewards: Reward) -> list[FunctionReward]:

@@ -39,7 +39,7 @@ def find_readers(rewards: Reward) -> dict[tuple[str, ReadColumn], str]:
     """Return the columns with the functions that read them, and the name of the first reward that does so."""
     readers: dict[tuple[str, ReadColumn], str] = {}
     for function in find_functions(rewards):
-        for column, read in function.factory.traits.reads.items():
+        for column, read in function.readers.items():
             readers.setdefault((column, read), function.name)
     return readers
 
@@ -70,9 +70,12 @@ def check_column(
 ) -> Findings:
     """Check the readings of one column by one reward."""
     rows: dict[str, list[int]] = defaultdict(list)
+    notes: dict[str, list[int]] = defaultdict(list)
     readings = get_readings(values, reward, read)
     for row, reading in enumerate(readings):
         rows[reading.kind].append(row)
+        if reading.note is not None:
+            notes[reading.note].append(row)
     contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings])
     different = {reading.value for reading in readings}
     found = Findings(title_reading(column, reward), [f"{len(values):,} read, {len(different):,} different"])
@@ -80,7 +83,13 @@ def check_column(
         ("unreadable", rows["not at all"]),
         ("read in part", rows["in part"]),
         ("with several answers", rows["several"]),
+        *(
+            [("with several solutions, any of which is right", rows["any of several"])]
+            if rows["any of several"]
+            else []
+        ),
         ("that differ for the same prompt", contradictory),
+        *notes.items(),
     ):
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
         found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:SHOWN_VALUES]]

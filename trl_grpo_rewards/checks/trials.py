@@ -12,7 +12,7 @@ from ..expressions import Reward, add, score_known_groups
 from ..scores import Score
 from .attack_completions import choose_attacks
 from .completion_forms import NO_ANSWER, count_words
-from .honest_completions import find_answer_column, has_solution, honest, swap_completions
+from .honest_completions import has_solution, honest, swap_completions
 
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def make_trials(
         return len(tokens(text))
 
     right = [honest(rewards, row, count) for row in rows]
-    wrong = swap_completions(rows, right, find_answer_column(rewards))
+    wrong = swap_completions(rewards, rows, right)
     made = [choose_attacks(rewards, row, is_solved, count) for row in rows[:attacked]]
     made += [{}] * (len(rows) - len(made))
     texts = [[one, other, NO_ANSWER, *more.values()] for one, other, more in zip(right, wrong, made, strict=True)]

@@ -17,7 +17,6 @@ from ..expressions import Reward
 from ..report import write_report
 from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
-from ..verify.pool import start_workers
 from .callbacks import BeforeAndAfter, RewardProgress
 from .command_errors import exit_on, exit_on_reward_error
 from .job import JobArguments, choose_model, find_last_checkpoint, load_tokenizer, prepare_job, read_job
@@ -58,7 +57,6 @@ def main(arguments: Sequence[str]) -> None:
         if training.process_index == 0:
             check_output(training.output_dir, training.resume_from_checkpoint)
             check_writable(Path(training.output_dir))
-        start_workers()
         rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
         tokenizer = load_tokenizer(model, training, job.dataset_name)
     has_faults = [False]

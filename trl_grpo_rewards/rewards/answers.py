@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
@@ -10,11 +11,11 @@ from ..mathematics.comparison import AnswerRules
 from ..mathematics.tokens import spell
 from ..registry import reward
 from ..scores import Score
-from ..verify import pool
 from ..verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
 from ..verify.equality import is_restated
-from ..verify.golds import read_gold
+from ..verify.golds import choose_best, list_solutions, read_gold
 from ..verify.solutions import read_solutions
+from ..verify.verification import verify_pairs
 
 
 __all__ = ["answer", "boxed", "choice", "exact"]
@@ -54,11 +55,14 @@ def boxed(
     a comma, "and" or "or" separates are one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>`
     and a box that is never closed do not count. The answer is compared with the column `solution`, which may contain
     numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's
-    `... #### 72`. The solution and the answer are read into values, and the values are compared: numbers exactly,
-    expressions at several points, sets and inequalities as sets of numbers. Texts that cannot be read are compared by
-    [math-verify](https://github.com/huggingface/Math-Verify) in a separate process. If this takes longer than two
-    seconds, the answer counts as wrong, so no answer can hang a run. Logs `boxed/timeouts`, `boxed/unreadable_gold`
-    and `boxed/worker_restarts` as counts per batch.
+    `... #### 72`. A list of these in the column is a list of accepted solutions: an answer that equals one of them is
+    right. A list that is itself the solution must be a text, such as `1, 2`. The solution and the answer are read into
+    values, and the values are compared: numbers exactly, expressions at several points, sets and inequalities as sets of
+    numbers. For texts that cannot be read,
+    [math-verify](https://github.com/huggingface/Math-Verify) gives a second opinion in a separate process. If this takes
+    longer than two seconds, the answer counts as wrong, so no answer can hang a run. A solution cannot be read if its
+    own text would not be right. Logs `boxed/timeouts`, `boxed/unreadable_gold` and `boxed/second_opinions` as counts
+    per batch.
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):
@@ -95,7 +99,7 @@ def boxed(
     ```
     """
     answers = [find_boxed_answer(strip_reasoning(completion_text(completion)), box) for completion in completions]
-    return verify_answers(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
+    return verify_accepted(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
 
 
 @reward(batched=True, check=check_tolerance, outcome=True, reads={"solution": read_solutions})
@@ -140,7 +144,26 @@ def answer(
     ```
     """
     answers = [find_stated_answer(strip_reasoning(completion_text(completion))) for completion in completions]
-    return verify_answers(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
+    return verify_accepted(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
+
+
+def verify_accepted(
+    answers: list[str | None],
+    solution: list[Any],
+    prompts: list[Any] | None,
+    log_metric: Callable[[str, float], None],
+    partial: float,
+    rules: AnswerRules,
+) -> list[Score]:
+    """Return the scores of answers, each by the best of its accepted solutions."""
+    accepted = [list_solutions(value) for value in solution]
+    rows = [row for row, solutions in enumerate(accepted) for _ in solutions]
+    asked = [prompts[row] for row in rows] if prompts else None
+    scores = verify_answers(
+        [answers[row] for row in rows], [*chain.from_iterable(accepted)], asked, log_metric, partial, rules
+    )
+    each = iter(scores)
+    return [choose_best([next(each) for _ in solutions]) for solutions in accepted]
 
 
 def verify_answers(
@@ -152,24 +175,15 @@ def verify_answers(
     rules: AnswerRules,
 ) -> list[Score]:
     golds = [read_gold(value) for value in solution]
-    pairs = {
-        row: (gold, answer)
-        for row, (gold, answer) in enumerate(zip(golds, answers, strict=True))
-        if gold is not None and answer is not None
-    }
-    restarts = pool.count_restarts()
-    verifications = pool.verify_pairs([*pairs.values()], rules)
-    scores = [None if gold is None else 0.0 for gold in golds]
-    for (row, (gold, answer)), verification in zip(pairs.items(), verifications, strict=True):
-        equal = verification.equal
-        if equal and rules.evaluated and prompts and spell(gold) != spell(answer):
+    verifications = verify_pairs([*zip(golds, answers, strict=True)], rules)
+    scores: list[Score] = []
+    for row, (gold, answer, (equal, _, _)) in enumerate(zip(golds, answers, verifications, strict=True)):
+        if equal and gold and answer and rules.evaluated and prompts and spell(gold) != spell(answer):
             equal = not is_restated(answer, prompt_text(prompts[row]))
-        scores[row] = None if equal is None else 1.0 if equal else partial
-    log_metric("timeouts", sum(verification.fault == "timeout" for verification in verifications))
-    log_metric(
-        "unreadable_gold", golds.count(None) + sum(verification.fault == "gold" for verification in verifications)
-    )
-    log_metric("worker_restarts", pool.count_restarts() - restarts)
+        scores.append(None if equal is None else 1.0 if equal else 0.0 if answer is None else partial)
+    log_metric("timeouts", sum(one.fault == "timeout" for one in verifications))
+    log_metric("unreadable_gold", sum(one.fault == "gold" for one in verifications))
+    log_metric("second_opinions", sum(one.asked for one in verifications))
     return scores
 
 
@@ -179,7 +193,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     1 if the final answer equals the solution as text, else 0; None if the solution is empty.
 
     The answer is found as in [`answer`]. If there is none, the whole text after the reasoning is compared. Spacing, a
-    final period, bold type and LaTeX fonts are ignored.
+    final period, bold type and LaTeX fonts are ignored. A list in the column contains accepted solutions, as in [`boxed`].
 
     Args:
         case (`bool`, *optional*, defaults to `False`):
@@ -195,12 +209,15 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
 
     ```
     """
-    gold = read_gold(solution)
-    if gold is None:
-        return None
     text = strip_reasoning(completion)
-    right, given = spell(gold), spell(find_stated_answer(text) or text)
-    return float(given == right if case else given.casefold() == right.casefold())
+    given = spell(find_stated_answer(text) or text)
+    golds = [None if gold is None else spell(gold) for gold in map(read_gold, list_solutions(solution))]
+    return choose_best(
+        [
+            None if gold is None else float(given == gold if case else given.casefold() == gold.casefold())
+            for gold in golds
+        ]
+    )
 
 
 def check_choice(letters: str) -> None:
@@ -216,7 +233,8 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     1 if the final answer is the letter of the solution, else 0; None if the solution names none of the letters.
 
     The answer is found as in [`answer`]. It may be the letter in any usual notation (`B`, `(b)`, `\text{(B)}`, `B) 42`,
-    "option B"). An answer that names several letters ("A or B") is wrong.
+    "option B"). An answer that names several letters ("A or B") is wrong. A list in the column contains accepted
+    solutions, as in [`boxed`].
 
     Args:
         letters (`str`, *optional*, defaults to `"ABCDE"`):
@@ -233,9 +251,10 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
 
     ```
     """
-    gold = read_choice(str(solution), letters)
-    given = find_stated_answer(strip_reasoning(completion))
-    return None if gold is None else float(given is not None and read_choice(given, letters) == gold)
+    stated = find_stated_answer(strip_reasoning(completion))
+    given = None if stated is None else read_choice(stated, letters)
+    golds = [read_choice(str(one), letters) for one in list_solutions(solution)]
+    return choose_best([None if gold is None else float(given == gold) for gold in golds])
 
 
 def read_choice(text: str, letters: str) -> str | None:

@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
-from ..errors import missing_column
 from ..judging import grading_prompts, verdicts
 from ..judging.grading_prompts import Rubric
 from ..judging.gradings import Grading
@@ -90,8 +89,8 @@ def is_criterion(criterion: Any) -> bool:
     return 0 < len(parts) == len(sentences) + len(weights) and max(len(sentences), len(weights)) == 1
 
 
-def list_columns(reference: bool) -> set[str]:
-    return {"solution"} if reference else set()
+def list_columns(reference: bool, solution: str) -> set[str]:
+    return {solution} if reference else set()
 
 
 @reward(batched=True, check=check_judge, columns=list_columns, ready=check_server)
@@ -313,10 +312,8 @@ def choose_orders(texts: list[str], swaps: int) -> list[list[str]]:
 
 def read_references(solution: list[Any] | None, reference: bool, count: int) -> list[str | None]:
     """Return the right answers that the judge sees, or None for each of `count` rows if it sees none."""
-    if not reference:
+    if not reference or solution is None:
         return [None] * count
-    if solution is None:
-        raise missing_column("judge", "solution", ())
     return [None if value is None else str(value) for value in solution]
 
 

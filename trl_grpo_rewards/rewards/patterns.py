@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ..batch import Batch, completion_text
-from ..errors import missing_column
 from ..forms import Form
 from ..registry import combinator, reward
 from ..scores import Score
@@ -154,8 +153,6 @@ async def citations(batch: Batch, *, sources: str | None = None) -> list[Score]:
 
     ```
     """
-    if sources and sources not in batch.columns:
-        raise missing_column("citations", sources, batch.dataset_columns)
     cited = [{*find_citations(strip_reasoning(completion_text(one)))} for one in batch.columns["completions"]]
     if not sources:
         return [float(len(citations) > 0) for citations in cited]

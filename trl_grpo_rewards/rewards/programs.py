@@ -121,15 +121,15 @@ def write_block(program: str, language: str = "python") -> str:
     return f"```{language}\n{program.rstrip()}\n```"
 
 
-def write_solution(row: Mapping[str, Any], column: str, language: str) -> str | None:
-    """Return the row's own solution as a block, or None if it has none."""
-    program = find_reference(row, column, language)
+def write_solution(row: Mapping[str, Any], tests: str, language: str) -> str | None:
+    """Return the row's own solution as a block, or None if it has none. `tests` is the column with the tests."""
+    program = find_reference(row, tests, language)
     return None if program is None else write_block(program, language)
 
 
 def examine_tests(
     rows: list[dict[str, Any]],
-    column: str,
+    tests: str,
     timeout: float,
     memory_mb: int,
     output_bytes: int,
@@ -142,7 +142,7 @@ def examine_tests(
 ) -> Examination:
     return examine_programs(
         rows,
-        column,
+        tests,
         lambda: open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language),
         Limits(timeout, memory_mb, output_bytes),
         list_importable(backend, packages, python),
@@ -158,7 +158,6 @@ def list_importable(backend: str, packages: Sequence[str], python: str | None) -
 @reward(
     batched=True,
     check=check_code,
-    columns=lambda column: {column},
     outcome=True,
     asks=False,
     form=lambda language: Form(answer=f"```{language}\n{{}}\n```"),
@@ -169,10 +168,10 @@ def list_importable(backend: str, packages: Sequence[str], python: str | None) -
 )
 async def code(
     completions: list,
+    tests: list,
     log_metric: Callable[[str, float], None],
     log_extra: Callable[[str, list], None],
     *,
-    column: str = "tests",
     partial: bool = False,
     timeout: float = 2.0,
     memory_mb: int = 1024,
@@ -194,11 +193,11 @@ async def code(
     none, the last closed block without a language. Text before `</think>` does not count. Identical programs with the
     same tests are run once per batch.
 
-    The tests may be inputs with outputs, calls with results, or Python code for pytest or unittest, in the formats of
-    APPS, LiveCodeBench, CodeContests, open-r1, PrimeIntellect, MBPP, HumanEval and EvalPlus. The program never sees the
-    expected results. Each input and each call is a separate run, and its result is compared in the training process.
-    Python tests run unchanged in one process, and the program runs in another one. Two pipes join them, and all Python
-    tests of a row are one case. `docs/programs.md` describes the formats, the two processes and the jail.
+    The column `tests` has a dict, a list, or JSON text of one. The tests may be inputs with outputs, calls with results,
+    or Python code for pytest or unittest, in the formats of APPS, LiveCodeBench, CodeContests, open-r1, PrimeIntellect,
+    MBPP, HumanEval and EvalPlus. The program never sees the expected results. Each input and each call is a separate run,
+    and its result is compared in the training process. Python tests run unchanged in one process, and the program runs in
+    another one. Two pipes join them, and all Python tests of a row are one case. `docs/programs.md` describes the formats, the two processes and the jail.
 
     Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
     failure was of this kind), `code/weak_tests` (completions with Python tests on a back end that cannot keep them
@@ -207,8 +206,6 @@ async def code(
     failed.
 
     Args:
-        column (`str`, *optional*, defaults to `"tests"`):
-            Dataset column with the tests: a dict, a list, or JSON text of one.
         partial (`bool`, *optional*, defaults to `False`):
             Pay the share of the cases that pass. By default, a program is stopped at its first failure. The share of
             Python tests counts blocks, test functions and test methods.
@@ -264,21 +261,21 @@ async def code(
     """
     limits = Limits(timeout, memory_mb, output_bytes)
     programs = [find_program(strip_reasoning(completion_text(completion)), language) for completion in completions]
-    marks, tests = read_rows(column, columns, list_importable(backend, packages, python), language)
+    marks, read = read_rows(tests, columns, list_importable(backend, packages, python), language)
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
-        for program, mark, one in zip(programs, marks, tests, strict=True)
+        for program, mark, one in zip(programs, marks, read, strict=True)
     ]
-    different = {key: one for key, one in zip(keys, tests, strict=True) if key and isinstance(one, RowTests)}
+    different = {key: one for key, one in zip(keys, read, strict=True) if key and isinstance(one, RowTests)}
     sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language)
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
     finally:
         await sandbox.close()
     count_failures(trials, backend, max_failures)
-    log_counts(keys, trials, tests, keeps_apart(sandbox), log_metric)
+    log_counts(keys, trials, read, keeps_apart(sandbox), log_metric)
     outcomes = [
-        describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, tests, strict=True)
+        describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, read, strict=True)
     ]
     log_extra("failure", [failure for _, failure in outcomes])
     return [score for score, _ in outcomes]
@@ -298,13 +295,13 @@ def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, p
 
 
 def read_rows(
-    column: str, columns: Mapping[str, list[Any]], importable: Collection[str] | None, language: str
+    values: list[Any], columns: Mapping[str, list[Any]], importable: Collection[str] | None, language: str
 ) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
     """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
     known: dict[bytes, RowTests | UnreadableTests] = {}
-    companions = [name for name in COMPANION_COLUMNS if name in columns and name != column]
+    companions = [name for name in COMPANION_COLUMNS if name in columns]
     marks = []
-    for row, value in enumerate(columns[column]):
+    for row, value in enumerate(values):
         context = {name: columns[name][row] for name in companions}
         marks.append(pickle.dumps((value, context)))
         if marks[-1] not in known:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..registry import reward
 from ..verify.boxes import strip_reasoning
+from ..verify.golds import list_solutions
 from .lengths import Unit, split_units
 
 
@@ -81,8 +82,7 @@ def overlap(completion: str, solution: Any) -> float | None:
     ```
     """
     given = tally_words(strip_reasoning(completion))
-    solutions = solution if isinstance(solution, (list, tuple)) else [solution]
-    golds = [gold for gold in map(tally_words, solutions) if gold]
+    golds = [gold for gold in map(tally_words, list_solutions(solution)) if gold]
     return max((2 * (given & gold).total() / (given.total() + gold.total()) for gold in golds), default=None)
 
 

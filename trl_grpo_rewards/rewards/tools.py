@@ -5,7 +5,6 @@ from numbers import Real
 from typing import Any, Literal
 
 from ..batch import Batch, Message, completion_messages, content_text
-from ..errors import missing_column
 from ..registry import combinator, reward
 from ..scores import Score
 from ..tools.call_matching import Comparison, match_calls
@@ -131,8 +130,6 @@ async def tool_calls(
 
     ```
     """
-    if expected not in batch.columns:
-        raise missing_column("tool_calls", expected, batch.dataset_columns)
     completions = map(completion_messages, batch.columns["completions"])
     rows = zip(completions, map(read_expected_calls, batch.columns[expected]), strict=True)
     return [

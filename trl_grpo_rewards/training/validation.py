@@ -3,9 +3,8 @@
 import logging
 from typing import Any
 
-from ..errors import missing_column
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
-from ..function_rewards import RewardFactory, describe_uncalled
+from ..function_rewards import RewardFactory, describe_uncalled, find_functions
 from .config import FilteredGRPOConfig
 
 
@@ -214,5 +213,5 @@ def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = No
     if rollout_func is not None:
         return
     for function in reward_funcs if isinstance(reward_funcs, list) else []:
-        for column in sorted(function.columns - {*available}) if isinstance(function, Reward) else []:
-            raise missing_column(function.name, column, available)
+        for one in find_functions(function) if isinstance(function, Reward) else []:
+            one.check_columns(available)

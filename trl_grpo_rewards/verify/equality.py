@@ -1,4 +1,4 @@
-"""Whether an answer is right, as far as its text settles it, and what math-verify is asked otherwise."""
+"""Whether an answer is right, as far as its text settles it, and what math-verify is not asked about."""
 
 import re
 
@@ -10,14 +10,8 @@ from ..mathematics.tokens import Unreadable, spell, tokenize
 from ..mathematics.values import Symbol, Value
 
 
-NAME = re.compile(r"\s*\\?[A-Za-z]+(?:_\w|\(\w\))?\s*")
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
-TOWER = re.compile(r"\^\s*\{[^{}^]*\^\s*\{[^{}^]*\^|\^\w\^\w\^|\^\s*\{?\d{6}|\^\s*\{\s*\d+\s*\^|(?:![^=]?){3}")
-"""Powers of powers and factorials of factorials, whose values have more digits than fit anywhere."""
-
-IGNORED = re.compile(r"[=<>:'|#@?&~\"‰]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\x00-\x7f]")
-"""Signs that math-verify ignores, or whose left side it drops. It compares only texts with the same ones."""
 
 
 def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
@@ -54,8 +48,8 @@ def chooses(answer: str, letter: Value) -> bool:
 
 
 def is_unfit(text: str) -> bool:
-    """Return whether a text that cannot be read is not mathematics, or would keep math-verify busy for too long."""
-    if len(text) > MAX_CACHED_CHARS or TOWER.search(text):
+    """Return whether a text is too long for math-verify, or cannot be read because it is not mathematics."""
+    if len(text) > MAX_CACHED_CHARS:
         return True
     if read(text) is not None:
         return False
@@ -63,19 +57,6 @@ def is_unfit(text: str) -> bool:
         return any(token.kind == "word" for token in tokenize(text))
     except Unreadable:
         return True
-
-
-def pair_values(gold: str, answer: str, rules: AnswerRules) -> list[tuple[str, str]]:
-    """Return the texts that math-verify compares, or none if it would ignore what makes them different."""
-    texts = [strip_name(spell(text)) for text in (gold, answer)]
-    signs = [sorted(IGNORED.findall(text)) for text in texts]
-    return [(texts[0], texts[1])] if signs[0] == signs[1] else []
-
-
-def strip_name(text: str) -> str:
-    """Return a text without a name such as `I =` before the value."""
-    name, sign, value = text.partition("=")
-    return value.strip() if sign and "=" not in value and NAME.fullmatch(name) else text
 
 
 def is_restated(answer: str, question: str) -> bool:

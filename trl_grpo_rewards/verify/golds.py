@@ -1,4 +1,4 @@
-"""Read the gold answer from a value of a dataset column."""
+"""Read the gold answers from a value of a dataset column."""
 
 import functools
 import math
@@ -6,17 +6,42 @@ from decimal import Decimal
 from numbers import Rational, Real
 from typing import Any
 
+from ..scores import Score
 from .boxes import find_boxed_answer
 
 
 DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
 
 
+def list_solutions(value: Any) -> list[Any]:
+    """
+    Return the accepted solutions in a dataset column: the items of a list, or the value itself.
+
+    A text that contains a list is one solution. An empty list is a list of one empty solution.
+    """
+    if getattr(value, "ndim", 0):  # an array
+        value = value.tolist()
+    return [*value] or [None] if isinstance(value, (list, tuple)) else [value]
+
+
+def choose_best(scores: list[Score]) -> Score:
+    """
+    Return the score of a completion from its score by each accepted solution.
+
+    It is right if it is right by any of them. Otherwise, it is not judged if any of them cannot be read, since that one
+    may be the solution that it gives.
+    """
+    known = [score for score in scores if score is not None]
+    if 1.0 in known or len(known) < len(scores):
+        return 1.0 if 1.0 in known else None
+    return max(known)
+
+
 def read_gold(gold: Any) -> str | None:
     r"""
     Return the gold answer in a dataset column as LaTeX, or None if the value contains no answer.
 
-    The value may be a number, a truth value, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text with a box, or a text in
+    The value is one solution: a number, a truth value, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text with a box, or a text in
     GSM8K's form `... #### 72`.
     """
     if isinstance(gold, str):

@@ -2,6 +2,7 @@
 
 import re
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Literal
 
 from tqdm import tqdm
@@ -17,13 +18,10 @@ from ..mathematics.kinds.quantities import Quantity
 from ..mathematics.kinds.relations import Relation
 from ..mathematics.kinds.texts import Text
 from ..mathematics.values import Value
-from ..traits import Reading
-from . import pool
-from .golds import read_gold
+from ..traits import Kind, Reading
+from .golds import list_solutions, read_gold
+from .verification import verify_pairs
 
-
-PROBE = "0.918273645"
-"""An answer that no dataset contains. Comparing a solution with it shows whether the solution can be read."""
 
 FIRST_NUMBERS = re.compile(r"\d+(?:\.\d+)?")
 
@@ -32,29 +30,52 @@ MAX_WORDS = 6
 
 VERBS = {"is", "are", "was", "were", "has", "have", "had", "can", "must", "should", "will", "does"}
 
-SOLUTIONS_AT_ONCE = 256
-"""Number of solutions that workers read between two updates of the progress bar."""
+KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
+"""How a single solution can be read, the best first."""
 
 
 def read_solutions(values: list[Any]) -> list[Reading]:
     """
-    Return how each value of the column `solution` is read. Equal values are read once. Workers read in parallel.
+    Return how each value of the column `solution` is read. Equal values are read once.
 
     A sentence is read in part: a model writes the answer that it contains, and not the sentence.
     """
+    accepted = [list_solutions(value) for value in values]
+    readings = iter(read_each([*chain.from_iterable(accepted)]))
+    return [merge_readings([next(readings) for _ in solutions]) for solutions in accepted]
+
+
+def merge_readings(readings: list[Reading]) -> Reading:
+    """
+    Return the reading of a row from those of its accepted solutions. A completion that gives one of them is right.
+
+    The row is read in part if one of them cannot be read at all, since then no other completion can be judged.
+    """
+    kinds = {reading.kind for reading in readings}
+    values = sorted({reading.value for reading in readings if reading.value is not None})
+    best = next(kind for kind in KINDS if kind in kinds)
+    if len(kinds) > 1 and "not at all" in kinds:
+        best = "in part"
+    elif len(values) > 1 and best != "in part":
+        best = "any of several"
+    return Reading(best, " or ".join(values) or None, next((one.note for one in readings if one.note), None))
+
+
+def read_each(values: list[Any]) -> list[Reading]:
     golds = [read_gold(value) for value in values]
-    different = [gold for gold in dict.fromkeys(golds) if gold is not None]
-    readings = {
-        gold: Reading(find_kind(value), write_canonically(gold)) for gold in different if (value := read(gold))
-    }
-    unread = [gold for gold in different if gold not in readings]
-    with tqdm(total=len(different), desc="Reading solutions", disable=None) as bar:
-        bar.update(len(readings))
-        for start in range(0, len(unread), SOLUTIONS_AT_ONCE):
-            some = unread[start : start + SOLUTIONS_AT_ONCE]
-            readings |= {gold: Reading(kind, spell(gold)) for gold, kind in zip(some, try_golds(some), strict=True)}
-            bar.update(len(some))
-    return [Reading("not at all") if gold is None else readings[gold] for gold in golds]
+    different = tqdm(dict.fromkeys(golds), desc="Reading solutions", disable=None)
+    readings = {gold: read_solution(gold) for gold in different}
+    return [readings[gold] for gold in golds]
+
+
+def read_solution(gold: str | None) -> Reading:
+    """Return how a gold answer is read. A second opinion reads one in part that it takes for a number that occurs in it."""
+    (own,) = verify_pairs([(gold, gold)], AnswerRules())
+    if gold is None or not own.equal:
+        return Reading("not at all", gold and spell(gold))
+    value = read(gold)
+    kind = find_kind(value) if value else "in part" if is_number_in_it(gold) else "whole"
+    return Reading(kind, write_canonically(gold), "that only math-verify can read" if own.asked else None)
 
 
 def find_kind(value: Value) -> Literal["whole", "several", "in part"]:
@@ -83,24 +104,7 @@ def find_number(value: Value | None) -> Fraction | None:
     return None if value is None else evaluate_exactly(value)
 
 
-def try_golds(golds: list[str]) -> list[Literal["whole", "in part", "not at all"]]:
-    """
-    Return how math-verify reads solutions in the workers.
-
-    A solution is read in part if it counts as equal to a number that occurs in it.
-    """
-    pairs = [(gold, answer) for gold in golds for answer in (PROBE, *find_numbers(gold))]
-    verdicts = dict(zip(pairs, pool.verify_pairs(pairs, AnswerRules()), strict=True))
-    return [
-        "not at all"
-        if verdicts[gold, PROBE].fault == "gold"
-        else "in part"
-        if any(verdicts[gold, one].equal for one in find_numbers(gold))
-        else "whole"
-        for gold in golds
-    ]
-
-
-def find_numbers(gold: str) -> list[str]:
-    """Return the first two different numbers of a text."""
-    return [*dict.fromkeys(FIRST_NUMBERS.findall(gold))][:2]
+def is_number_in_it(gold: str) -> bool:
+    """Return whether a solution counts as equal to one of the first two different numbers of its text."""
+    numbers = [*dict.fromkeys(FIRST_NUMBERS.findall(gold))][:2]
+    return any(one.equal for one in verify_pairs([(gold, number) for number in numbers], AnswerRules()))

@@ -30,5 +30,5 @@ def print_all_the_time() -> None:
         time.sleep(0.01)
 
 
-if "trl_grpo_rewards.verify" in sys.orig_argv:
+if any(argument.endswith("symbolic.py") for argument in sys.orig_argv):
     threading.Thread(target=print_all_the_time, daemon=True).start()

@@ -9,25 +9,24 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from helpers.outside_data import find_outside_data, read_outside_data
 from helpers.paths import TESTS
-from helpers.processes import find_workers, has_no_workers_within
+from helpers.processes import build_environment, find_workers, has_no_workers_within
 from trl_grpo_rewards import boxed, gate, reward
-from trl_grpo_rewards.verify import pool
-from trl_grpo_rewards.verify.pool import WALL_SECONDS
+from trl_grpo_rewards.verify import second_opinion
+from trl_grpo_rewards.verify.second_opinion import SECONDS, ask
 
 
-# Each hangs math-verify for ever, or for longer than anyone waits. Limits are not read here, so math-verify gets them.
-HOSTILE = [r"10^{10^{10}}", r"9^{9^{9^9}}", r"(10^9)!", r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16}"]
-HOSTILE = [rf"\lim_{{x \to 0}} {power}" for power in HOSTILE]
-COMPLETIONS = [
-    f"\\boxed{{{answer}}}" for answer in [*HOSTILE, r"\lim_{x \to 0} \sqrt{49}", r"\lim_{x \to 0} \sqrt{50}"]
-]
-SCORES = [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+LATE = SECONDS + 3
+"""Seconds after which an answer that hangs is judged, and the process has been replaced. It allows for a loaded machine."""
+
+# The first two hang math-verify for ever. The reader does not read limits, so math-verify is asked.
+ANSWERS = [r"9^{9^{9^9}}", "(10^9)!", r"\sqrt{49}", r"\sqrt{50}"]
+COMPLETIONS = [rf"\boxed{{\lim_{{x \to 0}} {answer}}}" for answer in ANSWERS]
+SCORES = [0.0, 0.0, 1.0, 0.0]
 
 
 def score(completions=tuple(COMPLETIONS), solution="7"):
@@ -53,15 +52,15 @@ def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
 
     scores = []
     thread = threading.Thread(
-        target=lambda: scores.extend(score([*COMPLETIONS, r"\boxed{\lim_{x \to 0} 2^{10^{11}}}"]))
+        target=lambda: scores.extend(score([*COMPLETIONS, r"\boxed{\lim_{x \to 0} (2^{88888})^{88888}}"]))
     )
     thread.start()
     thread.join()
     assert scores == [*SCORES, 0.0]
 
     waiting = gate(judging(), by=boxed())  # in an event loop
-    fresh = [r"\boxed{\lim_{x \to 0} 3^{10^{11}}}", *COMPLETIONS]
-    assert asyncio.run(waiting(completions=fresh, solution=["7"] * 7)) == [0.0, *(0.5 * score for score in SCORES)]
+    fresh = [r"\boxed{\lim_{x \to 0} (3^{88888})^{88888}}", *COMPLETIONS]
+    assert asyncio.run(waiting(completions=fresh, solution=["7"] * 5)) == [0.0, *(0.5 * score for score in SCORES)]
 
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
@@ -70,7 +69,7 @@ def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
     assert queue.get(timeout=120) == SCORES
     child.join(30)
     assert child.exitcode == 0
-    assert time.monotonic() - start < 10 * (WALL_SECONDS + 1)  # ten slow rows, each within the backstop
+    assert time.monotonic() - start < 6 * LATE + 10  # six slow rows, of which two in a new process
 
 
 @pytest.mark.slow
@@ -79,8 +78,8 @@ def test_equal_pairs_cost_one_deadline_and_are_counted():
     start = time.monotonic()
     completions = [r"\boxed{\lim_{x \to 0} (88888^{88888})^{88888}}"] * 64
     scores = boxed(partial=0.25)(completions=completions, solution=["7"] * 64, log_metric=counted.__setitem__)
-    assert scores == [0.25] * 64 and time.monotonic() - start < WALL_SECONDS + 1
-    assert counted == {"boxed/timeouts": 64, "boxed/unreadable_gold": 0, "boxed/worker_restarts": 1}
+    assert scores == [0.25] * 64 and time.monotonic() - start < LATE
+    assert counted == {"boxed/timeouts": 64, "boxed/unreadable_gold": 0, "boxed/second_opinions": 64}
     start = time.monotonic()
     assert score(completions) == [0.0] * 64 and time.monotonic() - start < 0.5  # remembered
 
@@ -120,54 +119,12 @@ def test_no_process_is_left_after_the_end(tmp_path):
     assert has_no_workers_within(script.pid, 3)
 
 
-EARLY = """
-import os, sys
-from trl_grpo_rewards import boxed
-from trl_grpo_rewards.verify.pool import start_workers
-
-start_workers()
-print("started", flush=True)
-if sys.stdin.readline():
-    print(boxed()(completions=[r"\\boxed{\\sqrt{49}}"], solution=["7"]), flush=True)
-    sys.stdin.readline()
-"""
-
-
-def started_early(first: str = "") -> subprocess.Popen:
-    return subprocess.Popen(
-        [sys.executable, "-c", EARLY.replace("start_workers()", f"{first}\nstart_workers()")],
-        env={**os.environ, "TRL_GRPO_REWARDS_WORKERS": "2"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_workers_that_start_early_are_the_ones_that_answer():
-    script = started_early()
-    assert script.stdout.readline() == "started\n"
-    early = {*find_workers(script.pid)}
-    assert len(early) == 2  # each of them forks when it is ready
-    script.stdin.write("\n")
-    script.stdin.flush()
-    assert script.stdout.readline() == "[1.0]\n"
-    assert early <= {*find_workers(script.pid)} and len(find_workers(script.pid)) <= 4
-    script.communicate()
-    assert script.returncode == 0 and has_no_workers_within(script.pid, 3)
-
-
-def test_workers_that_start_early_end_with_a_script_that_never_asks():
-    script = started_early()
-    assert script.communicate() == ("started\n", None)
-    assert script.returncode == 0 and has_no_workers_within(script.pid, 3)
-
-
-@pytest.mark.parametrize(
-    "fault", ["sys.executable = '/nowhere'", "os.environ['TRL_GRPO_REWARDS_WORKERS'] = 'many'"], ids=["path", "number"]
-)
-def test_workers_that_cannot_start_early_raise_nothing(fault):
-    script = started_early(fault)
-    assert script.communicate() == ("started\n", None) and script.returncode == 0
+def test_the_process_starts_when_it_is_first_needed():
+    code = "import os; from trl_grpo_rewards import boxed; from helpers.processes import build_environment, find_workers\n"
+    code += "for box in (r'7', r'x+7', r'\\lim_{x \\to 0} \\sqrt{49}', r'\\lim_{x \\to 1} 7'):\n"
+    code += "    print(boxed()(completions=[rf'\\boxed{{{box}}}'], solution=[7]), len(find_workers(os.getpid())))"
+    run = subprocess.run([sys.executable, "-c", code], env=build_environment(), capture_output=True, text=True)
+    assert run.stdout.splitlines() == ["[1.0] 0", "[0.0] 0", "[1.0] 1", "[1.0] 1"], run.stderr[-2000:]
 
 
 @pytest.mark.slow
@@ -179,7 +136,7 @@ def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
     os.kill(script.pid, signal.SIGKILL)
     script.wait()
     script.stdout.close()
-    assert has_no_workers_within(script.pid, WALL_SECONDS + 5)
+    assert has_no_workers_within(script.pid, LATE)
 
 
 @pytest.mark.slow
@@ -199,23 +156,12 @@ def test_a_fork_has_workers_of_its_own():
     assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{784}}{4}}"]) == [1.0]
 
 
-def test_without_threads_nothing_is_scored_and_no_worker_is_left(monkeypatch):
-    def refuse(thread):
-        raise RuntimeError("can't start new thread")
-
-    before = find_workers(os.getpid())
-    with monkeypatch.context() as patch:
-        patch.setattr(pool, "POOL", pool.WorkerPool(2))
-        patch.setattr(threading.Thread, "start", refuse)
-        assert score([*COMPLETIONS[-2:], r"\boxed{8}"]) == [None, None, 0.0]
-    assert find_workers(os.getpid()) == before
-
-
 @pytest.mark.slow
-def test_a_killed_worker_is_replaced():
+def test_a_process_that_was_killed_between_two_answers_is_replaced():
     assert score([r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [1.0]
     for worker in find_workers(os.getpid()):
         os.kill(worker, signal.SIGKILL)
+    time.sleep(0.5)
     assert score([r"\boxed{\lim_{x \to 0} \frac{\sqrt{441}}{3}}", r"\boxed{\lim_{x \to 0} \sqrt{48}}"]) == [1.0, 0.0]
 
 
@@ -227,7 +173,6 @@ def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
     runs = {
         context: subprocess.Popen(
             [sys.executable, TESTS / "helpers" / "hostile.py", context, find_outside_data(file)],
-            env={**os.environ, "TRL_GRPO_REWARDS_WORKERS": "1"},  # two runs at once: a loaded machine
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -237,7 +182,7 @@ def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
         output, _ = run.communicate(timeout=400)
         result = json.loads(output)
         assert run.returncode == 0 and len(result["scores"]) == 150 and result["scores"][-1] == 1.0, context
-        assert max(result["seconds"]) < WALL_SECONDS + 1, context
+        assert max(result["seconds"]) < LATE, context
         paid = [row["name"] for row, score in zip(rows, result["scores"], strict=False) if score == 1.0]
         assert paid and not {row["name"] for row in rows if row["expected"] is False} & {*paid}, context
         assert has_no_workers_within(run.pid, 3)
@@ -248,8 +193,9 @@ def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
     "trap",
     [
         "import os; held = [os.open('/dev/null', 0) for _ in range(1100)]",
-        "import signal; [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGPROF, signal.SIGALRM)]",
-        "import os; os.fork() or (__import__('time').sleep(20), os._exit(0)); from trl_grpo_rewards.verify import pool",
+        "import signal; [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGCHLD, signal.SIGTERM)]",
+        "import os; from trl_grpo_rewards.verify.second_opinion import ask; ask('1', '1'); "
+        "os.fork() or (__import__('time').sleep(20), os._exit(0))",
     ],
     ids=["many open files", "ignored signals", "a fork that lives on"],
 )
@@ -268,7 +214,7 @@ def test_what_a_process_brings_does_no_harm(tmp_path, trap):
     assert [run.stdout.readline() for _ in range(4)][1:] == ["once\n", "[1.0]\n", "done\n"]
     run.wait(30)
     run.stdout.close()
-    assert time.monotonic() - start < 3 * WALL_SECONDS and has_no_workers_within(run.pid, 5)
+    assert time.monotonic() - start < 15 and has_no_workers_within(run.pid, 5)
 
 
 @pytest.mark.slow
@@ -280,7 +226,7 @@ def test_a_solution_that_cannot_be_read_is_said_once_with_the_row(tmp_path):
         "    print(boxed()(completions=[r'\\boxed{41}'], solution=[gold], log_metric=counts.__setitem__), counts)\n"
     )
     run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
-    counted = {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/worker_restarts": 0}
+    counted = {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/second_opinions": 1}
     assert run.stdout == f"[None] {counted}\n" * 2
     assert run.stderr.count("A solution cannot be read") == 1
     assert "answer is '41' and the solution is '2(0,4]'" in run.stderr
@@ -291,34 +237,38 @@ def test_a_deadline_is_a_timeout_also_where_children_are_not_waited_for(tmp_path
     """`SIGCHLD` is ignored under some supervisors, and a process inherits that."""
     code = (
         "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
-        "from trl_grpo_rewards.verify import pool\nfrom trl_grpo_rewards.mathematics.comparison import AnswerRules\n"
-        f"found = pool.verify_pairs([('7', {HOSTILE[2]!r})], AnswerRules())\nprint(found[0].equal, found[0].fault, pool.count_restarts())"
+        "from trl_grpo_rewards.verify.second_opinion import ask\n"
+        "print(ask('7', r'\\lim_{x \\to 0} (10^9)!'), ask('7', r'\\lim_{x \\to 0} \\sqrt{49}'))"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=200)
-    assert run.stdout == "False timeout 1\n", run.stderr[-2000:]
+    assert run.stdout == "None True\n", run.stderr[-2000:]
 
 
 @pytest.mark.slow
 def test_a_fork_that_exits_leaves_the_workers_alone():
     code = "import os, sys; from trl_grpo_rewards import boxed; answers = dict(completions=[{0!r}], solution=['7'])\n"
     code += "print(boxed()(**answers)); sys.stdout.flush()\nif os.fork() == 0: sys.exit()\nos.wait()\n"
-    code += "from trl_grpo_rewards.verify import pool\n"
-    code += "print(boxed()(completions=[{1!r}], solution=['7']), pool.count_restarts())"
+    code += "from trl_grpo_rewards.verify import second_opinion\nbefore = second_opinion.PROCESS\n"
+    code += "print(boxed()(completions=[{1!r}], solution=['7']), second_opinion.PROCESS is before)"
     code = code.format(r"\boxed{\lim_{x \to 0} \sqrt{49}}", r"\boxed{\lim_{x \to 0} \sqrt{48 + 1}}")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=200)
-    assert run.stdout == "[1.0]\n[1.0] 0\n", run.stderr[-2000:]
+    assert run.stdout == "[1.0]\n[1.0] True\n", run.stderr[-2000:]
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_from_outside_is_nobodys_answer():
-    from trl_grpo_rewards.mathematics.comparison import AnswerRules
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM], ids=lambda end: end.name)
+def test_a_process_that_is_killed_from_outside_is_nobodys_answer(end):
+    assert ask("7", rf"\lim_{{x \to {end:d}}} 7") is True
+    threading.Timer(0.5, second_opinion.PROCESS.send_signal, [end]).start()
+    hanging = rf"\boxed{{\lim_{{x \to {end:d}}} (77777^{{77777}})^{{77777}}}}"
+    assert score([hanging, r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [None, 1.0]
+    assert score([hanging]) == [0.0]  # nothing is remembered
 
-    one = pool.Worker()
-    try:
-        assert one.ask("7", r"\lim_{x \to 0} \sqrt{49}", AnswerRules()).equal is True
-        fork = int(Path(f"/proc/{one.process.pid}/task/{one.process.pid}/children").read_text())
-        threading.Timer(0.5, os.kill, (fork, signal.SIGKILL)).start()
-        assert one.ask("7", HOSTILE[2], AnswerRules()) == pool.Verification(None, "worker")
-        assert one.ask("7", r"\lim_{x \to 0} \sqrt{49}", AnswerRules()).equal is True
-    finally:
-        one.close()
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped on this system")
+def test_a_process_that_is_stopped_holds_nobody_up():
+    assert second_opinion.ask("2", "2")
+    os.kill(second_opinion.PROCESS.pid, signal.SIGSTOP)
+    start = time.monotonic()
+    assert second_opinion.ask("3", "4 ") is None and time.monotonic() - start < 20
+    assert second_opinion.ask("5", "5 ")

@@ -1,0 +1,295 @@
+"""Any dataset column that a reward reads can be another one, by its name: `boxed(solution="answer")`."""
+
+import asyncio
+import inspect
+import pickle
+import re
+from types import SimpleNamespace
+from typing import Annotated
+
+import pytest
+from datasets import Dataset
+
+from helpers.example_rewards import options, rank_in_group
+from trl_grpo_rewards import (
+    FilteredGRPOTrainer,
+    Reward,
+    answer,
+    boxed,
+    choice,
+    clip,
+    code,
+    exact,
+    gate,
+    judge,
+    length,
+    overlap,
+    parse,
+    ranking,
+    reward,
+    route,
+    shortest,
+    tags,
+    tool_calls,
+)  # fmt: skip
+from trl_grpo_rewards.checks import Form, Reading, assert_not_gameable, attacks, check
+from trl_grpo_rewards.checks.honest_completions import honest
+from trl_grpo_rewards.registry import REGISTRY
+
+
+BLOCK = "```python\nprint(1)\n```"
+TESTS = [{"inputs": [""], "outputs": ["1"]}, {"inputs": [""], "outputs": ["2"]}]
+ROWS = {
+    boxed: (r"\boxed{4}", ["4", "5"]),
+    answer: ("It is 4.\n#### 4", ["4", "5"]),
+    exact: ("Paris", ["Paris", "Rome"]),
+    choice: ("The answer is B.", ["B", "C"]),
+    overlap: ("a red fox", ["the red fox", "nothing"]),
+    code: (BLOCK, TESTS),
+}
+"""For each reward that reads a column: a completion, and two values of the column with different scores."""
+
+ASKED = (judge, ranking)
+"""Rewards that send the column to a server."""
+
+
+@reward(
+    outcome=True,
+    check=lambda title: None if title != "nowhere" else check_fails(),
+    columns=lambda more: {more} if more else set(),
+    form=lambda title: Form(words=(f"from {title}",)),
+    worthless=lambda title: {f"of {title}": title},
+    reads={"title": lambda values: [Reading("whole", f"{value}") for value in values]},
+)
+def entitled(completion: str, title: str, size: int = 1, *, more: str | None = None, factor: float = 1.0) -> float:
+    return factor * size * (title in completion)
+
+
+@reward(batched=True)
+def greedy(completions: list, title: list, **columns) -> list[float]:
+    columns.pop("log_extra"), columns.pop("log_metric")
+    return [float(len(columns))] * len(completions)
+
+
+@reward
+def named_alike(completion: str, name: str) -> float:
+    return float(name in completion)
+
+
+@reward
+def halved(completion: str, title: str, *parts: str) -> float:
+    return float(title in completion) / (1 + len(parts))
+
+
+@reward
+def higher(completion: str, solution: str, *, than: Annotated[float, Reward]) -> float:
+    return float(solution) - than
+
+
+def check_fails():
+    raise ValueError("entitled() cannot be nowhere.")
+
+
+def wait(scores):
+    return asyncio.run(scores) if asyncio.iscoroutine(scores) else scores
+
+
+def find_readers():
+    """Return the rewards of the package whose signature names columns."""
+    return {
+        factory
+        for factory in REGISTRY.values()
+        if factory.__module__.startswith("trl_grpo_rewards.")
+        and any(
+            one.kind is one.KEYWORD_ONLY and one.default == one.name
+            for one in inspect.signature(factory).parameters.values()
+        )
+    }
+
+
+def test_the_examples_are_all_rewards_that_read_a_column():
+    assert find_readers() == {*ROWS, *ASKED}
+
+
+@pytest.mark.parametrize("factory", [*ROWS, entitled], ids=lambda factory: factory.__name__)
+def test_naming_a_column_is_renaming_it(factory):
+    completion, values = ROWS.get(factory, ("red", ["red", "blue"]))
+    usual = "title" if factory is entitled else "tests" if factory is code else "solution"
+    named = factory(**{usual: "target"})
+    call = {"prompts": ["What?"] * 2, "completions": [completion] * 2, "completion_ids": [[1]] * 2, "extra": [1, 2]}
+    renamed = wait(factory()(**call, **{usual: values}))
+    assert renamed[0] != renamed[1]
+    assert wait(named(**call, target=values)) == renamed
+    assert wait(named(**call, target=values, **{usual: values[::-1]})) == renamed  # the usual column is not read
+    assert named.columns == {"target"} and factory().columns == {usual}
+    inner = gate(clip(named, high=2), by=named, at_least=-9)
+    assert inner.columns == {"target"} and wait(inner(**call, target=values)) == renamed
+
+
+@pytest.mark.parametrize("factory", ASKED)
+def test_judges_are_shown_the_named_column(server, factory):
+    call = {"prompts": ["What?"] * 2, "completions": ["one #1#", "two #2#"]}
+    wait(server.judge(factory, reference=True, solution="target")(**call, target=["right"] * 2, solution=["no"] * 2))
+    wait(server.judge(factory, reference=True)(**call, solution=["right"] * 2))
+    named, renamed = server.messages[: len(server.messages) // 2], server.messages[len(server.messages) // 2 :]
+    marks = re.compile(r"[0-9a-f]{8,}|\b[A-Z]{6,}\b")
+    assert sorted(marks.sub("", text) for text in named) == sorted(marks.sub("", text) for text in renamed)
+    assert "right" in named[0] and server.judge(factory, solution="target").columns == {"target"}
+
+
+def test_grouped_rewards_read_a_named_column_too():
+    call = {"prompts": ["4?", "4?"], "completions": ["a", "abc"], "completion_ids": [[1]] * 2}
+    rewards = rank_in_group(of=length(1, unit="chars"), solution="target", unit="m_of")
+    columns = {"target": ["4", "4"], "m_of": ["m"] * 2, "solution": ["5"] * 2}
+    assert rewards(**call, **columns) == [1.1, 2.1] and rewards.columns == {"target", "m_of"}
+
+
+def test_a_named_column_is_not_named_for_the_rewards_among_the_options():
+    call = {"completions": [r"\boxed{4}"], "solution": ["4"], "target": ["7"]}
+    assert higher(boxed(), solution="target")(**call) == [6.0] and higher(boxed())(**call) == [3.0]
+    assert higher(boxed(solution="target"))(**call) == [4.0]
+
+
+def test_columns_can_change_places():
+    swapped = entitled(title="size", size="title")
+    assert swapped(completions=["red"], size=["red"], title=[3]) == [3.0]
+
+
+def test_a_function_that_takes_all_columns_gets_neither_name_of_the_column():
+    assert greedy(title="target")(completions=["a"], target=["a"], title=["b"], more=[1]) == [1.0]
+    assert greedy()(completions=["a"], title=["b"], more=[1]) == [1.0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        boxed(solution="answer"),
+        boxed(partial=0.5, solution='it\'s "so"', name="a") + 0.5 * boxed(),
+        shortest(boxed(solution="answer")),
+        gate(tags("think"), by=boxed(solution="answer")),
+        route("task", {"math": boxed(solution="answer"), "chat": overlap(solution="reply")}),
+        code(tests="test", packages=("numpy",)),
+        entitled(title="name", size="height", factor=2),
+        halved("a", "b", title="x"),
+    ],
+    ids=str,
+)
+def test_a_named_column_survives_text_pickle_and_comparison(value):
+    for copy in (parse(str(value)), pickle.loads(pickle.dumps(value))):
+        assert (
+            copy == value and hash(copy) == hash(value) and str(copy) == str(value) and copy.columns == value.columns
+        )
+
+
+def test_the_name_is_part_of_the_value():
+    assert boxed(solution="answer") != boxed() and {boxed(solution="a"), boxed(solution="b"), boxed()} >= {boxed()}
+    assert boxed(solution="solution") == boxed() and str(boxed(solution="solution")) == "boxed()"
+    assert str(boxed(0.5, solution="answer", name="a")) == "boxed(partial=0.5, solution='answer', name='a')"
+    both = boxed() + 0.5 * boxed(solution="answer", name="other")
+    call = {"completions": [r"\boxed{4}"], "solution": ["4"], "answer": ["5"]}
+    assert both.explain(**call).scores == {"boxed": [1.0], "other": [0.0]}
+
+
+def test_the_signature_names_the_columns():
+    assert "solution: str = 'solution'" in str(inspect.signature(boxed))
+    assert str(inspect.signature(options)).count("completion") == 0
+    with pytest.raises(
+        TypeError, match="its options are case=False, solution='solution', name=None. Did you mean 'solution'"
+    ):
+        exact(soluton="answer")
+
+
+def test_a_column_called_name_keeps_its_name():
+    value = named_alike(name="alike")
+    assert value.columns == {"name"} and value.name == "alike" and value(completions=["Ann"], name=["Ann"]) == [1.0]
+    with pytest.raises(ValueError, match="'alike' needs the column 'name'; found 'names'. Rename it: dataset.rename"):
+        value(completions=["Ann"], names=["Ann"])
+
+
+@pytest.mark.parametrize(
+    "build, message",
+    [
+        (lambda: boxed(solution=4), "'solution' of 'boxed' must be the name of a dataset column.* got 4"),
+        (lambda: boxed(solution=["4", "5"]), "'solution' of 'boxed' must be the name of a dataset column.* got \\['4', '5'\\]"),
+        (lambda: boxed(solution=""), "must be the name of a dataset column.* got ''"),
+        (lambda: boxed(solution=None), "must be the name of a dataset column.* got None"),
+        (lambda: boxed(solution=boxed), "must be the name of a dataset column.* got <reward boxed>"),
+        (lambda: boxed(solution="completions"), "must be the name of a dataset column.* got 'completions', which the trainer"),
+        (lambda: boxed(prompts="question"), "has no option 'prompts'.*The trainer passes 'prompts'"),
+        (lambda: tags("think", solution="answer"), "has no option 'solution'"),
+        (lambda: entitled("x", 1.0, "target"), "too many positional arguments"),
+        (lambda: boxed(completions=["4"], solution=["4"]), "the reward factory 'boxed' instead of a reward"),
+    ],
+)  # fmt: skip
+def test_wrong_names_are_refused_when_the_reward_is_built(build, message):
+    with pytest.raises(TypeError, match=message):
+        build()
+
+
+def test_traits_get_the_name_of_the_column():
+    named = entitled(title="heading")
+    assert named.form.words == ("from heading",) and named.worthless == {"of heading": "heading"}
+    assert entitled(title="heading", more="notes").columns == {"heading", "notes"}
+    with pytest.raises(ValueError, match="cannot be nowhere"):
+        entitled(title="nowhere")
+
+
+MISSING = [
+    (boxed(), "boxed(solution='answer')"),
+    (boxed(solution="anwser"), "boxed(solution='answer')"),
+    (boxed(solution="gold", name="right"), "boxed(solution='answer')"),
+    (boxed(tolerance=0.1), "boxed(..., solution='answer')"),
+    (shortest(exact()), "exact(solution='answer')"),
+    (gate(tags("think"), by=choice()), "choice(solution='answer')"),
+    (tool_calls(expected="answers"), "tool_calls(expected='answer')"),
+]
+
+
+@pytest.mark.parametrize("rewards, remedy", MISSING, ids=str)
+def test_a_missing_column_is_named_by_its_keyword(config, rewards, remedy):
+    (column,) = rewards.columns
+    dataset = Dataset.from_dict({"prompt": ["2 + 2?", "2 + 3?"], "answer": ["4", "5"]})
+    with pytest.raises(ValueError) as called:
+        rewards(prompts=["2 + 2?"] * 2, completions=["4", "4"], completion_ids=[[1]] * 2, answer=["4"] * 2)
+    with pytest.raises(ValueError) as trained:
+        FilteredGRPOTrainer("no/model", rewards, args=config(), train_dataset=dataset)
+    found = [fault for one in check(rewards, dataset) for fault in one.faults]
+    for message in (str(called.value), str(trained.value), found[0]):
+        assert f"needs the column '{column}'; found 'answer'" in message and message.endswith(f"Name it: {remedy}.")
+
+
+def test_a_named_column_must_be_there_even_if_the_parameter_has_a_default():
+    assert entitled()(completions=["red"], title=["red"]) == [1.0]
+    with pytest.raises(
+        ValueError, match="'entitled' needs the column 'height'; found 'size', 'title'.*or name another"
+    ):
+        entitled(size="height")(completions=["red"], title=["red"], size=[2])
+
+
+def test_the_checks_read_the_named_column():
+    solved = Dataset.from_dict({"prompt": ["2 + 2?", "2 + 3?"], "answer": ["4", "5"], "solution": ["by adding"] * 2})
+    found = check(boxed(evaluated=True, solution="answer"), solved)
+    assert not [fault for one in found for fault in one.faults]
+    assert "values of 'answer', as 'boxed' reads them" in [one.title for one in found]
+    assert any("columns that the rewards read: answer (string)" in line for line in found[0].lines)
+    broken = solved.map(lambda row: {"answer": ""})
+    assert any(
+        "reads the column 'answer', but 2 of 2" in fault
+        for one in check(boxed(solution="answer"), broken)
+        for fault in one.faults
+    )
+    assert honest(boxed(solution="answer"), solved[0]).endswith(r"\boxed{4}")
+    assert r"\boxed{17}" in attacks(boxed(solution="answer"), solved[0])["a wrong answer"]
+    assert_not_gameable(boxed(solution="answer"))
+    mistyped = Dataset.from_dict({"prompt": ["a"], "heading": [1]})
+    assert any(
+        "reads the column 'heading' as str" in fault
+        for one in check(entitled(title="heading"), mistyped)
+        for fault in one.faults
+    )
+
+
+def test_a_schedule_step_changes_nothing():
+    call = {"completions": [r"\boxed{4}"], "answer": ["4"], "trainer_state": SimpleNamespace(global_step=5)}
+    assert parse("schedule(boxed(solution='answer'), steps=((0, 0.0), (10, 1.0)))")(**call) == [0.5]
+    assert isinstance(parse('boxed(solution="answer")'), Reward)

@@ -1,0 +1,56 @@
+"""A run on a dataset whose column of accepted solutions has another name: trained, recorded, reported and scored again."""
+
+import json
+from pathlib import Path
+
+from trl import GRPOTrainer
+
+from helpers.runs import train_and_read
+from trl_grpo_rewards import boxed, demo, gate, shortest, tags
+from trl_grpo_rewards.cli.main import main
+
+
+REWARDS = boxed(solution="answer") + 0.2 * gate(shortest(boxed(solution="answer")), by=tags("think"), at_least=0)
+
+
+def accept_lists(problems):
+    """Return the problems with lists of solutions in the column `answer`, and something else in `solution`."""
+    rows = [
+        {"prompt": row["prompt"], "answer": [row["solution"], "none"], "solution": "see answer"} for row in problems
+    ]
+    return type(problems).from_list(rows)
+
+
+def test_a_run_records_and_scores_the_lists_of_a_named_column(config, problems, capsys):
+    options = {"max_steps": 2, "max_completion_length": 64, "seed": 5}
+    trainer, named = train_and_read(config, accept_lists(problems), REWARDS, **options)
+    _, renamed = train_and_read(
+        config, problems, boxed() + 0.2 * gate(shortest(boxed()), by=tags("think"), at_least=0), **options
+    )
+    assert [one["rewards"] for one in named] == [one["rewards"] for one in renamed]
+    assert {score for one in named for score in one["rewards"]["boxed"]} == {0.0, 1.0}
+    for record in named:
+        right = str(sum(map(int, record["prompt"][-1]["content"][8:-1].split(" + "))))
+        assert record["columns"] == {"answer": [right, "none"], "solution": "see answer"}
+    out = Path(trainer.args.output_dir)
+    assert json.loads((out / "run.json").read_text())["rewards"] == str(REWARDS)
+    capsys.readouterr()
+    main(["score", str(out), "--json"])
+    scored = json.loads(capsys.readouterr().out)
+    assert scored["expression"] == str(REWARDS)
+    main(["score", "boxed(solution='answer')", str(out), "--out", str(out / "scored.jsonl")])
+    again = [json.loads(line) for line in (out / "scored.jsonl").read_text().splitlines()]
+    assert [one["rewards"]["boxed"] for one in again] == [score for one in named for score in one["rewards"]["boxed"]]
+    main(["report", str(out)])
+    assert '\\"none\\"' in (out / "report.html").read_text()
+
+
+def test_the_trainer_of_trl_passes_the_named_column(config, problems):
+    from trl import GRPOConfig
+
+    rewards = boxed(solution="answer") + 0.1 * boxed(name="other", solution="solution")
+    args = config(GRPOConfig, reward_weights=rewards.weights, max_completion_length=64, max_steps=2, seed=5)
+    trainer = GRPOTrainer(demo.MODEL, rewards.rewards, args=args, train_dataset=accept_lists(problems))
+    trainer.train()
+    means = [entry for entry in trainer.state.log_history if "rewards/boxed/mean" in entry]
+    assert max(one["rewards/boxed/mean"] for one in means) > 0 == max(one["rewards/other/mean"] for one in means)

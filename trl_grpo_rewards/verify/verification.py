@@ -1,0 +1,76 @@
+"""Verify pairs of a gold answer and an answer without ever hanging."""
+
+import functools
+import logging
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from ..mathematics.comparison import AnswerRules
+from ..mathematics.tokens import spell
+from . import second_opinion
+from .equality import is_unfit, settle
+
+
+logger = logging.getLogger(__name__)
+
+FAULT_MESSAGES = {
+    "timeout": "Verifying an answer exceeded the time limit, so the answer counts as wrong.",
+    "gold": "A solution cannot be read, so its completions are not scored.",
+    "worker": "math-verify could not be started, or it was killed from outside, so completions are not scored. To see "
+    "the error, run `python -m trl_grpo_rewards.verify.symbolic` in a terminal.",
+}
+"""The log message for each fault."""
+
+WARNED: set[str] = set()
+
+
+class Verification(NamedTuple):
+    """
+    The result of verifying a pair.
+
+    Args:
+        equal (`bool`, *optional*):
+            Whether the answer equals the gold answer, or None if the gold answer cannot be read or math-verify was killed.
+        fault (`str`, *optional*):
+            What went wrong, as a key of [`FAULT_MESSAGES`].
+        asked (`bool`, *optional*, defaults to `False`):
+            Whether math-verify was asked about the gold answer or the pair.
+    """
+
+    equal: bool | None
+    fault: Literal["timeout", "gold", "worker"] | None = None
+    asked: bool = False
+
+
+def verify_pairs(pairs: Sequence[tuple[str | None, str | None]], rules: AnswerRules) -> list[Verification]:
+    """Verify each pair of a gold answer and an answer, both of which may be missing. Equal pairs are verified once."""
+    verifications = {pair: verify_pair(*pair, rules) for pair in dict.fromkeys(pairs)}
+    for (gold, answer), (_, fault, _) in verifications.items():
+        if gold is not None and fault is not None and fault not in WARNED:
+            WARNED.add(fault)
+            warning = "%s This is shown once; the answer is %.200r and the solution is %.200r."
+            logger.warning(warning, FAULT_MESSAGES[fault], answer, gold)
+    return [verifications[pair] for pair in pairs]
+
+
+def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Verification:
+    if gold is None:
+        return Verification(None, "gold")
+    asked = not equals_itself(gold)
+    try:
+        if asked and (is_unfit(gold) or not second_opinion.ask(spell(gold), spell(gold))):
+            return Verification(None, "gold", not is_unfit(gold))
+        if answer is None or (asked and spell(gold) == spell(answer)):
+            return Verification(answer is not None, None, asked)
+        if (verdict := settle(gold, answer, rules)) is not None or is_unfit(gold) or is_unfit(answer):
+            return Verification(bool(verdict), None, asked)
+        opinion = second_opinion.ask(spell(gold), spell(answer))
+        return Verification(bool(opinion), "timeout" if opinion is None else None, True)
+    except OSError:
+        return Verification(None, "worker", True)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def equals_itself(gold: str) -> bool:
+    """Return whether the reader pays the text of a gold answer. If not, a second opinion says whether it can be read."""
+    return settle(gold, gold, AnswerRules()) is True
