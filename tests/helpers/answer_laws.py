@@ -209,17 +209,19 @@ TREES = st.recursive(LEAVES, combine, max_leaves=6).filter(
 POINTS = [tuple(mpmath.mpf(number) / 1013 for number in pair) for pair in ((811, -1427), (-2203, 499), (3121, 2857))]
 
 
-def evaluate_tree(tree: sympy.Expr) -> list[mpmath.mpf]:
+def evaluate_tree(tree: sympy.Expr) -> list[mpmath.mpc]:
     """Return the values of an expression at points, computed without the package."""
     with mpmath.workdps(40):
-        return [mpmath.mpf(sympy.N(tree.subs({x: one, y: other}), 40)) for one, other in POINTS]
+        return [mpmath.mpmathify(sympy.N(tree.subs({x: one, y: other}), 40)) for one, other in POINTS]
 
 
-def are_same(one: sympy.Expr, other: sympy.Expr) -> bool:
+def are_same(one: sympy.Expr, other: sympy.Expr) -> bool | None:
+    """Return whether two expressions have the same values, or None if these are not real numbers."""
     with mpmath.workdps(40):
-        return all(
-            mpmath.almosteq(*pair, 1e-25, 1e-25) for pair in zip(*map(evaluate_tree, (one, other)), strict=True)
-        )
+        values = [*zip(*map(evaluate_tree, (one, other)), strict=True)]
+        if any(mpmath.im(value) or not mpmath.isfinite(value) for pair in values for value in pair):
+            return None
+        return all(mpmath.almosteq(*pair, 1e-25, 1e-25) for pair in values)
 
 
 def evaluate_text(text: str) -> mpmath.mpf | None:
