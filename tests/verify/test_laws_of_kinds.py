@@ -55,11 +55,17 @@ def test_digits_with_a_base_answer_the_same_digits_with_the_same_base_only(numbe
 @given(based_numbers())
 def test_digits_with_a_base_do_not_answer_their_value(numbered):
     number, base = numbered
+    assert [answer for answer in notations(number, base) if judge(str(number), answer)] == []
+
+
+@settings(deadline=None, max_examples=60)
+@given(based_numbers())
+def test_digits_with_a_base_are_not_worked_out(numbered):
+    number, base = numbered
     for answer in notations(number, base):
-        assert not judge(str(number), answer), (number, answer)
         question = [f"Convert ${answer}$ to base 10."]
         scores = boxed(evaluated=True)(completions=[rf"\boxed{{{answer}}}"], solution=[str(number)], prompts=question)
-        assert scores == [0.0], (number, answer)
+        assert (answer, scores) == (answer, [0.0])
 
 
 # A family over the integers is a set of values: its index may be renamed, shifted and negated, in any notation.
@@ -160,8 +166,7 @@ def test_a_congruence_is_a_family(modulus, rest, shift, change, domain):
 
 
 # An answer may omit the unit of the solution. If it names one, this must be the same. A sum is no number with a unit.
-# These words are units after a number only in an upright font or in words: marks, the word "in", and capital letters
-# that stand for a scale.
+# Signs such as % and $ have their own places, and "in" is another word as well.
 UNITS = [
     (unit, word)
     for unit, words in WORDS_BY_UNIT.items()
@@ -190,13 +195,10 @@ def test_an_answer_with_another_unit_or_number_is_wrong(form):
 
 
 def test_a_sum_before_a_letter_is_no_quantity():
-    short = [unit for unit in BARE if len(unit) < 3 and unit.isalpha()]  # they may be products of variables
-    pairs = [
-        (sign.format(unit), value)
-        for unit in short
-        for sign, value in [("3+2 {}", "5"), ("20-5 {}", "15"), ("(3+2 {},1)", "(5,1)")]
-    ]
-    pairs += [(f"5 {unit}", f"3+2 {unit}") for unit in short if len(unit) == 1]
+    letters = [unit for unit in BARE if len(unit) == 1] + ["mg", "m/s", "m^2"]  # they may be products of variables
+    pairs = [(f"5 {unit}", f"3+2 {unit}") for unit in letters]
+    for unit in letters:
+        pairs += [(f"3+2 {unit}", "5"), (f"20-5 {unit}", "15"), (f"(3+2 {unit},1)", "(5,1)")]
     assert_none([f"{gold} # {answer}" for gold, answer in pairs if judge(gold, answer)], len(pairs))
 
 
@@ -265,7 +267,9 @@ ENDS = [
 def test_a_chain_ends_in_the_solution_and_is_true(one, other, operation, end, difference, name):
     value = OPERATIONS[operation](one, other)
     assume(value > 0)
-    right, wrong = (f"{name}{one} {operation} {other} = {end.format(one)}" for one in (value, value + difference))
+    right, wrong = (
+        f"{name}{one} {operation} {other} = {end.format(number)}" for number in (value, value + difference)
+    )
     for gold in (str(value), end.format(value)):
         assert (gold, right, judge(gold, right)) == (gold, right, True)
         assert not judge(gold, wrong), (gold, wrong)
@@ -278,11 +282,6 @@ def test_a_chain_ends_in_the_solution_and_is_true(one, other, operation, end, di
         (r"25\%", r"\frac{1}{4} = 25\%", r"\frac{1}{5} = 25\%"),
         (r"25\%", r"\frac{5}{20} = 0.25 = 25\%", r"\frac{5}{20} = 0.2 = 25\%"),
         (r"90^\circ", r"180^\circ - 90^\circ = 90^\circ", r"180^\circ - 80^\circ = 90^\circ"),
-        (
-            r"48\text{ cm}",
-            r"16\text{ cm} + 32\text{ cm} = 48\text{ cm}",
-            r"16\text{ cm} + 30\text{ cm} = 48\text{ cm}",
-        ),
         ("48", r"16 \times 3 = 24 \times 2 = 48\text{ clips}", r"16 \times 3 = 24 \times 3 = 48\text{ clips}"),
     ],
 )
