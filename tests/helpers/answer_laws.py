@@ -1,5 +1,6 @@
 r"""Solutions and answers that laws of judging are tried on, and what judges them."""
 
+import functools
 import re
 from collections.abc import Iterable
 
@@ -162,9 +163,10 @@ def assert_none(broken: Iterable[object], of: int) -> None:
     """Fail with the number of exceptions from a law and the first of them."""
     broken = [*broken]
     if broken:
-        pytest.fail("\n".join([f"{len(broken)} of {of} break the law:", *map(str, broken[:12])]), pytrace=False)
+        pytest.fail("\n".join([f"{len(broken)} of {of} break the law:", *map(str, broken[:20])]), pytrace=False)
 
 
+@functools.cache
 def read_pairs() -> list[Pair]:
     """Return the different short solutions and answers of the outside data."""
     pairs = []

@@ -28,7 +28,7 @@ NOT_NAMES = {*"eid"}
 GREEK = [f"\\{name} " for name in "alpha beta gamma delta theta lambda rho sigma tau phi psi omega".split()]
 LETTERS = [letter for letter in [*string.ascii_letters, *GREEK] if letter not in NOT_NAMES]
 # In these places, a letter has a meaning of its own: a function before its argument, and E in scientific notation.
-MEANINGS = re.compile(r"(?<![A-Za-z\\])[fghuvFGHPCV]\(|\dE[-+]?\d")
+MEANINGS = re.compile(r"(?<![A-Za-z\\])[fghFGHP] *(?:\\left *)?\(|\dE[-+]?\d")
 
 
 def rename(text: str, old: str, new: str) -> str:
