@@ -2,7 +2,8 @@ r"""Remove the rules of the answers wing one at a time, and print those that no 
 
     python scripts/ablate_answers.py                      # all modules, on all cores
     python scripts/ablate_answers.py --module units       # the modules with this name
-    python scripts/ablate_answers.py --json rules.json    # also writes what each rule changes
+    python scripts/ablate_answers.py --all                # also the other rules, with the number of verdicts that change
+    python scripts/ablate_answers.py --json rules.json    # writes the same as JSON
 
 A rule is an entry of a table at the top of a module (an item of a literal, or a word of a text), a function
 that can return nothing of interest (None, False, an empty value, or its argument), or a branch of an `if` in a function.
@@ -281,8 +282,8 @@ def count_changes(verdicts: dict[str, str] | None, before: dict[str, str]) -> di
     }
 
 
-def report(found: list[tuple[Rule, dict[str, int]]]) -> None:
-    """Print the rules that nothing misses, and how many verdicts miss the others."""
+def report(found: list[tuple[Rule, dict[str, int]]], show_all: bool) -> None:
+    """Print the rules that nothing misses, and which sets miss the others."""
     by_module = defaultdict(list)
     for rule, changes in found:
         by_module[rule.module].append((rule, changes))
@@ -294,13 +295,21 @@ def report(found: list[tuple[Rule, dict[str, int]]]) -> None:
         total += lines
         print(f"\n{module}: {len(unmissed)} of {len(rules)} rules are missed by nothing, with {lines} lines.")
         for rule in sorted(outer, key=lambda rule: rule.line):
-            print(textwrap.shorten(f"  {rule.line}-{rule.end} {rule.kind} ({rule.lines}): {rule.text}", 118))
+            print(f"  {describe(rule)}")
         missed = [changes for _, changes in rules if any(changes.values())]
         sums = Counter(name for changes in missed for name, count in changes.items() if count)
         only = Counter(" and ".join(name for name, count in changes.items() if count) for changes in missed)
         few = ", ".join(f"{name} alone {only[name]}" for name in sums if only[name])
+        for rule, changes in rules if show_all else ():
+            if any(changes.values()):
+                counts = ", ".join(f"{name} {count}" for name, count in changes.items() if count)
+                print(f"  missed by {counts}: {describe(rule)}")
         print(f"  {len(missed)} are missed: by {', '.join(f'{name} {count}' for name, count in sums.items())}; {few}")
     print(f"\n{total} lines in all are missed by nothing.")
+
+
+def describe(rule: Rule) -> str:
+    return textwrap.shorten(f"{rule.line}-{rule.end} {rule.kind} ({rule.lines}): {rule.text}", 110)
 
 
 def is_inside(rule: Rule, other: Rule) -> bool:
@@ -313,6 +322,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--module", help="name of a module, such as units or mathematics.units")
     parser.add_argument("--json", type=Path, help="file for the rules with the number of verdicts that each changes")
+    parser.add_argument(
+        "--all", action="store_true", help="also print how many verdicts each of the other rules changes"
+    )
     parser.add_argument("--data", type=Path, default=os.environ.get(VARIABLE), help=f"folder, default: ${VARIABLE}")
     parser.add_argument("--cases", type=Path, default=ROOT / "tests" / "verify" / "cases.txt")
     parser.add_argument("--package", type=Path, default=ROOT / "trl_grpo_rewards", help="folder of the package")
@@ -338,7 +350,7 @@ def main() -> None:
                 print(f"\r{number} of {len(rules)}", end="", file=sys.stderr, flush=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(rule) | {"changes": changes} for rule, changes in found], indent=1))
-    report(found)
+    report(found, options.all)
 
 
 if __name__ == "__main__":
