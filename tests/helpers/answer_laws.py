@@ -184,8 +184,9 @@ COMMANDS = r"\\\\|\\(?:text\w*|mathrm|operatorname\*?|mbox|begin|end)\s*\{[^{}]*
 def is_plain(text: str) -> bool:
     """Whether a text is mathematics only: no words, capital letters, relations, units, money, times, ranges or choices."""
     bare = re.sub(r"\\(?:[dt]?frac|sqrt|pi|infty|cdot|times|left|right|sin|cos|tan|ln|cup|[{},!; ])", " ", text)
-    words = r"[a-z]{2}|\d [mgshl]\b|\d-\d|,\d{3}|\d,\d|^\W*[a-j]\b(?:\W*$|[).:])"
-    return re.fullmatch(r"[\sa-z\d+\-*/^_.,()\[\]{}!|]+", bare) is not None and not re.search(words, bare)
+    other = r"[a-z]{2}|\d [mgshl]\b|\d-\d|,\d{3}|\d,\d|^\W*[a-j]\b(?:\W*$|[).:])|\*\*|\d\s+\d|\.$"
+    separated = re.search(r"\\!|\{,\}|, \d{3}", text)
+    return bool(re.fullmatch(r"[\sa-z\d+\-*/^_.,()\[\]{}!|]+", bare)) and not separated and not re.search(other, bare)
 
 
 x, y = sympy.symbols("x y", real=True)
