@@ -4,6 +4,7 @@ Laws that verdicts keep when a solution and an answer are written in another way
 Each law is tried on plain templates, on the outside data where they are available, and on drawn expressions.
 """
 
+import itertools
 import random
 import re
 import string
@@ -52,6 +53,21 @@ def check_renaming(triples, olds, letters):
 
 def test_the_name_of_a_variable_does_not_matter_in_templates():
     assert check_renaming(TEMPLATES, {"x"}, LETTERS) > 3000
+
+
+# Functions in pieces are equal on one side. Points are derived from the texts, so that names decide which side is tried.
+@pytest.mark.parametrize(
+    "gold, answer",
+    [("|a-b|", "a-b"), (r"\max(a,b)", "a"), (r"\min(a,b)", "b"), ("|a|+|b|", "|a+b|"), (r"\sqrt{(a-b)^2}", "a-b")],
+)
+def test_no_names_make_functions_equal_that_are_so_on_one_side(gold, answer):
+    names = [letter for letter in string.ascii_lowercase if letter not in NOT_NAMES]
+    pairs = [
+        tuple(re.sub(r"(\\[a-z]+)|a|b", lambda found: found[1] or named[found[0]], text) for text in (gold, answer))
+        for one, other in itertools.permutations(names, 2)
+        for named in [{"a": one, "b": other}]
+    ]
+    assert_none([f"{one} # {other}" for one, other in pairs if judge(one, other)], len(pairs))
 
 
 # Units, functions and choices are recognized by their letters, so that only plain texts are renamed here.
