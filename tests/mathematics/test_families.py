@@ -3,7 +3,7 @@ r"""Expressions with arbitrary constants: renamed, shifted and combined constant
 import pytest
 
 from trl_grpo_rewards.mathematics.families import are_same_families, is_spanned
-from trl_grpo_rewards.mathematics.reader import read
+from trl_grpo_rewards.mathematics.grammar import read
 
 
 @pytest.mark.parametrize(

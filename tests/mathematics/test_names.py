@@ -2,9 +2,10 @@ r"""Names and lists: what only names a value, what is an equation, and which lis
 
 import pytest
 
-from trl_grpo_rewards.mathematics.comparison import AnswerRules, compare
+from trl_grpo_rewards.mathematics.comparison import compare
 from trl_grpo_rewards.mathematics.items import ItemReader, fill_dots, is_condition
 from trl_grpo_rewards.mathematics.lists import as_collection, find_item_names, is_letter
+from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.names import find_labelled_value, have_same_name, is_name, is_set_name
 from trl_grpo_rewards.mathematics.reader import Reader, read
 from trl_grpo_rewards.mathematics.relations import compare_differences, find_factor

@@ -2,7 +2,8 @@ r"""Quantities: what follows a value is a unit, a scale, another quantity, or so
 
 import pytest
 
-from trl_grpo_rewards.mathematics.comparison import AnswerRules, compare
+from trl_grpo_rewards.mathematics.comparison import compare
+from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.quantities import QuantityReader
 from trl_grpo_rewards.mathematics.reader import Reader, read
 from trl_grpo_rewards.mathematics.tokens import tokenize

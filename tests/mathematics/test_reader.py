@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.mathematics import reader
-from trl_grpo_rewards.mathematics.comparison import AnswerRules, compare
+from trl_grpo_rewards.mathematics.comparison import compare
+from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
 from trl_grpo_rewards.mathematics.reader import read, read_value
 from trl_grpo_rewards.mathematics.tokens import spell

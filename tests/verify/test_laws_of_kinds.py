@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helpers.answer_laws import assert_none, judge
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.mathematics.units import WORDS_BY_UNIT
+from trl_grpo_rewards.mathematics.units import SPELLINGS
 
 
 # Digits with their base are an open task: what they are worth answers no solution, and a solution with a base asks for it.
@@ -169,9 +169,8 @@ def test_a_congruence_is_a_family(modulus, rest, shift, change, domain):
 # Signs such as % and $ have their own places, and "in" is another word as well.
 UNITS = [
     (unit, word)
-    for unit, words in WORDS_BY_UNIT.items()
-    for word in words.split()
-    if re.fullmatch(r"\\?[A-Za-z]+", word) and word != "in"
+    for word, unit in SPELLINGS.items()
+    if re.fullmatch(r"[A-Za-z]+", word) and word != "in"
 ]
 BARE = [r"m/s", r"m^2", r"m/s^2", r"J/K", r"V/m", r"N/m", r"km", r"kJ/mol", r"km/h", r"kg", r"cm^3"]
 BARE += [word for _, word in UNITS]

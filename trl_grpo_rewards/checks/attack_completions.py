@@ -7,8 +7,8 @@ from typing import Any
 from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import find_functions
-from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.grammar import read
+from ..mathematics.rationals import evaluate_exactly
 from ..verify.golds import read_gold
 from .completion_forms import LARGE, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 from .honest_completions import list_known_solutions

@@ -101,22 +101,31 @@ def make_seed(one: Value, other: Value) -> random.Random:
     return random.Random(zlib.crc32("|".join(sorted((repr(one), repr(other)))).encode()))
 
 
-SIZES = ((0.1, 1.0), (-1.0, -0.1), (1.0, 4.0), (-4.0, -1.0), (0.1, 1.0), (4.0, 30.0), (-30.0, -4.0), (0.0, 0.4))
+SIZES = ((0.1, 1.0), (0.1, 1.0), (1.6, 4.0), (1.6, 4.0), (0.1, 1.0), (4.0, 30.0), (4.0, 30.0), (0.0, 0.4))
+"""Ranges of the absolute values of the variables at the first points."""
 
 
 def draw_points(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
-    """Yield points of every size and sign, the same ones for the same two expressions in either order."""
+    """
+    Yield points of every size and sign, the same ones for the same two expressions in either order.
+
+    The first four have all variables positive, all negative, and alternating signs, and increasing absolute values, so
+    that functions that are only equal for one order or one sign of the variables differ.
+    """
     rng = make_seed(one, other)
     for number in range(POINTS):
         size = SIZES[number % len(SIZES)]
-        mixed = number % 2 == 1 or number >= len(SIZES)
-        yield {
-            name: CONTEXT.mpf(rng.uniform(*(rng.choice(SIZES) if mixed and place else size)))
-            for place, name in enumerate(symbols)
-        }
+        point = {}
+        for place, name in enumerate(symbols):
+            low, high = rng.choice(SIZES) if number >= len(SIZES) and place else size
+            step = (high - low) / len(symbols)
+            low, high = (low + place * step, low + (place + 1) * step) if number < 2 else (low, high)
+            sign = (1, -1, (-1) ** place, -((-1) ** place))[number % 4]
+            point[name] = sign * CONTEXT.mpf(rng.uniform(low, high))
+        yield point
 
 
 def draw_integers(one: Value, other: Value, symbols: Sequence[str]) -> Iterator[dict[str, Numeric]]:
     rng = make_seed(one, other)
     for number in range(POINTS):
-        yield {name: CONTEXT.mpf(rng.randint(1, 5 + number)) for name in symbols}
+        yield {name: CONTEXT.mpf(number + rng.randint(1, 4)) for name in symbols}

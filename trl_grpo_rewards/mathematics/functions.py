@@ -153,9 +153,7 @@ SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}
 OPERATORS = {*"det dim deg ker max min sup inf lim gcd lcm rank".split()}
 """Commands that begin a name or take a list."""
 
-SPELLED = {
-    other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()
-}
+SPELLED = {other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()}
 """The name of a function for each of its other spellings."""
 
 BARE = {name: name for name in [*FUNCTIONS, *OPERATORS] if len(name) > 2 or name in ("ln", "lg")} | {

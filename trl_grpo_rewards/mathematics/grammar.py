@@ -2,7 +2,21 @@
 
 import functools
 
-from .kinds import arithmetic, arrays, bases, cases, choices, commands, families, lists, quantities, ratios, relations, sets, texts
+from .kinds import (
+    arithmetic,
+    arrays,
+    bases,
+    cases,
+    choices,
+    commands,
+    families,
+    lists,
+    quantities,
+    ratios,
+    relations,
+    sets,
+    texts,
+)
 from .kinds.texts import Text
 from .reader import (
     AND,

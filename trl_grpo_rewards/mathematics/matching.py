@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from types import NotImplementedType
 from typing import Literal, NamedTuple
 
 from .values import Value
@@ -11,8 +10,13 @@ from .values import Value
 MAX_ITEMS = 60
 """Largest number of items of two lists that are compared pair by pair."""
 
-Verdict = bool | None | NotImplementedType
-"""Whether two values are equal, None if that cannot be computed, and `NotImplemented` if another kind must decide."""
+class Undecided:
+    """What a kind returns if another kind must decide."""
+
+
+UNDECIDED = Undecided()
+Verdict = bool | None | Undecided
+"""Whether two values are equal, or None if that cannot be computed."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Same:
         for kind in self.kinds:
             if kind.holds(gold) or kind.holds(answer):
                 verdict = kind.match(gold, answer, self)
-                if not isinstance(verdict, NotImplementedType):
+                if not isinstance(verdict, Undecided):
                     return verdict
         return False
 
@@ -93,7 +97,6 @@ class Same:
             else:
                 return False
         return None if is_unknown else True
-
 
     def with_units(self) -> "Same":
         """Return the same comparison, where units must match."""

@@ -133,8 +133,8 @@ SYNONYMS = read_table(
 
 TEXT_FONTS = {*r"\text \textbf \textit \textrm \textnormal \textsf \texttt \textup \emph \mbox \hbox".split()}
 UPRIGHT_FONTS = {*r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm".split()}
-BOLD_FONTS = {*r"\mathbf \boldsymbol \bm \bf \pmb".split()}
-OTHER_FONTS = {*r"\mathit \underline \boxed \fbox \mathop \mathnormal \ensuremath \smash".split()}
+BOLD_FONTS = {*r"\mathbf \bf".split()}
+OTHER_FONTS = {*r"\boldsymbol \bm \pmb \mathit \underline \boxed \fbox \mathop \mathnormal \ensuremath \smash".split()}
 DROPPED = {
     *r"""\left \right \big \Big \bigg \Bigg \bigl \bigr \Bigl \Bigr \biggl \biggr \Biggl \Biggr \bigm \Bigm \middle
     \tiny \small \normalsize \large \Large \LARGE \huge \Huge \displaystyle \textstyle \scriptstyle \limits \nolimits
@@ -180,7 +180,8 @@ def widen(letter: str) -> str:
         return letter
     plain = letter if letter in SIGNS else unicodedata.normalize("NFKC", letter)
     if "⁄" in plain:  # ⅜
-        return "\\frac{%s}{%s}" % tuple(plain.split("⁄"))
+        above, _, below = plain.partition("⁄")
+        return f"\\frac{{{above}}}{{{below}}}"
     plain = SIGNS.get(plain, plain if len(plain) == 1 else letter)
     return f"{plain} " if plain.startswith(("\\", "^\\")) else plain
 

@@ -23,7 +23,7 @@ from .spellings import (
     skip_group,
 )
 from .units import SHORT, SPELLINGS
-from .words import SCALES, has_role
+from .words import SCALES
 
 
 class Token(NamedTuple):
@@ -71,7 +71,7 @@ TOKEN = re.compile(
       ) (?P<exponent>[eE][+-]?\d{1,9}(?![A-Za-z\d]))?
     | (?P<environment>\\(?:begin|end)\ ?(?:\{\w*\*?\}|[pbvBV]?matrix))
     | (?P<row>\\\\(?:\[[^\]]{0,9}\])? | \\(?=[-\d]))
-    | (?P<command>\\(?:[A-Za-z]+\*?|.))
+    | (?P<command>\\(?:(?:operatorname|[hv]space)\*|[A-Za-z]+|.))
     | (?P<letters>[^\W\d_]+)
     | (?P<power>(?<=[\w)\]}])\*\*(?=[-\w(\\{]))
     | (?P<angles><(?=[^<>=,]*,[^<>=]*>(?!\s*[-\w\\(=])))
@@ -102,6 +102,10 @@ SHORT_WORDS = {
 
 AFTER_QUANTITIES = SHORT | {*"pm am AM PM sq cu th st nd rd bn mil pts age dozen".split()}
 """Units and words that are words only after a number or another word."""
+
+NUMBERS = {"number", "grouped"}
+IN_NUMERALS = {*"^{}-/x", "\\times", "\\cdot", "\\frac"}
+"""Signs of a number in scientific notation, or of a fraction."""
 
 CURRENCY_CODES = {"USD", "EUR", "GBP", "Rs"}
 MAX_FACTORS = 8
@@ -225,7 +229,8 @@ class Tokenizer:
         if letters.casefold() in ("constant", "const") and self.tokens and self.tokens[-1].text == "+":
             return self.tokens.append(Token("letter", "C"))
         plain = self.font in ("", "bold")
-        if letters in CURRENCY_CODES or (letters in AFTER_QUANTITIES and self.follows_quantity()):
+        is_unit = letters in AFTER_QUANTITIES or letters in SPELLINGS
+        if letters in CURRENCY_CODES or (is_unit and self.follows_quantity() and not self.ends_integral(letters)):
             return self.add("word", letters)
         if plain and letters in PLAIN_COMMANDS:
             return self.add("command", PLAIN_COMMANDS[letters])
@@ -267,7 +272,13 @@ class Tokenizer:
     def follows_quantity(self) -> bool:
         """Whether the last token, or the one before a slash, is a number or a word."""
         last = self.tokens[-2:] if self.tokens and self.tokens[-1].text == "/" else self.tokens[-1:]
-        return bool(last) and last[0].kind in ("number", "grouped", "word")
+        if last and last[0].text == "}":
+            return all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in self.tokens)
+        return bool(last) and last[0].kind in (*NUMBERS, "word")
+
+    def ends_integral(self, letters: str) -> bool:
+        """Whether letters such as `dx` end an integral."""
+        return letters[0] == "d" and len(letters) == 2 and any(token.text == "\\int" for token in self.tokens)
 
     def is_short_word(self, letters: str) -> bool:
         """Whether letters are a short word. Capitals such as `NO` are the names of points, unless they are the whole text."""

@@ -1,8 +1,5 @@
 r"""Units and the nouns that say what is counted: `\text{km/h}`, `m^2`, `\$`, `apples`."""
 
-from .words import changes
-
-
 Unit = tuple[tuple[str, int], ...]
 """The names of the units and nouns of a quantity, each with its power, in the order of the names."""
 
@@ -108,7 +105,9 @@ def parse_unit(text: str) -> Unit:
     """Return a unit that is written as in the table: `km/h`, `kW*h`, `cm^3`."""
     above, _, below = text.partition("/")
     factors = [(one, 1) for one in above.split("*")] + [(one, -1) for one in below.split("*") if one]
-    return tuple(sorted((name, sign * int(power or 1)) for one, sign in factors for name, _, power in [one.partition("^")]))
+    return tuple(
+        sorted((name, sign * int(power or 1)) for one, sign in factors for name, _, power in [one.partition("^")])
+    )
 
 
 def fill_spellings() -> None:
@@ -121,7 +120,9 @@ def fill_spellings() -> None:
         for letter, prefix in PREFIXES.items() if name != base else ():
             starts = [(letter, symbols), (prefix, words), (prefix.capitalize(), words)]
             for start, spellings in starts:
-                SPELLINGS.update({start + one: ((letter + base, 1),) for one in spellings if start + one not in SPELLINGS})
+                SPELLINGS.update(
+                    {start + one: ((letter + base, 1),) for one in spellings if start + one not in SPELLINGS}
+                )
 
 
 fill_spellings()
@@ -139,7 +140,9 @@ def find_unit(word: str) -> Unit | None:
 
 def match_units(gold: Unit, answer: Unit) -> bool:
     """Return whether the unit of an answer is the gold answer's, where one of them may say more about what is counted."""
-    gold, answer = (tuple(MARKS.get(name, ((name, power),))[0][:1] + (power,) for name, power in unit) for unit in (gold, answer))
+    gold, answer = (
+        tuple(MARKS.get(name, ((name, power),))[0][:1] + (power,) for name, power in unit) for unit in (gold, answer)
+    )
     if gold == answer:
         return True
     measures = [{pair for pair in unit if pair[0] in KNOWN} for unit in (gold, answer)]

@@ -111,7 +111,9 @@ def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     rest = tuple(singularize(word) for word in words if word not in SUBJECTS)
     if rest in STATES:
         return STATES[rest]
-    return tuple(singularize(word) for word in words if word not in ("a", "an", "the") and not has_role(word, "ordinal"))
+    return tuple(
+        singularize(word) for word in words if word not in ("a", "an", "the") and not has_role(word, "ordinal")
+    )
 
 
 def singularize(word: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
 from ..forms import Form
-from ..mathematics.comparison import AnswerRules
+from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from ..registry import reward
 from ..scores import Score

@@ -2,10 +2,11 @@
 
 import re
 
-from ..mathematics.comparison import AnswerRules, compare, is_open
-from ..mathematics.kinds.lists import is_letter
-from ..mathematics.rationals import evaluate_exactly
+from ..mathematics.comparison import compare, is_open
 from ..mathematics.grammar import MAX_CACHED_CHARS, read
+from ..mathematics.kinds.lists import is_letter
+from ..mathematics.matching import AnswerRules
+from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import Unreadable, spell, tokenize
 from ..mathematics.values import Symbol, Value
 

@@ -7,16 +7,15 @@ from typing import Any, Literal
 
 from tqdm import tqdm
 
-from ..mathematics.comparison import AnswerRules
-from ..mathematics.kinds.relations import find_labelled_value
-from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.grammar import read
-from ..mathematics.tokens import spell
 from ..mathematics.kinds.choices import Choice
 from ..mathematics.kinds.lists import Collection
 from ..mathematics.kinds.quantities import Quantity
-from ..mathematics.kinds.relations import Relation
+from ..mathematics.kinds.relations import Relation, find_labelled_value
 from ..mathematics.kinds.texts import Text
+from ..mathematics.matching import AnswerRules
+from ..mathematics.rationals import evaluate_exactly
+from ..mathematics.tokens import spell
 from ..mathematics.values import Value
 from ..traits import Kind, Reading
 from .golds import list_solutions, read_gold

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from ..mathematics.comparison import AnswerRules
+from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from . import second_opinion
 from .equality import is_unfit, settle

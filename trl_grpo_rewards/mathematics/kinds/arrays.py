@@ -201,7 +201,10 @@ def invert(matrix: Matrix) -> Matrix:
     if len(rows) == 1:
         return make_matrix([[combine("/", ONE, determinant)]])
     minors = [[find_determinant(find_minor(rows, above, left)) for above in size] for left in size]
-    signed = [[negate(one) if (row + column) % 2 else one for column, one in enumerate(some)] for row, some in enumerate(minors)]
+    signed = [
+        [negate(one) if (row + column) % 2 else one for column, one in enumerate(some)]
+        for row, some in enumerate(minors)
+    ]
     return make_matrix([[combine("/", one, determinant) for one in row] for row in signed])
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..values import Symbol, Value
+from .texts import Text
 
 
 LETTERS = "ABCDEFGHIJ"
@@ -49,9 +50,10 @@ def read_choice(reader: Reader) -> Value | None:
 
 
 def finish_choice(reader: Reader, letter: str, start: int) -> Choice:
-    choice = Choice(letter, reader.statement(start, reader.end))
+    value = reader.attempt(lambda reader: reader.statement(start, reader.end))
+    text = Text(tuple(text.casefold() for text in reader.texts(start, reader.end)))
     reader.place = reader.end
-    return choice
+    return Choice(letter, value or text)
 
 
 def match_choices(gold: Value, answer: Value, same: Same) -> Verdict:

@@ -5,7 +5,7 @@ import re
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, Reader, parse_number
 from ..tokens import Unreadable
-from ..values import MINUS_ONE, ONE, Call, Name, Operation, Symbol, Value, walk
+from ..values import MINUS_ONE, ONE, Call, Name, Operation, Symbol, Value, list_parts, walk
 from .arithmetic import starts_factor
 from .arrays import Matrix, combine, find_determinant
 from .lists import Collection
@@ -270,7 +270,7 @@ def read_operator(reader: Reader, name: str) -> Value:
             return find_determinant(value.rows)
         while (token := reader.peek()) is not None and token.kind == "letter":
             reader.read(FACTOR)
-    return Name(f"{name} " + " ".join(reader.texts(start, reader.place)))
+    return Name(" ".join([name, *reader.texts(start, reader.place)]))
 
 
 # --- derivatives
@@ -280,10 +280,12 @@ def name_derivative(value: Value) -> Value:
     r"""Return `\frac{d}{dx} x^3`, which is read as a product, as the derivative of an expression that can be evaluated."""
     if not isinstance(value, Operation) or value.name != "*" or not isinstance(value.operands[0], Operation):
         return value
-    quotient, *factors = value.operands
-    below = quotient.operands[-1]
+    quotient, factors = value.operands[0], value.operands[1:]
+    below = list_parts(quotient)[-1]
     if quotient != Operation("/", (Symbol("d"), below)) or not isinstance(below, Operation):
         return value
-    body = factors[0] if len(factors) == 1 else Operation("*", tuple(factors))
+    body = factors[0] if len(factors) == 1 else Operation("*", factors)
     is_known = below.name == "*" and below.operands[0] == Symbol("d") and len(below.operands) == 2
-    return Operation("derivative", (below.operands[1], body)) if is_known and below.operands[1] in walk(body) else value
+    return (
+        Operation("derivative", (below.operands[1], body)) if is_known and below.operands[1] in walk(body) else value
+    )

@@ -42,8 +42,9 @@ def match_formal(gold: Value, answer: Value, same: Same) -> Verdict:
 def match_expressions(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare expressions by their values, within the tolerance if there is one."""
     if not is_expression(gold) or not is_expression(answer):
-        alike = isinstance(gold, Operation) and isinstance(answer, Operation) and gold.name == answer.name
-        return alike and same.in_order(gold.operands, answer.operands)
+        if not isinstance(gold, Operation) or not isinstance(answer, Operation) or gold.name != answer.name:
+            return False
+        return same.in_order(gold.operands, answer.operands)
     tolerance = same.rules.tolerance
     if tolerance is not None and (close := are_within(gold, answer, tolerance)) is not None:
         return close
@@ -111,7 +112,9 @@ def is_numeral(value: Value) -> bool:
     if isinstance(value, Number) or is_power_of_ten(value):
         return True
     return (
-        isinstance(value, Operation) and value.name in ("-", "/", "mixed", "*") and all(map(is_numeral, value.operands))
+        isinstance(value, Operation)
+        and value.name in ("-", "/", "mixed", "*")
+        and all(map(is_numeral, value.operands))
     )
 
 

@@ -1,6 +1,6 @@
 r"""Families of values: an expression for all integers, such as `k\pi, k \in \mathbb{Z}`, and classes such as `1 \pmod 4`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ..evaluation import evaluate
@@ -8,7 +8,7 @@ from ..functions import CONTEXT, Numeric, Undefined
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Token
-from ..values import Number, Operation, Symbol, Value, find_symbols, is_expression, list_parts, make_number, substitute
+from ..values import Operation, Symbol, Value, find_symbols, is_expression, list_parts, make_number, substitute
 from .lists import list_items
 
 
@@ -23,7 +23,12 @@ DOMAINS = {
 }
 """The domain that each name of a set of numbers is, without its font, its braces and `^` or `_`."""
 
-IN_WORDS = {*"for all any every each some where is an a are be integer integers number numbers positive natural nonnegative with".split()}
+IN_WORDS = {
+    *"for all any every each some where is an a are be integer integers number numbers positive natural nonnegative with".split()
+}
+AROUND = {*"(){}^_$.,", "\\mathbb", "\\quad"}
+"""Signs of a condition that mean nothing."""
+
 MAX_SHIFT = 10**6
 
 
@@ -59,7 +64,7 @@ class Residue(Value):
 
 def find_condition(tokens: list[Token]) -> tuple[str, str] | None:
     r"""Return the index and the domain that `k \in \mathbb{Z}` or `for all integers k` states, or None for other tokens."""
-    tokens = [token for token in tokens if token.text not in ("{", "}", "^", "_", "$", ".", ",", "\\mathbb", "\\quad")]
+    tokens = [token for token in tokens if token.text not in AROUND]
     texts = [token.text for token in tokens]
     if texts[1:2] == ["\\in"] or texts[2:3] == ["\\in"]:
         texts = texts[-len(texts) + (texts[1] != "\\in") :]  # for k in Z
@@ -152,7 +157,9 @@ def match_families(gold: Value, answer: Value, same: Same) -> Verdict:
         return same(*(value.value if isinstance(value, Family) else value for value in (one, other)))
     items, others = list_items(one.value), list_items(other.value)
     if len(items) == len(others) > 1:
-        mine, its = ([replace(family, value=item) for item in some] for family, some in ((one, items), (other, others)))
+        mine, its = (
+            [replace(family, value=item) for item in some] for family, some in ((one, items), (other, others))
+        )
         return same.in_any_order(mine, its)
     lowest = LOWEST.get(one.domain), LOWEST.get(other.domain)
     if one.domain != other.domain and None in lowest:

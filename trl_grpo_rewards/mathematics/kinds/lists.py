@@ -1,6 +1,5 @@
 """Several values: lists, tuples, vectors and finite sets."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
@@ -74,7 +73,10 @@ def is_tuple(value: Value) -> bool:
     return (
         isinstance(value, Collection)
         and value.brackets in ("()", "[]", "<>")
-        and all(isinstance(item, Number | Symbol | Operation) and item not in (INFINITY, MINUS_INFINITY) for item in value.items)
+        and all(
+            isinstance(item, Number | Symbol | Operation) and item not in (INFINITY, MINUS_INFINITY)
+            for item in value.items
+        )
     )
 
 
@@ -111,12 +113,13 @@ def joins_parts(reader: Reader, place: int) -> bool:
 
 def read_list(reader: Reader, first: Value) -> Value:
     """Return the items between separators, of which the first is read."""
-    items, word = [*list_items(first)], ""
+    items = [*list_items(first)]
+    word: Literal["", "and", "or"] = ""
     while reader.place < reader.end:
         infix = next(reader.find_infixes(reader.place), None)
         if infix is None or infix.build is not read_list:
             break
-        joiner = JOINERS.get(reader.tokens[reader.place].text.casefold(), "")
+        joiner = JOINERS.get(reader.tokens[reader.place].text.casefold())
         word = joiner or word
         reader.place += 1
         after = reader.peek()
@@ -209,7 +212,11 @@ def choose_signs(value: Value, sign: int) -> Value:
     if not isinstance(value, Operation) or value.name not in ("pm", "mp"):
         return value
     if (value.name == "pm") != (sign == 1):
-        return Operation("+", (*value.operands[:-1], Operation("-", value.operands[-1:]))) if len(value.operands) > 1 else Operation("-", value.operands)
+        return (
+            Operation("+", (*value.operands[:-1], Operation("-", value.operands[-1:])))
+            if len(value.operands) > 1
+            else Operation("-", value.operands)
+        )
     return Operation("+", value.operands) if len(value.operands) > 1 else value.operands[0]
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
-from ..tokens import CLOSING, OPENING, Token, Unreadable
-from ..units import COUNTERS, KNOWN, LETTERS, PREFIXES, SPELLINGS, Unit, find_unit, match_units
+from ..tokens import CLOSING, IN_NUMERALS, NUMBERS, OPENING, Token, Unreadable
+from ..units import COUNTERS, KNOWN, LETTERS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
 from ..values import Number, Operation, Symbol, Value, find_symbols, is_expression, make_number, walk
 from ..words import changes, find_scale, has_role, singularize
 
@@ -16,7 +16,6 @@ UNIT_SIGNS = CURRENCIES | {"%", "¢", "'", "''", "\\min", "\\Omega"}
 JOINING = {"\\cdot", ".", "*", "\\times", "-", "of", "and"}
 POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
 POWERS_AFTER = {"squared": 2, "cubed": 3}
-IN_NUMERALS = {"\\times", "\\cdot", "^", "{", "}", "-", "+", "x"}
 MAX_PARTS = 4
 """Largest number of parts of a quantity, such as degrees, minutes and seconds."""
 
@@ -135,7 +134,12 @@ class UnitReader:
         if word[0] > "\u2e7f":
             return (("个", 1),) if COUNTERS.issuperset(word) else None
         noun = singularize(word)
-        if changes(word) or find_scale(noun) is not None or noun.endswith("illion") or (len(word) < 3 and word.isascii()):
+        if (
+            changes(word)
+            or find_scale(noun) is not None
+            or noun.endswith("illion")
+            or (len(word) < 3 and word.isascii())
+        ):
             return None
         return ((noun, 1),)
 
@@ -166,7 +170,9 @@ def read_amount(reader: Reader) -> Value | None:
     reader.place += 1
     value = read_currency(reader)
     assert isinstance(value, Quantity)
-    return Quantity(Number(-value.value.value) if isinstance(value.value, Number) else Operation("-", (value.value,)), value.unit)
+    return Quantity(
+        Number(-value.value.value) if isinstance(value.value, Number) else Operation("-", (value.value,)), value.unit
+    )
 
 
 def attach_unit(reader: Reader, value: Value) -> Value | None:
@@ -184,6 +190,8 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
     unit = read_unit(rest)
     if unit is None:
         raise Unreadable("words that are no unit")
+    if isinstance(value, Operation) and value.name == "+" and not rest[0].upright and rest[0].text in SHORT:
+        raise Unreadable("letters after a sum, which may be factors")
     counted = any(isinstance(node, Number) for node in walk(value)) or not isinstance(value, Symbol | Operation)
     if not counted and not any(name in KNOWN for name, _ in unit):
         raise Unreadable("words after a name")
@@ -262,13 +270,9 @@ def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
 def is_numeral(reader: Reader, start: int, end: int) -> bool:
     """Whether tokens are a number, also in scientific notation or as a fraction, and not a sum."""
     tokens = reader.tokens[start:end]
-    signs = {*IN_NUMERALS, "/", "\\frac"}
-    if not all(token.kind in ("number", "grouped") or token.text in signs for token in tokens):
+    if not all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in tokens):
         return False
-    return all(
-        token.text not in ("+", "-") or place == 0 or tokens[place - 1].text in ("^", "{")
-        for place, token in enumerate(tokens)
-    )
+    return all(token.text != "-" or place == 0 or tokens[place - 1].text in ("^", "{") for place, token in enumerate(tokens))
 
 
 # --- comparison

@@ -44,7 +44,10 @@ class Dashed(Value):
 
 def read_dashes(reader: Reader) -> Value | None:
     """Return numbers that are joined by hyphens without space, such as `2020-01-02`, or by `to`."""
-    tokens, around = reader.tokens[reader.place : reader.end], reader.tokens[: reader.place] + reader.tokens[reader.end :]
+    tokens, around = (
+        reader.tokens[reader.place : reader.end],
+        reader.tokens[: reader.place] + reader.tokens[reader.end :],
+    )
     if any(token.text not in LEADING | TRAILING | {"{", "}"} for token in around):
         return None  # it is an operand
     numbers, signs = tokens[::2], tokens[1::2]

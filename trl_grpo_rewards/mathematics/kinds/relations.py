@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..equivalence import are_equal_expressions, draw_points
 from ..evaluation import are_close, evaluate, is_real
 from ..functions import Numeric, Undefined
-from ..matching import Kind, Same, Verdict
+from ..matching import UNDECIDED, Kind, Same, Verdict
 from ..reader import RELATION, Reader
 from ..tokens import Unreadable
 from ..values import Call, Name, Number, Operation, Symbol, Value, find_symbols, is_expression, make_number, walk
@@ -68,7 +68,7 @@ def read_item(reader: Reader) -> Value:
         raise Unreadable("a value that goes on")
     reader.end = saved
     if label[-1:] == [":"] and len(label) > 1:
-        return Relation((Text(tuple(text.casefold() for text in label[:-1])), value), (":",))
+        return Relation((Name(" ".join(label[:-1])), value), (":",))
     return value
 
 
@@ -152,10 +152,11 @@ def is_left_name(reader: Reader, start: int, end: int) -> bool:
         return functions <= FUNCTION_ALGEBRA and tokens[place].text == "(" and match[place] == end - 1
     if name.kind not in ("letter", "word") or rest[0].text not in ("(", "[") or match[start + 1] != end - 1:
         return False
-    inside = rest[1:-1]
-    if name.text in CALLED or (name.text in ("x", "y") and not (len(inside) == 1 and inside[0].kind == "letter")):
+    arguments = rest[1:-1]
+    of_a_letter = len(arguments) == 1 and arguments[0].kind == "letter"
+    if name.text in CALLED or (name.text in ("x", "y") and not of_a_letter):
         return False
-    return all(token.kind in ("letter", "number", "word") or token.text in IN_CALLS for token in inside)
+    return all(token.kind in ("letter", "number", "word") or token.text in IN_CALLS for token in arguments)
 
 
 def name_function(relation: Relation) -> Relation:
@@ -194,7 +195,9 @@ def finish_statement(value: Value) -> Value:
     items = spread_modulus(items)
     first = items[0]
     items[1:] = [item for item in items[1:] if not restricts(item, first)]
-    is_named = isinstance(first, Relation) and first.signs in (("=",), ("\\ne",)) and isinstance(first.sides[0], Symbol)
+    is_named = (
+        isinstance(first, Relation) and first.signs in (("=",), ("\\ne",)) and isinstance(first.sides[0], Symbol)
+    )
     if is_named and isinstance(first, Relation) and not any(isinstance(one, Relation | Text) for one in items[1:]):
         items[1:] = [Relation((first.sides[0], one), first.signs) for one in items[1:]]
     if len(items) > 1 and isinstance(value, Collection):
@@ -215,7 +218,7 @@ def spread_modulus(items: list[Value]) -> list[Value]:
     first = items[0].sides[-1] if isinstance(items[0], Relation) and items[0].signs == ("\\equiv",) else items[0]
     if not isinstance(last, Residue) or not all(isinstance(one, Number) for one in (first, *items[1:-1])):
         return items
-    return [Residue(one, last.modulus) for one in (first, *items[1:-1])] + [last]
+    return [*(Residue(one, last.modulus) for one in (first, *items[1:-1])), last]
 
 
 # --- the value of a name
@@ -367,7 +370,7 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
     values = [gold, answer]
     names = [find_item_names(value) for value in values]
     if not any(names) or not all(isinstance(as_collection(*pair), Collection) for pair in (values, values[::-1])):
-        return NotImplemented
+        return UNDECIDED
     bare: list[Value] = []
     for value, own in zip(values, names, strict=True):
         if own and isinstance(value, Collection):

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..evaluation import are_close, evaluate, evaluate_constant, is_real
 from ..functions import CONTEXT, Undefined
-from ..matching import Kind, Same, Verdict
+from ..matching import UNDECIDED, Kind, Same, Verdict
 from ..reader import Reader
 from ..segments import (
     ENDLESS,
@@ -92,8 +92,8 @@ def read_builder(reader: Reader) -> Value | None:
         return None
     if not any(reader.tokens[place].text in SIGNS for place in reader.outermost(bars[0] + 1, end)):
         return None
-    texts = reader.texts(start, end)
-    domain = next((texts[place + 2] for place, text in enumerate(texts[:-2]) if text == "\\mathbb"), "")
+    texts = [text for text in reader.texts(start, end) if text != "{"]
+    domain = next((after for text, after in zip(texts, texts[1:], strict=False) if text == "\\mathbb"), "")
     head = reader.statement(start, bars[0])
     if isinstance(head, Relation) and head.signs == ("\\in",):
         head = head.sides[0]
@@ -297,7 +297,7 @@ def find_subjects(value: Value) -> set[str]:
 def match_sets(gold: Value, answer: Value, same: Same) -> Verdict:
     segments, its_segments = find_set(gold), find_set(answer)
     if segments is None or its_segments is None:
-        return NotImplemented
+        return UNDECIDED
     names, its_names = find_subjects(gold), find_subjects(answer)
     if names and its_names and names != its_names and "" not in names | its_names:
         return False
@@ -321,13 +321,13 @@ def find_interval(value: Value) -> tuple[str, tuple[Value, ...]] | None:
 def match_intervals(gold: Value, answer: Value, same: Same) -> Verdict:
     one, other = find_interval(gold), find_interval(answer)
     if one is None or other is None:
-        return NotImplemented
+        return UNDECIDED
     return one[0] == other[0] and same.in_order(one[1], other[1])
 
 
 def match_builders(gold: Value, answer: Value, same: Same) -> Verdict:
     if not isinstance(gold, Builder) or not isinstance(answer, Builder):
-        return NotImplemented
+        return UNDECIDED
     return (gold.head, gold.domain) == (answer.head, answer.domain) and same(gold.condition, answer.condition)
 
 

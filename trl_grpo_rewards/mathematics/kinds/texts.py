@@ -101,7 +101,9 @@ def find_label(reader: Reader) -> int:
         words.pop()
     if all(is_label(word) or word == ":" for word in words):
         return place
-    is_barred = any(changes(word) and not has_role(word, "noun phrase") or has_role(word, "rounding") for word in words[:-1])
+    is_barred = any(
+        changes(word) and not has_role(word, "noun phrase") or has_role(word, "rounding") for word in words[:-1]
+    )
     return place if has_role(words[-1], "verb") and not is_barred else start
 
 
@@ -145,7 +147,9 @@ def encloses_remark(reader: Reader, place: int) -> bool:
         return False
     if all(has_role(token.text, "rounding") for token in inside):
         return True
-    return closing + 1 == reader.end and not changes(inside[0].text) and not all(token.kind == "word" for token in inside)
+    return (
+        closing + 1 == reader.end and not changes(inside[0].text) and not all(token.kind == "word" for token in inside)
+    )
 
 
 def skip_brackets(reader: Reader, value: Value) -> Value:
