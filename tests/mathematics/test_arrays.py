@@ -6,9 +6,9 @@ import pytest
 
 from trl_grpo_rewards.mathematics.arrays import as_matrix, combine, find_determinant, make_identity, transpose
 from trl_grpo_rewards.mathematics.comparison import compare
+from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
-from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.tokens import Unreadable
 from trl_grpo_rewards.mathematics.values import Collection, Matrix, Symbol
 

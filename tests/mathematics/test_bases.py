@@ -4,9 +4,9 @@ import pytest
 
 from trl_grpo_rewards.mathematics.bases import find_base, gives_base, names_base
 from trl_grpo_rewards.mathematics.comparison import compare
+from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
-from trl_grpo_rewards.mathematics.grammar import read
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import pytest
 
 from trl_grpo_rewards.mathematics.cases import OTHERWISE
 from trl_grpo_rewards.mathematics.comparison import compare
+from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.piecewise import compare_cases
-from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.values import Cases, Collection, Matrix
 
 

@@ -11,9 +11,9 @@ from trl_grpo_rewards.mathematics.agreement import are_congruent, are_within, co
 from trl_grpo_rewards.mathematics.comparison import compare
 from trl_grpo_rewards.mathematics.equivalence import are_equal_expressions
 from trl_grpo_rewards.mathematics.evaluation import make_gauss_rule
+from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
-from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.sets import are_same_sets, complement, find_segments, intersect, unite
 from trl_grpo_rewards.mathematics.working import is_open
 

@@ -3,9 +3,9 @@
 import pytest
 
 from trl_grpo_rewards.mathematics.comparison import compare
+from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.notations import as_family, find_ends, find_set, find_variables
-from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.sets import find_segments, is_set
 from trl_grpo_rewards.mathematics.values import Family, Symbol
 

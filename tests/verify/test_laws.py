@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from helpers.answer_laws import COMMANDS, TEMPLATES, TREES, assert_none, is_plain, judge, read_pairs
 from helpers.outside_data import read_outside_data
-from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.grammar import read
+from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.verify.equality import settle
 from trl_grpo_rewards.verify.golds import read_gold
 

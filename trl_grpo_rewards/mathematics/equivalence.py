@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from .evaluation import INTEGRAL_ERROR, SAME, are_close, evaluate
+from .evaluation import INTEGRAL_ERROR, NOTHING, SAME, are_close, evaluate
 from .functions import CONTEXT, Numeric, TooLarge, Undefined
 from .rationals import evaluate_exactly
-from .values import ZERO, Operation, Value, find_names, find_symbols, walk
+from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, walk
 
 
 POINTS, ENOUGH = 14, 4
@@ -35,7 +35,11 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     error = INTEGRAL_ERROR if has_integral(one) or has_integral(other) else SAME
     if not symbols:
         try:
-            return are_close(evaluate(one, {}), evaluate(other, {}), error)
+            numbers = evaluate(one, {}), evaluate(other, {})
+            is_exact = all(
+                number == 0 or cannot_vanish(value) for number, value in zip(numbers, (one, other), strict=True)
+            )
+            return are_close(*numbers, error, nothing=0 if is_exact else NOTHING)
         except TooLarge:
             return one == other
         except Undefined:
@@ -58,6 +62,14 @@ def cancel_terms(one: Value, other: Value) -> tuple[Value, Value]:
     if not common or len(terms) == len(others) == 1:
         return one, other
     return make_rest(terms, common), make_rest(others, common)
+
+
+def cannot_vanish(value: Value) -> bool:
+    """Whether an expression is not 0 by its form, however small it is: a product, a quotient or a power of such ones."""
+    if isinstance(value, Operation) and value.name in ("*", "/", "^", "-", "sqrt", "exp"):
+        last = 1 if value.name in ("^", "exp") else None
+        return (value.name != "-" or len(value.operands) == 1) and all(map(cannot_vanish, value.operands[:last]))
+    return isinstance(value, Symbol) or evaluate_exactly(value) not in (None, 0)
 
 
 def list_terms(value: Value) -> Sequence[Value]:

@@ -90,6 +90,8 @@ def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> N
         return integrate(value, point, only_real)
     if value.name == "derivative":
         return differentiate(value, point)
+    if value.name == "cross":
+        return cross(value, point, only_real)
     operands = [evaluate_node(operand, point, only_real) for operand in value.operands]
     if isinstance(value, Call):
         return call(value.name, operands)
@@ -105,6 +107,13 @@ def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> N
     if only_real and type(result) is not CONTEXT.mpf:
         raise Undefined
     return result
+
+
+def cross(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
+    """Return the product of two vectors as that of two vectors in a plane, which changes its sign with their order."""
+    second = {name: call(name, [number]) if len(name) > 1 else number for name, number in point.items()}
+    one, other = ([evaluate_node(side, at, only_real) for at in (point, second)] for side in value.operands)
+    return one[0] * other[1] - one[1] * other[0]
 
 
 def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
@@ -179,10 +188,10 @@ def drop_noise(number: Numeric) -> Numeric:
     return number
 
 
-def are_close(one: Numeric, other: Numeric, error: Any = SAME) -> bool:
-    """Return whether two numbers are equal up to rounding errors."""
+def are_close(one: Numeric, other: Numeric, error: Any = SAME, nothing: Any = NOTHING) -> bool:
+    """Return whether two numbers are equal up to rounding errors. Numbers below `nothing` are equal to 0."""
     size = max(abs(one), abs(other))
-    return bool(abs(one - other) <= error * size or size < NOTHING)
+    return bool(abs(one - other) <= error * size or size < nothing)
 
 
 def is_real(number: Numeric) -> bool:

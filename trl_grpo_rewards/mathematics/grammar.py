@@ -189,5 +189,6 @@ def read_answer(reader: Reader) -> Value:
     letter = choices.strip_letter(reader)
     reader.turn_brackets()
     reader.match_brackets()
-    value = commands.name_derivative(lists.expand_signs(reader.statement(0, reader.end)))
-    return choices.Choice(letter, value) if letter else value
+    if letter:
+        return choices.finish_choice(reader, letter, 0)
+    return commands.name_derivative(lists.expand_signs(reader.statement(0, reader.end)))

@@ -10,6 +10,7 @@ from .values import Value
 MAX_ITEMS = 60
 """Largest number of items of two lists that are compared pair by pair."""
 
+
 class Undecided:
     """What a kind returns if another kind must decide."""
 

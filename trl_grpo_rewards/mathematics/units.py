@@ -140,9 +140,7 @@ def find_unit(word: str) -> Unit | None:
 
 def match_units(gold: Unit, answer: Unit) -> bool:
     """Return whether the unit of an answer is the gold answer's, where one of them may say more about what is counted."""
-    gold, answer = (
-        tuple(MARKS.get(name, ((name, power),))[0][:1] + (power,) for name, power in unit) for unit in (gold, answer)
-    )
+    gold, answer = (MARKS.get(unit[0][0], unit) for unit in (gold, answer))
     if gold == answer:
         return True
     measures = [{pair for pair in unit if pair[0] in KNOWN} for unit in (gold, answer)]

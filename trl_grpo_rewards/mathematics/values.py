@@ -46,6 +46,7 @@ class Call(Operation):
 ZERO, ONE, MINUS_ONE, TEN = (Number(Fraction(number)) for number in (0, 1, -1, 10))
 INFINITY = Symbol("\\infty")
 MINUS_INFINITY = Operation("-", (INFINITY,))
+EMPTY_SET = Symbol("\\emptyset")
 CONSTANTS = {"\\pi", "e", "i", "\\infty"}
 WITH_INDEX = {"sum", "prod", "int"}
 """Operations whose first operand is a variable that occurs only inside."""

@@ -63,7 +63,9 @@ def match_choices(gold: Value, answer: Value, same: Same) -> Verdict:
     if isinstance(gold, Choice):
         return answer == Symbol(gold.letter) or same(gold.value, answer)
     assert isinstance(answer, Choice)
-    return gold == Symbol(answer.letter) or same(gold, answer.value)
+    if isinstance(gold, Symbol) and is_choice_letter(gold.name):
+        return gold.name == answer.letter
+    return same(gold, answer.value)
 
 
 CHOICES = Kind(lambda value: isinstance(value, Choice), match_choices)

@@ -9,6 +9,7 @@ from ..reader import LIST, Reader
 from ..tokens import Unreadable
 from ..units import PARTS, find_unit
 from ..values import (
+    EMPTY_SET,
     INFINITY,
     MINUS_INFINITY,
     ONE,
@@ -158,7 +159,7 @@ def read_set(reader: Reader) -> Value:
     """Return the finite set in the braces that start here."""
     start, end = reader.place + 1, reader.match[reader.place]
     if start == end:
-        return Symbol("\\emptyset")
+        return EMPTY_SET
     items = read_grouped(reader, start, end)
     return Collection("{}", list_items(expand_signs(reader.statement(start, end))) if items is None else items)
 
@@ -267,6 +268,8 @@ def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
             return False
         return same.in_order(one.items, other.items)
     if one.brackets == other.brackets == "{}":
+        if sum(map(is_finite_set, one.items)) != sum(map(is_finite_set, other.items)):
+            return False  # {3} is an element that is not 3
         return same.in_any_order([*dict.fromkeys(one.items)], [*dict.fromkeys(other.items)])
     return same.in_any_order(one.items, other.items)
 
@@ -288,11 +291,14 @@ def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
     return False if inner is None else same(gold, inner)
 
 
+def is_finite_set(value: Value) -> bool:
+    return isinstance(value, Collection) and value.brackets == "{}"
+
+
 def find_single(value: Collection) -> Value | None:
     r"""Return the only value of a set that holds no set, as `\{\emptyset\}` does, or the decimal that a list may be."""
     item = value.items[0]
-    is_set = item == Symbol("\\emptyset") or (isinstance(item, Collection) and item.brackets == "{}")
-    if value.brackets == "{}" and len(value.items) == 1 and not is_set:
+    if is_finite_set(value) and len(value.items) == 1 and item != EMPTY_SET and not is_finite_set(item):
         return item
     return None if value.decimal is None else Number(value.decimal)
 

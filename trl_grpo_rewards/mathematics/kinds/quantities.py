@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
 from ..tokens import CLOSING, IN_NUMERALS, NUMBERS, OPENING, Token, Unreadable
-from ..units import COUNTERS, KNOWN, LETTERS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
-from ..values import Number, Operation, Symbol, Value, find_symbols, is_expression, make_number, walk
+from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
+from ..values import Number, Operation, Symbol, Value, find_names, find_symbols, is_expression, make_number, walk
 from ..words import changes, find_scale, has_role, singularize
 
 
@@ -213,10 +213,18 @@ def attach_quantity(reader: Reader, value: Value, unit: Unit, second: int) -> Va
         raise Unreadable("a number after the value")
     reader.place = second
     other = reader.read(UNIT)
+    if first == (("'", 1),):
+        first, other = MARKS["'"], read_marks(other)
     rest = other.quantities if isinstance(other, Parts) else (finish_quantity(other),)
     if len(rest) >= MAX_PARTS or not all(isinstance(one, Quantity) for one in rest):
         raise Unreadable("a number after the value")
     return Parts((Quantity(value, first), *rest))
+
+
+def read_marks(value: Value) -> Value:
+    """Return a quantity in inches if its unit is a mark."""
+    is_marked = isinstance(value, Quantity) and value.unit == (("''", 1),)
+    return Quantity(value.value, MARKS["''"]) if is_marked and isinstance(value, Quantity) else value
 
 
 def read_scale(reader: Reader, value: Value) -> Value | None:
@@ -272,7 +280,9 @@ def is_numeral(reader: Reader, start: int, end: int) -> bool:
     tokens = reader.tokens[start:end]
     if not all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in tokens):
         return False
-    return all(token.text != "-" or place == 0 or tokens[place - 1].text in ("^", "{") for place, token in enumerate(tokens))
+    return all(
+        token.text != "-" or place == 0 or tokens[place - 1].text in ("^", "{") for place, token in enumerate(tokens)
+    )
 
 
 # --- comparison
@@ -291,6 +301,12 @@ def match_quantities(gold: Value, answer: Value, same: Same) -> Verdict:
     if PERCENT in (unit, its_unit) and () in (unit, its_unit):
         verdict = same(divide(value), given) if unit else same(value, divide(given))
         return verdict if is_strict or verdict else same(value, given)
+    if DEGREES in (unit, its_unit) and () in (unit, its_unit):
+        in_radians = [Operation("radians", (one,)) for one in (value, given) if is_expression(one)]
+        if len(in_radians) == 2 and (same(in_radians[0], given) if unit else same(value, in_radians[1])):
+            return True
+        if {"\\pi"} & find_names(given if its_unit else value):
+            return False  # a multiple of pi is in radians
     if is_strict and unit and unit != its_unit:
         return False
     if same.rules.units == "may_omit" and unit and its_unit and not match_units(unit, its_unit):

@@ -127,5 +127,15 @@ def match_ratios(gold: Value, answer: Value, same: Same) -> Verdict:
 
 
 RATIOS = Kind(lambda value: isinstance(value, Ratio), match_ratios)
-TIMES = Kind(lambda value: isinstance(value, Time), lambda gold, answer, same: False)
+
+
+def match_times(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare times of day. Without a half of the day, an hour is one of 24."""
+    if not isinstance(gold, Time) or not isinstance(answer, Time) or "" not in (gold.half, answer.half):
+        return False
+    hours = [time.hour % 12 + 12 * (time.half == "pm") if time.half else time.hour for time in (gold, answer)]
+    return hours[0] == hours[1] > 12 and gold.minute == answer.minute
+
+
+TIMES = Kind(lambda value: isinstance(value, Time), match_times)
 DASHES = Kind(lambda value: isinstance(value, Dashed), match_dashed, lambda value: True)

@@ -53,7 +53,7 @@ def is_title(tokens: list[Token]) -> bool:
 
 def read_words(reader: Reader) -> Value | None:
     """Return a range that consists of words, or is a name such as `St. John's`, as words or as the number they are."""
-    start, end = reader.place, reader.end
+    start, end = find_label(reader), reader.end
     tokens = reader.tokens[start:end]
     words = [token for token in tokens if token.kind == "word"]
     if not words or any(token.kind in ("number", "grouped", "command") for token in tokens):
@@ -70,7 +70,9 @@ def read_words(reader: Reader) -> Value | None:
         return None
     reader.place = end
     texts = tuple(token.text.casefold() for token in tokens if token.kind in ("word", "letter"))
-    number = find_number_word(texts)
+    negative = has_role(texts[0], "minus")
+    number = find_number_word(texts[negative:])
+    number = None if number is None else -number if negative else number
     return INFINITY if texts == ("infinity",) else Text(texts) if number is None else make_number(number)
 
 
@@ -114,10 +116,9 @@ def ends_label(reader: Reader, place: int) -> bool:
 
 
 def skip_label(reader: Reader) -> None:
-    """Let the statement begin after its label. A colon after other words than usual ones may name one of several values."""
+    """Let the statement begin after its label. A label with a colon may name one of several values."""
     place = find_label(reader)
-    words = reader.texts(reader.place, place)
-    if words[-1:] != [":"] or all(is_label(word.casefold()) for word in words[:-1]):
+    if reader.texts(place - 1, place) != [":"]:
         reader.start = reader.place = place
 
 
