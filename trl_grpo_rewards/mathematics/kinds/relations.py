@@ -207,10 +207,9 @@ def finish_statement(value: Value) -> Value:
 
 def restricts(value: Value, first: Value) -> bool:
     r"""Whether an item only says where the first one is defined, as `x \ne 1` does after `\frac{1}{x-1}`."""
-    if not isinstance(value, Relation) or len(value.signs) > 1 or isinstance(first, Symbol):
+    if not isinstance(value, Relation) or value.signs != ("\\ne",) or isinstance(first, Symbol):
         return False
-    is_limit = value.signs[0] in ("\\ne", "<", ">", "\\le", "\\ge") and isinstance(value.sides[0], Symbol)
-    return is_limit and is_expression(first) and value.sides[0] in walk(first)
+    return is_expression(first) and value.sides[0] in walk(first)
 
 
 def spread_modulus(items: list[Value]) -> list[Value]:
