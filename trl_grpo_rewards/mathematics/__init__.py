@@ -3,9 +3,13 @@ Mathematics as values: a text such as `\frac12` becomes a value, and two values 
 
 | step | modules |
 |---|---|
-| a text is cut into tokens | `spellings`, `letters`, `tokens`; what words mean: `words`, `units` |
-| tokens become a value | `cursor`, `expressions`, `operands`, `commands`, `cases`, `quantities`, `items`, `reader`, each on top of the one before; `operations`, `arrays` and `bases` make the values |
-| what a value can be | `values` |
-| values are worked out | `rationals` exactly, `evaluation` at a point, `sets` as intervals |
-| values are compared | `comparison`; `agreement`, `equivalence`, `families`, `relations`, `piecewise`, `lists`, `notations`, `names` for one kind each; `working` for what is not worked out |
+| a text is cut into tokens | `tokens`, with the tables `spellings`, `words`, `units` and `functions` |
+| tokens become a value | `reader` reads by precedence what the table `grammar` says |
+| what a value can be | `values` for expressions, and a module of `kinds` for each other kind |
+| values are worked out | `rationals` exactly, `evaluation` at a point, `equivalence` at many points, `segments` as intervals |
+| values are compared | `comparison` asks the `kinds` in their order; `matching` is what they share |
+
+A unit is a line of `units.TABLE`, a function a line of `functions.FUNCTIONS`, a word with its meaning an entry of
+`words.ROLES`, and a sign or a bracket an entry of `grammar`. A kind is a module of `kinds`, an entry of `kinds.KINDS`, and
+the entries of `grammar` that read it.
 """
