@@ -156,6 +156,7 @@ GRAMMAR = Grammar(
     finish=relations.finish_statement,
     prefixes=PREFIXES,
     infixes=INFIXES,
+    loosest={text: min(infix.power for infix in infixes) for text, infixes in INFIXES.items() if infixes},
 )
 
 

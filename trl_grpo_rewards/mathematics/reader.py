@@ -51,6 +51,8 @@ class Grammar(NamedTuple):
             What a token builds at the start of a value. The reader stands at this token.
         infixes (`Mapping`):
             What a token builds after a value, in the order in which it is tried.
+        loosest (`Mapping`):
+            How strongly each of these binds at least.
     """
 
     openings: "tuple[Callable[[Reader], Value | None], ...]"
@@ -58,6 +60,7 @@ class Grammar(NamedTuple):
     finish: Callable[[Value], Value]
     prefixes: Mapping[str, Read]
     infixes: Mapping[str, tuple[Infix, ...]]
+    loosest: Mapping[str, int]
 
 
 PAIRS = {
@@ -161,17 +164,19 @@ class Reader:
 
     def has_relation(self) -> bool:
         """Whether the statement contains a relation."""
-        places, infixes = self.outermost(self.start, self.end), self.grammar.infixes
-        return any(infix.power == RELATION for place in places for infix in infixes.get(self.tokens[place].text, ()))
+        places = self.outermost(self.start, self.end)
+        return any(self.grammar.loosest.get(self.tokens[place].text) == RELATION for place in places)
 
     def find_end(self, power: int) -> int:
         """Return the place of the next token that binds no more strongly than this, or the end."""
-        place = self.place
+        place, loosest = self.place, self.grammar.loosest
         while place < self.end:
-            at_start = place == self.place and self.tokens[place].kind == "open"
-            if not at_start and any(infix.power <= power for infix in self.find_infixes(place)):
-                return place
-            place = max(place, self.match[place] if self.tokens[place].kind == "open" else 0) + 1
+            token = self.tokens[place]
+            at_start = place == self.place and token.kind == "open"
+            if loosest.get(token.text, loosest.get(token.kind, POWER)) <= power and not at_start:
+                if any(infix.power <= power for infix in self.find_infixes(place)):
+                    return place
+            place = max(place, self.match[place] if token.kind == "open" else 0) + 1
         return self.end
 
     # reading
