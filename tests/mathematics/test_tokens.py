@@ -2,9 +2,7 @@ r"""Tokens: spellings that mean the same become the same tokens, and what only c
 
 import pytest
 
-from trl_grpo_rewards.mathematics.letters import ELEMENTARY, PLAIN_COMMANDS, is_product
-from trl_grpo_rewards.mathematics.spellings import SIGNS, SYNONYMS, normalize_signs, skip_group
-from trl_grpo_rewards.mathematics.tokens import MAX_TOKENS, Unreadable, spell, tokenize
+from trl_grpo_rewards.mathematics.tokens import MAX_TOKENS, Unreadable, is_product, spell, tokenize
 
 
 def find_texts(text):
@@ -99,19 +97,6 @@ def test_a_text_in_one_spelling():
     assert spell("open {") == "open {"
 
 
-def test_signs_and_synonyms_lead_to_one_spelling():
-    assert not {*SYNONYMS} & {*SYNONYMS.values()} and not {*SIGNS} & {*SIGNS.values()}
-    assert normalize_signs("½×ℝ") == r"\frac12 \times \mathbb{R} "
-    assert normalize_signs("US$5") == "$5" and normalize_signs("$5$").strip() == "5"
-
-
-def test_a_group_is_skipped_with_its_braces():
-    assert skip_group("{a{b}}c", 0) == 6 and skip_group("  {a}c", 0) == 5 and skip_group("c", 0) == 0
-    assert skip_group("{a{b}", 0) == 5
-
-
 def test_which_letters_are_a_product():
     assert is_product("kqQr", False) and is_product("GMmr", True) and is_product("xyzw", True)
     assert not any(is_product(word, False) for word in ("apple", "NaOH", "ABCD", "east", "kilometers", "Paris"))
-    assert PLAIN_COMMANDS["sinh"] == "\\sinh" and PLAIN_COMMANDS["tg" if "tg" in PLAIN_COMMANDS else "ctg"] == "\\cot"
-    assert {"sin", "arctanh", "cis"} <= ELEMENTARY

@@ -1,17 +1,12 @@
 """Sets of numbers: every notation of a set is the same set, and another end or bracket is another one."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from trl_grpo_rewards.mathematics.comparison import compare
+from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.grammar import read
-from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.mathematics.notations import as_family, find_ends, find_set, find_variables
-from trl_grpo_rewards.mathematics.sets import find_segments, is_set
-from trl_grpo_rewards.mathematics.values import Family, Symbol
-
-
-def is_equal(one, other):
-    return compare(read(one), read(other), AnswerRules())
+from trl_grpo_rewards.mathematics.kinds.sets import Builder, find_segments, is_set
 
 
 @pytest.mark.parametrize("spellings", [
@@ -59,13 +54,32 @@ def test_what_is_a_set():
     assert find_segments(read(r"\{x \in \mathbb{Z} \mid x > 0\}")) is None  # endless
 
 
-def test_notations_of_sets_and_families():
-    assert find_ends(read("(a, b]")) == find_ends(read(r"a < x \le b")) == ("(]", (Symbol("a"), Symbol("b")))
-    assert find_ends(read("b > x > a")) == ("()", (Symbol("a"), Symbol("b"))) and find_ends(read("x < 1")) is None
-    assert as_family(read(r"\{2k \mid k \in \mathbb{Z}\}")) == Family(read("2k"), "k") and as_family(
-        read("5")
-    ) == read("5")
-    assert find_variables(read("x < 1")) == {"x"} and find_variables(read("(1, 2]")) == set()
-    assert find_set(read("1, 2")) == find_segments(read(r"\{1, 2\}")) and find_set(read("A = [1, 2)")) == find_set(
-        read("[1, 2)")
-    )
+def test_an_interval_may_have_letters_as_ends():
+    assert is_equal("(a, b]", r"a < x \le b") is is_equal("(a, b)", "b > x > a") is True
+    assert is_equal("(a, b]", "a < x < b") is is_equal("(a, b]", "[a, b)") is False
+    assert is_equal(r"A = [1, 2)", "[1, 2)") is is_equal(r"\{x \mid f(x) > 1\}", r"\{x \mid f(x) > 1\}") is True
+    assert isinstance(read(r"\{x \mid x > 1\}"), Builder)
+
+
+integers = st.integers(-999, 999)
+
+
+@given(integers, st.integers(1, 50), st.booleans(), st.booleans())
+@settings(deadline=None)
+def test_an_interval_has_one_value_in_every_notation(low, size, has_low, has_high):
+    high = low + size
+    opening, closing = "[" if has_low else "(", "]" if has_high else ")"
+    below, above = "\\le" if has_low else "<", "\\leq" if has_high else "<"
+    written = [
+        f"{opening}{low}, {high}{closing}",
+        rf"\left{opening}{low},{high}\right{closing}",
+        f"{low} {below} x {above} {high}",
+        rf"x \in {opening}{low}, {high}{closing}",
+        rf"\{{x \mid {low} {below} x {above} {high}\}}",
+        rf"\{{x : {low} {below} x {above} {high}\}}",
+        rf"x {'≥' if has_low else '>'} {low} \text{{ and }} x {'≤' if has_high else '<'} {high}",
+        f"{opening}{low}, {low + size / 2}] \\cup ({low + size / 2}, {high}{closing}",
+    ]
+    assert all(is_equal(one, other) is True for one in written for other in written)
+    wrong = f"{'(' if has_low else '['}{low}, {high}{closing}"
+    assert all(is_equal(one, wrong) is is_equal(wrong, one) is False for one in written)

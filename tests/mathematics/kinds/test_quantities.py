@@ -2,23 +2,9 @@ r"""Quantities: what follows a value is a unit, a scale, another quantity, or so
 
 import pytest
 
-from trl_grpo_rewards.mathematics.comparison import compare
-from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.mathematics.quantities import QuantityReader
-from trl_grpo_rewards.mathematics.reader import Reader, read
-from trl_grpo_rewards.mathematics.tokens import tokenize
-from trl_grpo_rewards.mathematics.units import UNIT_BY_WORD, find_unit, match_units, read_unit
-from trl_grpo_rewards.mathematics.values import Quantity, Time
-from trl_grpo_rewards.mathematics.words import CHANGING, find_number_word, find_scale, is_label, normalize_words
-
-
-def is_equal(one, other, **rules):
-    return compare(read(one), read(other), AnswerRules(**rules))
-
-
-@pytest.mark.parametrize("word", sorted(UNIT_BY_WORD))
-def test_a_known_unit_has_one_spelling(word):
-    assert find_unit(word) == UNIT_BY_WORD[word] or word in ("'", "''")
+from helpers.values import is_equal
+from trl_grpo_rewards.mathematics.grammar import read
+from trl_grpo_rewards.mathematics.kinds.quantities import Parts, Quantity
 
 
 @pytest.mark.parametrize("spellings", [
@@ -92,41 +78,20 @@ def test_answers_that_are_wrong(gold, answers):
 
 
 @pytest.mark.parametrize(
-    "one, other",
+    "gold, right, wrong",
     [
-        ("January 5, 2021", r"\text{January 5, 2021}"),
-        ("March 5", r"\text{March 5th}"),
-        ("Statement 2", r"\text{Statement 2}"),
-        ("odd", r"\text{an odd function}"),
-        ("ABC", r"\text{ABC}"),
-        ("does not exist", r"\text{The limit does not exist}"),
-        (r"\text{diverges}", r"\text{The series is divergent}"),
-        (r"\infty", r"\text{Infinity}"),
-        ("infinitely many", r"\text{infinitely many solutions}"),
-        ("①③", "③①"),
+        ("10 N", ["10", "10 N", "10 newtons"], ["10 m", "5 N"]),
+        ("10", ["10", r"10\text{ N}"], ["10 N"]),  # which may be a product
+        ("10 N", ["10N", "N \\cdot 10"], ["10M"]),
+        (r"180^\circ", [r"\pi", "180"], [r"2\pi", r"180\pi"]),
+        (r"\frac{\pi}{6}", [r"30^\circ", "30°"], [r"60^\circ", "30", r"\pi^\circ"]),
     ],
 )
-def test_words_that_say_the_same(one, other):
-    assert is_equal(one, other) is True
-    assert not is_equal(one, "Statement 7") and not is_equal("7", other)
+def test_what_a_letter_and_degrees_may_mean(gold, right, wrong):
+    assert [is_equal(gold, answer) for answer in right] == [True] * len(right)
+    assert [is_equal(gold, answer) for answer in wrong] == [False] * len(wrong)
 
 
-def test_the_parts_of_a_quantity():
-    assert (
-        issubclass(Reader, QuantityReader)
-        and isinstance(read("5 apples"), Quantity)
-        and read("4:30 pm") == Time(4, 30, "pm")
-    )
-    assert (
-        read_unit(tokenize(r"\text{km}/\text{h}")) == (("h", -1), ("km", 1)) and read_unit(tokenize("or more")) is None
-    )
-    assert match_units((("egg", 1),), (("egg", 1), ("white", 1))) and not match_units((("egg", 1),), (("$", 1),))
-
-
-def test_the_meaning_of_words():
-    assert not {word for word in UNIT_BY_WORD if word in CHANGING}
-    assert find_number_word(["two", "hundred", "five"]) == 205 and find_number_word(["one", "of"]) is None
-    assert find_scale("million") == 10**6 and find_scale("dozens") == 12 and find_scale("apples") is None
-    assert is_label("answer") and is_label("答案是") and not is_label("不是") and not is_label("apples")
-    assert normalize_words(["there", "is", "no", "solution"]) == normalize_words(["none"]) == ("no", "solution")
-    assert normalize_words(["the", "boxes"]) == ("box",)
+def test_the_kinds_of_quantities():
+    assert isinstance(read("5 apples"), Quantity) and isinstance(read("5 feet 6 inches"), Parts)
+    assert is_equal("5 egg whites", "5 eggs") is True and is_equal("5 eggs", r"\$5") is False
