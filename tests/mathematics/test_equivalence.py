@@ -50,8 +50,7 @@ def test_a_rewritten_expression_is_equal_and_a_changed_one_is_not(rewrite, expre
 
 
 @pytest.mark.parametrize(
-    "one, other",
-    [(r"e^{200}+1", r"e^{200}"), (r"\frac{x}{7}+e^{300}", r"e^{300}"), (r"x+x+e^{300}", r"e^{300}+x")],
+    "one, other", [(r"e^{200}+1", r"e^{200}"), (r"\frac{x}{7}+e^{300}", r"e^{300}"), (r"x+x+e^{300}", r"e^{300}+x")]
 )
 def test_a_large_term_hides_nothing(one, other):
     assert is_equal(one, other) is is_equal(other, one) is False

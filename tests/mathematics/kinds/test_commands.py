@@ -1,6 +1,5 @@
 r"""Names and commands: what each of them becomes."""
 
-
 import pytest
 
 from helpers.values import write

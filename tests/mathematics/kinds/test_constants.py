@@ -46,19 +46,11 @@ def test_families_of_functions(gold, answer, verdict):
     assert are_same_up_to_constants(read(gold), read(answer)) is verdict
 
 
-@pytest.mark.parametrize(
-    "gold, answer, verdict",
-    [
-        ("Ce^{2x}", "Ae^{2x}", True),
-        ("Ae^{2x}", "Ce^{2x}", True),
-        ("Ae^{2x}", "Be^{2x}", False),
-        ("Ae^x+Be^{-x}", "C_1e^x+C_2e^{-x}", True),
-        ("Ax+B", "Bx+A", False),
-        ("Ce^{2x}", "Ae^{3x}", False),
-        ("(x+C)^2", "(x+K)^2", True),
-        (r"\frac{1}{x+C}", r"\frac{1}{A+x}", True),
-        (r"\frac{1}{x+C}", r"\frac{1}{2x+C}", False),
-    ],
-)
+@pytest.mark.parametrize("gold, answer, verdict", [
+    ("Ce^{2x}", "Ae^{2x}", True), ("Ae^{2x}", "Ce^{2x}", True), ("Ae^{2x}", "Be^{2x}", False),
+    ("Ae^x+Be^{-x}", "C_1e^x+C_2e^{-x}", True), ("Ax+B", "Bx+A", False), ("Ce^{2x}", "Ae^{3x}", False),
+    ("(x+C)^2", "(x+K)^2", True), (r"\frac{1}{x+C}", r"\frac{1}{A+x}", True),
+    (r"\frac{1}{x+C}", r"\frac{1}{2x+C}", False),
+])  # fmt: skip
 def test_solutions_of_differential_equations(gold, answer, verdict):
     assert is_equal(f"y={gold}", f"y={answer}") is is_equal(f"y={gold}", answer) is verdict

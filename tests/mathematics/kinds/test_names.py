@@ -19,38 +19,18 @@ def test_a_name_is_no_part_of_the_answer(name):
     assert is_equal("7", f"{name} = 8") is False
 
 
-@pytest.mark.parametrize(
-    "left",
-    [
-        "2x",
-        "x^2",
-        "-x",
-        "x+1",
-        "|x|",
-        "|n|",
-        "x-y",
-        r"\sqrt{x}",
-        r"\frac{x}{2}",
-        r"\sin^2 x + \cos^2 x",
-        "3!",
-        "8",
-        "",
-    ],
-)
+@pytest.mark.parametrize("left", [
+    "2x", "x^2", "-x", "x+1", "|x|", "|n|", "x-y", r"\sqrt{x}", r"\frac{x}{2}", r"\sin^2 x + \cos^2 x", "3!", "8",
+    "",
+])  # fmt: skip
 def test_an_equation_is_not_answered_by_its_right_side(left):
     assert not is_equal("7", f"{left} = 7") or left == ""
 
 
-@pytest.mark.parametrize(
-    "one, other, same",
-    [
-        ("y", "f(x)", True),
-        ("y'", "f'(x)", True),
-        (r"\frac{dy}{dx}", "y'", True),
-        ("P(A)", "P(B)", False),
-        ("y", "y'", False),
-    ],
-)
+@pytest.mark.parametrize("one, other, same", [
+    ("y", "f(x)", True), ("y'", "f'(x)", True), (r"\frac{dy}{dx}", "y'", True), ("P(A)", "P(B)", False),
+    ("y", "y'", False),
+])  # fmt: skip
 def test_two_names_of_one_thing(one, other, same):
     assert have_same_name(read(one), read(other)) is same is have_same_name(read(other), read(one))
 

@@ -26,9 +26,7 @@ from trl_grpo_rewards.mathematics.kinds.quantities import Parts, Quantity
     ["5 feet 6 inches", r"5\text{ feet and 6 inches}", "5 ft 6 in"],
 ])  # fmt: skip
 def test_a_unit_has_one_value_in_every_spelling(spellings):
-    assert [is_equal(one, other, units="must_match") for one in spellings for other in spellings] == [True] * len(
-        spellings
-    ) ** 2
+    assert all(is_equal(one, other, units="must_match") is True for one in spellings for other in spellings)
     assert not any(is_equal("5 pounds", one) for one in spellings)
 
 
@@ -47,15 +45,11 @@ def test_words_that_change_a_number(text):
         ("5", [r"5\text{ solutions}", "5 apples", "5个", r"\text{exactly }5", "约5", "共5个", "five", r"5\text{ (approximately)}"]),
         ("50000", ["5万", "5 \\times 10^4", "50 thousand"]),
         ("-5", ["negative 5", "minus 5", r"-\$5"]),
-        ("21", ["twenty-one", r"\text{twenty one}"]),
         (r"220\ \Omega", ["220", "220 ohms"]),
         ("$15\\pi$ cm$^2$", [r"15\pi", r"15\pi \text{ cm}^2"]),
         ("$5$ m", ["5", r"5\text{ m}", "5 meters"]),
         (r"3.0 \times 10^8 m/s", [r"3 \times 10^8", r"3 \times 10^8 \text{ m/s}"]),
         ("300 kelvin", ["300", r"300\text{ K}"]),
-        ("4:30 pm", [r"4:30\text{ p.m.}"]),
-        ("5-6", ["5 - 6", r"5\text{-}6", "5--6", r"5\text{ to }6"]),
-        ("3:4", [r"3\text{ to }4", "6:8", r"\frac34"]),
     ],
 )  # fmt: skip
 def test_answers_that_are_right(gold, answers):
@@ -68,9 +62,6 @@ def test_answers_that_are_right(gold, answers):
         ("5 m", [r"5\text{ s}"]),
         (r"6\text{ square units}", [r"6\text{ cubic units}"]),
         (r"2\pi", [r"2\pi h"]),
-        ("5-6", ["-1", "6-5", "5, 6"]),
-        ("3:4", [r"4\text{ to }3"]),
-        ("-1", [r"5\text{ to }6"]),
     ],
 )
 def test_answers_that_are_wrong(gold, answers):

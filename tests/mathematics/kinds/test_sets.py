@@ -25,24 +25,13 @@ def test_a_set_has_one_value_in_every_notation(spellings):
     assert [is_equal(one, other) for one in spellings for other in spellings] == [True] * len(spellings) ** 2
 
 
-@pytest.mark.parametrize(
-    "one, other",
-    [
-        ("(2, 5)", "[2, 5)"),
-        ("(2, 5)", "2 < x < 6"),
-        ("(1, 3)", r"\{x \in \mathbb{Z} \mid 1 < x < 3\}"),
-        ("[1, 3]", r"\{x \in \mathbb{Q} \mid 1 \le x \le 3\}"),
-        ("(0, 1)", r"\{2x \mid 0 < x < 1\}"),
-        ("(0, 1)", r"\{x \mid 0 < y < 1\}"),
-        (r"(0, \infty)", r"[0, \infty)"),
-        (r"\mathbb{R}^+", r"\mathbb{R}"),
-        (r"x < 1 \text{ or } x > 3", r"x < 1 \text{ or } x > 4"),
-        ("x > 2", "y > 2"),
-        ("(a, b)", "b < x < a"),
-        (r"\emptyset", "0"),
-        (r"(1, \infty)", r"(1, \infty]"),
-    ],
-)
+@pytest.mark.parametrize("one, other", [
+    ("(2, 5)", "[2, 5)"), ("(2, 5)", "2 < x < 6"), ("(1, 3)", r"\{x \in \mathbb{Z} \mid 1 < x < 3\}"),
+    ("[1, 3]", r"\{x \in \mathbb{Q} \mid 1 \le x \le 3\}"), ("(0, 1)", r"\{2x \mid 0 < x < 1\}"),
+    ("(0, 1)", r"\{x \mid 0 < y < 1\}"), (r"(0, \infty)", r"[0, \infty)"), (r"\mathbb{R}^+", r"\mathbb{R}"),
+    (r"x < 1 \text{ or } x > 3", r"x < 1 \text{ or } x > 4"), ("x > 2", "y > 2"), ("(a, b)", "b < x < a"),
+    (r"\emptyset", "0"), (r"(1, \infty)", r"(1, \infty]"),
+])  # fmt: skip
 def test_different_sets_differ(one, other):
     assert is_equal(one, other) is is_equal(other, one) is False
 
