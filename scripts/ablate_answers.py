@@ -212,7 +212,7 @@ def judge(package: str, rows: list[Row]) -> dict[str, str]:
     settle = importlib.import_module(f"{package}.verify.equality").settle
     read_gold = importlib.import_module(f"{package}.verify.golds").read_gold
     boxes = importlib.import_module(f"{package}.verify.boxes")
-    make_rules = importlib.import_module(f"{package}.mathematics.comparison").AnswerRules
+    make_rules = importlib.import_module(f"{package}.mathematics.matching").AnswerRules
     verdicts = defaultdict(list)
     for name, gold, answer, text in rows:
         for number, options in enumerate([{}, *(OPTIONS if name == "cases" else [])]):

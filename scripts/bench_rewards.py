@@ -182,7 +182,7 @@ def spawn_side(side: str, name: str, file: Path | None) -> dict:
 
 def explain(row: dict) -> str:
     """Return the kind of a difference: how our side reads the two answers."""
-    from trl_grpo_rewards.mathematics.reader import read
+    from trl_grpo_rewards.mathematics.grammar import read
     from trl_grpo_rewards.verify.boxes import find_boxed_answer, strip_reasoning
     from trl_grpo_rewards.verify.golds import read_gold
 

@@ -12,6 +12,8 @@ PACKAGE = Path(trl_grpo_rewards.__file__).parent
 TESTS = Path(__file__).parent
 LAYERS = [
     {"mathematics"},
+    {"mathematics.kinds"},
+    {"mathematics.grammar", "mathematics.comparison"},  # the tables of all kinds
     {"algebra"},  # the modules at the top of the package
     {"verify", "judging", "tools", "records"},
     {"sandbox"},
@@ -19,6 +21,7 @@ LAYERS = [
     {"rewards", "report", "checks", "training", "demo"},
     {"cli"},
 ]
+LAYER_OF = {name: level for level, names in enumerate(LAYERS) for name in names}
 MODULES = {
     ".".join(file.relative_to(PACKAGE).with_suffix("").parts): file
     for file in PACKAGE.rglob("*.py")
@@ -39,8 +42,10 @@ def imports(module: str) -> set[str]:
 
 
 def layer_of(module: str) -> int:
-    folder = module.split(".")[0] if "." in module else "algebra"
-    return next(level for level, folders in enumerate(LAYERS) if folder in folders)
+    """Return the layer of a module, which is that of its folder if it has none of its own."""
+    while module not in LAYER_OF:
+        module = module.rpartition(".")[0] or "algebra"
+    return LAYER_OF[module]
 
 
 def test_imports_go_down():

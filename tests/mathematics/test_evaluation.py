@@ -1,123 +1,14 @@
-r"""Expressions compared at points: equal after any rewriting, different after any change, and never for long."""
+"""Expressions at a point: never for long, and exact where that is promised."""
 
 import time
 
 import pytest
 import sympy
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
 
-from trl_grpo_rewards.mathematics.agreement import are_congruent, are_within, compare_expressions
 from trl_grpo_rewards.mathematics.comparison import compare
-from trl_grpo_rewards.mathematics.equivalence import are_equal_expressions
-from trl_grpo_rewards.mathematics.evaluation import make_gauss_rule
+from trl_grpo_rewards.mathematics.evaluation import evaluate_constant, make_gauss_rule
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
-from trl_grpo_rewards.mathematics.sets import are_same_sets, complement, find_segments, intersect, unite
-from trl_grpo_rewards.mathematics.working import is_open
-
-
-x, y = sympy.symbols("x y", real=True)
-leaves = st.integers(-6, 6).map(sympy.Integer) | st.sampled_from(
-    [x, y, x, sympy.Rational(1, 2), sympy.sqrt(2), sympy.pi]
-)
-
-
-def combine(parts):
-    return st.one_of(
-        st.builds(lambda one, other: one + other, parts, parts),
-        st.builds(lambda one, other: one * other, parts, parts),
-        st.builds(lambda one, power: one**power, parts, st.integers(1, 3)),
-        st.builds(lambda one: one / (x**2 + 3), parts),
-        parts.map(sympy.sin),
-        parts.map(lambda one: sympy.exp(one / 4)),
-    )
-
-
-expressions = st.recursive(leaves, combine, max_leaves=6)
-
-
-def is_equal(one, other):
-    return are_equal_expressions(read(one), read(other))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "rewrite", [sympy.expand, sympy.factor, sympy.together, sympy.simplify], ids=lambda one: one.__name__
-)
-@given(expressions)
-@settings(deadline=None, max_examples=40)
-def test_a_rewritten_expression_is_equal_and_a_changed_one_is_not(rewrite, expression):
-    assume(expression.is_finite is not False and sympy.count_ops(expression) < 40)
-    rewritten = sympy.latex(rewrite(expression))
-    assume("zoo" not in rewritten and "nan" not in rewritten)
-    written = sympy.latex(expression)
-    assert is_equal(written, rewritten) is is_equal(rewritten, written) is True
-    changed = sympy.latex(sympy.Add(expression, sympy.Rational(1, 7) * x, evaluate=False))
-    assert is_equal(rewritten, changed) is is_equal(changed, rewritten) is False
-
-
-@pytest.mark.parametrize(
-    "one, other",
-    [(r"e^{200}+1", r"e^{200}"), (r"\frac{x}{7}+e^{300}", r"e^{300}"), (r"x+x+e^{300}", r"e^{300}+x")],
-)
-def test_a_large_term_hides_nothing(one, other):
-    assert is_equal(one, other) is is_equal(other, one) is False
-    assert is_equal(one, one) is is_equal(f"{one}+1", f"1+{one}") is True
-
-
-@pytest.mark.parametrize(
-    "one, other, verdict",
-    [
-        (r"\sin(e^{16})", r"\sin(e^{16})", True),  # too large to be evaluated
-        (r"\sqrt{x^2}", "|x|", True),
-        (r"\sqrt{x^2}", "x", False),
-        ("x|x|", "x^2", False),
-        (r"\sqrt{x}\sqrt{y}", r"\sqrt{xy}", True),
-        (r"\ln x^2", r"2\ln x", True),
-        (r"\ln(-x)", r"\ln x", False),
-        (r"\frac{x^2-1}{x-1}", "x+1", True),
-        (r"\arcsin(\sin x)", "x", False),
-        ("(-1)^n", r"\cos(n\pi)", True),
-        ("(-1)^n", "(-1)^{n+1}", False),
-        ("n!", r"n\cdot(n-1)!", True),
-        (r"\binom{n}{2}", r"\frac{n^2-n}{2}", True),
-        (r"\sum_{k=1}^{n} k^3", r"\left(\frac{n(n+1)}{2}\right)^2", True),
-        (r"\prod_{k=1}^{n} k", "n!", True),
-        (r"e^{i\pi}", "-1", True),
-        (r"\cos\theta+i\sin\theta", r"e^{i\theta}", True),
-        ("a+bi", "a-bi", False),
-        (r"\sqrt[3]{-8}", "-2", True),
-        (r"\sqrt2", "1.41421356237309504880168872420969807857", False),
-        (r"\sqrt{2}-1.4142135", "0", False),
-        (r"\sqrt{5+2\sqrt6}-\sqrt2-\sqrt3", "0", True),
-        ("e^{-100}", "e^{-101}", False),
-        (r"\sin 30^\circ", r"\frac12", True),
-        (r"\sin 30", r"\frac12", False),
-        ("f(2x)", "2f(x)", False),
-        ("f(x+x)", "f(2x)", True),
-        (r"\cosh x", r"\frac{e^x+e^{-x}}{2}", True),
-        (r"\cosh x", r"\cos x", False),
-        (r"\operatorname{arctanh} x", r"\frac12\ln\frac{1+x}{1-x}", True),
-        (r"\operatorname{sech}^2 x", r"1-\tanh^2 x", True),
-        (r"x|x|", r"\operatorname{sgn}(x)x^2", True),
-        (r"\Gamma(n+1)", "n!", True),
-        (r"\Gamma(4)", "4", False),
-        (r"\zeta(2)", r"\frac{\pi^2}{6}", True),
-        (r"4\text{cis}(120^\circ)", r"-2+2\sqrt3i", True),
-        (r"4\text{cis}(120^\circ)", r"2+2\sqrt3i", False),
-        (r"\overline{a+bi}", "a-bi", True),
-        (r"\overline{z}", "z", False),
-        (r"\frac{d}{dx} x^2\sin x", r"2x\sin x+x^2\cos x", True),
-        (r"\frac{d}{dx}\ln x", r"\frac1x", True),
-        (r"\frac{d}{dx} x^3", "x^3", False),
-        (r"\int_0^a x\,dx", r"\frac{a^2}{2}", True),
-        (r"\int_0^1 e^{-x^2}dx", "0.7468241328", False),
-    ],
-)
-def test_domains_and_branches_are_minded(one, other, verdict):
-    assert is_equal(one, other) is is_equal(other, one) is verdict
 
 
 @pytest.mark.parametrize(
@@ -132,18 +23,6 @@ def test_no_expression_takes_long(text):
     assert time.process_time() - start < 0.5
 
 
-@pytest.mark.parametrize("other", ["0", "7", r"-\infty", "x"])
-def test_infinity_is_within_no_tolerance_of_a_number(other):
-    values = read(r"\infty"), read(other)
-    assert not compare(*values, AnswerRules(tolerance=0.1)) and not compare(*values[::-1], AnswerRules(tolerance=0.1))
-    assert compare(values[0], values[0], AnswerRules(tolerance=0.1)) is True
-
-
-def test_verdicts_can_be_repeated():
-    pairs = [(read(r"\sin 2x"), read(r"2\sin x\cos x")), (read("x^2"), read("x^2+10^{-30}x"))]
-    assert [[are_equal_expressions(*pair) for pair in pairs] for _ in range(5)] == [[True, False]] * 5
-
-
 def test_the_rule_for_integrals_is_exact_for_polynomials():
     nodes, weights = make_gauss_rule(24)
     assert abs(sum(weights) - 2) < 1e-40
@@ -153,52 +32,6 @@ def test_the_rule_for_integrals_is_exact_for_polynomials():
     )
 
 
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("6/2", True), ("1/2", False), (r"\frac{112176}{2}", True), ("2+3", True), ("5-1", True), ("x+1+2", True),
-        ("x+1", False), (r"3\sqrt5", False), (r"2\cdot3", True), (r"1.5\times10^3", False), (r"10^2\times10^3", True),
-        ("2^{10}", True), ("10^5", False), (r"\sqrt{16}", True), (r"\sqrt{2}", False), ("5!", True), (r"\log_2 8", True),
-        (r"\sin 30^\circ", True), (r"\sin 20^\circ", False), ("16^{0.5}", True), (r"\frac{2\sqrt3}{3}", False), ("-1", False),
-        (r"\sum_{k=1}^3 k", True), ("x = 3 + 4", True), ("(1+2, 4)", True), ("3 + 4 = 7", False), ("2\\pi", False),
-    ],
-)  # fmt: skip
-def test_what_is_left_to_work_out(text, expected):
-    assert is_open(read(text)) is expected
-
-
-@given(st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 5), st.booleans(), st.booleans()), max_size=5))
-@settings(deadline=None)
-def test_sets_of_numbers_follow_the_laws_of_sets(parts):
-    segments = [
-        find_segments(read(f"{'[' if low_in else '('}{low}, {low + size + 1}{']' if high_in else ')'}"))
-        for low, size, low_in, high_in in parts
-    ]
-    union = unite([segment for part in segments for segment in part])
-    assert are_same_sets(complement(complement(union)), union)
-    assert are_same_sets(intersect(union, complement(union)), [])
-    common = union
-    for part in segments:
-        common = intersect(common, part)
-        assert are_same_sets(intersect(union, part), part)
-    outside = unite([segment for part in segments for segment in complement(part)])
-    assert not segments or are_same_sets(complement(common), outside)
-
-
-def test_a_large_power_is_not_exact():
-    assert evaluate_exactly(read("2^{10}")) == 1024 and evaluate_exactly(read("2^{10^6}")) is None
-    assert evaluate_exactly(read("0^{-1}")) is None and evaluate_exactly(read(r"\frac10")) is None
-
-
-def test_two_values_agree_within_a_tolerance():
-    assert are_within(read("100"), read("101"), 0.01) and not are_within(read("100"), read("102"), 0.01)
-    assert are_within(read(r"\pi"), read("3.14"), 0.001) and are_within(read("x"), read("x"), 0.1) is None
-    assert are_within(read(r"\infty"), read("7"), 0.1) is None
-    assert (
-        compare_expressions(read("1011_2"), read("11"), None)
-        is compare_expressions(read("1011_2"), read("1011"), None)
-        is False
-    )
-    assert are_congruent(read(r"3 \pmod 5"), read(r"8 \pmod 5")) and not are_congruent(
-        read(r"3 \pmod 5"), read(r"3 \pmod 7")
-    )
+def test_a_constant_has_a_value():
+    assert evaluate_constant(read(r"2\cos(\pi)")) == -2 and evaluate_constant(read("x")) is None
+    assert evaluate_constant(read(r"-\infty")) < -(10**100) and evaluate_constant(read(r"\frac00")) is None

@@ -12,7 +12,7 @@ from helpers.paths import SCRIPTS
 
 
 MODULES = {
-    "mathematics/comparison.py": """
+    "mathematics/matching.py": """
         from dataclasses import dataclass
 
 

@@ -13,7 +13,7 @@ from trl_grpo_rewards import boxed
 from trl_grpo_rewards.mathematics.units import SPELLINGS
 
 
-# Digits with their base are an open task: what they are worth answers no solution, and a solution with a base asks for it.
+# A solution with a base wants that base. Digits with a base repeat digits, and do not answer the number that they are.
 DIGITS = "0123456789ABCDEF"
 IN_BASE = ["{}_{{{}}}", "({})_{{{}}}", "({})_{}", r"{}\text{{ base }}{}", r"{}\text{{ (base {})}}"]
 BY_LETTERS = IN_BASE[:2]

@@ -1,0 +1,97 @@
+r"""
+One line in one file is enough for a new unit, function, word or sign. A new kind needs a module and a line in each table.
+
+The tests write the lines into a copy of the package.
+"""
+
+import importlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from helpers.values import is_equal
+from trl_grpo_rewards import mathematics
+
+
+UNIT = ("units.py", "TABLE =", "furlong fur | furlong furlongs |")
+FUNCTION = ("functions.py", "FUNCTIONS =", '"versin": Function(lambda number: 1 - CONTEXT.cos(number), "vers"),')
+WORD = ("words.py", '"negation":', "bogus")
+INFIX = ("grammar.py", "INFIXES:", r'"\\ominus": (operation("\\ominus", SUM, "-"),),')
+PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": arithmetic.read_minus,')
+KIND = [
+    ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"),
+    ("kinds/__init__.py", "KINDS =", "SPANS,"),
+    ("grammar.py", "from .kinds import (", "spans,"),
+    ("grammar.py", "PREFIXES:", r'"\\span": spans.read_span,'),
+]
+SPANS = '''
+from dataclasses import dataclass
+
+from ..matching import Kind
+from ..values import Value
+
+
+@dataclass(frozen=True)
+class Span(Value):
+    """What lies between two ends, of which none is the first."""
+
+    ends: tuple[Value, ...]
+
+
+def read_span(reader):
+    reader.place += 1
+    return Span((reader.argument(), reader.argument()))
+
+
+def match_spans(gold, answer, same):
+    return isinstance(gold, Span) and isinstance(answer, Span) and same.in_any_order(gold.ends, answer.ends)
+
+
+SPANS = Kind(lambda value: isinstance(value, Span), match_spans)
+'''
+
+
+@pytest.fixture
+def extend(tmp_path, monkeypatch):
+    """Return a function that writes lines into a copy of the package and returns what compares two texts with it."""
+
+    def write(*lines):
+        name = f"mathematics_{tmp_path.name}"
+        shutil.copytree(Path(mathematics.__file__).parent, tmp_path / name)
+        (tmp_path / name / "kinds" / "spans.py").write_text(SPANS)
+        for path, start, line in lines:
+            file = tmp_path / name / path
+            old = file.read_text().splitlines()
+            (place,) = (number for number, one in enumerate(old) if one.strip().startswith(start))
+            file.write_text("\n".join([*old[: place + 1], line, *old[place + 1 :]]))
+        monkeypatch.syspath_prepend(tmp_path)
+        modules = [importlib.import_module(f"{name}.{one}") for one in ("grammar", "comparison", "matching")]
+        grammar, comparison, matching = modules
+        return lambda gold, answer: comparison.compare(*map(grammar.read, (gold, answer)), matching.AnswerRules())
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "line, gold, right, wrong",
+    [
+        (UNIT, r"5\text{ furlongs}", [r"5\text{ fur}", "5 furlong", "5 fur"], ["5 feet", r"6\text{ fur}"]),
+        (FUNCTION, r"1-\cos x", [r"\versin x", r"\operatorname{versin}(x)", r"\vers x"], [r"\versin 2x"]),
+        (WORD, "5", ["5 apples"], ["5 bogus"]),
+        (INFIX, "3", [r"5\ominus 2", r"5 \ominus 2 \cdot 1"], [r"2\ominus 5"]),
+        (PREFIX, "-3", [r"\natural 3"], ["3", r"\natural 5"]),
+    ],
+)
+def test_one_line_is_enough(extend, line, gold, right, wrong):
+    def verdicts(judge):
+        return [bool(judge(gold, answer)) for answer in right + wrong]
+
+    expected = [True] * len(right) + [False] * len(wrong)
+    assert verdicts(extend(line)) == expected != verdicts(is_equal)
+
+
+def test_a_kind_is_a_module_and_its_entries(extend):
+    judge = extend(*KIND)
+    assert judge(r"\span{2}{x}", r"\span{x}{4/2}") is True and judge(r"(\span{2}{x}, 5)", r"(\span{x}{2}, 5)") is True
+    assert judge(r"\span{2}{x}", r"\span{3}{x}") is judge(r"\span{2}{x}", "2") is False and judge("2", "2.0") is True
