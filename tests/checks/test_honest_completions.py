@@ -36,7 +36,7 @@ def test_negative_and_repeated_terms_are_no_faults(expression):
 
 
 @reward(outcome=True)
-def titled(completion: str, title: str) -> float:
+def headed(completion: str, title: str) -> float:
     return float(title in completion)
 
 
@@ -46,8 +46,8 @@ def authored(completion: str, author: str) -> float:
 
 
 def test_the_right_answer_is_in_the_column_that_outcomes_read():
-    assert find_answer_column(titled() + tags("think")) == "title"
-    assert find_answer_column(titled() + authored()) == find_answer_column(tags("think")) == "solution"
+    assert find_answer_column(headed() + tags("think")) == "title"
+    assert find_answer_column(headed() + authored()) == find_answer_column(tags("think")) == "solution"
 
 
 def test_the_completion_of_a_row_is_honest_by_itself():

@@ -46,6 +46,7 @@ class PromptStream:
         self.size, self.seed, self.shuffle = size, seed, shuffle
         self.position, self.epoch = 0, -1
         self.skipped = 0.0  # share of rows that were skipped in the last draw
+        self.has_prompts = True
 
     def draw(self, count: int) -> list[int]:
         """Return the next rows."""
@@ -63,18 +64,12 @@ class PromptStream:
         return int(self.order[index]), float(self.luck[index])
 
     def draw_others(self, count: int, avoid: Collection[int]) -> list[int]:
-        """
-        Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew.
-
-        If all rows are to be avoided, none is: an environment may give another prompt for the same row.
-        """
+        """Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew."""
         rows, before, tried = list[int](), self.position, 0
-        if len(avoid) >= self.size:
-            avoid = ()
         while len(rows) < count and self.position - before < self.size:
             (row,) = self.draw(1)
             tried += 1
-            if row not in avoid and row not in rows:
+            if row not in rows and (row not in avoid or not self.has_prompts):
                 rows.append(row)
         self.skipped = 1.0 - tried / (self.position - before) if tried else 0.0
         return rows
@@ -224,11 +219,21 @@ class PlacedRows(Dataset[dict[str, Any]]):
         return {**self.dataset[index], PLACE_COLUMN: index}
 
 
-def build_prompts(args: FilteredGRPOConfig, dataset: Any, prior: np.ndarray | None) -> PromptStream | None:
-    """Return the stream that a run draws prompts from, or None if TRL alone draws them. For `prior`, see [`read_prior`]."""
+def build_prompts(
+    args: FilteredGRPOConfig, dataset: Any, prior: np.ndarray | None, has_prompts: bool
+) -> PromptStream | None:
+    """
+    Return the stream that a run draws prompts from, or None if TRL alone draws them. For `prior`, see [`read_prior`].
+
+    If the rows of the dataset have no prompts, an environment gives another prompt for a row each time.
+    """
     if args.selective:
         return SelectiveStream(len(dataset), args.seed + 1, args.shuffle_dataset, args.num_generations, prior)
-    return PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset) if args.max_resample_rounds else None
+    if not args.max_resample_rounds:
+        return None
+    stream = PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset)
+    stream.has_prompts = has_prompts
+    return stream
 
 
 def draw_rows(

@@ -112,7 +112,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.add_callback(self._recorder.table)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
-        self._prompts = build_prompts(args, self.train_dataset, prior)
+        self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
