@@ -51,12 +51,13 @@ class Kind(NamedTuple):
         match (`Callable`):
             Whether a gold answer and an answer are equal, at least one of which is of this kind.
         is_open (`Callable`, *optional*):
-            Whether a value of this kind is not worked out. By default, it is not if one of its parts is not.
+            Whether a value of this kind is not worked out, given a function that says the same of a part. By default,
+            it is not if one of its parts is not.
     """
 
     holds: Callable[[Value], bool]
     match: "Callable[[Value, Value, Same], Verdict]"
-    is_open: Callable[[Value], bool] | None = None
+    is_open: Callable[[Value, Callable[[Value], bool]], bool] | None = None
 
 
 class Same:

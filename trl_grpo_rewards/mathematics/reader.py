@@ -158,7 +158,7 @@ class Reader:
     def find_infixes(self, place: int) -> Iterator[Infix]:
         """Yield what the token at a place may do after a value."""
         token, infixes = self.tokens[place], self.grammar.infixes
-        for one in infixes.get(token.text) or infixes.get(token.kind, ()):
+        for one in infixes[token.text] if token.text in infixes else infixes.get(token.kind, ()):
             if one.applies is None or one.applies(self, place):
                 yield one
 

@@ -1,6 +1,6 @@
 """Expressions, and what values of every kind share. Values are frozen, so equal readings are equal values."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any
@@ -41,6 +41,10 @@ class Operation(Value):
 @dataclass(frozen=True, slots=True)
 class Call(Operation):
     """A call of a function of which only the name is known, such as `f(x)` or `P(A)`."""
+
+
+def make_name(texts: Sequence[str]) -> Name:
+    return Name(" ".join(texts).replace("\\", ""))
 
 
 ZERO, ONE, MINUS_ONE, TEN = (Number(Fraction(number)) for number in (0, 1, -1, 10))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from ..reader import ARROW, MODULO, NEGATION, PRODUCT, UNION, Reader, parse_number
+from ..reader import ARROW, NEGATION, PRODUCT, UNION, Reader, parse_number
 from ..tokens import Token, Unreadable
 from ..units import LETTERS, PREFIXES, SPELLINGS
 from ..values import Number, Operation, Symbol, Value, make_number
@@ -227,8 +227,3 @@ def make_mixed(whole: Number, part: Value) -> Value | None:
         return None if mixed is None else Operation("degree", (mixed,))
     values = [one.value for one in part.operands if isinstance(one, Number)] if part.name == "/" else []
     return Operation("mixed", (whole, part)) if len(values) == 2 and 0 < values[0] < values[1] else None
-
-
-def read_remainder(reader: Reader, value: Value) -> Value:
-    reader.place += 1
-    return combine("mod", value, reader.read(MODULO + 1))

@@ -97,4 +97,4 @@ def match_based(gold: Value, answer: Value, same: Same) -> Verdict:
     return False
 
 
-BASED = Kind(lambda value: isinstance(value, Based), match_based, lambda value: True)
+BASED = Kind(lambda value: isinstance(value, Based), match_based, lambda value, is_part_open: True)

@@ -5,7 +5,7 @@ import re
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, Reader, parse_number
 from ..tokens import Unreadable
-from ..values import MINUS_ONE, ONE, Call, Name, Operation, Symbol, Value, list_parts, walk
+from ..values import MINUS_ONE, ONE, Call, Operation, Symbol, Value, list_parts, make_name, walk
 from .arithmetic import starts_factor
 from .arrays import Matrix, combine, find_determinant
 from .lists import Collection
@@ -270,7 +270,7 @@ def read_operator(reader: Reader, name: str) -> Value:
             return find_determinant(value.rows)
         while (token := reader.peek()) is not None and token.kind == "letter":
             reader.read(FACTOR)
-    return Name(" ".join([name, *reader.texts(start, reader.place)]))
+    return make_name([name, *reader.texts(start, reader.place)])
 
 
 # --- derivatives

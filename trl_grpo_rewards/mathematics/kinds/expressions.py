@@ -1,5 +1,6 @@
 """Expressions: numbers, symbols and operations, which are compared by their values, and operations that are not on numbers."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from ..equivalence import are_equal_expressions
@@ -75,7 +76,7 @@ def is_finite(number: Numeric) -> bool:
 # --- working
 
 
-def is_open(value: Value) -> bool:
+def is_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
     """Whether an expression contains an operation on numbers that could be worked out, such as `12 \\times 6`."""
     return any(isinstance(node, Operation) and is_computable(node) for node in walk(value))
 

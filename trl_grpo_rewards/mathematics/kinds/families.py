@@ -29,6 +29,9 @@ IN_WORDS = {
 AROUND = {*"(){}^_$.,", "\\mathbb", "\\quad"}
 """Signs of a condition that mean nothing."""
 
+MAX_CONDITION = 24
+"""Largest number of tokens of a condition."""
+
 MAX_SHIFT = 10**6
 
 
@@ -83,13 +86,10 @@ def states_condition(reader: Reader, place: int) -> bool:
 
 
 def list_condition(reader: Reader, place: int) -> list[Token]:
-    """Return the tokens of the condition that a comma, brackets or a word begin."""
+    """Return the tokens of the condition that a comma, brackets or a word begin, or none if they are too many for one."""
     token = reader.tokens[place]
-    if token.text == "(":
-        return reader.tokens[place + 1 : reader.match[place]]
-    if token.kind == "word":
-        return reader.tokens[place : reader.end]
-    return reader.tokens[place + 1 : reader.end]
+    end = reader.match[place] if token.text == "(" else reader.end
+    return reader.tokens[place + (token.kind != "word") : end] if end - place < MAX_CONDITION else []
 
 
 def read_condition(reader: Reader, value: Value) -> Value:

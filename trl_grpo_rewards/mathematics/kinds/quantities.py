@@ -208,6 +208,8 @@ def starts_number(reader: Reader, place: int) -> bool:
 
 def attach_quantity(reader: Reader, value: Value, unit: Unit, second: int) -> Value:
     """Return a quantity in several units, such as 5 feet 6 inches, of which the first value is read."""
+    if sum(starts_number(reader, here) for here in range(second, reader.find_end(RELATION))) >= MAX_PARTS:
+        raise Unreadable("too many numbers")
     first = unit or read_unit(reader.tokens[reader.place : second])
     if first is None or (unit and reader.place != second):
         raise Unreadable("a number after the value")
@@ -216,7 +218,7 @@ def attach_quantity(reader: Reader, value: Value, unit: Unit, second: int) -> Va
     if first == (("'", 1),):
         first, other = MARKS["'"], read_marks(other)
     rest = other.quantities if isinstance(other, Parts) else (finish_quantity(other),)
-    if len(rest) >= MAX_PARTS or not all(isinstance(one, Quantity) for one in rest):
+    if not all(isinstance(one, Quantity) for one in rest):
         raise Unreadable("a number after the value")
     return Parts((Quantity(value, first), *rest))
 
@@ -295,8 +297,9 @@ def match_quantities(gold: Value, answer: Value, same: Same) -> Verdict:
             return same(one.product, other) if one is gold else same(other, one.product)
     value, unit = (gold.value, gold.unit) if isinstance(gold, Quantity) else (gold, ())
     given, its_unit = (answer.value, answer.unit) if isinstance(answer, Quantity) else (answer, ())
-    if not unit and (its_unit in AMBIGUOUS or (isinstance(answer, Quantity) and answer.product is not None)):
-        return False
+    may_be_product = isinstance(answer, Quantity) and answer.product is not None
+    if not unit and (its_unit in AMBIGUOUS or (may_be_product and its_unit[0][0] not in "mgslh")):
+        return False  # 5 N may be five times N
     is_strict = same.rules.units == "must_match"
     if PERCENT in (unit, its_unit) and () in (unit, its_unit):
         verdict = same(divide(value), given) if unit else same(value, divide(given))

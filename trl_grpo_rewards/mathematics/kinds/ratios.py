@@ -138,4 +138,4 @@ def match_times(gold: Value, answer: Value, same: Same) -> Verdict:
 
 
 TIMES = Kind(lambda value: isinstance(value, Time), match_times)
-DASHES = Kind(lambda value: isinstance(value, Dashed), match_dashed, lambda value: True)
+DASHES = Kind(lambda value: isinstance(value, Dashed), match_dashed, lambda value, is_part_open: True)

@@ -1,5 +1,6 @@
 """Equations and inequalities, and the values that they give to names."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..equivalence import are_equal_expressions, draw_points
@@ -8,7 +9,18 @@ from ..functions import Numeric, Undefined
 from ..matching import UNDECIDED, Kind, Same, Verdict
 from ..reader import RELATION, Reader
 from ..tokens import Unreadable
-from ..values import Call, Name, Number, Operation, Symbol, Value, find_symbols, is_expression, make_number, walk
+from ..values import (
+    Call,
+    Number,
+    Operation,
+    Symbol,
+    Value,
+    find_symbols,
+    is_expression,
+    make_name,
+    make_number,
+    walk,
+)
 from .bases import Based
 from .constants import are_same_up_to_constants
 from .families import Residue
@@ -68,7 +80,7 @@ def read_item(reader: Reader) -> Value:
         raise Unreadable("a value that goes on")
     reader.end = saved
     if label[-1:] == [":"] and len(label) > 1:
-        return Relation((Name(" ".join(label[:-1])), value), (":",))
+        return Relation((make_name(label[:-1]), value), (":",))
     return value
 
 
@@ -90,7 +102,7 @@ def read_side(reader: Reader, is_left: bool = False) -> Value:
     if value is not None and (isinstance(value, Symbol) or is_constant(value)):
         return value
     reader.place = end
-    return Name(" ".join(reader.texts(start, end)))
+    return make_name(reader.texts(start, end))
 
 
 def read_value(reader: Reader) -> Value:
@@ -389,5 +401,9 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
     return same(one, other)
 
 
-RELATIONS = Kind(lambda value: isinstance(value, Relation), match_relations)
+def is_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
+    return isinstance(value, Relation) and is_part_open(value.sides[-1])
+
+
+RELATIONS = Kind(lambda value: isinstance(value, Relation), match_relations, is_open)
 NAMED_ITEMS = Kind(lambda value: bool(find_item_names(value)), match_named_items)
