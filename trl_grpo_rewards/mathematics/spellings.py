@@ -162,7 +162,6 @@ def normalize_signs(text: str) -> str:
         if len(parts) % 2:
             text = " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
     text = re.sub(r"(?<=\d)--(?=\d)", "-", text)
-    text = re.sub(r"(?<=\d)\^(?:o|\{o\})(?![A-Za-z])", r"^\\circ ", text)
     text = re.sub(r"(\\cup|\\cap)\s*,", r"\1 ", text)  # a slip
     return re.sub(r"\\quad(?=[A-Za-z])", r"\\quad ", re.sub(r"\\!\s*|\{\}", "", text))
 
