@@ -80,7 +80,7 @@ def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> N
         return found
     if not isinstance(value, Operation):
         raise Undefined
-    if value.name in ("floor", "ceil", "base", "digits", "gcd", "lcm"):
+    if value.name in ("floor", "ceil", "gcd", "lcm"):
         exact = evaluate_exactly(value)
         if exact is not None:
             return to_decimal(exact)

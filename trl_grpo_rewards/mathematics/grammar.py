@@ -105,7 +105,7 @@ def operation(sign: str, power: int, name: str = "") -> Infix:
 INFIXES: dict[str, tuple[Infix, ...]] = {
     **dict.fromkeys((",", ";", "\\quad", "\\\\"), (CONDITION, SEPARATOR)),
     **dict.fromkeys(("and", "or"), (SEPARATOR, *UNITS)),
-    **dict.fromkeys(relations.SIGNS, (Infix(RELATION, relations.continue_relation),)),
+    **dict.fromkeys(relations.SIGNS, (Infix(RELATION, relations.read_relation),)),
     **{sign: (operation(sign, ARROW),) for sign in ("\\leftrightarrow", "\\iff", "\\to")},
     "\\lor": (SEPARATOR, operation("\\lor", OR)),
     "\\land": (SEPARATOR, operation("\\land", AND)),

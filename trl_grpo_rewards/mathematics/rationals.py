@@ -67,10 +67,6 @@ def exact_sum(*terms: Fraction) -> Fraction | None:
     return sum(terms, start=Fraction(0)) if size < MAX_BITS else None
 
 
-def read_in_base(digits: Fraction, base: Fraction) -> Fraction | None:
-    return Fraction(int(str(digits.numerator), int(base))) if 2 <= base <= 36 else None
-
-
 def to_integers(numbers: Sequence[Fraction]) -> list[int]:
     if any(number.denominator != 1 for number in numbers):
         raise ValueError("not whole")
@@ -88,8 +84,6 @@ EXACT: dict[str, Callable[..., Fraction | None]] = {
     "root": exact_root,
     "factorial": exact_factorial,
     "binom": exact_binomial,
-    "base": read_in_base,
-    "digits": lambda value, digits, base: value,
     "abs": abs,
     "floor": lambda number: Fraction(math.floor(number)),
     "ceil": lambda number: Fraction(math.ceil(number)),

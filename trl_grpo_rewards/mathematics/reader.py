@@ -146,11 +146,6 @@ class Reader:
         token = self.peek(ahead)
         return token is not None and token.kind == "open"
 
-    def is_upright(self, ahead: int) -> bool:
-        """Whether a token is a word or an upright letter, as units are."""
-        token = self.peek(ahead)
-        return token is not None and (token.kind == "word" or (token.kind == "letter" and token.upright))
-
     def is_literal(self) -> bool:
         """Whether the last token is a number."""
         return self.tokens[self.place - 1].kind in ("number", "grouped")

@@ -75,7 +75,7 @@ def read_item(reader: Reader) -> Value:
     saved, reader.end = reader.end, end
     label = reader.texts(reader.place, start := find_label(reader))
     reader.place = start
-    value = read_relation(reader, read_side(reader, is_left=True))
+    value = reader.extend(read_side(reader, is_left=True), RELATION)
     if reader.place != end:
         raise Unreadable("a value that goes on")
     reader.end = saved
@@ -117,23 +117,16 @@ def read_value(reader: Reader) -> Value:
 
 
 def read_relation(reader: Reader, first: Value) -> Value:
-    """Return the chain of relations whose first side is read, or the value if there is no sign."""
+    """Return the chain of relations whose first side is read."""
     sides, signs = [first], list[str]()
     while (token := reader.peek()) is not None and token.text in SIGNS:
         signs.append(token.text)
         reader.place += 1
         after = reader.peek()
         sides.append(read_side(reader, is_left=after is not None and after.text == "\\lim"))
-    if not signs:
-        return first
     if len(sides) > 2 and {*signs} == {"="} and all(map(is_variable, sides[:-1])):  # x = y = 2
         return Collection("", tuple(Relation((side, sides[-1]), ("=",)) for side in sides[:-1]))
     return name_function(Relation(tuple(sides), tuple(signs)))
-
-
-def continue_relation(reader: Reader, first: Value) -> Value | None:
-    """Items read their relations themselves."""
-    return None
 
 
 def is_variable(value: Value) -> bool:
