@@ -19,6 +19,7 @@ FUNCTION = ("functions.py", "FUNCTIONS =", '"versin": Function(lambda number: 1 
 WORD = ("words.py", '"negation":', "bogus")
 INFIX = ("grammar.py", "INFIXES:", r'"\\ominus": (operation("\\ominus", SUM, "-"),),')
 PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": arithmetic.read_minus,')
+BRACKET = ("tokens.py", "BRACKETS =", r'"\\llbracket": {"\\rrbracket"},')
 KIND = [
     ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"),
     ("kinds/__init__.py", "KINDS =", "SPANS,"),
@@ -80,6 +81,12 @@ def extend(tmp_path, monkeypatch):
         (FUNCTION, r"1-\cos x", [r"\versin x", r"\operatorname{versin}(x)", r"\vers x"], [r"\versin 2x"]),
         (WORD, "5", ["5 apples"], ["5 bogus"]),
         (INFIX, "3", [r"5\ominus 2", r"5 \ominus 2 \cdot 1"], [r"2\ominus 5"]),
+        (
+            BRACKET,
+            r"\llbracket 1,2\rrbracket",
+            [r"\llbracket 1, \frac42\rrbracket"],
+            [r"\llbracket 2,1\rrbracket", "(1,2)"],
+        ),
         (PREFIX, "-3", [r"\natural 3"], ["3", r"\natural 5"]),
     ],
 )

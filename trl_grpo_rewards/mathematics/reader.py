@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
-from .tokens import MAX_DEPTH, MAX_DIGITS, Token, Unreadable
+from .tokens import BRACKETS, MAX_DEPTH, MAX_DIGITS, Token, Unreadable
 from .values import Number, Operation, Value
 
 
@@ -63,12 +63,6 @@ class Grammar(NamedTuple):
     loosest: Mapping[str, int]
 
 
-PAIRS = {
-    **{"(": {")", "]"}, "[": {")", "]"}, "{": {"}"}, "\\{": {"\\}", "."}, "\\langle": {"\\rangle"}},
-    **{"\\lfloor": {"\\rfloor"}, "\\lceil": {"\\rceil"}},
-}
-"""Opening brackets and what closes them. Half-open intervals mix round and square ones, and `\\right.` closes a brace."""
-
 AFTER_INTERVALS = {"", "\\cup", "\\cap", "\\setminus", ",", "or", "and", ".", ")", "\\}"}
 LEADING = {"=", "\\approx", "\\equiv", "\\to", "\\sim", "#", "*", "`", '"', ":", ",", "\\quad", "."}
 TRAILING = {".", ",", ";", "*", "`", '"', "\\quad", "\\\\", ":", "?", "$"}
@@ -112,7 +106,8 @@ class Reader:
             elif token.kind == "close":
                 start = opened.pop() if opened else -1
                 opening = self.tokens[start].text
-                if start < 0 or token.text not in PAIRS.get(opening, {opening}):
+                closers = BRACKETS.get(opening, {opening}) | ({"."} if opening == "\\{" else set())  # by \\right.
+                if start < 0 or token.text not in closers:
                     raise Unreadable("unmatched brackets")
                 self.match[start], self.match[place] = place, start
         if opened:
@@ -271,7 +266,8 @@ class Reader:
         self.go_deeper()
         closing, saved = self.match[self.place], (self.end, self.bars)
         self.bars = 0
-        value = (self.grammar.prefixes.get(token.text) or self.grammar.prefixes["open"])(self)
+        default = self.grammar.prefixes["bracket" if token.text in BRACKETS else "open"]
+        value = self.grammar.prefixes.get(token.text, default)(self)
         self.place = closing + 1
         self.end, self.bars = saved
         self.depth -= 1

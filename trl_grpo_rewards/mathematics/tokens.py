@@ -115,7 +115,18 @@ TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}")
 ALIGNED = {"\\aligned", "\\align", "\\gathered", "\\split"}
 """Environments in which `&` only aligns the rows."""
 
-OPENING, CLOSING = {"(", "[", "{", "\\{", "\\langle", "\\lfloor", "\\lceil"}, {")", "]", "}", "\\}", "\\rangle", "\\rfloor", "\\rceil"}  # fmt: skip
+BRACKETS = {
+    "(": {")", "]"},
+    "[": {")", "]"},
+    "{": {"}"},
+    "\\{": {"\\}"},
+    "\\langle": {"\\rangle"},
+    "\\lfloor": {"\\rfloor"},
+    "\\lceil": {"\\rceil"},
+}
+"""Opening brackets, and what closes each of them. Half-open intervals mix round and square ones."""
+
+CLOSING = set[str]().union(*BRACKETS.values())
 
 
 def tokenize(text: str) -> list[Token]:
@@ -305,7 +316,7 @@ class Tokenizer:
             return skip_group(text, position) if command == "\\hspace" else position
         if command in DROPPED or (command in ("\\[", "\\]") and not self.font):
             return position + self.add_delimiter(command, position)
-        if command in OPENING:
+        if command in BRACKETS:
             self.add("open", command)
         elif command in CLOSING:
             self.add("close", command)
@@ -353,7 +364,7 @@ class Tokenizer:
                 self.add("close", "}")
             else:
                 self.spaced = True
-        elif sign in OPENING:
+        elif sign in BRACKETS:
             self.add("open", sign)
         elif sign in CLOSING:
             self.add("close", sign)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
-from ..tokens import CLOSING, IN_NUMERALS, NUMBERS, OPENING, Token, Unreadable
+from ..tokens import BRACKETS, CLOSING, IN_NUMERALS, NUMBERS, Token, Unreadable
 from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
 from ..values import Number, Operation, Symbol, Value, find_names, find_symbols, is_expression, make_number, walk
 from ..words import changes, find_scale, has_role, singularize
@@ -91,7 +91,7 @@ class UnitReader:
             self.sign = -1
         elif text == "\\frac":
             self.signs_in_fraction = [-1, 1]
-        elif text in OPENING:
+        elif text in BRACKETS:
             self.sign = self.signs_in_fraction.pop() if self.signs_in_fraction else self.sign
         elif text in POWERS_BEFORE:
             self.waiting = POWERS_BEFORE[text]
