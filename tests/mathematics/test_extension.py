@@ -81,12 +81,7 @@ def extend(tmp_path, monkeypatch):
         (FUNCTION, r"1-\cos x", [r"\versin x", r"\operatorname{versin}(x)", r"\vers x"], [r"\versin 2x"]),
         (WORD, "5", ["5 apples"], ["5 bogus"]),
         (INFIX, "3", [r"5\ominus 2", r"5 \ominus 2 \cdot 1"], [r"2\ominus 5"]),
-        (
-            BRACKET,
-            r"\llbracket 1,2\rrbracket",
-            [r"\llbracket 1, \frac42\rrbracket"],
-            [r"\llbracket 2,1\rrbracket", "(1,2)"],
-        ),
+        (BRACKET, "(2, 3)", [r"(\llbracket 1+1\rrbracket, 3)"], [r"(\llbracket 1+2\rrbracket, 3)"]),
         (PREFIX, "-3", [r"\natural 3"], ["3", r"\natural 5"]),
     ],
 )
