@@ -77,7 +77,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
         (["--import", "nothing_here"], "error: There is no module 'nothing_here' in "),
         (["--resume_from_checkpoint", "true"], "error: There is no complete checkpoint to resume from; 'out' has none"),
         (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: The dataset 'json' with the files none.jsonl"),
-        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0", "--rewards", "boxed(solution='gold')"], "Reward 'boxed' needs the column 'gold'; found 'answer', 'prompt'. Name it: boxed(solution='answer')."),
+        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0", "--rewards", "boxed(solution='gold')"], "Reward 'boxed' needs the column 'gold'; found 'answer', 'prompt'. Name it: boxed\\(solution='answer'\\)."),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),
         (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
     ],

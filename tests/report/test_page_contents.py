@@ -106,6 +106,7 @@ def test_other_group_sizes_are_folded_under_the_groups(browser, healthy, tmp_pat
     assert not browser.run("document.querySelector('#sizes').open") and browser.text("#sizes tr") == []
     browser.focus("#sizes summary")
     browser.press("\ue007")
+    until(lambda: browser.text("#sizes tbody tr"))  # the browser draws what is unfolded a moment later
     rows = [row.rsplit(maxsplit=2) for row in browser.text("#sizes tbody tr")]
     assert [size for size, _, _ in rows] == ["4", "8 (this run)", "16", "≈ 32"]
     dead = [float(share.rstrip("%")) for _, share, _ in rows]
