@@ -14,7 +14,9 @@ from trl_grpo_rewards.mathematics.kinds.ratios import Dashed, Ratio, Time
 from trl_grpo_rewards.mathematics.kinds.relations import Relation
 from trl_grpo_rewards.mathematics.kinds.sets import Builder
 from trl_grpo_rewards.mathematics.kinds.texts import Text
+from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.values import Number, Operation, Symbol
+from trl_grpo_rewards.verify.equality import settle
 
 
 PRECEDENCE = {
@@ -95,3 +97,18 @@ def test_what_is_not_complete_is_not_read(text):
 )  # fmt: skip
 def test_what_is_no_answer_is_not_read(text):
     assert read(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$for all integers k 12",
+        r"\text{number of ways}c{5}{4}$",
+        r"9.8 \mathrm{m\,s^{-- 2}}",
+        "5040!",
+        "open word letter",
+    ],
+)
+def test_odd_texts_raise_no_error(text):
+    for gold, answer in [(text, text), (text, "5"), ("5", text)]:
+        assert settle(gold, answer, AnswerRules(evaluated=True)) in (True, False, None)

@@ -65,13 +65,13 @@ def read_set_braces(reader: Reader) -> Value:
 
 
 PREFIXES: dict[str, Read] = {
-    "number": arithmetic.read_number,
-    "grouped": arithmetic.read_number,
-    "letter": commands.read_name,
-    "word": commands.read_call,
-    "command": commands.read_command,
-    "bracket": lists.read_tuple,
-    "open": arrays.read_matrix,
+    "<number>": arithmetic.read_number,
+    "<grouped>": arithmetic.read_number,
+    "<letter>": commands.read_name,
+    "<word>": commands.read_call,
+    "<command>": commands.read_command,
+    "<bracket>": lists.read_tuple,
+    "<open>": arrays.read_matrix,
     **dict.fromkeys(("\\cases", "\\dcases", "\\rcases", *ALIGNED), cases.read_system),
     **dict.fromkeys(("-", "+", "\\pm", "\\mp", "\\neg"), arithmetic.read_sign),
     **dict.fromkeys(("negative", "minus"), arithmetic.read_minus),
@@ -137,8 +137,8 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "x": (Infix(PRODUCT, arithmetic.read_times), *FACTORS, *UNITS),
     "\\circ": (),
     "\\ldots": (),
-    "word": (CONDITION, *UNITS),
-    **dict.fromkeys(("letter", "number", "grouped", "command", "open", "sign"), (*FACTORS, *UNITS)),
+    "<word>": (CONDITION, *UNITS),
+    **dict.fromkeys(("<letter>", "<number>", "<grouped>", "<command>", "<open>", "<sign>"), (*FACTORS, *UNITS)),
 }
 
 GRAMMAR = Grammar(

@@ -38,7 +38,7 @@ class Infix(NamedTuple):
 
 class Grammar(NamedTuple):
     """
-    What tokens build, by their text, and otherwise by their kind.
+    What tokens build, by their text, and otherwise by their kind, as in `<word>`.
 
     Args:
         openings (`tuple`):
@@ -148,7 +148,7 @@ class Reader:
     def find_infixes(self, place: int) -> Iterator[Infix]:
         """Yield what the token at a place may do after a value."""
         token, infixes = self.tokens[place], self.grammar.infixes
-        for one in infixes[token.text] if token.text in infixes else infixes.get(token.kind, ()):
+        for one in infixes[token.text] if token.text in infixes else infixes.get(f"<{token.kind}>", ()):
             if one.applies is None or one.applies(self, place):
                 yield one
 
@@ -163,7 +163,7 @@ class Reader:
         while place < self.end:
             token = self.tokens[place]
             at_start = place == self.place and token.kind == "open"
-            if loosest.get(token.text, loosest.get(token.kind, POWER)) <= power and not at_start:
+            if loosest.get(token.text, loosest.get(f"<{token.kind}>", POWER)) <= power and not at_start:
                 if any(infix.power <= power for infix in self.find_infixes(place)):
                     return place
             place = max(place, self.match[place] if token.kind == "open" else 0) + 1
@@ -229,7 +229,7 @@ class Reader:
         token, prefixes = self.peek(), self.grammar.prefixes
         if token is not None and token.kind == "open":
             return self.group()
-        read = None if token is None else prefixes.get(token.text) or prefixes.get(token.kind)
+        read = None if token is None else prefixes.get(token.text) or prefixes.get(f"<{token.kind}>")
         if read is None:
             raise Unreadable("no value")
         self.go_deeper()
@@ -266,7 +266,7 @@ class Reader:
         self.go_deeper()
         closing, saved = self.match[self.place], (self.end, self.bars)
         self.bars = 0
-        default = self.grammar.prefixes["bracket" if token.text in BRACKETS else "open"]
+        default = self.grammar.prefixes["<bracket>" if token.text in BRACKETS else "<open>"]
         value = self.grammar.prefixes.get(token.text, default)(self)
         self.place = closing + 1
         self.end, self.bars = saved

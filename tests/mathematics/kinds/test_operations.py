@@ -47,7 +47,7 @@ def test_a_number_is_read_exactly(text, value):
 
 def test_a_number_is_no_factor_of_the_number_before():
     assert read("5 6") is read("2x 3 4") is None and is_equal("2 (3)", "6") is True
-    assert arithmetic.read_factor in [infix.build for infix in INFIXES["number"]]
+    assert arithmetic.read_factor in [infix.build for infix in INFIXES["<number>"]]
 
 
 integers = st.integers(-999, 999)

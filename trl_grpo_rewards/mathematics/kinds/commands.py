@@ -245,7 +245,7 @@ def read_function_argument(reader: Reader) -> Value:
     argument = reader.read(FACTOR)
     while (token := reader.peek()) is not None and starts_factor(reader, reader.place):
         is_next = token.text[1:] in FUNCTIONS or token.text in ("(", "[")
-        if is_next or token.text not in reader.grammar.prefixes and token.kind not in reader.grammar.prefixes:
+        if is_next or token.text not in reader.grammar.prefixes and f"<{token.kind}>" not in reader.grammar.prefixes:
             break
         if token.kind == "number" and reader.is_literal():
             break

@@ -76,6 +76,10 @@ def is_finite(number: Numeric) -> bool:
 # --- working
 
 
+MAX_WORKED_OUT = 10**9
+"""Largest value of a function that may count as a number which could be worked out."""
+
+
 def is_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:
     """Whether an expression contains an operation on numbers that could be worked out, such as `12 \\times 6`."""
     return any(isinstance(node, Operation) and is_computable(node) for node in walk(value))
@@ -104,6 +108,7 @@ def is_computable(node: Operation) -> bool:
     return (
         number is not None
         and is_real(number)
+        and abs(number) < MAX_WORKED_OUT
         and any(abs(number * k - round(number.real * k)) < 1e-30 for k in (1, 2, 3, 4, 6))
     )
 

@@ -115,7 +115,7 @@ class UnitReader:
         exponent = "".join(inside)
         if exponent in ("\\circ", "'", "''"):
             return DEGREES if exponent == "\\circ" else ((exponent, 1),)
-        if not self.last or exponent.lstrip("-") not in ("1", "2", "3"):
+        if not self.last or exponent.removeprefix("-") not in ("1", "2", "3"):
             return None
         self.powers[self.last] *= int(exponent)
         return ()

@@ -108,7 +108,7 @@ def read_builder(reader: Reader) -> Value | None:
 def read_exception(reader: Reader) -> Value | None:
     """Return the set that `all real numbers except 2` describes."""
     words = [text.casefold() for text in reader.texts(reader.place, reader.end)]
-    if words[0] not in ("all", "any") or "except" not in words:
+    if words[:1] not in (["all"], ["any"]) or "except" not in words:
         return None
     place = words.index("except") + 1
     if not {*words[1 : place - 1]} <= ABOUT_NUMBERS:
