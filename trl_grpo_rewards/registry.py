@@ -169,15 +169,17 @@ def combinator(
     outcome: tuple[str, ...] | bool = False,
     chooses: Callable[..., list[Any]] | None = None,
     solves: Callable[..., str | None] | None = None,
+    unasked: str | None = None,
 ) -> Callable[[Callable[..., Any]], RewardFactory]:
     """
     Register an `async` function that gets the batch and its options, and scores rewards on the rows that it chooses.
 
-    The result is an outcome if all rewards in the options named by `outcome` are.
+    The result is an outcome if all rewards in the options named by `outcome` are. Where nobody may be asked, the reward in
+    the option named by `unasked` stands for it.
     """
 
     def register_function(function: Callable[..., Any]) -> RewardFactory:
-        traits = Traits(outcome, chooses=chooses, solves=solves)
+        traits = Traits(outcome, chooses=chooses, solves=solves, unasked=unasked)
         return register(RewardFactory(function, "combinator", check, columns, traits))
 
     return register_function
