@@ -204,7 +204,7 @@ class Reward(ABC):
     def __sub__(self, other: "Reward") -> "Reward":
         return self + -other if isinstance(other, Reward) else refuse_constant(other, self)
 
-    def __rsub__(self, other: float) -> "Reward":
+    def __rsub__(self, other: float) -> Any:
         return refuse_constant(other, -self)
 
     def __mul__(self, factor: "float | Reward") -> "Reward":
