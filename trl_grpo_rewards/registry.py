@@ -110,7 +110,8 @@ def reward(
             text. Checks try them.
         lengths (`Callable`, *optional*):
             Returns the lengths in tokens that the reward depends on, as a dict from the name of the option to the length.
-            The check before training reports those that no completion can reach.
+            The check before training reports those that no completion can reach. A reward that depends on length without
+            such an option returns an empty dict.
         ready (`Callable`, *optional*):
             Raises an error if the reward cannot work on this machine, for example because a key is missing. The check
             before training calls it.
