@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import appeal, boxed, exact, gate, judge, keywords, parse, reward, share, tags
+from trl_grpo_rewards import appeal, boxed, exact, gate, judge, keywords, parse, reward, route, share, tags
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.checks.dry_run import DRY_RUN
 from trl_grpo_rewards.demo import arithmetic
@@ -125,6 +125,8 @@ def test_solutions_are_looked_for_in_the_columns_of_the_rule():
     value = appeal(boxed(solution="gold"), to=kind(), refused=True)
     ASKED.clear()
     assert value(completions=[box("8")] * 2, gold=["7", "Lyon"], solution=["Lyon", "7"]) == [0.0, 1.0]
+    routed = appeal(route("level", {3: boxed()}), to=kind(), refused=True)
+    assert routed(completions=[box("8")] * 2, level=[3, 3], solution=["x + 1", "7"]) == [1.0, 0.0]
     hidden = appeal(gate(boxed(), by=keywords(any=("box",))), to=kind(), refused=True)
     assert hidden(completions=[box("8")], solution=["7"]) == [0.0]
 

@@ -77,7 +77,8 @@ async def appeal(
     ```
     """
     scores = await reward.score(batch)
-    columns = sorted({column for one in find_functions(reward) for column in one.own_columns} & {*batch.columns})
+    rules = [one for one in find_functions(reward) if not one.children]  # others, such as routes, read no solutions
+    columns = sorted({column for one in rules for column in one.own_columns} & {*batch.columns})
     fates = [None if score is None or (refused and score <= 0) else "" for score in scores]
     for row, score in enumerate(scores):
         if score is not None and fates[row] is None and not numbers:
