@@ -25,6 +25,9 @@ def test_columns_must_be_there_and_of_the_type_that_is_read():
     assert fault.startswith(
         "Reward 'shouted' reads the column 'solution' as str, but the dataset contains int64, such as 1."
     )
+    watched = FilteredGRPOConfig("unused", witness="boxed(solution='gold')", bf16=False)
+    (fault,) = check_contract(boxed(), make_problems("1", "2"), watched).faults
+    assert "Reward 'boxed' needs the column 'gold'; found 'prompt', 'solution'." in fault
     for solutions in ((1, 2), (0.5, 2.5)):
         assert not check_contract(boxed(), make_problems(*solutions)).faults
 
@@ -94,6 +97,7 @@ def test_a_reward_says_what_keeps_it_from_working_here(tmp_path):
     assert not check_readiness(boxed() + archived(str(tmp_path))).faults
     gone = boxed() + gate(archived(str(tmp_path / "gone")), by=boxed())
     (fault,) = check_readiness(gone).faults
+    assert check_readiness(boxed(), FilteredGRPOConfig("unused", witness=gone, bf16=False)).faults == [fault]
     assert fault in find_faults(gone, data)
     assert fault == f"The reward needs the folder {tmp_path / 'gone'}, which does not exist. Create it."
 

@@ -70,7 +70,7 @@ def check(
         titles += [title_examination(reward.name) for reward in find_examiners(rewards)]
         titles += [*([] if tokenizer is None else [TEMPLATE]), ATTACKS, DRY_RUN]
         return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
-    readiness = check_readiness(rewards)
+    readiness = check_readiness(rewards, config)
     found += [readiness] if readiness.faults or readiness.lines else []
     found += check_readings(rewards, dataset, threshold)
     if readiness.faults:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
+from ..parsing import parse
 from .findings import Findings
 
 
@@ -27,7 +28,7 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")
     found.lines.append(f"{len(dataset):,} prompts; columns that the rewards read: {kinds or 'none'}")
-    for reward in find_functions(rewards):
+    for reward in find_functions_of_job(rewards, config):
         found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     found.warnings += list_length_warnings(rewards)
     found.faults += find_pickle_faults(rewards)
@@ -37,6 +38,13 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
             f"{config.num_generations}. Set it to 2 or more."
         )
     return found
+
+
+def find_functions_of_job(rewards: Reward, config: "GRPOConfig | None") -> Iterator[FunctionReward]:
+    """Yield the functions of the rewards, and of the witness if the trainer has one."""
+    witness = getattr(config, "witness", None)
+    for one in [rewards, *([parse(witness)] if witness else [])]:
+        yield from find_functions(one)
 
 
 def get_column_type(dataset: "Dataset", column: str) -> str:
@@ -128,10 +136,10 @@ def find_pickle_faults(rewards: Reward) -> Iterator[str]:
     )
 
 
-def check_readiness(rewards: Reward) -> Findings:
+def check_readiness(rewards: Reward, config: "GRPOConfig | None" = None) -> Findings:
     """Check that nothing keeps the rewards from working on this machine, such as a missing key."""
     found = Findings("what the rewards need on this machine")
-    for reward in find_functions(rewards):
+    for reward in find_functions_of_job(rewards, config):
         try:
             fact = reward.check_ready()
             found.lines.extend([f"{reward}: {fact}"] if fact else [])
