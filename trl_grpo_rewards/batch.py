@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from .scores import Score
 
+
+Key = TypeVar("Key", bound=Hashable)
 
 HOOKS = ("trainer_state", "log_extra", "log_metric")
 """Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
@@ -290,5 +292,5 @@ def different_column(name: str) -> ValueError:
     )
 
 
-def select_row(columns: Mapping[str, list[Any]], row: int) -> dict[str, Any]:
+def select_row(columns: Mapping[Key, list[Any]], row: int) -> dict[Key, Any]:
     return {name: values[row] for name, values in columns.items()}
