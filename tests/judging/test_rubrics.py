@@ -49,7 +49,10 @@ def test_a_rubric_is_the_same_in_every_shape(pairs):
         {"criterion": [text for text, _ in pairs], "points": [points for _, points in pairs], "tags": [None] * len(pairs)},
         [None, *health],
     ]  # fmt: skip
-    shapes += [json.dumps(one) for one in shapes[:5]] + [{"rubrics": json.dumps(health)}, [json.dumps(x) for x in health]]
+    shapes += [json.dumps(one) for one in shapes[:5]] + [
+        {"rubrics": json.dumps(health)},
+        [json.dumps(x) for x in health],
+    ]
     assert [read(shape) for shape in shapes] == [pairs] * len(shapes)
 
 
@@ -77,6 +80,11 @@ def test_a_title_stays_with_its_description_and_required_is_read():
     first, second = read_rubric(value)
     assert (first.text, first.points, first.is_required) == ("Names dose: Essential Criteria: Names it.", 5.0, True)
     assert (second.text, second.points, second.is_required) == ("Pitfall Criteria: Recommends rest.", -1.0, False)
+
+
+def test_a_sentence_may_begin_with_a_bracket():
+    sentences = ["[Hard Rule] It is short.", "{name} is filled in.", "[1] is cited.", "(a) is answered."]
+    assert read(sentences) == read("\n".join(sentences)) == [(text, 1.0) for text in sentences]
 
 
 def test_a_heading_is_part_of_each_of_its_items():
@@ -156,8 +164,12 @@ def test_what_is_no_rubric_is_named(value, problem):
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | SENTENCES,
-    lambda inner: st.lists(inner, max_size=4)
-    | st.dictionaries(st.sampled_from(["criterion", "points", "required", "rubrics", "tags", "a"]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["criterion", "points", "required", "rubrics", "tags", "a"]), inner, max_size=4
+        )
+    ),
 )
 
 
@@ -218,7 +230,10 @@ def test_a_rubric_of_500_criteria_is_read():
 
 
 def test_checks_are_told_what_was_recognised():
-    health = [{"criterion": "It is short.", "points": 5, "tags": []}, {"criterion": "It lies.", "points": -3, "tags": []}]
+    health = [
+        {"criterion": "It is short.", "points": 5, "tags": []},
+        {"criterion": "It lies.", "points": -3, "tags": []},
+    ]
     notes = [
         one.note
         for one in read_rubrics(

@@ -25,7 +25,7 @@ REQUIRED = "required"
 ITEM = re.compile(r"\s*(?:[-*•+]|\(?\d+[.):])\s+")
 """The start of an item in a list that is written as text."""
 
-JSON_START = re.compile(r"\s*(?:\{|\[\s*[\]\[{\"'])")
+JSON_START = re.compile(r"\s*(?:\{\s*[}\"']|\[\s*[\]\[{\"'])")
 """The start of a text that must be JSON. A sentence may start with a bracket, too: `[Hard Rule] It is short.`"""
 
 
