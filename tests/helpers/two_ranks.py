@@ -28,6 +28,7 @@ from trl_grpo_rewards import (
     Reward,
     boxed,
     clip,
+    column,
     demo,
     gate,
     ranking,
@@ -329,6 +330,24 @@ def judged(folder) -> dict:
             "calls": [logged[f"{name}/calls"] for name in ("judge", "kind", "ranking")],
         }
     return runs
+
+
+def judged_by_rows(folder) -> dict:
+    """A judge with a rubric of each row, of which a part is hidden in each step."""
+    server = Scripted((folder / "port").read_text())
+    rewards = server.judge(rubric=column("rubric"), dropout=0.5) + 0.1 * boxed()
+    data = demo.arithmetic("train", size=32)
+    rubrics = [
+        [{"criterion": f"Has {row} or {digit}", "points": 1 + digit} for digit in range(8)] for row in range(32)
+    ]
+    args = config(folder, max_steps=2, log_completions=True)
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=data.add_column("rubric", rubrics))
+    trainer.train()
+    verdicts, scores = (
+        list(trainer._logs[kind][name]) for kind, name in (("extra", "judge/verdicts"), ("rewards", "judge"))
+    )
+    unreadable = [entry["judge/unreadable"] for entry in trainer.state.log_history if "judge/unreadable" in entry]
+    return {"verdicts": verdicts, "scores": scores, "unreadable": unreadable}
 
 
 def write(folder, result: dict) -> None:

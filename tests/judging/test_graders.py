@@ -21,7 +21,12 @@ def test_a_scale_is_asked_about_in_one_prompt():
     (prompt,) = grader.build_prompts("2 + 2?", "4")
     assert "clear: Is it clear?" in prompt.instructions
     value = grader.read({"criteria": {"clear": 10, "brief": 2}, "score": 0}, prompt)
-    assert grade_row(grader, [Grading(value, "so")]) == (0.8, "so", {"criteria/clear": 1.0, "criteria/brief": 0.2}, None)
+    assert grade_row(grader, [Grading(value, "so")]) == (
+        0.8,
+        "so",
+        {"criteria/clear": 1.0, "criteria/brief": 0.2},
+        None,
+    )
 
 
 @pytest.mark.parametrize("separate", [False, True])
@@ -47,7 +52,9 @@ def test_criteria_are_asked_about_in_one_prompt_or_in_one_each(separate):
     assert failed == (None, "no verdict: no reply", {}, None)
 
 
-@pytest.mark.parametrize("given", [None, [], {"1": True}, {"1": True, "2": True, "3": True, "4": True}, {"1": 1, "2": 1, "3": 1}])
+@pytest.mark.parametrize(
+    "given", [None, [], {"1": True}, {"1": True, "2": True, "3": True, "4": True}, {"1": 1, "2": 1, "3": 1}]
+)
 def test_verdicts_that_are_not_one_for_each_criterion_are_refused(given):
     grader = CriteriaGrader(CRITERIA, False)
     with pytest.raises(UnreadableReply):

@@ -143,6 +143,22 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
 
 
 @pytest.mark.slow
+def test_ranks_hide_the_same_criteria_from_a_group(tmp_path, server):
+    (tmp_path / "port").write_text(server.root.rpartition(":")[2])
+    one, other = run_on_two_ranks("judged_by_rows", tmp_path)
+    assert one == other and one["unreadable"] == [0, 0]
+    groups = [one["verdicts"][start : start + 4] for start in range(0, len(one["verdicts"]), 4)]
+    assert len(groups) in (3, 6) and all(text for group in groups for text in group)
+    asked = [{re.sub("not met|met", "", text) for text in group} for group in groups]  # the second straddles the ranks
+    assert all(len(texts) == 1 and texts.copy().pop().count("\n") == 3 for texts in asked)
+    assert len({*map(frozenset, asked)}) == len(groups)
+    for text, score in zip(one["verdicts"], one["scores"], strict=True):
+        points = [(bool(negated), int(value)) for negated, value in re.findall(r"(not )?met \(\+(\d+)\)", text)]
+        met = sum(value for negated, value in points if not negated)
+        assert score == pytest.approx(met / sum(value for _, value in points))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 15), ("resumed_later", 7)])
 def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, scenario, last):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
