@@ -68,6 +68,14 @@ def prompt_text(prompt: str | Sequence[Message] | None) -> str:
     return content_text(questions[-1].get("content")) if questions else ""
 
 
+def conversation_text(prompt: str | Sequence[Message] | None) -> str:
+    """Return the text of a prompt with all of its messages, each after its role, or the one message alone."""
+    if prompt is None or isinstance(prompt, str) or len(prompt) < 2:
+        return prompt_text(prompt)
+    check_messages("A prompt", prompt)
+    return "\n\n".join(f"{one.get('role', 'user')}: {content_text(one.get('content'))}" for one in prompt)
+
+
 def completion_messages(completion: str | list[Message] | None) -> list[Message]:
     """Return the messages of a completion in either of TRL's formats."""
     if isinstance(completion, list):

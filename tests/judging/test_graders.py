@@ -1,15 +1,17 @@
 """Graders: what they ask about an answer, and the score that the verdicts give."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import pytest
 
-from trl_grpo_rewards.judging.graders import MAX_SHOWN, CriteriaGrader, ScaleGrader, grade_row, read_graders
+from trl_grpo_rewards.judging.graders import CriteriaGrader, ScaleGrader, grade_row, read_graders
 from trl_grpo_rewards.judging.grading_prompts import Rubric
 from trl_grpo_rewards.judging.gradings import Grading
 from trl_grpo_rewards.judging.rubrics import Criterion, UnreadableRubric
 from trl_grpo_rewards.judging.verdicts import UnreadableReply
+from trl_grpo_rewards.report.excerpts import MAX_TEXT
 
 
 CRITERIA = (Criterion("It is short.", 3.0), Criterion("It lies.", -2.0), Criterion("x" * 300, 1.0, True))
@@ -46,7 +48,7 @@ def test_criteria_are_asked_about_in_one_prompt_or_in_one_each(separate):
     assert row.verdicts.splitlines() == [
         "met (+3): It is short.",
         "not met (-2): It lies.",
-        f"met (+1, required): {'x' * MAX_SHOWN}...",
+        f"met (+1, required): {'x' * 300}",
     ]
     failed = grade_row(grader, [*(Grading(value, "so") for value in values[1:]), Grading(error="no reply")])
     assert failed == (None, "no verdict: no reply", {}, None)
@@ -59,6 +61,15 @@ def test_verdicts_that_are_not_one_for_each_criterion_are_refused(given):
     grader = CriteriaGrader(CRITERIA, False)
     with pytest.raises(UnreadableReply):
         grader.read({"verdicts": given}, *grader.build_prompts("q", "a"))
+
+
+@pytest.mark.parametrize("count", [1, 3, 20, 45])
+def test_a_report_shows_the_verdict_on_each_criterion(count):
+    criteria = tuple(Criterion(f"{index:02}" + "x" * 3000, -10.0) for index in range(count))
+    shown = CriteriaGrader(criteria, False).list_verdicts([(False,) * count])
+    assert len(shown) <= MAX_TEXT // 4 and re.findall(r"^not met \(-10\): (\d\d)x{18,}\.\.\.$", shown, re.M) == [
+        f"{index:02}" for index in range(count)
+    ]
 
 
 def test_rows_without_a_grader_or_without_anything_to_grade():

@@ -65,6 +65,18 @@ def test_each_criterion_gets_a_verdict_and_points_are_signed(server):
     assert [*schema] == ["reason", "verdicts"] and [*schema["verdicts"]["properties"]] == ["1", "2", "3"]
 
 
+def test_the_whole_conversation_is_shown(server):
+    turns = [("system", "Be kind."), ("user", "I have a zebra."), ("assistant", "Nice."), ("user", "What is it?")]
+    prompt = [{"role": role, "content": text} for role, text in turns]
+    said = [{"role": "assistant", "content": "zebra"}]
+    for ask in (by_row(server), server.judge()):
+        scored(ask, [said], prompts=[prompt], rubric=[HEALTH])
+    scored(by_row(server), ["zebra"], prompts=[prompt[-1:]], rubric=[HEALTH])
+    whole, last, alone = (fenced(message, "question") for message in server.messages)
+    assert whole == "system: Be kind.\n\nuser: I have a zebra.\n\nassistant: Nice.\n\nuser: What is it?"
+    assert last == alone == "What is it?"
+
+
 def test_rows_have_rubrics_of_any_shape_and_required_criteria(server):
     rubrics = [
         json.dumps({"rubrics": HEALTH}),

@@ -20,8 +20,8 @@ from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_
 from .verdicts import read_grade, read_met
 
 
-MAX_SHOWN = 100
-"""Maximum number of characters of a criterion in a log."""
+MAX_SHOWN = 1800
+"""Maximum number of characters of all criteria of a row in a log, with which a report shows all of up to 45 criteria."""
 
 
 class Grader(ABC):
@@ -111,9 +111,10 @@ class CriteriaGrader(Grader):
         return {"met": fmean(wanted), **({"faults": fmean(faults)} if faults else {})}
 
     def list_verdicts(self, values: Sequence[tuple[bool, ...]]) -> str:
+        limit = max(MAX_SHOWN // len(self.criteria) - 20, 20)  # less the verdict itself
         return "\n".join(
             f"{'met' if is_met else 'not met'} ({one.points:+g}{', required' if one.is_required else ''}): "
-            f"{one.text if len(one.text) <= MAX_SHOWN else f'{one.text[:MAX_SHOWN]}...'}"
+            f"{one.text if len(one.text) <= limit else f'{one.text[:limit]}...'}"
             for one, is_met in zip(self.criteria, join(values), strict=True)
         )
 

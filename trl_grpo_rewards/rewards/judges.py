@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Literal, cast
 
-from ..batch import completion_text, prompt_text
+from ..batch import completion_text, conversation_text, prompt_text
 from ..judging import grading_prompts, verdicts
 from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
 from ..judging.grading_prompts import Rubric
@@ -61,8 +61,8 @@ async def judge(
     score is the sum of the points met, divided by the sum of the positive points, within 0 and 1.
 
     Each distinct completion takes one call to a server with OpenAI's chat protocol: vLLM, TGI, llama.cpp,
-    `transformers serve`, or a hosted one. The judge sees the last question and the last answer, including its
-    reasoning, between random marks that the answer cannot predict. It replies with structured output, or with JSON if
+    `transformers serve`, or a hosted one. The judge sees the last question (with a column, the whole conversation) and
+    the last answer, including its reasoning, between random marks that the answer cannot predict. It replies with structured output, or with JSON if
     the server does not support that. The reply is read strictly: it must contain a number within the scale, or one verdict on each criterion.
     Completions without a letter, digit or symbol, and phrases such as "Thought process:", get 0 without a call.
 
@@ -134,7 +134,9 @@ async def judge(
     """
     settings = build_settings(locals())  # the options are local variables
     answers = [completion_text(completion) for completion in completions]
-    questions = [prompt_text(prompt) for prompt in prompts or [""] * len(answers)]
+    is_constant = isinstance(rubric, (str, Mapping))
+    show = prompt_text if is_constant else conversation_text  # criteria of a row are about all of its conversation
+    questions = [show(prompt) for prompt in prompts or [""] * len(answers)]
     references = read_references(solution, reference, len(answers))
     graders: Sequence[Grader | UnreadableRubric]
     if isinstance(rubric, (str, Mapping)):
@@ -161,7 +163,7 @@ async def judge(
     for name in dict.fromkeys(name for one in graded for name in one.metrics):
         log_metric(name, fmean(one.metrics[name] for one in graded if name in one.metrics))
     log_extra("reason", [one.reason for one in graded])
-    if not isinstance(rubric, (str, Mapping)):
+    if not is_constant:
         log_extra("verdicts", [one.verdicts for one in graded])
     return [one.score for one in graded]
 
