@@ -73,7 +73,7 @@ def test_a_report_shows_the_verdict_on_each_criterion(count):
 
 
 def test_rows_without_a_grader_or_without_anything_to_grade():
-    assert grade_row(UnreadableRubric("it has no criteria", []), []).reason == "no rubric: it has no criteria: '[]'"
+    assert grade_row(UnreadableRubric("it has no criteria", []), []).reason == "no rubric: it has no criteria: []"
     assert grade_row(UnreadableRubric("it has no criteria", []), []).score is None
     assert grade_row(CriteriaGrader(CRITERIA, True), [])[:2] == (0.0, "nothing to grade")
 

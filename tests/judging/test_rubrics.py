@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.judging.rubrics import (
-    Criterion,
-    UnreadableRubric,
-    hide_part,
-    read_rubric,
-    read_rubrics,
-    score_verdicts,
-    split_items,
-)
+from trl_grpo_rewards.judging.rubric_shapes import read_rubric, read_rubrics, split_items
+from trl_grpo_rewards.judging.rubrics import Criterion, UnreadableRubric, hide_part, score_verdicts
 
 
 WORDS = st.lists(st.sampled_from(["names", "the dose", "warns", "of falls", "is short"]), min_size=2, max_size=5)
@@ -80,6 +73,34 @@ def test_a_title_stays_with_its_description_and_required_is_read():
     first, second = read_rubric(value)
     assert (first.text, first.points, first.is_required) == ("Names dose: Essential Criteria: Names it.", 5.0, True)
     assert (second.text, second.points, second.is_required) == ("Pitfall Criteria: Recommends rest.", -1.0, False)
+
+
+def test_names_of_fields_are_read_in_any_case_and_a_text_in_a_dict_or_a_fence():
+    value = {"Rubric": [{"Criterion": "It is short.", "Points": 3, "Required": True}]}
+    for one in (
+        value,
+        f"```json\n{json.dumps(value)}\n```",
+        f"```\n{json.dumps(value)}```\n",
+        {"x": json.dumps(value)},
+    ):
+        (criterion,) = read_rubric(one)
+        assert (criterion.text, criterion.points, criterion.is_required) == ("It is short.", 3.0, True)
+    for one in (
+        {"anything": "1. It is short.\n2. It is clear."},
+        {"Rubrics": "- It is short.\n- It is clear.", "id": 3},
+    ):
+        assert read(one) == [("It is short.", 1.0), ("It is clear.", 1.0)]
+
+
+def test_numbers_in_a_sentence_are_no_points():
+    sentences = [
+        "Says that x = (-5).",
+        "Names 3 points of view.",
+        "5 reasons are given.",
+        "Is 5 points ahead of it",
+        "x > -5",
+    ]
+    assert read(sentences) == [(text, 1.0) for text in sentences]
 
 
 def test_a_sentence_may_begin_with_a_bracket():
@@ -146,11 +167,23 @@ SAID = {"criterion": "It is short."}
         ([{**SAID, "required": "yes"}], "'required' is not true or false"),
         ([{**SAID, "required": 1, "points": 2}], "'required' is not true or false"),
         ({"must": ["a b", "c d"], "may": ["e f", "g h"]}, "several lists or dicts"),
+        ({"rubrics": ["a b", "c d"], "rubric": ["e f", "g h"]}, "several lists or dicts"),
+        ({"rubrics": ["a b", "c d"], "weights": [5, -3]}, "list of numbers is next to the criteria"),
+        (["(-5) Recommends rest."], "points in its words"),
+        ("- [+5] Names a dose\n- [-3] Recommends rest", "points in its words"),
+        ("1. Names a dose (5 points)\n2. Recommends rest (-3 points)", "points in its words"),
+        (["Names a dose, 5 pts."], "points in its words"),
+        (["5 points: names a dose", "-2: recommends rest"], "points in its words"),
+        ("| criterion | points |\n|---|---|\n| Recommends rest | -3 |", "no words"),
+        ("| Recommends rest | -3 |", "points in its words"),
+        ('```json\n[{"criterion": "It is sho\n```', "looks like JSON, but is not"),
         ("[{'criterion': 'It is short.'}]", "looks like JSON, but is not"),
         ('[{"criterion": "It is short.", "points": 3', "looks like JSON, but is not"),
         ('{"points": 3, "points": -3, "criterion": "It is short."}', "looks like JSON, but is not"),
         (['{"criterion": "It is sho'], "looks like JSON, but is not"),
         ("[" * 100_000 + "]" * 100_000, "nested too deeply"),
+        ("[" * 900 + "1" + "]" * 900, "no words"),
+        (["It is short.", [*range(10**5)]], "no words"),
         ('{"rubrics":' * 50_000 + "1" + "}" * 50_000, "nested too deeply"),
     ],
 )

@@ -185,7 +185,7 @@ def test_rows_without_a_readable_rubric_are_none_and_the_others_are_graded(serve
     assert scores == [0.75, *[None] * 8, 0.75] and server.calls == 1 and metrics["judge/failures"] == 0
     assert metrics["judge/unreadable"] == 8
     assert all(reason.startswith("no rubric: ") for reason in extra["judge/reason"][1:9])
-    assert "points are not one finite number: \"['five']\"" in extra["judge/reason"][6]
+    assert "points are not one finite number: ['five']" in extra["judge/reason"][6]
     scores, metrics, _ = grade(server, ["zebra", ""], [None, None], canaries=1)  # also an empty answer, as its group
     assert scores == [None, None] and server.calls == 1 and metrics["judge/unreadable"] == 2
 

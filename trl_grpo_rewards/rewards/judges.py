@@ -13,7 +13,8 @@ from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
 from ..judging.grading_prompts import Rubric
 from ..judging.gradings import Grading, describe_grading
 from ..judging.judge_options import build_settings, check_judge, check_server, list_columns
-from ..judging.rubrics import UnreadableRubric, read_rubrics
+from ..judging.rubric_shapes import read_rubrics
+from ..judging.rubrics import UnreadableRubric
 from ..judging.shared_clients import SharedClient, connect
 from ..options import Column, freeze
 from ..registry import reward
