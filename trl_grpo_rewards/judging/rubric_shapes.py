@@ -102,11 +102,10 @@ def has_text(fields: Mapping[Any, Any]) -> bool:
 
 def check_alone(fields: Mapping[Any, Any], holder: Any) -> None:
     """Check that a list of criteria has no list of numbers next to it, which may be their points."""
+    size = len(fields[holder]) if isinstance(fields[holder], list) else None
     for key, item in fields.items():
-        if isinstance(item, list) and key != holder and len(item) == len(fields[holder]) and is_number(*item):
-            raise UnreadableRubric(
-                "a list of numbers is next to the criteria, but it is not called 'points'", [*fields]
-            )
+        if key != holder and isinstance(item, list) and 0 < len(item) == size and is_number(*item):
+            raise UnreadableRubric("a list of numbers is next to the criteria, but it is not called 'points'", [*fields])
 
 
 def is_number(*values: Any) -> bool:
