@@ -113,10 +113,12 @@ class Rows(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs):
         self.steps.append([])
         for part in self.trainer._buffered_inputs:
-            prompts, completions = (part[name] for name in ("prompt_ids", "completion_ids"))
-            masks, old = part["completion_mask"].bool(), part.get("old_per_token_logps", completions)
-            for prompt, on, ids, written, logps in zip(prompts, part["prompt_mask"].bool(), completions, masks, old):
-                self.steps[-1].append((prompt[on], ids[written], logps[written]))
+            for row in range(len(part["advantages"])):
+                on, written = (part[name][row].bool() for name in ("prompt_mask", "completion_mask"))
+                logps = part.get("old_per_token_logps", part["completion_ids"])[row]
+                self.steps[-1].append(
+                    (part["prompt_ids"][row][on], part["completion_ids"][row][written], logps[written])
+                )
 
 
 def run(config, problems, checkpoint=None, **options) -> tuple[FilteredGRPOTrainer, Rows]:
@@ -137,7 +139,9 @@ def compute_logps(model, prompt, completion):
 
 
 @pytest.mark.slow
-def test_resample_trains_on_the_surplus_of_the_step_before_with_the_log_probabilities_of_its_sampling(config, problems):
+def test_resample_trains_on_the_surplus_of_the_step_before_with_the_log_probabilities_of_its_sampling(
+    config, problems
+):
     trainer, rows = run(config, problems, num_iterations=2)
     carried, folder = get_metric(trainer, "carried_over"), Path(trainer.args.output_dir)
     assert carried[0] == 0 and sum(carried) >= 1
