@@ -16,6 +16,8 @@ from trl_grpo_rewards import boxed, column, gate, keywords, length, parse, patte
         (" boxed( ) ", boxed()),
         ("boxed(partial=.5) + 0.5 * boxed(name='correct')", boxed(partial=0.5) + 0.5 * boxed(name="correct")),
         ("boxed() + tags('think') * 2 - length(64)", boxed() + 2 * tags("think") - length(64)),
+        ("2 * boxed * tags('a') * (0.5 * length(9) - tags('b'))", 2 * boxed() * tags("a") * (0.5 * length(9) - tags("b"))),
+        ("boxed() * ((tags('a') * 3) * length(9))", 3 * boxed() * tags("a") * length(9)),
         ("-(boxed + 0.5 * tags('think'))", -boxed() - 0.5 * tags("think")),
         ("gate(tags('a', 'b'), by=boxed)", gate(tags("a", "b"), by=boxed())),
         ("keywords(all=['a', 'b'], none=('c',))", keywords(all=("a", "b"), none=("c",))),
@@ -42,8 +44,7 @@ def test_parse_builds_what_python_builds(text, value):
         ("boxed() tags('a')", "are not a valid expression"),
         ("0.5", "'0.5' is not a reward"),
         ("'boxed'", "is not a reward"),
-        ("boxed() * tags('a')", "cannot be computed"),
-        ("boxed() + 1", "'boxed\\(\\) \\+ 1' cannot be computed"),
+        ("boxed() * 'a'", "cannot be computed"),
         ("2 * 3", "'2 \\* 3' is not a reward"),
         ("2 * 'a'", "cannot be computed"),
         ("boxed()) + (tags('a')", "are not a valid expression: unmatched"),
@@ -100,7 +101,8 @@ ODD = [
     f"{HUGE} * boxed()", f"-{HUGE} * boxed()", f"{HUGE} + 0.5", f"0.5 * {HUGE} * boxed()", f"length(target={HUGE})",
     f"clip(boxed(), low=-{HUGE}, high=1)", f"gate(boxed(), by=boxed(), at_least={HUGE})", "1" * 5_000 + " * boxed()",
     "1e308 * (1e308 * boxed())", "boxed() + 1e308 * (10 * tags('a'))", "tags('a', partial=True, partial=False)",
-    " + ".join(["boxed()"] * 20_000), "-" * 900 + "boxed()", "-" * 50_000 + "boxed()", "(" * 5_000, "\ud800",
+    " + ".join(["boxed()"] * 20_000), " * ".join(["boxed()"] * 20_000), "boxed() * 1e308 * boxed() * 1e308", "1 - boxed()",
+    "-" * 900 + "boxed()", "-" * 50_000 + "boxed()", "(" * 5_000, "\ud800",
     "boxed(\0)", "'" + "a" * 1_000_000, boxed(), None, b"boxed()", 5, ["boxed()"], float("nan"),
 ]  # fmt: skip
 

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from . import rewards
-from .combinators import clip, gate, route, schedule
+from .combinators import clip, gate, route, schedule, share
 from .expressions import Reward
 from .options import Column, column
 from .parsing import parse
@@ -31,6 +31,7 @@ __all__ = [
     "reward",
     "route",
     "schedule",
+    "share",
 ]
 __all__ += rewards.__all__
 

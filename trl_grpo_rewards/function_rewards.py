@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from .batch import TRAINER_DATA, Batch, scatter, select_row
 from .errors import MissingColumn, missing_column, named_in_errors
-from .expressions import Reward, await_all
+from .expressions import Reward, Sum, await_all
 from .forms import Form
 from .options import (
     Column,
@@ -462,7 +462,9 @@ def find_functions(
     if isinstance(reward, FunctionReward):
         yield reward
         inner = reward.list_inner(row)
+    elif isinstance(reward, Sum) and paid_only:
+        inner = [term for weight, term in reward.terms if weight >= 0]
     else:
-        inner = [term for weight, term in reward.terms if weight >= 0 or not paid_only]
+        inner = reward.children
     for one in inner:
         yield from find_functions(one, paid_only=paid_only, row=row)

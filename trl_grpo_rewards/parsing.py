@@ -126,7 +126,7 @@ def compute(node: ast.expr, operation: Callable[[Any, Any], Any], left: Any, rig
     try:
         if all(isinstance(side, Reward) or type(side) in (int, float) for side in (left, right)):
             return operation(left, right)
-    except (TypeError, OverflowError):  # such as reward + number, reward * reward or 10**400 + 0.5
+    except OverflowError:  # such as 10**400 + 0.5
         pass
     raise syntax_error(node, text, "cannot be computed")
 
@@ -135,5 +135,5 @@ def syntax_error(node: ast.expr, text: str, problem: str) -> ValueError:
     part = ast.get_source_segment(text, node) or text
     return ValueError(
         f"In the expression {shorten(text)!r}, {shorten(part)!r} {problem}. Rewards are calls with numbers, strings, columns, tuples and dicts. They "
-        f"can be added to each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
+        f"can be added, multiplied by each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
     )

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from trl_grpo_rewards import (
     Reward,
+    appeal,
     boxed,
     clip,
     column,
@@ -16,6 +17,7 @@ from trl_grpo_rewards import (
     reward,
     route,
     schedule,
+    share,
     tags,
 )
 
@@ -74,7 +76,22 @@ expressions = st.recursive(
         st.builds(lambda r, by, x: gate(r, by=by, at_least=x), inner, inner, finite),
         st.builds(lambda r, low: clip(r, low=low), inner, finite),
         st.builds(lambda r, w: w * r, inner, st.floats(-100, 100)),
-        st.builds(lambda r, points: schedule(r, steps=sorted(points)), inner, points),
+        st.builds(lambda a, b: a * b, inner, inner),
+        st.builds(share, inner),
+        st.builds(
+            lambda r, to, **o: appeal(r, to=to, **o),
+            inner,
+            inner,
+            refused=st.booleans(),
+            numbers=st.booleans(),
+            budget=st.floats(0, 1),
+        ),
+        st.builds(
+            lambda r, points, form: schedule(r, steps=form(sorted(points))),
+            inner,
+            points,
+            st.sampled_from([list, dict]),
+        ),
         st.builds(
             lambda d, o: route("kind", d, default=o),
             st.dictionaries(plain, inner, min_size=1, max_size=3),

@@ -11,13 +11,26 @@ from helpers.ranks import launch, launch_on_two_ranks, run_on_two_ranks, run_tog
 from helpers.runs import read_contents
 
 
-TOGETHER = "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded".split()
+TOGETHER = "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded witnessed".split()
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
     """What each rank saw in each of these scenarios."""
     return run_together_on_two_ranks(TOGETHER, tmp_path_factory.mktemp("ranks"))
+
+
+@pytest.mark.slow
+def test_a_witness_scores_the_same_groups_on_both_ranks(seen):
+    one, other = seen["witnessed"]
+    assert one["seen"] == other["seen"] == 3 and one["logged"][0].keys() == other["logged"][0].keys()
+    for mine, its in zip(one["logged"], other["logged"], strict=True):
+        assert [mine.get(name) for name in ("groups/witness", "groups/witnessed")] == [
+            its.get(name) for name in ("groups/witness", "groups/witnessed")
+        ]
+    assert [scores is not None for scores in one["records"]] == [False, True] * 4 + [False]
+    assert all(len({*one["shares"][start : start + 4]}) == 1 for start in range(0, len(one["shares"]), 4))
+    assert all(0 < entry["boxed/appeal/asked"] <= 3 for entry in one["logged"] if "groups/witness" in entry)
 
 
 @pytest.mark.slow
