@@ -1,7 +1,8 @@
 """The library of rewards. Each file with an `__all__` covers one topic. `arithmetic` and `regexes` are parts of `patterns`."""
 
-from . import answers, formats, judges, lengths, patterns, programs, texts, tools
+from . import answers, constraints, formats, judges, lengths, patterns, programs, texts, tools
 from .answers import *
+from .constraints import *
 from .formats import *
 from .judges import *
 from .lengths import *
@@ -13,6 +14,7 @@ from .tools import *
 
 __all__ = []
 __all__ += answers.__all__
+__all__ += constraints.__all__
 __all__ += formats.__all__
 __all__ += judges.__all__
 __all__ += lengths.__all__
