@@ -23,6 +23,7 @@ from trl_grpo_rewards import (
     column,
     exact,
     gate,
+    instructions,
     judge,
     length,
     overlap,
@@ -48,6 +49,7 @@ ROWS = {
     choice: ("The answer is B.", ["B", "C"]),
     overlap: ("a red fox", ["the red fox", "nothing"]),
     code: (BLOCK, TESTS),
+    instructions: ("a, b", [["punctuation:no_comma"], ["words:vowel"]]),
 }
 """For each reward that reads a column: a completion, and two values of the column with different scores."""
 
@@ -116,7 +118,7 @@ def test_the_examples_are_all_rewards_that_read_a_column():
 @pytest.mark.parametrize("factory", [*ROWS, entitled], ids=lambda factory: factory.__name__)
 def test_naming_a_column_is_renaming_it(factory):
     completion, values = ROWS.get(factory, ("red", ["red", "blue"]))
-    usual = "title" if factory is entitled else "tests" if factory is code else "solution"
+    usual = {entitled: "title", code: "tests", instructions: "instruction_id_list"}.get(factory, "solution")
     named = factory(**{usual: "target"})
     call = {"prompts": ["What?"] * 2, "completions": [completion] * 2, "completion_ids": [[1]] * 2, "extra": [1, 2]}
     renamed = wait(factory()(**call, **{usual: values}))
