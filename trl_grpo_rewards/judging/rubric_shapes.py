@@ -105,7 +105,9 @@ def check_alone(fields: Mapping[Any, Any], holder: Any) -> None:
     size = len(fields[holder]) if isinstance(fields[holder], list) else None
     for key, item in fields.items():
         if key != holder and isinstance(item, list) and 0 < len(item) == size and is_number(*item):
-            raise UnreadableRubric("a list of numbers is next to the criteria, but it is not called 'points'", [*fields])
+            raise UnreadableRubric(
+                "a list of numbers is next to the criteria, but it is not called 'points'", [*fields]
+            )
 
 
 def is_number(*values: Any) -> bool:
