@@ -110,6 +110,7 @@ def batch(completion):
         "sources": [["one"]] * 2,
         "tests": [TESTS_OF_A_PROGRAM] * 2,
         "tool_calls": [[]] * 2,
+        "instruction_id_list": [["punctuation:no_comma"]] * 2,
         "environments": [GAME] * 2,
     }
 
@@ -161,6 +162,7 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
                 "sources": ["one"],
                 "tests": TESTS_OF_A_PROGRAM,
                 "tool_calls": [],
+                "instruction_id_list": ["punctuation:no_comma"],
             }
             for _ in columns["completions"]
         ]
@@ -176,6 +178,7 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
 
 def with_columns(problems):
     columns = {"kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM, "tool_calls": []}
+    columns["instruction_id_list"] = ["punctuation:no_comma"]
     for name, value in columns.items():
         problems = problems.add_column(name, [value] * len(problems))
     return problems

@@ -15,7 +15,7 @@ LAYERS = [
     {"mathematics.kinds"},
     {"mathematics.grammar", "mathematics.comparison"},  # the tables of all kinds
     {"algebra"},  # the modules at the top of the package
-    {"verify", "judging", "tools", "records"},
+    {"verify", "judging", "tools", "records", "constraints"},
     {"sandbox"},
     {"programs"},
     {"rewards", "report", "checks", "training", "demo"},

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from helpers.example_rewards import expressions, options
-from trl_grpo_rewards import boxed, gate, keywords, length, parse, pattern, tags
+from trl_grpo_rewards import boxed, column, gate, keywords, length, parse, pattern, tags
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,7 @@ from trl_grpo_rewards import boxed, gate, keywords, length, parse, pattern, tags
         ("keywords(all=['a', 'b'], none=('c',))", keywords(all=("a", "b"), none=("c",))),
         ("options(a=-3, b=None, c=(1, (2.5, 'x')), d={'k': boxed(), 2: []}, e=True)",
          options(a=-3, c=(1, (2.5, "x")), d={"k": boxed(), 2: ()}, e=True)),
+        ("options(c=(column('x'),), d={'k': [column(\"it's\")]})", options(c=(column("x"),), d={"k": (column("it's"),)})),
         ("pattern('''multi\nline''')", pattern("multi\nline")),
         ("boxed()\n  + 0.5 * 2 * tags('think')\n", boxed() + tags("think")),
     ],
@@ -48,6 +49,12 @@ def test_parse_builds_what_python_builds(text, value):
         ("2 * 'a'", "cannot be computed"),
         ("boxed()) + (tags('a')", "are not a valid expression: unmatched"),
         ("-'a'", "cannot be negated"),
+        ("-column('a')", "cannot be negated"),
+        ("column('a')", "is not a reward"),
+        ("2 * column('a')", "cannot be computed"),
+        ("options(c=(column(),))", r"'column\(\)' does not name a column, as column\('rubric'\) does. Rewards are"),
+        ("options(c=(column('a', 'b'),))", "does not name a column"),
+        ("options(c=(column(boxed),))", "does not name a column"),
         ("boxed() / 2", "'boxed\\(\\) / 2' cannot be read"),
         ("boxed().name", "cannot be read"),
         ("__import__('os').system('true')", "cannot be read"),

@@ -34,6 +34,7 @@ EXPRESSIONS = {
     "equations": "equations()",
     "exact": "exact()",
     "gate": "gate(overlap(), by=boxed())",
+    "instructions": "instructions()",
     "json_text": "json_text({'type': 'object'})",
     "judge": None,  # needs a server
     "keywords": "keywords(any=('so',))",
@@ -73,6 +74,8 @@ COLUMNS = {
     "solution": ["4"] * 4,
     "kind": ["math"] * 4,
     "tool_calls": [[]] * 4,
+    "instruction_id_list": [["words:no_consecutive", "count:numbers"]] * 4,
+    "kwargs": [[{}, {"N": 1}]] * 4,
 }
 SCORE = """
 import json, sys

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from . import rewards
 from .combinators import clip, gate, route, schedule, share
 from .expressions import Reward
+from .options import Column, column
 from .parsing import parse
 from .registry import reward
 from .rewards import *
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from .training import FilteredGRPOConfig, FilteredGRPOTrainer
 
 __all__ = [
+    "Column",
     "FilteredGRPOConfig",
     "FilteredGRPOTrainer",
     "Reward",
     "ScoreTable",
     "clip",
+    "column",
     "gate",
     "parse",
     "reward",

@@ -81,7 +81,8 @@ def reward(
             ...). A function of one completion gets `prompt` and `completion` as text and `messages` as the raw list. A
             reward can read another column: for a parameter `solution`, `my_reward(solution="answer")` reads `answer`.
             Keyword-only parameters are options. If one is annotated as [`Reward`], or for type checkers as
-            `Annotated[float | None, Reward]`, the option is a reward and the function gets its score.
+            `Annotated[float | None, Reward]`, the option is a reward and the function gets its score. If its type
+            includes [`Column`], the option may be `column("name")`, and the function gets the value of the row.
             `log_metric(name, number)` logs a metric. `log_extra(column, value)` adds a column to TRL's table of
             completions; it takes a list of values if the function scores several completions. Both do nothing if the
             trainer does not offer them.

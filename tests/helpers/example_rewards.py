@@ -9,6 +9,7 @@ from trl_grpo_rewards import (
     appeal,
     boxed,
     clip,
+    column,
     gate,
     keywords,
     length,
@@ -58,7 +59,8 @@ def options(
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 plain = st.one_of(st.none(), st.booleans(), st.integers(), finite, st.text(max_size=8))
-trees = st.recursive(plain, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
+of_rows = st.builds(column, st.sampled_from(["rubric", "it's", "\\", "a b"]))
+trees = st.recursive(plain | of_rows, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
 points = st.lists(st.tuples(st.integers(0, 1000), finite), min_size=1, max_size=4, unique_by=lambda p: p[0])
 leaves = st.one_of(
     st.builds(boxed, partial=finite, tolerance=st.none() | st.floats(0, 1), solution=st.sampled_from(["solution", "it's"])),

@@ -156,19 +156,39 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 15), ("resumed_later", 7)])
-def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, scenario, last):
+def test_ranks_hide_the_same_criteria_from_a_group(tmp_path, server):
+    (tmp_path / "port").write_text(server.root.rpartition(":")[2])
+    one, other = run_on_two_ranks("judged_by_rows", tmp_path)
+    assert one == other and one["unreadable"] == [0, 0]
+    groups = [one["verdicts"][start : start + 4] for start in range(0, len(one["verdicts"]), 4)]
+    assert len(groups) in (3, 6) and all(text for group in groups for text in group)
+    asked = [{re.sub("not met|met", "", text) for text in group} for group in groups]  # the second straddles the ranks
+    assert all(len(texts) == 1 and texts.copy().pop().count("\n") == 3 for texts in asked)
+    assert len({*map(frozenset, asked)}) == len(groups)
+    for text, score in zip(one["verdicts"], one["scores"], strict=True):
+        points = [(bool(negated), int(value)) for negated, value in re.findall(r"(not )?met \(\+(\d+)\)", text)]
+        met = sum(value for negated, value in points if not negated)
+        assert score == pytest.approx(met / sum(value for _, value in points))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "scenario, first, last",
+    [("resumed", 3, 6), ("resumed_selective", 3, 15), ("resumed_later", 3, 7), ("resumed_with_surplus", 4, 8)],
+)
+def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, scenario, first, last):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     whole.mkdir()
     parted.mkdir()
     expected = run_on_two_ranks(scenario, whole)
     (parted / "kill").touch()
     assert "SIGKILL" in launch_on_two_ranks(scenario, parted).stderr and not (parted / "0.json").exists()
-    assert [folder.name for folder in parted.glob("checkpoint-*")] == ["checkpoint-3"]
+    assert [folder.name for folder in parted.glob("checkpoint-*")] == [f"checkpoint-{first}"]
     (parted / "kill").unlink()
     assert run_on_two_ranks(scenario, parted) == expected
     assert expected[0] == expected[1] and (parted / f"checkpoint-{last}").exists()
     assert expected[0]["prompts"].get("position", 0) > 0 or scenario == "resumed_later"
+    assert scenario != "resumed_with_surplus" or expected[0]["carried"][first] > 0
     assert read_contents(parted) == read_contents(whole)
 
 

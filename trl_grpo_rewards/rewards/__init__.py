@@ -1,8 +1,9 @@
 """The library of rewards. Each file with an `__all__` covers one topic. `arithmetic` and `regexes` are parts of `patterns`."""
 
-from . import answers, appeals, formats, judges, lengths, patterns, programs, texts, tools
+from . import answers, appeals, constraints, formats, judges, lengths, patterns, programs, texts, tools
 from .answers import *
 from .appeals import *
+from .constraints import *
 from .formats import *
 from .judges import *
 from .lengths import *
@@ -15,6 +16,7 @@ from .tools import *
 __all__ = []
 __all__ += answers.__all__
 __all__ += appeals.__all__
+__all__ += constraints.__all__
 __all__ += formats.__all__
 __all__ += judges.__all__
 __all__ += lengths.__all__

@@ -1,0 +1,129 @@
+"""Constraints on words and letters that must occur, or must not."""
+
+import re
+
+from .splitting import STOP_WORDS, list_spaced_words, list_tokens, list_words, split_sentences, strip_punctuation
+from .table import Position, Relation, compare, constraint
+from .visible import count_letter, has_any_word
+
+
+CONJUNCTIONS = {"and", "but", "for", "nor", "or", "so", "yet"}
+
+PERSONAL = "i me we us you he him she her it they them"
+POSSESSIVE = "my mine our ours your yours his hers its their theirs"
+REFLEXIVE = "myself ourselves yourself yourselves himself herself itself themselves"
+POINTING = "this that these those who whom whose which what whoever whomever whatever whichever"
+INDEFINITE = (
+    "anybody anyone anything everybody everyone everything nobody nothing somebody someone something "
+    "each either neither both all some any none"
+)
+PRONOUNS = frozenset(f"{PERSONAL} {POSSESSIVE} {REFLEXIVE} {POINTING} {INDEFINITE}".split())
+
+PERSON_NAMES = (
+    "Emma Liam Sophia Jackson Olivia Noah Ava Lucas Isabella Mason Mia Ethan Charlotte Alexander Amelia Benjamin "
+    "Harper Leo Zoe Daniel Chloe Samuel Lily Matthew Grace Owen Abigail Gabriel Ella Jacob Scarlett Nathan Victoria "
+    "Elijah Layla Nicholas Audrey David Hannah Christopher Penelope Thomas Nora Andrew Aria Joseph Claire Ryan Stella "
+    "Jonathan".split()
+)
+"""The names that the prompts of `count:person_names` list."""
+
+
+@constraint("keywords:existence")
+def existence(text: str, keywords: list[str]) -> bool:
+    lowered = text.lower()
+    return all(keyword.lower() in lowered for keyword in keywords)
+
+
+@constraint("keywords:forbidden_words")
+def forbidden_words(text: str, forbidden_words: list[str]) -> bool:
+    return not has_any_word(forbidden_words, text)
+
+
+@constraint("keywords:frequency")
+def frequency(text: str, keyword: str, frequency: int, relation: Relation) -> bool:
+    """A keyword that directly follows itself counts once where it must occur often."""
+    one = re.escape(keyword.strip())
+    many = rf"{one}(?:\W*{one})*" if relation == "at least" else one
+    return compare(len(re.findall(many, text, re.IGNORECASE)), relation, frequency)
+
+
+@constraint("keywords:letter_frequency")
+def letter_frequency(text: str, letter: str, let_frequency: int, let_relation: Relation) -> bool:
+    """More than three equal letters in a row count as three where the letter must occur often."""
+    letter = letter.strip().lower()
+    if let_relation == "less than":
+        return count_letter(letter, text) < let_frequency
+    shortened = re.sub(rf"({re.escape(letter)}){{4,}}", letter * 3, text.lower())
+    return shortened.count(letter) >= let_frequency
+
+
+@constraint("count:keywords_multiple")
+def keywords_multiple(text: str, keyword1: str, keyword2: str, keyword3: str, keyword4: str, keyword5: str) -> bool:
+    keywords, lowered = (keyword1, keyword2, keyword3, keyword4, keyword5), text.lower()
+    return all(
+        lowered.count(keyword.strip().lower()) == count
+        for keyword, count in zip(keywords, (1, 2, 3, 5, 7), strict=True)
+    )
+
+
+@constraint("sentence:keyword")
+def sentence_keyword(text: str, word: str, N: Position) -> bool:
+    sentences = split_sentences(text)
+    pattern = rf"(?<!\w){re.escape(word)}(?!\w)"
+    return N <= len(sentences) and re.search(pattern, sentences[N - 1], re.IGNORECASE) is not None
+
+
+@constraint("words:keywords_specific_position")
+def keywords_specific_position(text: str, keyword: str, n: Position, m: Position) -> bool:
+    sentences = split_sentences(text)
+    if n > len(sentences):
+        return False
+    words = [token for token in list_tokens(sentences[n - 1]) if any(map(str.isalnum, token))]
+    return m <= len(words) and words[m - 1].lower() == keyword.strip().lower()
+
+
+@constraint("words:words_position")
+def words_position(text: str, keyword: str) -> bool:
+    """The second token and the second to last one are the keyword. A final punctuation mark does not count."""
+    tokens = [token.lower() for token in list_tokens(text)]
+    if tokens and not strip_punctuation(tokens[-1]):
+        tokens.pop()
+    return len(tokens) > 1 and tokens[1] == tokens[-2] == keyword.strip().lower()
+
+
+@constraint("count:unique_word_count")
+def unique_word_count(text: str, N: int) -> bool:
+    return len({strip_punctuation(word) for word in text.lower().split()}) >= N
+
+
+@constraint("count:conjunctions")
+def conjunctions(text: str, small_n: int) -> bool:
+    return len(CONJUNCTIONS.intersection(strip_punctuation(word).lower() for word in text.split())) >= small_n
+
+
+@constraint("count:pronouns")
+def pronouns(text: str, N: int) -> bool:
+    return sum(token in PRONOUNS for token in list_tokens(text.lower().replace("/", " "))) >= N
+
+
+@constraint("count:person_names")
+def person_names(text: str, N: int) -> bool:
+    return len({*list_words(text)}.intersection(PERSON_NAMES)) >= N
+
+
+@constraint("count:numbers")
+def numbers(text: str, N: int) -> bool:
+    return sum(len(re.findall(r"\d+", word)) for word in list_spaced_words(text)) == N
+
+
+@constraint("ratio:stop_words")
+def stop_words(text: str, percentage: float) -> bool:
+    words = list_words(text)
+    return 100 * sum(word.lower() in STOP_WORDS for word in words) <= percentage * len(words)
+
+
+@constraint("ratio:overlap")
+def overlap(text: str, reference_text: str, percentage: float) -> bool:
+    """The share of the text's different runs of three characters that the reference has, give or take 2 %."""
+    found, known = ({one[place : place + 3] for place in range(len(one) - 2)} for one in (text, reference_text))
+    return bool(found) and abs(100 * len(found & known) / len(found) - percentage) <= 2

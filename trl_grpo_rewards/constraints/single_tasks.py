@@ -1,0 +1,121 @@
+"""Constraints of IFBench that belong to one prompt each, such as a table with given columns."""
+
+import csv
+import io
+import re
+from datetime import date
+from itertools import pairwise
+from unicodedata import normalize
+
+from .splitting import PUNCTUATION, list_spaced_words, split_sentences
+from .table import constraint
+
+
+CAPITALS = (
+    "Reykjavik Helsinki Oslo Tallinn Stockholm Riga Moscow Copenhagen Vilnius Minsk Dublin Berlin Amsterdam Warsaw "
+    "London Brussels Prague Luxembourg Paris Vienna Bratislava Budapest Vaduz Chisinau Bern Ljubljana Zagreb".split()
+)
+"""The capitals of Europe north of 45 degrees, from north to south."""
+
+AFRICAN_COUNTRIES = 52
+"""Smallest number of lines of a list of Africa's countries. Lists differ in a few of them."""
+
+NAPOLEON = (1769, 1821)
+"""The years of his birth and death."""
+
+
+def drop_accents(text: str) -> str:
+    return normalize("NFKD", text).encode("ascii", "ignore").decode()
+
+
+@constraint("custom:multiples")
+def multiples(text: str) -> bool:
+    return re.findall(r"\d+", text) == ["14", "21", "28", "35", "42", "49"]
+
+
+@constraint("custom:mcq_count_length")
+def mcq_count_length(text: str) -> bool:
+    """Four questions with five options each, and each question is longer than the one before."""
+    if not text.startswith("Question"):
+        return False
+    questions = [one.split("\n") for one in re.split(r"Question \d+[.|):;]?", text) if one.strip()]
+    options = [[bool(re.match(r"\s*[A-Ea-e][.|)]\s*\w", line)) for line in lines] for lines in questions]
+    if [sum(found) for found in options] != [5] * 4:
+        return False
+    asked = [lines[: found.index(True)] for lines, found in zip(questions, options, strict=True)]
+    lengths = [len(" ".join(map(str.strip, lines)).strip()) for lines in asked]
+    return all(one < other for one, other in pairwise(lengths))
+
+
+@constraint("custom:reverse_newline")
+def reverse_newline(text: str) -> bool:
+    """From the line with Zimbabwe on, the lines differ and are in reverse order."""
+    lines = [line for line in (drop_accents(line).strip(PUNCTUATION + " ") for line in text.split("\n")) if line]
+    start = next((place for place, line in enumerate(lines) if "Zimbabwe" in line), len(lines))
+    countries = lines[start:]
+    return len(countries) >= AFRICAN_COUNTRIES and countries == sorted({*countries}, reverse=True)
+
+
+@constraint("custom:word_reverse")
+def word_reverse(text: str) -> bool:
+    return "bald eagle" in " ".join(list_spaced_words(text.lower())[::-1])
+
+
+@constraint("custom:character_reverse")
+def character_reverse(text: str) -> bool:
+    return "bald eagle" in text.lower()[::-1]
+
+
+@constraint("custom:sentence_alphabet")
+def sentence_alphabet(text: str) -> bool:
+    return "".join(one[0].lower() for one in split_sentences(text)) == "abcdefghijklmnopqrstuvwxyz"
+
+
+@constraint("custom:european_capitals_sort")
+def european_capitals_sort(text: str) -> bool:
+    return [one.strip() for one in drop_accents(text).split(",") if one.strip()] == CAPITALS
+
+
+def read_table(text: str, delimiter: str, header: list[str], rows: int) -> list[list[str]] | None:
+    """Return the rows below a header, or None if the header, the number of rows or that of fields differs."""
+    try:
+        first, *others = [*csv.reader(io.StringIO(text), delimiter=delimiter)] or [[]]
+    except csv.Error:
+        return None
+    same = [field.strip() for field in first] == header and len(others) == rows
+    return others if same and all(len(row) == len(header) for row in others) else None
+
+
+@constraint("custom:csv_city")
+def csv_city(text: str) -> bool:
+    return read_table(text, ",", ["ID", "Country", "City", "Year", "Count"], 7) is not None
+
+
+@constraint("custom:csv_special_character")
+def csv_special_character(text: str) -> bool:
+    """A field in quotes has a character that is neither a letter nor a digit."""
+    rows = read_table(text, ",", ["ProductID", "Category", "Brand", "Price", "Stock"], 14) or []
+    fields = [field for row in rows for field in row if re.search(r"[^\w\s]", field)]
+    return any(f'"{field}"' in text for field in fields)
+
+
+@constraint("custom:csv_quotes")
+def csv_quotes(text: str) -> bool:
+    rows = read_table(text, "\t", ["StudentID", "Subject", "Grade", "Semester", "Score"], 3)
+    fields = [field.strip() for line in text.splitlines() for field in line.split("\t")]
+    return rows is not None and all(len(one) > 1 and one[0] == one[-1] == '"' for one in fields)
+
+
+@constraint("custom:date_format_list")
+def date_format_list(text: str) -> bool:
+    return all(is_day_of_napoleon(one.strip()) for one in text.split(","))
+
+
+def is_day_of_napoleon(text: str) -> bool:
+    try:
+        return (
+            bool(re.fullmatch(r"\d{4}-\d{2}-\d{2}", text))
+            and NAPOLEON[0] <= date.fromisoformat(text).year <= NAPOLEON[1]
+        )
+    except ValueError:
+        return False

@@ -1,0 +1,129 @@
+"""How constraints split a text into words, tokens and sentences. The rules are in docs/instructions.md."""
+
+import re
+import string
+from functools import lru_cache
+
+
+PUNCTUATION = string.punctuation
+"""The punctuation of ASCII."""
+
+WITHOUT_PUNCTUATION = str.maketrans("", "", PUNCTUATION)
+
+STOP_WORDS = frozenset(
+    # articles, demonstratives, question words
+    "a an the this that these those what which who whom when where why how "
+    # pronouns
+    "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself "
+    "it its itself they them their theirs themselves "
+    # forms of be, have, do, and modal verbs
+    "am is are was were be been being have has had having do does did doing can will just should now "
+    # conjunctions and prepositions
+    "and but if or because as until while of at by for with about against between into through during before after "
+    "above below to from up down in out on off over under "
+    # adverbs and quantities
+    "again further then once here there all any both each few more most other some such no nor not only own same so "
+    "than too very "
+    # what is left of contractions when the apostrophe splits them
+    "s t d m o y ll re ve ma ain aren couldn didn doesn don hadn hasn haven isn mightn mustn needn shan shouldn wasn "
+    "weren won wouldn".split()
+)
+"""Words that carry little meaning of their own. The count of stop words and the end of a sentence depend on them."""
+
+ABBREVIATIONS = frozenset(
+    # titles
+    "mr mrs ms dr prof gen sen rep reps gov lt col maj capt sgt rev hon messrs st sr jr ph.d m.b.a "
+    # companies, and parts of addresses
+    "inc ltd corp co cos bros cie ave blvd u.s u.k u.n u.s.a u.s.s.r d.c l.a n.y n.j "
+    # months and days
+    "jan feb aug sept sep oct nov dec tues wed fri "
+    # states
+    "ala ariz calif colo conn fla ga ill kan ky mass md mich minn mo neb nev okla ore pa tenn va vt wash wis "
+    # times, Latin, and terms in texts
+    "a.m p.m a.d b.c vs v e.g i.e cf viz approx sales ft yr".split()
+) | {*"abcefghjmnrstvw"}  # initials. Other letters end sentences more often, as in "you and I."
+"""Words that keep their period. They end a sentence only if a stop word with a capital letter follows."""
+
+OPENERS = STOP_WORDS | frozenset(
+    "however many since although despite instead moreover nevertheless though therefore thus yet even".split()
+)
+
+END = re.compile(r"[.!?](?=[)\"';}\]*:@({\[!?“”‘’«»]|\s+(\S+))")
+CLOSING = re.compile(r"\s*[\"')\]}“”‘’«»]+(?=\s|--|$)")
+LAST_WORD = re.compile(r"[^\s()\";}\]*:@{\[!?“”«»]*$")
+SPACE = re.compile(r"\s")
+WORD = re.compile(r"\w+")
+
+LONGEST_ABBREVIATION = 20
+"""Number of characters before a period in which an abbreviation is looked for."""
+
+
+def list_words(text: str) -> list[str]:
+    """Return the words of a text: runs of letters, digits and underscores."""
+    return WORD.findall(text)
+
+
+def list_spaced_words(text: str) -> list[str]:
+    """Return what whitespace separates, without any ASCII punctuation and without what then is empty."""
+    return text.translate(WITHOUT_PUNCTUATION).split()
+
+
+def strip_punctuation(word: str) -> str:
+    return word.strip(PUNCTUATION + " ")
+
+
+@lru_cache(maxsize=256)
+def split_sentences(text: str) -> tuple[str, ...]:
+    """
+    Return the sentences of a text.
+
+    A sentence ends after `.`, `!` or `?` before whitespace or a bracket or quote. Closing brackets and quotes belong to
+    it. A period does not end it after an abbreviation or dots, unless a stop word with a capital letter follows.
+    """
+    sentences, start = [], 0
+    ends = [*END.finditer(text)]
+    starts = [*(end.start() for end in ends), len(text) + 1][1:]
+    for end, following in zip(ends, starts, strict=True):
+        is_last = following > len(text) or SPACE.search(text, end.end(), following)
+        if not is_last or not is_end(text, end):
+            continue
+        closing = CLOSING.match(text, end.end())
+        stop = closing.end() if closing else end.end()
+        sentences.append(text[start:stop].strip())
+        start = stop
+    sentences.append(text[start:].strip())
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def is_end(text: str, end: re.Match[str]) -> bool:
+    """Return whether one of the marks `.`, `!` and `?` ends a sentence."""
+    if end[0] != ".":
+        return True
+    last = LAST_WORD.search(text[max(0, end.start() - LONGEST_ABBREVIATION) : end.start()])
+    word = last[0].lstrip("'‘’").lower() if last else ""
+    following = (end[1] or "").strip(PUNCTUATION + "“”‘’")
+    is_opener = following[:1].isupper() and following.lower() in OPENERS
+    if word.endswith(".") or word in ABBREVIATIONS or word.rpartition("-")[2] in ABBREVIATIONS:
+        return is_opener and len(word) > 1
+    if len(word) == 1 and word.isalpha():
+        return is_opener or not following[:1].isupper()
+    return not (word.isdigit() and (end[1] or "")[:1].islower())
+
+
+MARKS = re.escape('[](){}<>?!;@#$%&*"`“”„‘’«»‒–—―')
+BREAK = rf"[{MARKS}]|[:,](?!\d)|\.{{2,}}|--"
+CLITIC = rf"(?:'(?:s|m|d|ll|re|ve)?|n't)(?=\s|{BREAK}|$)"
+TOKEN = re.compile(rf"(?i){BREAK}|{CLITIC}|(?<!\w)'(?=\w)|(?:[^\s{MARKS}:,.'n-]+|(?!{BREAK}|{CLITIC})[:,.'n-])+")
+FINAL_PERIOD = re.compile(r"(?<=[^.])\.(?=[])}>\"'»”’\s]*$)")
+
+
+@lru_cache(maxsize=256)
+def list_tokens(text: str) -> tuple[str, ...]:
+    """
+    Return the tokens of a text: words and punctuation marks.
+
+    A hyphen and a period inside a word belong to it. A contraction is two tokens, as in `do` and `n't`. The period at the
+    end of a sentence is a token of its own.
+    """
+    sentences = (FINAL_PERIOD.sub(" .", sentence) for sentence in split_sentences(text))
+    return tuple(token for sentence in sentences for token in TOKEN.findall(sentence))

@@ -1,0 +1,63 @@
+"""What a reader sees of a text: without invisible characters, and with disguised letters recognized."""
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from unicodedata import normalize
+
+import regex
+
+
+INVISIBLE = regex.compile(r"\p{Default_Ignorable_Code_Point}+")
+BLANK = "\u2800"
+"""A braille pattern without dots, which looks like a space."""
+
+LOOSE_MARKS = regex.compile(r"(\p{Latin})\p{M}+")
+FOREIGN = r"\p{Cyrillic}\p{Greek}"
+FOREIGN_LETTER = regex.compile(f"[{FOREIGN}]")
+DISGUISED_LETTERS = regex.compile(rf"(?<=\p{{Latin}})[{FOREIGN}]|[{FOREIGN}](?=\p{{Latin}})")
+LATIN = regex.compile(r"\p{Latin}")
+WITH_CONTENT = re.compile(r"[^\W_]")
+
+
+def drop_invisible(text: str) -> str:
+    """Return the text without characters that cannot be seen, such as zero-width spaces."""
+    return text if text.isascii() else INVISIBLE.sub("", text).replace(BLANK, " ")
+
+
+def has_content(text: str) -> bool:
+    """Return whether a text has a letter or a digit."""
+    return WITH_CONTENT.search(text) is not None
+
+
+def unfold(text: str) -> str:
+    """Return the text with plain letters in place of styled ones, such as full-width or bold mathematical letters."""
+    return text if text.isascii() else LOOSE_MARKS.sub(r"\1", normalize("NFKC", text))
+
+
+@lru_cache(maxsize=1024)
+def compile_word(word: str) -> tuple[re.Pattern[str], regex.Pattern[str]]:
+    """Return an expression for a whole word, and one for the word with Cyrillic and Greek letters in it."""
+    letters = (f"(?:{regex.escape(one)}|[{FOREIGN}])" if one.isalpha() else regex.escape(one) for one in word)
+    plain = rf"(?<!\w){re.escape(word)}(?!\w)"
+    return re.compile(plain, re.IGNORECASE), regex.compile(rf"(?<!\w){''.join(letters)}(?!\w)", regex.IGNORECASE)
+
+
+def has_any_word(words: Iterable[str], text: str) -> bool:
+    """
+    Return whether one of the words occurs in a text as a whole word, ignoring case, even if it is disguised.
+
+    A disguised word has styled letters, or Cyrillic or Greek letters in place of some Latin ones.
+    """
+    text = unfold(text)
+    patterns = [compile_word(word) for word in words]
+    if any(plain.search(text) for plain, _ in patterns):
+        return True
+    may_disguise = not text.isascii() and FOREIGN_LETTER.search(text)
+    return bool(may_disguise) and any(LATIN.search(one[0]) for _, each in patterns for one in each.finditer(text))
+
+
+def count_letter(letter: str, text: str) -> int:
+    """Return how often a letter occurs, ignoring case, with those that may be this letter in disguise."""
+    text = unfold(text)
+    return text.lower().count(letter) + (0 if text.isascii() else len(DISGUISED_LETTERS.findall(text)))

@@ -1,0 +1,135 @@
+"""A reward for following instructions that a rule can check."""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from ..batch import completion_text, prompt_text
+from ..constraints.rows import RowConstraint, list_verdicts, read_constraints
+from ..constraints.table import UnreadableConstraint
+from ..registry import reward
+from ..scores import Score
+from ..traits import Examination
+from ..verify.boxes import strip_reasoning
+
+
+__all__ = ["instructions"]
+
+SHOWN_REASONS = 5
+"""Largest number of reasons why rows cannot be read that a check shows."""
+
+
+class Row(NamedTuple):
+    """The constraints of a row, or the reason why they cannot be read."""
+
+    constraints: list[RowConstraint]
+    reason: str = ""
+
+
+def read_row(names: Any, arguments: Any) -> Row:
+    try:
+        return Row(read_constraints(names, arguments))
+    except UnreadableConstraint as error:
+        return Row([], str(error))
+
+
+def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
+    """Return the constraints of each row. Equal neighbors, such as a group, are read once."""
+    rows: list[Row] = []
+    last = None
+    for one in zip(names, arguments, strict=True):
+        rows.append(rows[-1] if rows and one == last else read_row(*one))
+        last = one
+    return rows
+
+
+def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, kwargs: str) -> Examination:
+    """Count the constraints of a dataset, and the rows that cannot be read."""
+    found = read_rows([row[instruction_id_list] for row in rows], [row.get(kwargs) for row in rows])
+    counts = Counter(one.name for row in found for one in row.constraints)
+    reasons = Counter(row.reason for row in found if row.reason)
+    unreadable = reasons.total()
+    lines = [f"{len(rows):,} rows with {counts.total():,} constraints of {len(counts):,} kinds"]
+    lines += [f"{unreadable / len(rows):7.2%} unreadable"] if rows else []
+    lines += [f"          {reason} ({count:,} rows)" for reason, count in reasons.most_common(SHOWN_REASONS)]
+    if not unreadable:
+        return Examination(lines, [], [])
+    told = (
+        f"instructions() must be able to read the constraints of each row; {unreadable:,} of {len(rows):,} rows are "
+        f"unreadable, most often because {reasons.most_common(1)[0][0]}. Their completions get None. Remove these rows, "
+        f"or write their constraints as IFEval does."
+    )
+    return Examination(lines, [told], []) if counts else Examination(lines, [], [told])
+
+
+@reward(batched=True, outcome=True, solves=lambda row: None, examines=examine_instructions)
+def instructions(
+    completions: list[Any],
+    instruction_id_list: list[Any],
+    log_metric: Callable[[str, float], None],
+    log_extra: Callable[[str, list[str]], None],
+    kwargs: list[Any] | None = None,
+    prompts: list[Any] | None = None,
+    *,
+    partial: bool = False,
+    loose: bool = False,
+) -> list[Score]:
+    r"""
+    1 if the completion meets all constraints of its row, else 0; None if one of them is unknown or cannot be read.
+
+    The constraints are the 25 of [IFEval](https://huggingface.co/papers/2311.07911) and the 58 of
+    [IFBench](https://huggingface.co/papers/2507.02833), such as a number of words, forbidden words, a title or a
+    language. The column `instruction_id_list` has the ids of a row, and the column `kwargs` has a dict of arguments for
+    each. The column of ids may also have one dict for each constraint, such as `{"id": "punctuation:no_comma"}` or
+    `{"id": "keywords:existence", "keywords": ["sun"]}`; then `kwargs` is not needed. Both columns may have JSON text.
+    Only the text after the reasoning counts. Verdicts are those of the official programs, except where a person would
+    not agree with them; `docs/instructions.md` lists these cases, and the rules for words and sentences.
+
+    Logs `instructions/met` (share of the constraints that are met) and `instructions/unreadable_rows` for each batch,
+    and the column `instructions/missed` in the table of completions: the constraints that are not met.
+
+    Args:
+        partial (`bool`, *optional*, defaults to `False`):
+            Pay the share of the constraints that are met.
+        loose (`bool`, *optional*, defaults to `False`):
+            A constraint is also met if it is met without the first line, the last line, both, or the asterisks of the
+            text. This is IFEval's loose accuracy. It forgives an introduction such as "Sure, here it is:".
+
+    Raises:
+        `ImportError`: a row needs a package that is not installed, such as `langdetect` for languages. The extra
+            `instructions` installs them.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import instructions
+
+    >>> ids = ["punctuation:no_comma", "length_constraints:number_words"]
+    >>> columns = {"instruction_id_list": [ids] * 2, "kwargs": [[{}, {"relation": "at least", "num_words": 4}]] * 2}
+    >>> instructions()(completions=["Red, green, and blue", "Red and green and blue"], **columns)
+    [0.0, 1.0]
+    >>> instructions(partial=True)(completions=["Red, green, and blue", "Red"], **columns)
+    [0.5, 0.5]
+
+    ```
+    """
+    rows = read_rows(instruction_id_list, kwargs or [None] * len(completions))
+    verdicts = [
+        list_verdicts(strip_reasoning(completion_text(completion)), row.constraints, loose, prompt_text(prompt))
+        for completion, row, prompt in zip_longest(completions, rows, prompts or [])
+    ]
+    met = [one for each in verdicts for one in each]
+    if met:
+        log_metric("met", sum(met) / len(met))
+    log_metric("unreadable_rows", sum(row.reason != "" for row in rows))
+    log_extra("missed", [describe_missed(row, each) for row, each in zip(rows, verdicts, strict=True)])
+    return [
+        None if row.reason else sum(each) / len(each) if partial else float(all(each))
+        for row, each in zip(rows, verdicts, strict=True)
+    ]
+
+
+def describe_missed(row: Row, verdicts: list[bool]) -> str:
+    missed = (one.name for one, is_met in zip(row.constraints, verdicts, strict=True) if not is_met)
+    return f"unreadable: {row.reason}" if row.reason else ", ".join(missed)
