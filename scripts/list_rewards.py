@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 from . import checks as checks, demo as demo, records as records, rewards as rewards
 from .expressions import Reward as Reward
+from .options import Column as Column, column as column
 from .parsing import parse as parse
 from .registry import reward as reward
 from .score_tables import ScoreTable as ScoreTable

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from transformers import TrainerState
 
-from trl_grpo_rewards import boxed, clip, gate, keywords, length, reward, route, schedule, shortest, tags
+from trl_grpo_rewards import boxed, clip, gate, keywords, length, parse, reward, route, schedule, share, shortest, tags
 
 
 @reward
@@ -112,7 +112,14 @@ def test_schedule_needs_the_step():
         value(completions=["a"], solution=["4"])
 
 
-@pytest.mark.parametrize("steps", [(), ((5, 1.0), (5, 2.0)), ((5, 1.0), (4, 2.0)), ((-1, 1.0),)])
+def test_schedule_takes_weights_by_step():
+    by_step, points = schedule(judged(), steps={10: 0, 20: 1.0}), schedule(judged(), steps=((10, 0), (20, 1.0)))
+    call = {"completions": ["a" * 10], "trainer_state": TrainerState(global_step=15)}
+    assert by_step(**call) == points(**call) == [0.5]
+    assert parse(str(by_step)) == by_step and str(by_step) == "schedule(judged(), steps={10: 0, 20: 1.0})"
+
+
+@pytest.mark.parametrize("steps", [(), {}, {5: 1.0, 4: 2.0}, ((5, 1.0), (5, 2.0)), ((5, 1.0), (4, 2.0)), ((-1, 1.0),)])
 def test_schedule_checks_its_points(steps):
     with pytest.raises(ValueError, match="requires at least one point, at increasing steps from 0; got"):
         schedule(judged(), steps=steps)
@@ -147,6 +154,22 @@ def test_route_without_a_default_knows_all_values():
         by_task(completions=[RIGHT, "abc"], task=["math", "maths"], solution=["4", "4"])
     with pytest.raises(TypeError, match="Option 'rewards' of 'route' must be of type dict"):
         route("task", boxed())
+
+
+GROUPS = {"prompts": ["p"] * 4 + ["q"] * 4, "solution": ["4"] * 8, "completion_ids": [[1] * n for n in range(8)]}
+
+
+def test_share_is_the_mean_of_each_group():
+    completions = [RIGHT, WRONG, RIGHT, RIGHT, *[WRONG] * 3, RIGHT]
+    assert share(boxed())(completions=completions, **GROUPS) == [0.75] * 4 + [0.25] * 4
+    assert share(judged())(completions=["a" * 10, "?", "", "?", *["?"] * 4], **GROUPS) == [0.5] * 4 + [None] * 4
+
+
+def test_brevity_is_paid_only_where_the_group_mostly_succeeds():
+    brief = gate(shortest(boxed()), by=share(boxed()), at_least=0.5)
+    scores = brief(completions=[RIGHT, RIGHT, WRONG, WRONG, *[WRONG] * 3, RIGHT], **GROUPS)
+    assert scores == pytest.approx([0.5, 1 / 6, -1 / 6, -0.5, *[0.0] * 4])
+    assert not share(boxed()).is_outcome and share(boxed()).is_grouped
 
 
 CALLS = []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from helpers.example_rewards import brackets, expressions, rank_in_group, shared
 from helpers.processes import run_in_spawned_child
-from trl_grpo_rewards import boxed, clip, demo, gate, keywords, length, parse, pattern, route, schedule, tags
+from trl_grpo_rewards import appeal, boxed, clip, demo, gate, keywords, length, parse, pattern, route, schedule, tags
 
 
 EXPRESSIONS = [
@@ -24,6 +24,7 @@ EXPRESSIONS = [
     2 * pattern(r"\d+") + keywords(any=("so",)),
     gate(brackets() + tags("think"), by=boxed()) + clip(brackets(name="more"), high=0.5),
     route("kind", {"math": boxed()}, default=tags("think")) + shared(),
+    0.5 * (brackets() + tags("think")) * boxed() - appeal(boxed(), to=brackets(), refused=True, name="appealed"),
     gate(shared(), by=boxed(), otherwise=-1.0) - 0.5 * rank_in_group(of=length(20, unit="chars")),
 ]
 

@@ -10,6 +10,7 @@ from transformers import TrainerState
 from helpers.processes import run_in_spawned_child
 from trl_grpo_rewards import (
     FilteredGRPOTrainer,
+    appeal,
     boxed,
     citations,
     clip,
@@ -28,6 +29,7 @@ from trl_grpo_rewards import (
     route,
     schedule,
     script,
+    share,
     shortest,
     tags,
     truncated,
@@ -42,6 +44,7 @@ OURS = {name: maker for name, maker in REGISTRY.items() if maker.__module__.star
 def samples(server):
     """One reward of each kind, under its own name, with options where it needs some or more is to be seen with them."""
     given = {
+        "appeal": appeal(overlap(), to=server.judge(judge), refused=True, name="appeal"),
         "boxed": boxed(partial=0.1),
         "citations": citations(sources="sources"),
         "clip": clip(length(4, unit="words"), high=0.5, name="clip"),
@@ -58,6 +61,7 @@ def samples(server):
         "route": route("kind", {"math": shortest(boxed())}, default=overlap(), name="route"),
         "schedule": schedule(boxed(), steps=((0, 0.0), (10, 1.0)), name="schedule"),
         "script": script("Latin"),
+        "share": share(boxed()),
         "shortest": shortest(boxed()),
         "tags": tags("think"),
         "truncated": truncated(9),

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import boxed, clip, gate, keywords, length, parse, pattern, reward, tags
+from trl_grpo_rewards import boxed, clip, exact, gate, keywords, length, parse, pattern, reward, shortest, tags
 from trl_grpo_rewards.expressions import Sum
+from trl_grpo_rewards.function_rewards import find_functions
 
 
 @reward
@@ -62,10 +63,27 @@ def test_arithmetic():
     assert (a + b).name == "first+second" and (3 * a).name == "first"
 
 
-@pytest.mark.parametrize("combine", [lambda a, b: a * b, lambda a, b: a + 1, lambda a, b: "2" * a, lambda a, b: a / 2])
+@pytest.mark.parametrize("combine", [lambda a, b: a + "1", lambda a, b: "2" * a, lambda a, b: a / 2])
 def test_what_is_no_arithmetic_is_refused(combine):
     with pytest.raises(TypeError, match="unsupported operand|can't multiply"):
         combine(first(), second())
+
+
+@pytest.mark.parametrize(
+    "combine, instead",
+    [
+        (lambda a: 0.5 + a, "first\\(\\)"),
+        (lambda a: a + 1, "first\\(\\)"),
+        (lambda a: a - 1, "first\\(\\)"),
+        (lambda a: 1 - a, "-first\\(\\)"),
+        (lambda a: parse("1 - first()"), "-first\\(\\)"),
+    ],
+)
+def test_a_constant_is_refused_with_what_to_write_instead(combine, instead):
+    with pytest.raises(
+        TypeError, match=f"A number cannot be added.*got (0.5|1). .*advantage. Leave it out: {instead}.$"
+    ):
+        combine(first())
 
 
 @pytest.mark.parametrize("weight", [float("nan"), float("inf")])
@@ -174,3 +192,71 @@ def test_gate_never_calls_a_closed_row(texts, at_least):
         text for text, score in zip(texts, decided, strict=True) if score is not None and score >= at_least
     ]
     assert scores == [None if score is None else 1.0 if score >= at_least else -1.0 for score in decided]
+
+
+# --- products -------------------------------------------------------------------------------------------------------
+
+halves = st.sampled_from([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0])
+parts = st.recursive(
+    st.builds(lambda make, name: make(name=name), st.sampled_from([first, second]), names),
+    lambda inner: st.one_of(
+        st.builds(lambda a, b: a * b, inner, inner),
+        st.builds(lambda w, r: w * r, halves, inner),
+        st.builds(lambda a, b: clip(a, high=1.5, name="left") + 0.5 * clip(b, low=-1, name="right"), inner, inner),
+    ),
+    max_leaves=5,
+)
+
+
+def multiplied(one, other):
+    return [None if None in pair else pair[0] * pair[1] for pair in zip(one, other, strict=True)]
+
+
+@given(parts, parts)
+def test_the_score_of_a_product_is_the_product_of_the_scores(a, b):
+    scores = (a * b)(completions=TEXTS)
+    assert scores == multiplied(a(completions=TEXTS), b(completions=TEXTS)) == (b * a)(completions=TEXTS)
+
+
+@given(parts, parts, parts, halves)
+def test_products_are_associative_and_numbers_move_through_them(a, b, c, weight):
+    assert (a * b) * c == a * (b * c)
+    if len(a.terms) == len(b.terms) == 1:
+        assert weight * (a * b) == (weight * a) * b == a * (weight * b)
+        assert -(a * b) == -a * b == a * -b
+
+
+@given(parts, parts, parts)
+def test_products_distribute_over_sums(a, b, c):
+    left, right = clip(a, low=-9, name="left"), clip(b, low=-9, name="right")
+    whole, apart = (left + right) * c, left * c + right * c
+    assert whole(completions=TEXTS) == apart(completions=TEXTS)
+    assert len(whole.terms) == 1 and len(apart.terms) == 2
+
+
+@given(parts)
+def test_products_are_read_back_from_their_text(value):
+    assert parse(str(value)) == value == pickle.loads(pickle.dumps(value))
+
+
+def test_a_product_is_one_term():
+    total = boxed() * tags("think") + 0.5 * second()
+    assert (total.rewards, total.weights) == ([boxed() * tags("think"), second()], [1.0, 0.5])
+    assert [one.name for one in total.rewards] == ["boxed*tags", "second"]
+    assert ((first() + second()) * slow()).name == "(first+second)*slow"
+    assert str((first() - second()) * (0.5 * slow())) == "0.5 * ((first() - second()) * slow())"
+
+
+def test_a_product_has_what_its_factors_have():
+    asking, grouped = slow() * boxed(), shortest(boxed()) * first()
+    assert asking.is_async and asking.asks and asking.columns == {"solution"} and not asking.is_outcome
+    assert grouped.is_grouped and not grouped.is_async and (boxed() * exact()).is_outcome
+    assert asyncio.run(asking(completions=["\\boxed{4}", "4"], solution=["4", "4"])) == [9.0, 0.0]
+    call = {"completions": ["a", "aa"], "prompts": ["p", "p"], "completion_ids": [[1], [1, 1]]}
+    assert grouped(**call, solution=["4", "4"]) == [0.0, -1.0]
+
+
+def test_all_walks_through_an_expression_reach_the_factors_of_a_product():
+    value = 0.5 * (first() + second()) * gate(tags("a"), by=slow())
+    assert [one.factory.__name__ for one in find_functions(value)] == ["first", "second", "gate", "tags", "slow"]
+    assert [one.name for one in find_functions((first() - second()) * slow(), paid_only=True)] == ["first", "slow"]

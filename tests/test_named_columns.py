@@ -5,13 +5,14 @@ import inspect
 import pickle
 import re
 from types import SimpleNamespace
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from datasets import Dataset
 
 from helpers.example_rewards import options, rank_in_group
 from trl_grpo_rewards import (
+    Column,
     FilteredGRPOTrainer,
     Reward,
     answer,
@@ -19,6 +20,7 @@ from trl_grpo_rewards import (
     choice,
     clip,
     code,
+    column,
     exact,
     gate,
     instructions,
@@ -295,3 +297,40 @@ def test_a_schedule_step_changes_nothing():
     call = {"completions": [r"\boxed{4}"], "answer": ["4"], "trainer_state": SimpleNamespace(global_step=5)}
     assert parse("schedule(boxed(solution='answer'), steps=((0, 0.0), (10, 1.0)))")(**call) == [0.5]
     assert isinstance(parse('boxed(solution="answer")'), Reward)
+
+
+@reward
+def of_row(completion: str, *, limit: Any, factors: tuple = ()) -> float:
+    return float(limit) + sum(factors)
+
+
+@reward(batched=True)
+async def of_batch(completions: list, *, limit: int | Column = 0) -> list[float]:
+    return [float(limit)] * len(completions) if isinstance(limit, int) else [float(one) for one in limit]
+
+
+@reward(grouped=True)
+def of_group(completions: list[str], *, limit: int | Column = 0) -> list[float]:
+    return [float(limit)] * len(completions)
+
+
+@pytest.mark.parametrize("factory", [of_row, of_batch, of_group])
+def test_an_option_is_read_from_each_row(factory):
+    call = {"completions": ["a", "b", "c", "d"], "prompts": ["p", "p", "q", "q"], "most": [1, 1, 2, 2]}
+    by_row = factory(limit=column("most"))
+    assert parse(str(by_row)) == by_row == pickle.loads(pickle.dumps(by_row)) and by_row.columns == {"most"}
+    assert wait(by_row(**call)) == [1.0, 1.0, 2.0, 2.0] and wait(factory(limit=3)(**call)) == [3.0] * 4
+    gated = gate(by_row, by=of_row(limit=column("most"), name="by"), at_least=2.0)
+    assert wait(gated(**call)) == [0.0, 0.0, 2.0, 2.0] and gated.columns == {"most"}
+    with pytest.raises(
+        ValueError, match=rf"needs the column 'most'.* Name it: {factory.__name__}\(limit=column\('mast'\)\)"
+    ):
+        wait(by_row(completions=["a"], mast=[1]))
+
+
+def test_columns_may_stand_inside_options_that_allow_it():
+    inside = of_row(limit=1, factors=(column("most"), 2, column("least")))
+    assert inside.columns == {"most", "least"}
+    assert inside(completions=["a", "b"], most=[1, 2], least=[0, 1]) == [4.0, 6.0]
+    with pytest.raises(TypeError, match=r"Option 'target' of 'length' must be of type int; got column\('most'\)"):
+        length(target=column("most"))

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from trl_grpo_rewards import boxed, tags
-from trl_grpo_rewards.options import find_rewards, freeze, has_type, replace_rewards, thaw
+from trl_grpo_rewards.options import Column, column, fill_in, find_inside, find_rewards, freeze, has_type, thaw
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,26 @@ def test_rewards_are_found_once_in_order_and_replaced():
     assert find_rewards(value) == [tags("a"), boxed()]
     assert find_rewards("boxed()") == []
     scores = {boxed(): 1.0, tags("a"): None}
-    assert replace_rewards(value, scores) == (None, {"k": 1.0, "l": (None, 7)})
+    assert fill_in(value, scores) == (None, {"k": 1.0, "l": (None, 7)})
+
+
+def test_a_column_is_a_value_that_the_row_fills_in():
+    by_row = column("it's")
+    assert by_row == Column("it's") != column("its") and repr(by_row) == """column("it's")""" and {by_row: 1}[by_row]
+    assert pickle.loads(pickle.dumps(freeze([by_row], "it"))) == (by_row,)
+    assert find_inside(freeze([1, {"a": by_row, "b": by_row}], "it"), Column) == [by_row]
+    assert fill_in(freeze({"a": by_row, "b": 2}, "it"), {by_row: [7]}) == {"a": [7], "b": 2}
+    assert has_type(by_row, str | Column) and has_type(by_row, Any) and not has_type(by_row, str | int)
+    with pytest.raises(Exception, match="cannot assign"):
+        by_row.name = "other"
+
+
+@pytest.mark.parametrize("name", ["", None, 3, "prompts", "completion_ids", ["rubric"]])
+def test_what_is_no_column_of_a_dataset_is_refused(name):
+    with pytest.raises(
+        TypeError, match=r"requires the name of a dataset column; got .* Name the column: column\('rubric'\)"
+    ):
+        column(name)
 
 
 @pytest.mark.parametrize(

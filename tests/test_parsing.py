@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from helpers.example_rewards import expressions, options
-from trl_grpo_rewards import boxed, gate, keywords, length, parse, pattern, tags
+from trl_grpo_rewards import boxed, column, gate, keywords, length, parse, pattern, tags
 
 
 @pytest.mark.parametrize(
@@ -16,11 +16,14 @@ from trl_grpo_rewards import boxed, gate, keywords, length, parse, pattern, tags
         (" boxed( ) ", boxed()),
         ("boxed(partial=.5) + 0.5 * boxed(name='correct')", boxed(partial=0.5) + 0.5 * boxed(name="correct")),
         ("boxed() + tags('think') * 2 - length(64)", boxed() + 2 * tags("think") - length(64)),
+        ("2 * boxed * tags('a') * (0.5 * length(9) - tags('b'))", 2 * boxed() * tags("a") * (0.5 * length(9) - tags("b"))),
+        ("boxed() * ((tags('a') * 3) * length(9))", 3 * boxed() * tags("a") * length(9)),
         ("-(boxed + 0.5 * tags('think'))", -boxed() - 0.5 * tags("think")),
         ("gate(tags('a', 'b'), by=boxed)", gate(tags("a", "b"), by=boxed())),
         ("keywords(all=['a', 'b'], none=('c',))", keywords(all=("a", "b"), none=("c",))),
         ("options(a=-3, b=None, c=(1, (2.5, 'x')), d={'k': boxed(), 2: []}, e=True)",
          options(a=-3, c=(1, (2.5, "x")), d={"k": boxed(), 2: ()}, e=True)),
+        ("options(c=(column('x'),), d={'k': [column(\"it's\")]})", options(c=(column("x"),), d={"k": (column("it's"),)})),
         ("pattern('''multi\nline''')", pattern("multi\nline")),
         ("boxed()\n  + 0.5 * 2 * tags('think')\n", boxed() + tags("think")),
     ],
@@ -41,12 +44,17 @@ def test_parse_builds_what_python_builds(text, value):
         ("boxed() tags('a')", "are not a valid expression"),
         ("0.5", "'0.5' is not a reward"),
         ("'boxed'", "is not a reward"),
-        ("boxed() * tags('a')", "cannot be computed"),
-        ("boxed() + 1", "'boxed\\(\\) \\+ 1' cannot be computed"),
+        ("boxed() * 'a'", "cannot be computed"),
         ("2 * 3", "'2 \\* 3' is not a reward"),
         ("2 * 'a'", "cannot be computed"),
         ("boxed()) + (tags('a')", "are not a valid expression: unmatched"),
         ("-'a'", "cannot be negated"),
+        ("-column('a')", "cannot be negated"),
+        ("column('a')", "is not a reward"),
+        ("2 * column('a')", "cannot be computed"),
+        ("options(c=(column(),))", r"'column\(\)' does not name a column, as column\('rubric'\) does. Rewards are"),
+        ("options(c=(column('a', 'b'),))", "does not name a column"),
+        ("options(c=(column(boxed),))", "does not name a column"),
         ("boxed() / 2", "'boxed\\(\\) / 2' cannot be read"),
         ("boxed().name", "cannot be read"),
         ("__import__('os').system('true')", "cannot be read"),
@@ -93,7 +101,8 @@ ODD = [
     f"{HUGE} * boxed()", f"-{HUGE} * boxed()", f"{HUGE} + 0.5", f"0.5 * {HUGE} * boxed()", f"length(target={HUGE})",
     f"clip(boxed(), low=-{HUGE}, high=1)", f"gate(boxed(), by=boxed(), at_least={HUGE})", "1" * 5_000 + " * boxed()",
     "1e308 * (1e308 * boxed())", "boxed() + 1e308 * (10 * tags('a'))", "tags('a', partial=True, partial=False)",
-    " + ".join(["boxed()"] * 20_000), "-" * 900 + "boxed()", "-" * 50_000 + "boxed()", "(" * 5_000, "\ud800",
+    " + ".join(["boxed()"] * 20_000), " * ".join(["boxed()"] * 20_000), "boxed() * 1e308 * boxed() * 1e308", "1 - boxed()",
+    "-" * 900 + "boxed()", "-" * 50_000 + "boxed()", "(" * 5_000, "\ud800",
     "boxed(\0)", "'" + "a" * 1_000_000, boxed(), None, b"boxed()", 5, ["boxed()"], float("nan"),
 ]  # fmt: skip
 

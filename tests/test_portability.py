@@ -45,6 +45,8 @@ EXPRESSIONS = {
     "ranking": None,
     "repetition": "repetition()",
     "route": "route('kind', {'math': shortest(boxed())}, default=overlap())",
+    "appeal": "appeal(boxed(), to=overlap(), refused=True)",
+    "share": "share(boxed())",
     "schedule": "schedule(boxed(), steps=((0, 0.5), (10, 1.0)))",
     "script": "script('Latin')",
     "shortest": "shortest(boxed())",

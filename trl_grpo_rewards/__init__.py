@@ -6,8 +6,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from . import rewards
-from .combinators import clip, gate, route, schedule
+from .combinators import clip, gate, route, schedule, share
 from .expressions import Reward
+from .options import Column, column
 from .parsing import parse
 from .registry import reward
 from .rewards import *
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
     from .training import FilteredGRPOConfig, FilteredGRPOTrainer
 
 __all__ = [
+    "Column",
     "FilteredGRPOConfig",
     "FilteredGRPOTrainer",
     "Reward",
     "ScoreTable",
     "clip",
+    "column",
     "gate",
     "parse",
     "reward",
     "route",
     "schedule",
+    "share",
 ]
 __all__ += rewards.__all__
 

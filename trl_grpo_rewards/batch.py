@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from .scores import Score
 
+
+Key = TypeVar("Key", bound=Hashable)
 
 HOOKS = ("trainer_state", "log_extra", "log_metric")
 """Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
@@ -64,6 +66,14 @@ def prompt_text(prompt: str | Sequence[Message] | None) -> str:
     check_messages("A prompt", prompt)
     questions = [message for message in prompt if message.get("role") == "user"] or prompt[-1:]
     return content_text(questions[-1].get("content")) if questions else ""
+
+
+def conversation_text(prompt: str | Sequence[Message] | None) -> str:
+    """Return the text of a prompt with all of its messages, each after its role, or the one message alone."""
+    if prompt is None or isinstance(prompt, str) or len(prompt) < 2:
+        return prompt_text(prompt)
+    check_messages("A prompt", prompt)
+    return "\n\n".join(f"{one.get('role', 'user')}: {content_text(one.get('content'))}" for one in prompt)
 
 
 def completion_messages(completion: str | list[Message] | None) -> list[Message]:
@@ -290,5 +300,5 @@ def different_column(name: str) -> ValueError:
     )
 
 
-def select_row(columns: Mapping[str, list[Any]], row: int) -> dict[str, Any]:
+def select_row(columns: Mapping[Key, list[Any]], row: int) -> dict[Key, Any]:
     return {name: values[row] for name, values in columns.items()}

@@ -1,11 +1,12 @@
 """Combinators: rewards that score other rewards. By default, a combinator has the name of its inner reward."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import Annotated, Any, TypeAlias
 
 from .batch import Batch, scatter
 from .expressions import Reward, await_all
-from .registry import combinator
+from .registry import combinator, reward
 from .scores import Score
 
 
@@ -84,8 +85,15 @@ async def clip(batch: Batch, *, reward: Reward, low: float | None = None, high: 
     return [score if score is None else min(max(score, low), high) for score in await reward.score(batch)]
 
 
-def check_schedule(steps: tuple[tuple[int, float], ...]) -> None:
-    positions = [step for step, _ in steps]
+Steps: TypeAlias = tuple[tuple[int, float], ...] | dict[int, float]
+
+
+def list_points(steps: Steps) -> Sequence[tuple[int, float]]:
+    return [*steps.items()] if isinstance(steps, Mapping) else steps
+
+
+def check_schedule(steps: Steps) -> None:
+    positions = [step for step, _ in list_points(steps)]
     if not positions or positions[0] < 0 or positions != sorted(set(positions)):
         raise ValueError(
             f"schedule() requires at least one point, at increasing steps from 0; got the steps {positions}. "
@@ -94,7 +102,7 @@ def check_schedule(steps: tuple[tuple[int, float], ...]) -> None:
 
 
 @combinator(check=check_schedule)
-async def schedule(batch: Batch, *, reward: Reward, steps: tuple[tuple[int, float], ...]) -> list[Score]:
+async def schedule(batch: Batch, *, reward: Reward, steps: Steps) -> list[Score]:
     """
     The reward times a weight that depends on the optimizer step: linear between points, constant outside them.
 
@@ -103,8 +111,8 @@ async def schedule(batch: Batch, *, reward: Reward, steps: tuple[tuple[int, floa
     Args:
         reward (`Reward`):
             Scores the rows.
-        steps (`tuple[tuple[int, float]]`):
-            Points (step, weight) at increasing steps.
+        steps (`tuple[tuple[int, float]]` or `dict[int, float]`):
+            Points (step, weight) at increasing steps, or the weights by step.
 
     Example:
 
@@ -124,11 +132,11 @@ async def schedule(batch: Batch, *, reward: Reward, steps: tuple[tuple[int, floa
             f"schedule() needs the optimizer step, but this call has no 'trainer_state'. GRPOTrainer passes it, but "
             f"AsyncGRPO does not. Use {reward} without a schedule here."
         )
-    weight = interpolate_weight(state.global_step, steps)
+    weight = interpolate_weight(state.global_step, list_points(steps))
     return [score if score is None else weight * score for score in await reward.score(batch)]
 
 
-def interpolate_weight(step: int, points: tuple[tuple[int, float], ...]) -> float:
+def interpolate_weight(step: int, points: Sequence[tuple[int, float]]) -> float:
     """Return the weight at a step, which is linear between the points and constant outside them."""
     for (start, low), (end, high) in zip(points, points[1:], strict=False):
         if start <= step < end:
@@ -191,3 +199,31 @@ async def route(
     scoring = (reward.score(batch.select(rows)) for reward, rows in rows_of.items())
     scores = await await_all(scoring, concurrent=any(reward.is_async for reward in rows_of))
     return scatter(batch.size, zip(rows_of.values(), scores, strict=True))
+
+
+@reward(grouped=True)
+def share(*, by: Annotated[list[Score], Reward]) -> list[Score]:
+    """
+    The mean score of the group under `by`, which is the share of right answers; None if `by` scores none of them.
+
+    All completions of a group have the same score, so it is of use only as a condition. For example,
+    `gate(shortest(boxed()), by=share(boxed()), at_least=0.5)` rewards brevity only for prompts that the model mostly
+    answers right, as in [GRPO-λ](https://huggingface.co/papers/2505.18086).
+
+    Args:
+        by (`Reward`):
+            Scores the completions.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import boxed, share
+
+    >>> completions = [r"\\boxed{4}", r"\\boxed{4}", r"\\boxed{5}", "4"]
+    >>> share(boxed())(completions=completions, prompts=["2 + 2?"] * 4, solution=["4"] * 4)
+    [0.5, 0.5, 0.5, 0.5]
+
+    ```
+    """
+    known = [score for score in by if score is not None]
+    return [fmean(known) if known else None] * len(by)

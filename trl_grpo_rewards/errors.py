@@ -59,11 +59,12 @@ class MissingColumn(ValueError):
         self.problem, self.column, self.similar, self.call = problem, column, similar, call
 
     def __str__(self) -> str:
+        end = ")" * (self.call or "").count("(")
         if self.similar and self.call:
-            return f"{self.problem} Name it: {self.call}{self.similar[0]!r})."
+            return f"{self.problem} Name it: {self.call}{self.similar[0]!r}{end}."
         if self.similar:
             return f"{self.problem} Rename it: dataset.rename_column({self.similar[0]!r}, {self.column!r})."
-        return f"{self.problem} Add it to the dataset{f', or name another one: {self.call}...)' if self.call else ''}."
+        return f"{self.problem} Add it to the dataset{f', or name another one: {self.call}...{end}' if self.call else ''}."
 
 
 def missing_column(reward: str, column: str, available: Iterable[str], call: str | None = None) -> MissingColumn:

@@ -1,4 +1,4 @@
-"""Rewards as values: TRL can call them, and they can be added to each other and multiplied by numbers.
+"""Rewards as values: TRL can call them, and they can be added, multiplied by each other and multiplied by numbers.
 
 A [`Reward`] is frozen, comparable, hashable and picklable, and it prints as the expression that builds it. Its logic is
 written once, in `score`. TRL calls it as a plain function, or as a coroutine function if anything in it awaits.
@@ -44,6 +44,11 @@ class Reward(ABC):
     def terms(self) -> "tuple[tuple[float, Reward], ...]":
         """The terms that this reward is the sum of, as pairs of a weight and a reward."""
         return ((1.0, self),)
+
+    @property
+    @abstractmethod
+    def children(self) -> "list[Reward]":
+        """The rewards that this one is made of."""
 
     @abstractmethod
     async def _score(self, batch: Batch) -> list[Score]:
@@ -189,15 +194,22 @@ class Reward(ABC):
             batch.hooks["log_extra"](column, batch.log.columns[column])
 
     def __add__(self, other: "Reward") -> "Reward":
-        return add(self.terms + other.terms) if isinstance(other, Reward) else NotImplemented
+        return add(self.terms + other.terms) if isinstance(other, Reward) else refuse_constant(other, self)
 
     def __radd__(self, other: int) -> "Reward":
-        return self if isinstance(other, int) and other == 0 else NotImplemented  # so that sum(...) works
+        return (
+            self if isinstance(other, int) and other == 0 else refuse_constant(other, self)
+        )  # so that sum(...) works
 
     def __sub__(self, other: "Reward") -> "Reward":
-        return self + -other if isinstance(other, Reward) else NotImplemented
+        return self + -other if isinstance(other, Reward) else refuse_constant(other, self)
 
-    def __mul__(self, factor: float) -> "Reward":
+    def __rsub__(self, other: float) -> Any:
+        return refuse_constant(other, -self)
+
+    def __mul__(self, factor: "float | Reward") -> "Reward":
+        if isinstance(factor, Reward):
+            return multiply(self, factor)
         if not isinstance(factor, Real):
             return NotImplemented
         products = tuple((to_float(factor) * weight, reward) for weight, reward in self.terms)
@@ -218,8 +230,39 @@ class Reward(ABC):
         return to_code(str(self))
 
 
+class Compound(Reward):
+    """A reward that is computed from the scores of its parts by arithmetic."""
+
+    @property
+    def is_async(self) -> bool:
+        return any(reward.is_async for reward in self.children)
+
+    @property
+    def is_grouped(self) -> bool:
+        return any(reward.is_grouped for reward in self.children)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        return frozenset().union(*(reward.columns for reward in self.children))
+
+    @property
+    def asks(self) -> bool:
+        return any(reward.asks for reward in self.children)
+
+    def list_alone(self) -> list[Reward]:
+        return [one for reward in self.children for one in reward.list_alone()]
+
+    async def _score(self, batch: Batch) -> list[Score]:
+        scores = await await_all((reward.score(batch) for reward in self.children), concurrent=self.is_async)
+        return [self.combine(row) for row in zip(*scores, strict=True)]
+
+    @abstractmethod
+    def combine(self, scores: Sequence[Score]) -> Score:
+        """Return the score of one completion from the score of each part."""
+
+
 @dataclass(frozen=True, repr=False)
-class Sum(Reward):
+class Sum(Compound):
     """
     A weighted sum of rewards, made by `+`, `-` and `*`.
 
@@ -241,37 +284,55 @@ class Sum(Reward):
         return self.summands
 
     @property
-    def is_async(self) -> bool:
-        return any(reward.is_async for reward in self.rewards)
-
-    @property
-    def is_grouped(self) -> bool:
-        return any(reward.is_grouped for reward in self.rewards)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return frozenset().union(*(reward.columns for reward in self.rewards))
+    def children(self) -> list[Reward]:
+        return self.rewards
 
     @property
     def is_outcome(self) -> bool:
         return False  # a term may be an outcome, but the sum is not
 
-    @property
-    def asks(self) -> bool:
-        return any(reward.asks for reward in self.rewards)
-
-    def list_alone(self) -> list[Reward]:
-        return [one for reward in self.rewards for one in reward.list_alone()]
-
-    async def _score(self, batch: Batch) -> list[Score]:
-        scores = await await_all((reward.score(batch) for reward in self.rewards), concurrent=self.is_async)
-        return [self.total(row) for row in zip(*scores, strict=True)]
+    def combine(self, scores: Sequence[Score]) -> Score:
+        return self.total(scores)
 
     def __str__(self) -> str:
         text = "".join(
             f" {'-' if weight < 0 else '+'} {format_term(abs(weight), reward)}" for weight, reward in self.terms
         )
         return text.removeprefix(" + ") if text.startswith(" + ") else f"-{text[3:]}"
+
+
+@dataclass(frozen=True, repr=False)
+class Product(Compound):
+    """
+    A product of rewards, made by `*`. Its score is None if that of any factor is.
+
+    It is one term of a sum. All factors are computed for every row; [`gate`] computes a reward only where another pays.
+
+    Args:
+        factors (`tuple[Reward]`):
+            Rewards, of which none is a product or has a weight of its own.
+    """
+
+    factors: tuple[Reward, ...]
+
+    @property
+    def name(self) -> str:
+        return "*".join(f"({factor.name})" if "+" in factor.name else factor.name for factor in self.factors)
+
+    @property
+    def children(self) -> list[Reward]:
+        return [*self.factors]
+
+    @property
+    def is_outcome(self) -> bool:
+        return all(factor.is_outcome for factor in self.factors)
+
+    def combine(self, scores: Sequence[Score]) -> Score:
+        known = [score for score in scores if score is not None]
+        return math.prod(known) if len(known) == len(scores) else None
+
+    def __str__(self) -> str:
+        return " * ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)
 
 
 def to_float(number: Any) -> float:
@@ -283,7 +344,9 @@ def to_float(number: Any) -> float:
 
 
 def format_term(weight: float, reward: Reward) -> str:
-    return str(reward) if weight == 1 else f"{weight!r} * {reward}"
+    """Return a term as text. A product that begins with a sum is in brackets, or the weight would be one of the sum."""
+    text = f"({reward})" if isinstance(reward, Product) and isinstance(reward.factors[0], Sum) else str(reward)
+    return text if weight == 1 else f"{weight!r} * {text}"
 
 
 def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
@@ -292,6 +355,32 @@ def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
         return terms[0][1]
     check_names([reward.name for _, reward in terms])
     return Sum(terms)
+
+
+def multiply(*rewards: Reward) -> Reward:
+    """Return the product of the rewards. The weight of a single term becomes a weight of the product."""
+    weight, factors = 1.0, list[Reward]()
+    for reward in rewards:
+        if len(reward.terms) == 1:
+            ((own, reward),) = reward.terms
+            weight *= own
+        factors += reward.factors if isinstance(reward, Product) else [reward]
+    return weight * Product(tuple(factors))
+
+
+def refuse_constant(number: Any, instead: Reward) -> Any:
+    """
+    Refuse to add a number to a reward. What is no number is left to Python.
+
+    Raises:
+        `TypeError`: it is a number.
+    """
+    if not isinstance(number, Real):
+        return NotImplemented
+    raise TypeError(
+        f"A number cannot be added to a reward; got {number}. It would be the same for all completions of a group, so it "
+        f"would change no advantage. Leave it out: {instead}."
+    )
 
 
 def find_first_outcome(functions: Sequence[Any]) -> int:

@@ -10,17 +10,19 @@ from typing import Any, Literal, TypeVar, get_type_hints
 
 from .batch import TRAINER_DATA, Batch, scatter, select_row
 from .errors import MissingColumn, missing_column, named_in_errors
-from .expressions import Reward, await_all
+from .expressions import Reward, Sum, await_all
 from .forms import Form
 from .options import (
+    Column,
     FrozenDict,
     call_with_options,
+    fill_in,
+    find_inside,
     find_rewards,
     format_annotation,
     freeze,
     has_type,
     is_same_option,
-    replace_rewards,
 )
 from .scores import Score, read_scores
 from .traits import Examination, ReadColumn, Traits
@@ -188,7 +190,8 @@ class FunctionReward(Reward):
 
     The function's data parameters are matched by name, or get the column that `named_columns` has for them. A reward
     among the options is scored first, and the function gets the score in place of the reward: one number if the function
-    scores one completion, otherwise a list.
+    scores one completion, otherwise a list. In place of a column, it gets the value of the row or group, or a list if it
+    scores a batch.
 
     Args:
         factory ([`RewardFactory`]):
@@ -233,6 +236,7 @@ class FunctionReward(Reward):
         """Dataset columns that the function needs, without those of the rewards among its options."""
         required = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
         needed = {self.column_of.get(name, name) for name in required}.union(self.named_columns.values())
+        needed |= {column.name for column in find_inside(self.options, Column)}
         return frozenset(needed | (self.call_trait(self.factory.columns) if self.factory.columns else set()))
 
     @property
@@ -243,7 +247,12 @@ class FunctionReward(Reward):
     @property
     def readers(self) -> dict[str, ReadColumn]:
         """The functions that return how the reward reads the values of a column, by the column."""
-        return {self.column_of.get(name, name): read for name, read in self.factory.traits.reads.items()}
+        chosen = {name: value.name for name, value in self.options.items() if isinstance(value, Column)}
+        return {
+            {**self.column_of, **chosen}.get(name, name): read
+            for name, read in self.factory.traits.reads.items()
+            if name in chosen or name not in self.options
+        }
 
     def call_trait(self, function: Callable[..., Result], **more: Any) -> Result:
         """Call a function with the options and columns that it declares as parameters, and with what else it is given."""
@@ -263,9 +272,11 @@ class FunctionReward(Reward):
 
     def describe_missing(self, column: str, available: Collection[str]) -> MissingColumn:
         """Return the error for a column that is not available. It says by which keyword another one can be named."""
-        keyword = next((name for name, value in {**self.column_of, **self.options}.items() if value == column), None)
+        given = {**self.column_of, **self.options}
+        keyword = next((name for name, value in given.items() if value in (column, Column(column))), None)
+        opening = "column(" if keyword and isinstance(given[keyword], Column) else ""
         others = "..., " if {*self._write_options()} - {keyword} else ""
-        call = f"{self.factory.__name__}({others}{keyword}=" if keyword else None
+        call = f"{self.factory.__name__}({others}{keyword}={opening}" if keyword else None
         return missing_column(self.name, column, available, call)
 
     @property
@@ -360,26 +371,29 @@ class FunctionReward(Reward):
                 scores = await await_all((child.score(batch) for child in children), concurrent=self.is_async)
                 by_kind = {"completion": self._score_rows, "batch": self._score_batch, "group": self._score_groups}
                 own = batch.rename_columns(self.named_columns)
-                returned = await by_kind[self.factory.kind](own, dict(zip(children, scores, strict=True)))
+                inner: dict[Any, list[Any]] = {
+                    one: batch.columns[one.name] for one in find_inside(self.options, Column)
+                }
+                returned = await by_kind[self.factory.kind](own, inner | dict(zip(children, scores, strict=True)))
             return read_scores(returned, self.name, batch.size)
 
-    async def _score_rows(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list[Any]:
+    async def _score_rows(self, batch: Batch, inner: Mapping[Any, list[Any]]) -> list[Any]:
         kwargs = self._select_kwargs({n: v for n, v in batch.columns.items() if n not in ("prompts", "completions")})
         calls = (
             self._call_function(
                 self._find_values(available),
                 select_row(kwargs, row),
-                {child: scores[row] for child, scores in inner.items()},
+                select_row(inner, row),
             )
             for row, available in enumerate(batch.list_row_data(p.name for p in self.factory.data))
         )
         return await await_all(calls, concurrent=self.is_async)
 
-    async def _score_batch(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> Any:
+    async def _score_batch(self, batch: Batch, inner: Mapping[Any, list[Any]]) -> Any:
         available = batch.get_batch_data()
         return await self._call_function(self._find_values(available), self._select_kwargs(available), inner)
 
-    async def _score_groups(self, batch: Batch, inner: Mapping[Reward, list[Score]]) -> list[Any]:
+    async def _score_groups(self, batch: Batch, inner: Mapping[Any, list[Any]]) -> list[Any]:
         rows_of: dict[int, list[int]] = defaultdict(list)
         for row, group in enumerate(batch.groups or ()):
             rows_of[group].append(row)
@@ -387,14 +401,17 @@ class FunctionReward(Reward):
         scores = await await_all(calls, concurrent=self.is_async)
         return scatter(batch.size, zip(rows_of.values(), scores, strict=True))
 
-    async def _score_group(self, group: Batch, rows: list[int], inner: Mapping[Reward, list[Score]]) -> list[Score]:
+    async def _score_group(self, group: Batch, rows: list[int], inner: Mapping[Any, list[Any]]) -> list[Score]:
         available = group.get_group_data()
-        scores = {child: [values[row] for row in rows] for child, values in inner.items()}
-        returned = await self._call_function(self._find_values(available), self._select_kwargs(available), scores)
+        own = {
+            key: values[rows[0]] if isinstance(key, Column) else [values[row] for row in rows]
+            for key, values in inner.items()
+        }
+        returned = await self._call_function(self._find_values(available), self._select_kwargs(available), own)
         return read_scores(returned, self.name, group.size)
 
-    async def _call_function(self, data: list[Any], kwargs: dict[str, Any], inner: Mapping[Reward, Any]) -> Any:
-        options = replace_rewards(self.options, inner)
+    async def _call_function(self, data: list[Any], kwargs: dict[str, Any], inner: Mapping[Any, Any]) -> Any:
+        options = fill_in(self.options, inner)
         args = options.pop(self.factory.args_option, ())
         returned = self.factory.function(*data, *args, **options, **kwargs)
         return await returned if self.factory.is_async else returned
@@ -445,7 +462,9 @@ def find_functions(
     if isinstance(reward, FunctionReward):
         yield reward
         inner = reward.list_inner(row)
+    elif isinstance(reward, Sum) and paid_only:
+        inner = [term for weight, term in reward.terms if weight >= 0]
     else:
-        inner = [term for weight, term in reward.terms if weight >= 0 or not paid_only]
+        inner = reward.children
     for one in inner:
         yield from find_functions(one, paid_only=paid_only, row=row)

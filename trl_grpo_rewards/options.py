@@ -3,14 +3,63 @@
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
+from .batch import TRAINER_DATA
 from .expressions import Reward, to_float
 
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, repr=False)
+class Column:
+    """
+    An option that each row has its own value of, made by [`column`].
+
+    Args:
+        name (`str`):
+            Name of the dataset column with the values.
+    """
+
+    name: str
+
+    def __repr__(self) -> str:
+        return f"column({self.name!r})"
+
+
+def column(name: str) -> Column:
+    """
+    Say that an option is read from a dataset column, so that each row has its own value.
+
+    A reward accepts a column for an option if the type of the option includes it, such as the rubric of [`judge`].
+
+    Args:
+        name (`str`):
+            Name of the dataset column.
+
+    Raises:
+        `TypeError`: this is not the name of a dataset column.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import column, judge
+
+    >>> judge(model="Qwen/Qwen3-8B", rubric=column("rubric"))
+    judge(model='Qwen/Qwen3-8B', rubric=column('rubric'))
+
+    ```
+    """
+    if isinstance(name, str) and name and name not in TRAINER_DATA:
+        return Column(name)
+    passed = ", which the trainer passes" if isinstance(name, str) and name else ""
+    raise TypeError(
+        f"column() requires the name of a dataset column; got {name!r}{passed}. Name the column: column('rubric')."
+    )
 
 
 def is_same_option(one: Any, other: Any) -> bool:
@@ -71,7 +120,7 @@ def freeze(value: Any, what: str) -> Any:
         `ValueError`: a number is not finite.
         `TypeError`: the value has a type that options cannot have.
     """
-    if value is None or isinstance(value, (bool, str, Reward)):
+    if value is None or isinstance(value, (bool, str, Reward, Column)):
         return value
     if isinstance(value, Real):
         if not math.isfinite(number := to_float(value)):
@@ -82,7 +131,7 @@ def freeze(value: Any, what: str) -> Any:
     if isinstance(value, Mapping):
         return FrozenDict({freeze(key, what): freeze(item, what) for key, item in value.items()})
     raise TypeError(
-        f"{what} must be a number, a string, a reward, or a list or dict of these, so that the reward can be printed and "
+        f"{what} must be a number, a string, a reward, a column, or a list or dict of these, so that the reward can be printed and "
         f"sent to other processes; got a {type(value).__name__}."
     )
 
@@ -96,20 +145,25 @@ def thaw(value: Any) -> Any:
 
 def find_rewards(value: Any) -> list[Reward]:
     """Return the rewards inside a frozen option, each once, in order."""
-    if isinstance(value, Reward):
+    return find_inside(value, Reward)
+
+
+def find_inside(value: Any, kind: type) -> list[Any]:
+    """Return the values of one type inside a frozen option, each once, in order."""
+    if isinstance(value, kind):
         return [value]
     items = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
-    return list(dict.fromkeys(reward for item in items for reward in find_rewards(item)))
+    return list(dict.fromkeys(found for item in items for found in find_inside(item, kind)))
 
 
-def replace_rewards(value: Any, scores: Mapping[Reward, Any]) -> Any:
-    """Return a frozen option with every reward in it replaced by its score."""
-    if isinstance(value, Reward):
-        return scores[value]
+def fill_in(value: Any, data: Mapping[Any, Any]) -> Any:
+    """Return a frozen option with every reward in it replaced by its score, and every column by its value."""
+    if isinstance(value, (Reward, Column)):
+        return data[value]
     if isinstance(value, tuple):
-        return tuple(replace_rewards(item, scores) for item in value)
+        return tuple(fill_in(item, data) for item in value)
     if isinstance(value, Mapping):
-        return {key: replace_rewards(item, scores) for key, item in value.items()}
+        return {key: fill_in(item, data) for key, item in value.items()}
     return value
 
 

@@ -1,6 +1,6 @@
 """Expressions of rewards as text, for recipes and the command line.
 
-The parser reads calls, bare names, numbers, strings, None, True, False, tuples, lists, dicts, `+`, `-` and `*`. It walks
+The parser reads calls, bare names, numbers, strings, None, True, False, tuples, lists, dicts, columns, `+`, `-` and `*`. It walks
 the syntax tree and does not evaluate code.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .expressions import Reward
+from .options import column
 from .registry import find_factory
 
 
@@ -87,12 +88,16 @@ def shorten(text: str) -> str:
 
 
 def read_node(node: ast.expr, text: str) -> Any:
-    """Return the value of a node: a reward, a number, a string, None, or a tuple or dict of these."""
+    """Return the value of a node: a reward, a number, a string, None, a column, or a tuple or dict of these."""
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
             return value
         case ast.Name(id=name):
             return find_factory(name)()
+        case ast.Call(func=ast.Name(id="column"), args=[ast.Constant(value=str() as name)], keywords=[]):
+            return column(name)
+        case ast.Call(func=ast.Name(id="column")):
+            raise syntax_error(node, text, "does not name a column, as column('rubric') does")
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if all(k.arg for k in keywords):
             options = {keyword.arg: read_node(keyword.value, text) for keyword in keywords if keyword.arg}
             if len(options) < len(keywords):
@@ -112,7 +117,7 @@ def read_node(node: ast.expr, text: str) -> Any:
 
 def read_number_or_reward(node: ast.expr, text: str) -> Any:
     value = read_node(node, text)
-    if isinstance(value, (str, bool, tuple, dict)) or value is None:
+    if not isinstance(value, (int, float, Reward)) or isinstance(value, bool):
         raise syntax_error(node, text, "cannot be negated")
     return value
 
@@ -121,7 +126,7 @@ def compute(node: ast.expr, operation: Callable[[Any, Any], Any], left: Any, rig
     try:
         if all(isinstance(side, Reward) or type(side) in (int, float) for side in (left, right)):
             return operation(left, right)
-    except (TypeError, OverflowError):  # such as reward + number, reward * reward or 10**400 + 0.5
+    except OverflowError:  # such as 10**400 + 0.5
         pass
     raise syntax_error(node, text, "cannot be computed")
 
@@ -129,6 +134,6 @@ def compute(node: ast.expr, operation: Callable[[Any, Any], Any], left: Any, rig
 def syntax_error(node: ast.expr, text: str, problem: str) -> ValueError:
     part = ast.get_source_segment(text, node) or text
     return ValueError(
-        f"In the expression {shorten(text)!r}, {shorten(part)!r} {problem}. Rewards are calls with numbers, strings, tuples and dicts. They "
-        f"can be added to each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
+        f"In the expression {shorten(text)!r}, {shorten(part)!r} {problem}. Rewards are calls with numbers, strings, columns, tuples and dicts. They "
+        f"can be added, multiplied by each other and multiplied by numbers: \"boxed() + 0.2 * tags('think')\"."
     )

@@ -81,7 +81,8 @@ def reward(
             ...). A function of one completion gets `prompt` and `completion` as text and `messages` as the raw list. A
             reward can read another column: for a parameter `solution`, `my_reward(solution="answer")` reads `answer`.
             Keyword-only parameters are options. If one is annotated as [`Reward`], or for type checkers as
-            `Annotated[float | None, Reward]`, the option is a reward and the function gets its score.
+            `Annotated[float | None, Reward]`, the option is a reward and the function gets its score. If its type
+            includes [`Column`], the option may be `column("name")`, and the function gets the value of the row.
             `log_metric(name, number)` logs a metric. `log_extra(column, value)` adds a column to TRL's table of
             completions; it takes a list of values if the function scores several completions. Both do nothing if the
             trainer does not offer them.
@@ -110,7 +111,8 @@ def reward(
             text. Checks try them.
         lengths (`Callable`, *optional*):
             Returns the lengths in tokens that the reward depends on, as a dict from the name of the option to the length.
-            The check before training reports those that no completion can reach.
+            The check before training reports those that no completion can reach. A reward that depends on length without
+            such an option returns an empty dict.
         ready (`Callable`, *optional*):
             Raises an error if the reward cannot work on this machine, for example because a key is missing. The check
             before training calls it.
@@ -169,15 +171,17 @@ def combinator(
     outcome: tuple[str, ...] | bool = False,
     chooses: Callable[..., list[Any]] | None = None,
     solves: Callable[..., str | None] | None = None,
+    unasked: str | None = None,
 ) -> Callable[[Callable[..., Any]], RewardFactory]:
     """
     Register an `async` function that gets the batch and its options, and scores rewards on the rows that it chooses.
 
-    The result is an outcome if all rewards in the options named by `outcome` are.
+    The result is an outcome if all rewards in the options named by `outcome` are. Where nobody may be asked, the reward in
+    the option named by `unasked` stands for it.
     """
 
     def register_function(function: Callable[..., Any]) -> RewardFactory:
-        traits = Traits(outcome, chooses=chooses, solves=solves)
+        traits = Traits(outcome, chooses=chooses, solves=solves, unasked=unasked)
         return register(RewardFactory(function, "combinator", check, columns, traits))
 
     return register_function

@@ -83,6 +83,9 @@ class Traits:
             with `row` and the options that it declares as parameters.
         examines (`Callable`, *optional*):
             Returns an [`Examination`] of dataset rows. Called with `rows` and the options that it declares as parameters.
+        unasked (`str`, *optional*):
+            For a combinator that asks only about what a reward leaves open: the option with this reward. Checks before
+            training, which ask nobody, try this reward instead.
     """
 
     outcome: bool | tuple[str, ...] = False
@@ -95,6 +98,7 @@ class Traits:
     reads: Mapping[str, ReadColumn] = field(default_factory=dict)
     solves: Callable[..., str | None] | None = None
     examines: Callable[..., Examination] | None = None
+    unasked: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.outcome, (bool, tuple)) or not isinstance(self.asks, bool):

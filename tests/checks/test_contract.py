@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, gate, length, reward, tags
+from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, gate, length, parse, reward, tags
 from trl_grpo_rewards.checks.contract import check_contract, check_readiness
 
 
@@ -44,6 +46,37 @@ def test_lengths_are_declared_by_the_users_reward(config):
     assert not check_contract(boxed() + 0.1 * budgeted(), data, args).faults
     (fault,) = check_contract(boxed() + 0.1 * budgeted(budget=17), data, args).faults
     assert "Reward 'budgeted' has budget=17, but completions end at max_completion_length=16." in fault
+
+
+@pytest.mark.parametrize(
+    "ungated",
+    [
+        "boxed() + 0.3 * length(9)", "boxed() - 0.3 * length(9)", "boxed() + 0.3 * clip(length(9), high=0.5)",
+        "boxed() + 0.3 * gate(length(9), by=tags('a'))", "boxed() + 0.3 * tags('a') * length(9)",
+        "boxed() + 0.3 * shortest(tags('a'))", "boxed() + 0.3 * cosine(tags('a'), max_tokens=9)",
+        "boxed() + schedule(length(9, unit='words'), steps={0: 0, 9: 1})", "gate(boxed(), by=tags('a')) + length(9)",
+        "clip(boxed() + length(9), high=1)",
+    ],
+)  # fmt: skip
+def test_a_length_term_that_no_outcome_gates_is_warned_of(ungated):
+    (warning,) = check_contract(parse(ungated), make_problems("1", "2")).warnings
+    assert "pays for length, and no outcome gates it" in warning and warning.endswith(").")
+    repaired = warning.rpartition("only: ")[2][:-1]
+    assert not check_contract(boxed() + parse(repaired), make_problems("1", "2")).warnings
+
+
+@pytest.mark.parametrize(
+    "gated",
+    [
+        "boxed() + 0.3 * gate(length(9), by=boxed())", "boxed() * length(9)", "(boxed() + tags('a')) * length(9)",
+        "boxed() + 0.3 * shortest(boxed())", "boxed() + cosine(answer(), max_tokens=9)", "boxed() + tags('a')",
+        "boxed() + gate(length(9), by=share(boxed()), at_least=0.5)", "boxed() + gate(clip(length(9), high=1), by=boxed())",
+        "boxed() + gate(shortest(boxed()), by=share(boxed()), at_least=0.5)", "boxed() + 0.1 * overlong(9, cache=2)",
+        "boxed() + truncated(9)", "length(9) + tags('a')", "boxed() + gate(tags('a') + length(9), by=boxed())",
+    ],
+)  # fmt: skip
+def test_a_length_term_that_an_outcome_gates_is_not(gated):
+    assert not check_contract(parse(gated), make_problems("1", "2")).warnings
 
 
 def check_disk(folder: str) -> None:

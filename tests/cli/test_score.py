@@ -223,7 +223,7 @@ def test_a_run_imports_no_module_that_the_command_does_not_name(answers, command
     assert (answers / "imported").exists()
 
 
-@pytest.mark.parametrize("wrap", ["{}", "boxed() + 0.5 * {}", "gate({}, by=boxed())"])
+@pytest.mark.parametrize("wrap", ["{}", "boxed() + 0.5 * {}", "boxed() * {}", "gate({}, by=boxed())"])
 def test_a_run_asks_no_server_unless_the_command_says_so(answers, command, wrap, monkeypatch):
     monkeypatch.setenv("PRIVATE_SECRET", "a-private-secret")
     reply = {"choices": [{"message": {"content": '{"reason": "ok", "score": 5}'}, "finish_reason": "stop"}]}

@@ -42,6 +42,8 @@ def outside(message: str) -> str:
 
 def content(message: str) -> str:
     """The reply: by the script, or one that obeys whatever stands outside the fence."""
+    if SCRIPT.get("echo"):
+        return fenced(message, "answer")
     if "reply" in SCRIPT:
         return SCRIPT["reply"].replace("KEY", SEEN["keys"][-1])
     asked = outside(message)
@@ -54,11 +56,26 @@ def content(message: str) -> str:
         if SCRIPT.get("first is best"):
             scores = {number: 10 - int(number) for number, _ in texts}
         return json.dumps({"reason": "by length", "scores": scores})
+    if '"verdicts"' in asked:
+        return json.dumps({"reason": "by the last word", "verdicts": verdicts(message, bool(told))})
     if '"criteria"' in asked:
         names = re.search(r'"criteria": \{(.*?)\}', asked)[1]
         named = {name: score + place for place, name in enumerate(re.findall(r'"(\w+)"', names))}
         return json.dumps({"reason": "each", "criteria": named, "score": score})
     return json.dumps({"reason": "so so", "score": score})
+
+
+def fenced(message: str, label: str) -> str:
+    """The text that stands in the fence of this name."""
+    mark = re.search(r"two lines with the mark (\w+)\.", message)[1]
+    return re.search(rf"<{label} {mark}>\n(.*?)\n</{label} {mark}>\n", message, re.DOTALL)[1]
+
+
+def verdicts(message: str, told: bool) -> dict[str, bool]:
+    """A criterion is met by an answer with its last word. `left out` has the numbers that are forgotten."""
+    answer = fenced(message, "answer")
+    listed = re.findall(r"^(\d+)\. .*?(\w+)\W*$", fenced(message, "criteria"), re.MULTILINE)
+    return {number: told or word in answer for number, word in listed if number not in SCRIPT.get("left out", ())}
 
 
 def limit_of(body: dict) -> int | None:

@@ -4,7 +4,22 @@ import asyncio
 
 from hypothesis import strategies as st
 
-from trl_grpo_rewards import Reward, boxed, clip, gate, keywords, length, pattern, reward, route, schedule, tags
+from trl_grpo_rewards import (
+    Reward,
+    appeal,
+    boxed,
+    clip,
+    column,
+    gate,
+    keywords,
+    length,
+    pattern,
+    reward,
+    route,
+    schedule,
+    share,
+    tags,
+)
 
 
 @reward
@@ -44,7 +59,8 @@ def options(
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 plain = st.one_of(st.none(), st.booleans(), st.integers(), finite, st.text(max_size=8))
-trees = st.recursive(plain, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
+of_rows = st.builds(column, st.sampled_from(["rubric", "it's", "\\", "a b"]))
+trees = st.recursive(plain | of_rows, lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5)
 points = st.lists(st.tuples(st.integers(0, 1000), finite), min_size=1, max_size=4, unique_by=lambda p: p[0])
 leaves = st.one_of(
     st.builds(boxed, partial=finite, tolerance=st.none() | st.floats(0, 1), solution=st.sampled_from(["solution", "it's"])),
@@ -60,7 +76,22 @@ expressions = st.recursive(
         st.builds(lambda r, by, x: gate(r, by=by, at_least=x), inner, inner, finite),
         st.builds(lambda r, low: clip(r, low=low), inner, finite),
         st.builds(lambda r, w: w * r, inner, st.floats(-100, 100)),
-        st.builds(lambda r, points: schedule(r, steps=sorted(points)), inner, points),
+        st.builds(lambda a, b: a * b, inner, inner),
+        st.builds(share, inner),
+        st.builds(
+            lambda r, to, **o: appeal(r, to=to, **o),
+            inner,
+            inner,
+            refused=st.booleans(),
+            numbers=st.booleans(),
+            budget=st.floats(0, 1),
+        ),
+        st.builds(
+            lambda r, points, form: schedule(r, steps=form(sorted(points))),
+            inner,
+            points,
+            st.sampled_from([list, dict]),
+        ),
         st.builds(
             lambda d, o: route("kind", d, default=o),
             st.dictionaries(plain, inner, min_size=1, max_size=3),

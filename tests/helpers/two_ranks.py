@@ -26,13 +26,17 @@ from trl_grpo_rewards import (
     FilteredGRPOConfig,
     FilteredGRPOTrainer,
     Reward,
+    appeal,
     boxed,
     clip,
+    column,
     demo,
     gate,
+    keywords,
     ranking,
     reward,
     route,
+    share,
 )
 from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records.files import read_records
@@ -119,6 +123,22 @@ def gate_open_on_one_rank(folder) -> dict:
     SEEN.clear()
     trainer.train()
     return {"seen": len(SEEN), "scores": list(trainer._logs["rewards"]["relative"])}
+
+
+def witnessed(folder) -> dict:
+    """A grouped witness scores half of the groups, which is a group on one rank or on both."""
+    total = share(keywords(any=("1",))) + appeal(boxed(), to=on_rank_zero(), refused=True, numbers=True, budget=0.5)
+    witness = str(relative() + 0.1 * compared())
+    options = {"witness": witness, "witness_share": 0.5, "max_steps": 3, "log_completions": True}
+    trainer = trainer_of(FilteredGRPOTrainer, folder, total, **options)
+    trainer.train()
+    names = ("groups/witness", "groups/witnessed", "boxed/appeal/asked", "boxed/appeal/overturned")
+    return {
+        "logged": [{name: entry[name] for name in names if name in entry} for entry in trainer.state.log_history],
+        "seen": len(trainer._recorder.witness.steps),
+        "shares": list(trainer._logs["rewards"]["share"]),
+        "records": [one.get("witness") for one in read_records(trainer.args.output_dir)],
+    }
 
 
 def failing(folder) -> dict:
@@ -336,6 +356,24 @@ def judged(folder) -> dict:
             "calls": [logged[f"{name}/calls"] for name in ("judge", "kind", "ranking")],
         }
     return runs
+
+
+def judged_by_rows(folder) -> dict:
+    """A judge with a rubric of each row, of which a part is hidden in each step."""
+    server = Scripted((folder / "port").read_text())
+    rewards = server.judge(rubric=column("rubric"), dropout=0.5) + 0.1 * boxed()
+    data = demo.arithmetic("train", size=32)
+    rubrics = [
+        [{"criterion": f"Has {row} or {digit}", "points": 1 + digit} for digit in range(8)] for row in range(32)
+    ]
+    args = config(folder, max_steps=2, log_completions=True)
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=data.add_column("rubric", rubrics))
+    trainer.train()
+    verdicts, scores = (
+        list(trainer._logs[kind][name]) for kind, name in (("extra", "judge/verdicts"), ("rewards", "judge"))
+    )
+    unreadable = [entry["judge/unreadable"] for entry in trainer.state.log_history if "judge/unreadable" in entry]
+    return {"verdicts": verdicts, "scores": scores, "unreadable": unreadable}
 
 
 def write(folder, result: dict) -> None:

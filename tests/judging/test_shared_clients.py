@@ -26,7 +26,7 @@ def unknown_servers(monkeypatch):
     monkeypatch.setattr(failures, "WARNED", set())
 
 
-def read_score(verdict: dict) -> int:
+def read_score(verdict: dict, prompt) -> int:
     if "score" not in verdict:
         raise UnreadableReply("there is no score")
     return verdict["score"]

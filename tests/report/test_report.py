@@ -179,6 +179,35 @@ def test_warnings_say_what_is_wrong_and_nothing_else(name):
     assert all("steps 1–100" in one.details or "steps 91–100" in one.details for one in found)
 
 
+def watched(right, seen, **options):
+    """A story with a witness, whose share of right completions goes from start to end in the second half of the run."""
+    rng = random.Random(1)
+    for step, one in story(right, style=(0.5, 0.5), **options):
+        at = seen[0] + (seen[1] - seen[0]) * max(0, step - 50) / 50
+        yield step, one | {"witness": [None, *(float(rng.random() < at) for _ in one["total"][1:])]}
+
+
+@pytest.mark.parametrize("seen", [(0.2, 0.2), (0.5, 0.1)])
+def test_a_total_that_parts_from_the_witness_is_one_warning_with_its_step(seen):
+    run = summed(watched((0.1, 0.9), seen))
+    (found,) = find_anomalies(run)
+    assert found.title == "The reward rises while the witness does not"
+    assert re.match(
+        r"They part at about step \d+. Until step \d+, the total went from .*, mostly by boxed, and the", found.details
+    )
+    names = [name for name, _ in chart_columns(run)["rewards"]]
+    assert names == ["boxed", "style", "witness"]
+
+
+def test_a_witness_that_rises_too_is_no_warning():
+    rng = random.Random(2)
+    healthy = (
+        (step, one | {"witness": [max(0, one - (rng.random() < 0.1)) for one in one["rewards"]["boxed"]]})
+        for step, one in story()
+    )
+    assert not find_anomalies(summed(healthy))
+
+
 def test_a_warning_names_steps_and_numbers():
     stepped = ((step, record({"boxed": [step % 2, 0], "tags": [0.5, 0.5]})) for step in range(1, 61))
     (found,) = find_anomalies(summed(stepped))

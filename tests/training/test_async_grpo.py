@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import json
 import os
 import queue
 from collections import Counter, defaultdict
@@ -18,7 +19,7 @@ from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import _EpochStopCallback
 
 from helpers.async_training import run_completion_server
-from trl_grpo_rewards import boxed, demo, tags
+from trl_grpo_rewards import boxed, column, demo, tags
 from trl_grpo_rewards.training.async_grpo import drop_dead_groups
 
 
@@ -129,6 +130,24 @@ def test_prompts_are_drawn_selectively(make_trainer, tmp_path):
     late = [group for group in groups if group >= 64]
     assert len([group for group in groups if group < 32]) / 32 < 0.7 < len(late) / (max(groups) - 63)
     worker.stop()
+
+
+@pytest.mark.slow
+def test_a_judge_with_rubrics_of_rows_grades_in_the_process_of_the_worker(make_trainer, chat_server):
+    """A right answer has the row's own number, so the scripted judge meets the criterion that ends with it."""
+    chat_server()
+    trainer = make_trainer([chat_server.judge(rubric=column("rubric")), 0.5 * tags("think")])
+    kwargs = trainer.rollout_worker._loop_kwargs
+    rubrics = [
+        [{"criterion": f"Says {answer}", "points": 3}, f"Says nothing{answer}"]
+        for answer in kwargs["dataset"]["solution"]
+    ]
+    kwargs["dataset"] = kwargs["dataset"].add_column("rubric", [json.dumps(rubric) for rubric in rubrics])
+    drop_dead_groups(trainer)
+    trainer.rollout_worker.start()
+    samples = [trainer.rollout_worker.rollout_buffer.get(timeout=60) for _ in range(8)]
+    assert {sample.metrics["rewards/judge"] for sample in samples} == {0.0, 0.75}
+    trainer.rollout_worker.stop()
 
 
 def test_the_worker_is_given_what_is_known_of_prompts_before_training(make_trainer):

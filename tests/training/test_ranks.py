@@ -11,13 +11,26 @@ from helpers.ranks import launch, launch_on_two_ranks, run_on_two_ranks, run_tog
 from helpers.runs import read_contents
 
 
-TOGETHER = "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded".split()
+TOGETHER = "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded witnessed".split()
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
     """What each rank saw in each of these scenarios."""
     return run_together_on_two_ranks(TOGETHER, tmp_path_factory.mktemp("ranks"))
+
+
+@pytest.mark.slow
+def test_a_witness_scores_the_same_groups_on_both_ranks(seen):
+    one, other = seen["witnessed"]
+    assert one["seen"] == other["seen"] == 3 and one["logged"][0].keys() == other["logged"][0].keys()
+    for mine, its in zip(one["logged"], other["logged"], strict=True):
+        assert [mine.get(name) for name in ("groups/witness", "groups/witnessed")] == [
+            its.get(name) for name in ("groups/witness", "groups/witnessed")
+        ]
+    assert [scores is not None for scores in one["records"]] == [False, True] * 4 + [False]
+    assert all(len({*one["shares"][start : start + 4]}) == 1 for start in range(0, len(one["shares"]), 4))
+    assert all(0 < entry["boxed/appeal/asked"] <= 3 for entry in one["logged"] if "groups/witness" in entry)
 
 
 @pytest.mark.slow
@@ -140,6 +153,22 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
         assert run["reasons"] == ["by length"] * 12 and run["calls"][2] == 1
         halves = [len({*run["texts"][start : start + 6]}) for start in (0, 6)]
         assert run["calls"][:2] == [pytest.approx(sum(halves) / 2)] * 2
+
+
+@pytest.mark.slow
+def test_ranks_hide_the_same_criteria_from_a_group(tmp_path, server):
+    (tmp_path / "port").write_text(server.root.rpartition(":")[2])
+    one, other = run_on_two_ranks("judged_by_rows", tmp_path)
+    assert one == other and one["unreadable"] == [0, 0]
+    groups = [one["verdicts"][start : start + 4] for start in range(0, len(one["verdicts"]), 4)]
+    assert len(groups) in (3, 6) and all(text for group in groups for text in group)
+    asked = [{re.sub("not met|met", "", text) for text in group} for group in groups]  # the second straddles the ranks
+    assert all(len(texts) == 1 and texts.copy().pop().count("\n") == 3 for texts in asked)
+    assert len({*map(frozenset, asked)}) == len(groups)
+    for text, score in zip(one["verdicts"], one["scores"], strict=True):
+        points = [(bool(negated), int(value)) for negated, value in re.findall(r"(not )?met \(\+(\d+)\)", text)]
+        met = sum(value for negated, value in points if not negated)
+        assert score == pytest.approx(met / sum(value for _, value in points))
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from .readings import (
     title_examination,
     title_reading,
 )
-from .trials import Tokenize, make_trials, split_words, take_rows, without_asking
+from .trials import Tokenize, make_trials, split_words, stop_asking, take_rows, without_asking
 
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def check(
 
 def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GRPOConfig | None") -> list[Findings]:
     """Score example completions with the rewards. Rewards that ask a server or a person are left out."""
-    offline, skipped = without_asking(rewards), [reward.name for reward in rewards.rewards if reward.asks]
+    offline = without_asking(rewards)
+    skipped = [reward.name for reward in rewards.rewards if stop_asking(reward).asks]
     found = Findings("rewards that were not tried")
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
     if offline is None:

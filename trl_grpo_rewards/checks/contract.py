@@ -4,7 +4,7 @@ import pickle
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ..expressions import Reward
+from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from .findings import Findings
@@ -29,6 +29,7 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     found.lines.append(f"{len(dataset):,} prompts; columns that the rewards read: {kinds or 'none'}")
     for reward in find_functions(rewards):
         found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
+    found.warnings += list_length_warnings(rewards)
     found.faults += find_pickle_faults(rewards)
     if config is not None and config.num_generations < 2:
         found.faults.append(
@@ -78,6 +79,39 @@ def find_length_faults(reward: FunctionReward, config: "GRPOConfig | None") -> I
                 f"Reward '{reward.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
                 f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
             )
+
+
+def list_length_warnings(rewards: Reward) -> list[str]:
+    """Return a warning for each length term that no outcome gates, if there is an outcome that could."""
+    outcome = next((one for one in find_functions(rewards) if one.is_outcome), None)
+    if outcome is None:
+        return []
+    return [
+        f"Reward '{term.name}' pays for length, and no outcome gates it, so wrong answers also earn more for it. Pay it for "
+        f"right answers only: gate({term}, by={outcome})."
+        for term in dict.fromkeys(find_ungated_lengths(rewards))
+    ]
+
+
+def find_ungated_lengths(reward: Reward, is_gated: bool = False) -> Iterator[FunctionReward]:
+    """
+    Yield the length terms without an outcome among the rewards that they depend on, or that they are combined with.
+
+    The terms of a sum do not gate each other. Penalties at the length limit are no length terms: completions that are cut
+    off are wrong anyway.
+    """
+    inner = reward.children
+    decide = [any(one.is_outcome for one in find_functions(child)) for child in inner]
+    if isinstance(reward, FunctionReward) and not is_gated and not any(decide) and is_length_term(reward):
+        yield reward
+    for place, child in enumerate(inner):
+        others = decide[:place] + decide[place + 1 :]
+        yield from find_ungated_lengths(child, is_gated or (any(others) and not isinstance(reward, Sum)))
+
+
+def is_length_term(reward: FunctionReward) -> bool:
+    """Whether a reward pays completions of a length, or pays by length those that another reward chooses."""
+    return reward.form.length is not None or (reward.factory.traits.lengths is not None and bool(reward.children))
 
 
 def find_pickle_faults(rewards: Reward) -> Iterator[str]:

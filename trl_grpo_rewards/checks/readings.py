@@ -95,10 +95,15 @@ def check_column(
         found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:SHOWN_VALUES]]
     bad = rows["not at all"] + rows["in part"]
     if len(bad) > threshold * len(values):
+        remedy = (
+            f"A model writes only the answer, so no completion would be right. Store only the "
+            f"answer{suggest_answer(values[bad[0]])}, or remove such rows."
+        )
+        if rows["not at all"][:1] == bad[:1] and (note := readings[bad[0]].note):
+            remedy = f"This one is {note}. Correct such rows, or remove them."
         found.faults.append(
             f"Reward '{reward}' reads the column '{column}', but {len(bad):,} of {len(values):,} values cannot be read "
-            f"as a whole, such as {shorten_repr(values[bad[0]])} in row {bad[0]}. A model writes only the answer, so no "
-            f"completion would be right. Store only the answer{suggest_answer(values[bad[0]])}, or remove such rows."
+            f"as a whole, such as {shorten_repr(values[bad[0]])} in row {bad[0]}. {remedy}"
         )
     elif bad:
         found.warnings.append(

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..expressions import Reward, add, score_known_groups
+from ..function_rewards import FunctionReward
 from ..scores import Score
 from .attack_completions import choose_attacks
 from .completion_forms import NO_ANSWER, count_words
@@ -74,8 +75,14 @@ def split_words(text: str) -> list[int]:
 
 def without_asking(rewards: Reward) -> Reward | None:
     """Return the terms that ask no server and no person, or None if all of them ask."""
-    kept = tuple((weight, reward) for weight, reward in rewards.terms if not reward.asks)
+    kept = tuple((weight, unasked) for weight, reward in rewards.terms if not (unasked := stop_asking(reward)).asks)
     return add(kept) if kept else None
+
+
+def stop_asking(reward: Reward) -> Reward:
+    """Return the reward that decides first in one that asks only about what it leaves open, or else the reward itself."""
+    option = reward.factory.traits.unasked if isinstance(reward, FunctionReward) else None
+    return stop_asking(reward.options[option]) if isinstance(reward, FunctionReward) and option else reward
 
 
 def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:

@@ -21,6 +21,7 @@ from ..expressions import Reward
 from ..parsing import parse
 from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, unpack_rewards
+from ..training.witness import read_witness
 from .command_errors import CommandParser, import_rewards
 from .datasets import BUNDLED_PROGRAMS, load_problems
 from .output import EXIT_CODES
@@ -229,7 +230,7 @@ def prepare_job(
         )
     reward_funcs, _ = unpack_rewards(rewards, training)
     try:
-        check_dataset(train_dataset, reward_funcs)
+        check_dataset(train_dataset, [*reward_funcs, *read_witness(training)])
     except MissingColumn as error:
         if error.column != "solution":
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from ..expressions import Reward, Sum
+from ..expressions import Reward
 from ..function_rewards import FunctionReward
 from ..parsing import parse
 from ..records.completions import read_groups
@@ -102,12 +102,10 @@ def read_rewards(args: argparse.Namespace) -> Reward:
 
 def list_contacts(reward: Reward) -> list[str]:
     """Return a sentence about each reward that asks a server, with the key's variable, or that starts programs."""
-    if isinstance(reward, Sum):
-        return [contact for one in reward.rewards for contact in list_contacts(one)]
-    if not isinstance(reward, FunctionReward):
-        return []
-    options = {**reward.options}
     contacts = [contact for child in reward.children for contact in list_contacts(child)]
+    if not isinstance(reward, FunctionReward):
+        return list(dict.fromkeys(contacts))
+    options = {**reward.options}
     named = {name: options.get(name) for name in ("backend", "python", "packages")}
     if others := [f"{name}={value!r}" for name, value in named.items() if value not in (None, (), "local")]:
         contacts.append(f"{reward.name} runs programs with {', '.join(others)}.")

@@ -16,3 +16,8 @@ class Grading:
     cached: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
+
+
+def describe_grading(grading: Grading) -> str:
+    """Return the judge's reason, or the error that prevented a verdict."""
+    return grading.reason if grading.error is None else f"no verdict: {grading.error}"

@@ -21,8 +21,8 @@ from .verdict_cache import VerdictCache
 from .verdicts import TruncatedReply, UnreadableReply
 
 
-Reader = Callable[[dict[str, Any]], Any]
-"""Returns the value of a verdict, and raises [`UnreadableReply`] if it has none."""
+Reader = Callable[[dict[str, Any], GradingPrompt], Any]
+"""Returns the value of a verdict on a prompt, and raises [`UnreadableReply`] if it has none."""
 
 OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, SharedClient]]" = WeakKeyDictionary()
 """Clients in use, by event loop, since a client belongs to one event loop."""
@@ -85,7 +85,7 @@ class SharedClient:
             prompts (`list[GradingPrompt]`):
                 What to ask, within the time limit of a batch.
             read (`Callable`):
-                Returns the value of a verdict, and raises [`UnreadableReply`] if it has none.
+                Returns the value of a verdict on a prompt, and raises [`UnreadableReply`] if it has none.
             counts (`bool`, *optional*, defaults to `True`):
                 Whether failures count towards those that stop the run.
 
@@ -138,10 +138,10 @@ class SharedClient:
             verdict = self.cache.read(key) if self.cache else None
             if verdict is not None:
                 with contextlib.suppress(Exception):  # the model is asked again if anything is wrong with the file
-                    grading.value, grading.reason, grading.cached = read(verdict), read_reason(verdict), 1
+                    grading.value, grading.reason, grading.cached = read(verdict, prompt), read_reason(verdict), 1
                     return
             verdict = await self.client.fetch_verdict(prompt, grading)
-            grading.value, grading.reason = read(verdict), read_reason(verdict)
+            grading.value, grading.reason = read(verdict, prompt), read_reason(verdict)
         except Exception as error:  # a failed call costs one verdict, and does not stop the others
             grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
             if isinstance(error, TruncatedReply):

@@ -13,6 +13,9 @@ from .grading_prompts import GradingPrompt, Rubric
 SCORE_LINE = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *(\d+(?:\.\d+)?))?\.?", re.IGNORECASE)
 """A verdict in words, on a line of its own."""
 
+VERDICT_KEY = re.compile('"(?:score|verdict)')
+"""A key of a verdict. With one before it, an object at the end is not the only verdict of a reply."""
+
 REASONING_MARKS = (
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -52,20 +55,26 @@ def read_verdict(reply: Any, prompt: GradingPrompt) -> dict[str, Any]:
     if not isinstance(content, str) or not content.strip():
         raise UnreadableReply(f"the reply is empty: {str(choice)[:200]}")
     text = drop_reasoning(content.strip())
-    if (found := parse_object(drop_code_fence(text))) is not None:
+    if (found := parse_object(whole := drop_code_fence(text))) is not None:
+        refuse_quote(whole, prompt)
         return found
     if any(text.rfind(start) > text.rfind(end) for start, end in REASONING_MARKS):
         raise UnreadableReply(f"the reply ends within its reasoning: {text[:200]!r}")
     for before, candidate in split_endings(text):
-        if (found := parse_object(candidate)) is not None and '"score' not in before:
-            if any(candidate in graded for _, graded in prompt.texts):
-                raise UnreadableReply(f"the reply quotes a verdict from the graded text: {candidate[:200]!r}")
+        if (found := parse_object(candidate)) is not None and not VERDICT_KEY.search(before):
+            refuse_quote(candidate, prompt)
             return found
     *lines, last = [line.strip(" *#_") for line in text.splitlines()]
     score = SCORE_LINE.fullmatch(last)
     if score and not any(SCORE_LINE.fullmatch(line) for line in lines):
         return {"score": float(score[1]), "of": score[2] and float(score[2]), "reason": "\n".join(lines).strip()}
     raise UnreadableReply(f"the reply contains no verdict: {text[:200]!r}")
+
+
+def refuse_quote(verdict: str, prompt: GradingPrompt) -> None:
+    """Raise [`UnreadableReply`] if a verdict stands in a graded text, so that the judge may only repeat it."""
+    if any(verdict in graded for _, graded in prompt.texts):
+        raise UnreadableReply(f"the reply quotes a verdict from the graded text: {verdict[:200]!r}")
 
 
 def describe_size(reply: dict[str, Any]) -> str:
@@ -126,6 +135,19 @@ def read_grade(verdict: dict[str, Any], rubric: Rubric) -> tuple[float, dict[str
     scores = {name: scale_score(given[name], rubric) for name in rubric.weights}
     total = sum(rubric.weights.values())
     return sum(weight * scores[name] for name, weight in rubric.weights.items()) / total, scores
+
+
+def read_met(verdict: dict[str, Any], prompt: GradingPrompt) -> tuple[bool, ...]:
+    """Return whether the answer meets each of the criteria 1, 2, ... that a prompt asks about."""
+    given = verdict.get("verdicts")
+    numbers: list[str] = json.loads(prompt.schema)["properties"]["verdicts"]["required"]
+    if not isinstance(given, dict) or {*given} != {*numbers}:
+        raise UnreadableReply(
+            f"there must be a verdict on each of the {len(numbers)} criteria; got {str(given)[:200]}"
+        )
+    if odd := [value for value in given.values() if not isinstance(value, bool)]:
+        raise UnreadableReply(f"a verdict must be true or false; got {str(odd[0])[:50]!r}")
+    return tuple(given[number] for number in numbers)
 
 
 def read_ranking(verdict: dict[str, Any], rubric: Rubric, count: int) -> list[float]:

@@ -5,8 +5,10 @@ and a twentieth of the range of scores.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..records.partings import Parting, Point, find_first_parting
 from .trends import RunStatistics, StepBin, merge_bins
 
 
@@ -120,11 +122,13 @@ def find_weak_rewards(run: RunStatistics, parts: list[StepBin]) -> dict[str, Ano
 
 
 def find_reward_hacking(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:
-    """Return a warning for each reward that rises while the outcome falls."""
+    """Return a warning for each reward that rises while the outcome falls, and for a total that parts from a witness."""
     best, end = find_best_part(run, parts), parts[-1]
+    found = find_first_parting([*list_witnessed(run)])
+    parted = [] if found is None else [describe_parting(run, found)]
     if not has_fallen(run, best, end):
-        return []
-    return [
+        return parted
+    return parted + [
         Anomaly(
             f"{name} rises while {run.outcome} falls",
             f"Between {best.steps} and {end.steps}, {name} went from {best.mean(('reward', name)):.2f} to "
@@ -134,6 +138,32 @@ def find_reward_hacking(run: RunStatistics, parts: list[StepBin]) -> list[Anomal
         for name in run.rewards
         if name != run.outcome and weight_of(run, name) * change_of_mean(run, name, best, end) > 0
     ]
+
+
+def list_witnessed(run: RunStatistics) -> Iterator[Point]:
+    """Yield the means of the total and of the witness over the groups that the witness scored."""
+    for point in run.points:
+        trained, witness = point.mean("witnessed"), point.mean("witness")
+        if trained is not None and witness is not None:
+            yield Point(point.first, trained, witness)
+
+
+def describe_parting(run: RunStatistics, parting: Parting) -> Anomaly:
+    """Return the warning about a total that parts from the witness. It names the reward that most of the rise is from."""
+    before = merge_bins(point for point in run.points if point.first <= parting.since)
+    after = merge_bins(point for point in run.points if parting.since < point.first <= parting.seen)
+
+    def rise(name: str) -> float:
+        means = [part.mean(("reward", name)) or 0.0 for part in (before, after)]
+        return weight_of(run, name) * (means[1] - means[0])
+
+    return Anomaly(
+        "The reward rises while the witness does not",
+        f"They part at about step {parting.since}. Until step {parting.seen}, the total went from {parting.trained[0]:.2f} "
+        f"to {parting.trained[1]:.2f}, mostly by {max(run.rewards, key=rise)}, and the witness from "
+        f"{parting.witness[0]:.2f} to {parting.witness[1]:.2f}. Read completions from step {parting.since} on that have a "
+        f"high total and that the witness scores low.",
+    )
 
 
 def find_length_growth(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:

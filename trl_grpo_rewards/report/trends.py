@@ -269,6 +269,10 @@ def sum_group(record: dict[str, Any]) -> StepBin:
         group.add(("reward", name), scores)
         finite = keep_finite(scores)
         group.add(("group mean", name), [sum(finite) / len(finite)] if finite else None)
+    judged = zip(record.get("total") or (), record.get("witness") or (), strict=False)
+    pairs = [pair for pair in judged if len(keep_finite(pair)) == 2]
+    for series, values in zip(("witnessed", "witness"), zip(*pairs, strict=True), strict=False):
+        group.add(series, values)
     for name, covariance in compute_covariances(record).items():
         group.sums["signal", name] = covariance
         group.sums["variance"] += covariance

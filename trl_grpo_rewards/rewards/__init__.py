@@ -1,7 +1,8 @@
 """The library of rewards. Each file with an `__all__` covers one topic. `arithmetic` and `regexes` are parts of `patterns`."""
 
-from . import answers, constraints, formats, judges, lengths, patterns, programs, texts, tools
+from . import answers, appeals, constraints, formats, judges, lengths, patterns, programs, texts, tools
 from .answers import *
+from .appeals import *
 from .constraints import *
 from .formats import *
 from .judges import *
@@ -14,6 +15,7 @@ from .tools import *
 
 __all__ = []
 __all__ += answers.__all__
+__all__ += appeals.__all__
 __all__ += constraints.__all__
 __all__ += formats.__all__
 __all__ += judges.__all__

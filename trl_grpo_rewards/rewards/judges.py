@@ -2,22 +2,22 @@
 
 import logging
 import random
-import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from ..batch import completion_text, prompt_text
+from ..batch import completion_text, conversation_text, prompt_text
 from ..judging import grading_prompts, verdicts
+from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
 from ..judging.grading_prompts import Rubric
-from ..judging.gradings import Grading
-from ..judging.settings import Settings
-from ..judging.shared_clients import SharedClient, check_client, check_reachable, connect
-from ..options import freeze
+from ..judging.gradings import Grading, describe_grading
+from ..judging.judge_options import build_settings, check_judge, check_server, list_columns
+from ..judging.rubric_shapes import read_rubrics
+from ..judging.rubrics import UnreadableRubric
+from ..judging.shared_clients import SharedClient, connect
+from ..options import Column, freeze
 from ..registry import reward
-from ..scores import Score
 
 
 __all__ = ["judge", "ranking"]
@@ -25,84 +25,21 @@ __all__ = ["judge", "ranking"]
 
 logger = logging.getLogger(__name__)
 
-BATCH_COUNTS: "Counter[tuple[Settings, Rubric]]" = Counter()
+BATCH_COUNTS: "Counter[Hashable]" = Counter()
 """Number of batches that each judge has graded, to find those that get a canary."""
 
 
-def build_settings(options: Mapping[str, Any]) -> Settings:
-    """Build the settings from the options with the same names."""
-    return Settings(**{field.name: freeze(options[field.name], field.name) for field in fields(Settings)})
-
-
-def check_judge(rubric: Any, scale: tuple[float, float], canaries: int = 0, **options: Any) -> None:
-    check_client()
-    settings = build_settings(options)
-    reserved = {"messages", "model", "stream", "response_format"} & {*(settings.request or ())}
-    has_url = re.match("https?://.", settings.base_url or "http://_") is not None
-    has_key_name = re.fullmatch(r"[A-Za-z_]\w{0,60}", settings.api_key_env) is not None
-    for is_valid, given, remedy in (
-        (settings.model.strip(), f"model={settings.model!r}", "Set it to the model's name on the server"),
-        (has_url, f"base_url={settings.base_url!r}", "It must begin with http:// or https://"),
-        # the value may be the key itself, so it must not be shown
-        (has_key_name, "this api_key_env", "Set it to the name of the environment variable that holds the key"),
-        (
-            not reserved,
-            f"request={settings.request!r}",
-            f"Leave out {', '.join(sorted(reserved))}, which the judge sets",
-        ),
-        (canaries >= 0, f"canaries={canaries}", "Set it to a number of batches, or to 0"),
-        (settings.cache != "", "cache=''", "Set it to a folder, or leave it out"),
-        (
-            is_rubric(rubric),
-            f"rubric={rubric!r}",
-            "Set it to a sentence, or to {'name': ('What to look at?', weight)}",
-        ),
-        (scale[0] < scale[1], f"scale={scale}", "Set it to the worst and the best score: scale=(0, 10)"),
-        (settings.max_concurrency >= 1, f"max_concurrency={settings.max_concurrency}", "Set it to at least 1"),
-        (settings.timeout > 0, f"timeout={settings.timeout}", "Set it to more than 0 seconds"),
-        (settings.batch_timeout > 0, f"batch_timeout={settings.batch_timeout}", "Set it to more than 0 seconds"),
-        (settings.retries >= 0, f"retries={settings.retries}", "Set it to at least 0"),
-        (0 <= settings.max_failures <= 1, f"max_failures={settings.max_failures}", "Set it to a share from 0 to 1"),
-    ):
-        if not is_valid:
-            raise ValueError(f"A judge cannot use {given}. {remedy}.")
-
-
-def check_server(**options: Any) -> None:
-    check_reachable(build_settings(options))
-
-
-def is_rubric(rubric: Any) -> bool:
-    """Return whether the rubric is a sentence, or has criteria that are all valid."""
-    if isinstance(rubric, str):
-        return rubric.strip() != ""
-    return len(rubric) > 0 and all(
-        isinstance(name, str) and name.strip() and is_criterion(criterion) for name, criterion in rubric.items()
-    )
-
-
-def is_criterion(criterion: Any) -> bool:
-    """Return whether a criterion is a sentence, a positive weight, or a tuple of both."""
-    parts = grading_prompts.split_criterion(criterion)
-    sentences = [part for part in parts if isinstance(part, str) and part.strip()]
-    weights = [part for part in parts if isinstance(part, (int, float)) and not isinstance(part, bool) and part > 0]
-    return 0 < len(parts) == len(sentences) + len(weights) and max(len(sentences), len(weights)) == 1
-
-
-def list_columns(reference: bool, solution: str) -> set[str]:
-    return {solution} if reference else set()
-
-
-@reward(batched=True, check=check_judge, columns=list_columns, ready=check_server)
+@reward(batched=True, check=check_judge, columns=list_columns, ready=check_server, reads={"rubric": read_rubrics})
 async def judge(
     completions: list,
     log_metric: Callable[[str, float], None],
     log_extra: Callable[[str, list], None],
     prompts: list | None = None,
     solution: list | None = None,
+    trainer_state: Any = None,
     *,
     model: str,
-    rubric: str | dict[str, Any],
+    rubric: str | dict[str, Any] | Column,
     base_url: str | None = None,
     api_key_env: str = "OPENAI_API_KEY",
     scale: tuple[float, float] = (0.0, 10.0),
@@ -115,14 +52,19 @@ async def judge(
     max_failures: float = 0.2,
     cache: str | None = None,
     canaries: int = 0,
+    separate: bool = False,
+    dropout: float = 0.0,
 ) -> list[float | None]:
     """
     Score that another model gives by a rubric, from 0 (worst) to 1 (best); None if it gave no valid score.
 
+    With `rubric=column("rubric")`, each row has criteria of its own. The judge says of each whether it is met, and the
+    score is the sum of the points met, divided by the sum of the positive points, within 0 and 1.
+
     Each distinct completion takes one call to a server with OpenAI's chat protocol: vLLM, TGI, llama.cpp,
-    `transformers serve`, or a hosted one. The judge sees the last question and the last answer, including its
-    reasoning, between random marks that the answer cannot predict. It replies with structured output, or with JSON if
-    the server does not support that. The reply is read strictly: it must contain a number within the scale.
+    `transformers serve`, or a hosted one. The judge sees the last question (with a column, the whole conversation) and
+    the last answer, including its reasoning, between random marks that the answer cannot predict. It replies with structured output, or with JSON if
+    the server does not support that. The reply is read strictly: it must contain a number within the scale, or one verdict on each criterion.
     Completions without a letter, digit or symbol, and phrases such as "Thought process:", get 0 without a call.
 
     Logs for each batch `judge/calls`, `judge/cached`, `judge/failures`, `judge/latency` (mean seconds per call),
@@ -132,9 +74,11 @@ async def judge(
     Args:
         model (`str`):
             Name of the model on the server.
-        rubric (`str` or `dict`):
+        rubric (`str`, `dict` or [`column`]):
             What to grade by: a sentence, or criteria by name, each with a sentence, a weight or both, as in
-            `{"clear": ("Can it be followed?", 2.0), "polite": 1.0}`. The score is the weighted mean of the criteria.
+            `{"clear": ("Can it be followed?", 2.0), "polite": 1.0}`. The score is the weighted mean of the criteria. Or a
+            column with criteria for each row: sentences, or dicts with `points` or `weight`, which are negative for
+            faults, and `required`, with which the score is 0 if the criterion is not met.
         base_url (`str`, *optional*):
             URL of the server, up to `/v1`. Defaults to the environment variable `OPENAI_BASE_URL`, or to OpenAI's server.
         api_key_env (`str`, *optional*, defaults to `"OPENAI_API_KEY"`):
@@ -166,6 +110,12 @@ async def judge(
         canaries (`int`, *optional*, defaults to `0`):
             Once in this many batches, the judge also grades a text that only flatters it; 0 means never. The score is
             logged as `judge/canary`. A score of 0.5 or more logs a warning.
+        separate (`bool`, *optional*, defaults to `False`):
+            Send one request for each criterion of a column, in place of one for all.
+        dropout (`float`, *optional*, defaults to `0.0`):
+            Share of the criteria of a column that are hidden in each step, at random but alike for all completions of a
+            prompt, so that the model cannot learn to please a fixed list. Those that are required are never hidden. From
+            [this paper](https://huggingface.co/papers/2608.11669).
 
     Raises:
         `RuntimeError`: more calls of a batch failed than `max_failures` allows. The message quotes the server.
@@ -173,62 +123,74 @@ async def judge(
     Example:
 
     ```python
-    >>> from trl_grpo_rewards import boxed, gate, judge
+    >>> from trl_grpo_rewards import boxed, column, gate, judge
 
     >>> clear = judge(model="Qwen/Qwen3-8B", rubric="Is it easy to follow?", base_url="http://localhost:8000/v1")
     >>> gate(clear, by=boxed())  # only right answers are sent
     gate(judge(model='Qwen/Qwen3-8B', rubric='Is it easy to follow?', base_url='http://localhost:8000/v1'), by=boxed())
+    >>> judge(model="Qwen/Qwen3-8B", rubric=column("rubric"))  # each row has its own criteria
+    judge(model='Qwen/Qwen3-8B', rubric=column('rubric'))
 
     ```
     """
     settings = build_settings(locals())  # the options are local variables
-    rules = Rubric(freeze(rubric, "rubric"), scale)
     answers = [completion_text(completion) for completion in completions]
-    questions = [prompt_text(prompt) for prompt in prompts or [""] * len(answers)]
+    is_constant = isinstance(rubric, (str, Mapping))
+    show = prompt_text if is_constant else conversation_text  # criteria of a row are about all of its conversation
+    questions = [show(prompt) for prompt in prompts or [""] * len(answers)]
     references = read_references(solution, reference, len(answers))
-    rows = [row for row, answer in enumerate(answers) if not grading_prompts.is_trivial(answer)]
-    requests = [
-        grading_prompts.build_grading_prompt(rules, questions[row], answers[row], references[row]) for row in rows
-    ]
+    graders: Sequence[Grader | UnreadableRubric]
+    if isinstance(rubric, (str, Mapping)):
+        graders = [ScaleGrader(Rubric(freeze(rubric, "rubric"), scale))] * len(answers)
+    else:  # the values of a column
+        graders = read_graders(cast(list[Any], rubric), separate, dropout, trainer_state)
+        log_metric("unreadable", sum(isinstance(grader, UnreadableRubric) for grader in graders))
+    asked = {
+        row: grader.build_prompts(questions[row], answers[row], references[row])
+        for row, grader in enumerate(graders)
+        if isinstance(grader, Grader) and not grading_prompts.is_trivial(answers[row])
+    }
+    gradings: list[Grading] = []
     async with connect(settings) as server:
-        gradings = await server.ask(requests, lambda verdict: verdicts.read_grade(verdict, rules))
-        if gradings and canaries and is_canary_due(settings, rules, canaries):
-            await grade_canary(server, rules, questions[rows[0]], references[rows[0]], log_metric)
+        if asked:
+            row = next(iter(asked))
+            grader = cast(Grader, graders[row])
+            gradings = await server.ask([prompt for prompts in asked.values() for prompt in prompts], grader.read)
+            if canaries and is_canary_due((settings, grader if isinstance(grader, ScaleGrader) else None), canaries):
+                await grade_canary(server, grader, questions[row], references[row], log_metric)
     log_costs(gradings, log_metric)
-    scores: list[Score] = [0.0] * len(answers)
-    reasons = ["nothing to grade"] * len(answers)
-    for row, grading in zip(rows, gradings, strict=True):
-        scores[row], reasons[row] = grading.value and grading.value[0], describe_grading(grading)
-    for name in rules.weights:
-        if grades := [grading.value[1][name] for grading in gradings if grading.error is None]:
-            log_metric(f"criteria/{name}", fmean(grades))
-    log_extra("reason", reasons)
-    return scores
+    results = iter(gradings)
+    graded = [grade_row(grader, [next(results) for _ in asked.get(row, ())]) for row, grader in enumerate(graders)]
+    for name in dict.fromkeys(name for one in graded for name in one.metrics):
+        log_metric(name, fmean(one.metrics[name] for one in graded if name in one.metrics))
+    log_extra("reason", [one.reason for one in graded])
+    if not is_constant:
+        log_extra("verdicts", [one.verdicts for one in graded])
+    return [one.score for one in graded]
 
 
-def is_canary_due(settings: Settings, rules: Rubric, canaries: int) -> bool:
-    BATCH_COUNTS[settings, rules] += 1
-    return BATCH_COUNTS[settings, rules] % canaries == 0
+def is_canary_due(asked: Hashable, canaries: int) -> bool:
+    BATCH_COUNTS[asked] += 1
+    return BATCH_COUNTS[asked] % canaries == 0
 
 
 async def grade_canary(
     server: SharedClient,
-    rules: Rubric,
+    grader: Grader,
     question: str,
     reference: str | None,
     log_metric: Callable[[str, float], None],
 ) -> None:
     """Grade an answer that is bad by any rubric, and warn if the judge likes it."""
-    request = grading_prompts.build_grading_prompt(rules, question, grading_prompts.CANARY, reference)
-    (grading,) = await server.ask([request], lambda verdict: verdicts.read_grade(verdict, rules), counts=False)
-    if grading.error is not None:
+    prompts = grader.build_prompts(question, grader.canary, reference)
+    canary = grade_row(grader, await server.ask(prompts, grader.read, counts=False))
+    if canary.score is None:
         return
-    score, _ = grading.value
-    log_metric("canary", score)
-    if score >= 0.5:
+    log_metric("canary", canary.score)
+    if canary.score >= 0.5:
         logger.warning(
-            f"The judge {server.settings.model!r} gave {score:.2f} of 1 to flattery in place of an answer. Its reason was: "
-            f"{grading.reason[:300]!r}. The model may learn to flatter. Use a stronger judge, or score only answers that "
+            f"The judge {server.settings.model!r} gave {canary.score:.2f} of 1 to flattery in place of an answer. Its reason "
+            f"was: {canary.reason[:300]!r}. The model may learn to flatter. Use a stronger judge, or score only answers that "
             f"pass a rule: gate(judge(...), by=...)."
         )
 
@@ -292,7 +254,7 @@ async def ranking(
     orders = choose_orders(different, swaps) if different else []
     requests = [grading_prompts.build_ranking_prompt(rules, prompt, order, shown_reference) for order in orders]
     async with connect(settings) as server:
-        gradings = await server.ask(requests, lambda verdict: verdicts.read_ranking(verdict, rules, len(different)))
+        gradings = await server.ask(requests, lambda verdict, _: verdicts.read_ranking(verdict, rules, len(different)))
     log_costs(gradings, log_metric)
     reason = " | ".join(map(describe_grading, gradings))
     log_extra("reason", [reason if text in different else "nothing to grade" for text in completions])
@@ -315,10 +277,6 @@ def read_references(solution: list[Any] | None, reference: bool, count: int) -> 
     if not reference or solution is None:
         return [None] * count
     return [None if value is None else str(value) for value in solution]
-
-
-def describe_grading(grading: Grading) -> str:
-    return grading.reason if grading.error is None else f"no verdict: {grading.error}"
 
 
 def log_costs(gradings: list[Grading], log_metric: Callable[[str, float], None]) -> None:

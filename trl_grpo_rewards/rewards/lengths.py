@@ -181,7 +181,7 @@ def cosine(
     return second + (first - second) * (1 + math.cos(math.pi * min(len(completion_ids) / max_tokens, 1))) / 2
 
 
-@reward(grouped=True)
+@reward(grouped=True, lengths=lambda: {})
 def shortest(
     completion_ids: list[list[int]], *, by: Annotated[list[Score], Reward], at_least: float = 1.0
 ) -> list[Score]:

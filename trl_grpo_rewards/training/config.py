@@ -59,6 +59,11 @@ class FilteredGRPOConfig(GRPOConfig):
             What happens to a completion that some rewards have scored and others have not. `"term"`: a None counts as 0
             in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None. TRL
             leaves it out only if all rewards are None.
+        witness (`str`, *optional*):
+            Expression of a reward that never trains and whose scores are recorded and logged as `groups/witness`. A
+            warning names the step from which the rewards that train rise while the witness does not.
+        witness_share (`float`, *optional*, defaults to `1.0`):
+            Share of the groups that the witness scores, spread evenly over the groups of the run.
         group_records (`bool`, *optional*, defaults to `True`):
             Whether to write a line of JSON for every sampled group to files in `output_dir/groups`.
         group_records_text (`bool`, *optional*, defaults to `True`):
@@ -112,6 +117,11 @@ class FilteredGRPOConfig(GRPOConfig):
             "help": "Whether a None among a completion's scores counts as 0 ('term') or leaves it out ('row').",
         },
     )
+    witness: str | None = field(
+        default=None,
+        metadata={"help": "Expression of a reward that never trains; a warning says when the rewards part from it."},
+    )
+    witness_share: float = field(default=1.0, metadata={"help": "Share of the groups that the witness scores."})
     group_records: bool = field(
         default=True, metadata={"help": "Whether to write a line of JSON for every group in output_dir/groups."}
     )
@@ -135,6 +145,9 @@ class FilteredGRPOConfig(GRPOConfig):
             raise ValueError(
                 f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}."
             )
+        self.witness = None if self.witness is None else str(self.witness)  # a reward, as the text that builds it
+        if not 0 < self.witness_share <= 1:
+            raise ValueError(f"witness_share must be above 0 and at most 1; got {self.witness_share}.")
         if self.max_resample_rounds < 0:
             raise ValueError(f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}.")
 

@@ -115,7 +115,7 @@ def list_reward_modules(rewards: Iterable[Reward]) -> Iterator[str]:
     for reward in rewards:
         if isinstance(reward, FunctionReward) and reward.factory.__module__.partition(".")[0] != own:
             yield reward.factory.__module__
-        yield from list_reward_modules(reward.children if isinstance(reward, FunctionReward) else reward.rewards)
+        yield from list_reward_modules(reward.children)
 
 
 def describe_dataset(dataset: Any) -> dict[str, Any] | None:

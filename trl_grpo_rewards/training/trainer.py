@@ -90,7 +90,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         prior = read_prior(args.selective_prior, train_dataset)
         check_trl(FilteredGRPOTrainer, GRPOTrainer, is_main_process=args.process_index == 0)
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
-        self._recorder = Recorder(args)
+        self._recorder = Recorder(args, self._log_groups)
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
         super().__init__(model, reward_funcs, args, train_dataset, eval_dataset, callbacks=callbacks, **kwargs)
         check_members(self, ATTRIBUTES)

@@ -6,6 +6,7 @@ from typing import Any
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
 from .config import FilteredGRPOConfig
+from .witness import read_witness
 
 
 logger = logging.getLogger(__name__)
@@ -55,6 +56,7 @@ def check_arguments(
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
             check_dataset(part, reward_funcs, environment_factory, rollout_func)
+    check_dataset(train_dataset, read_witness(args), environment_factory, rollout_func)
     check_prompts(args, train_dataset, environment_factory)
     check_size(args, train_dataset)
     check_outcome(args.outcome_reward, reward_funcs, environment_factory)

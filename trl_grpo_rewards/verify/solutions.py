@@ -16,7 +16,7 @@ from ..mathematics.kinds.texts import Text
 from ..mathematics.matching import AnswerRules
 from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import spell
-from ..mathematics.values import Value
+from ..mathematics.values import Value, find_symbols, is_expression
 from ..traits import Kind, Reading
 from .golds import list_solutions, read_gold
 from .verification import verify_pairs
@@ -96,11 +96,20 @@ def write_canonically(gold: str) -> str:
 
 def find_number(value: Value | None) -> Fraction | None:
     """Return the number in a solution such as `22`, `x = 22`, `22 apples` or `B. 22`, or None if it is not a number."""
+    value = strip_label(value)
+    return None if value is None else evaluate_exactly(value)
+
+
+def strip_label(value: Value | None) -> Value | None:
+    """Return a value without the name, the letter or the unit that stands with it, as in `x = 22` and `22 apples`."""
     if isinstance(value, Relation):
         value = find_labelled_value(value)
-    if isinstance(value, Choice | Quantity):
-        value = value.value
-    return None if value is None else evaluate_exactly(value)
+    return value.value if isinstance(value, Choice | Quantity) else value
+
+
+def is_number(value: Value | None) -> bool:
+    """Whether a value is a number, such as `7`, `3/4` or `\\sqrt{2}`: an expression without a variable."""
+    return value is not None and is_expression(value) and not find_symbols(value)
 
 
 def is_number_in_it(gold: str) -> bool:

@@ -1,0 +1,130 @@
+"""A reward that asks a second one, usually a judge, where a rule cannot decide."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..batch import Batch, completion_text
+from ..expressions import Reward
+from ..function_rewards import find_functions
+from ..mathematics.grammar import read
+from ..registry import combinator
+from ..scores import Score
+from ..verify.boxes import find_boxed_answer, find_last_box, find_stated_answer, read_content, strip_reasoning
+from ..verify.golds import list_solutions, read_gold
+from ..verify.solutions import is_number, strip_label
+
+
+__all__ = ["appeal"]
+
+
+def check_appeal(budget: float) -> None:
+    if not 0 <= budget <= 1:
+        raise ValueError(
+            f"appeal() requires a budget from 0 to 1, a share of the rows; got budget={budget}. Change it."
+        )
+
+
+@combinator(check=check_appeal, outcome=("reward",), unasked="reward")
+async def appeal(
+    batch: Batch,
+    *,
+    reward: Reward,
+    to: Reward,
+    refused: bool = False,
+    numbers: bool = False,
+    at_least: float = 1.0,
+    budget: float = 1.0,
+) -> list[Score]:
+    r"""
+    The reward; where it is None, the score of `to`, and with `refused` also where it is at most 0 and `to` finds it right.
+
+    For example, `appeal(boxed(), to=judge(..., reference=True))` asks the judge only about answers whose solution the rule
+    cannot read. A rule that reads most solutions refuses few right answers, and a judge also pays some wrong ones. So
+    appeals against refusals pay only if the rule often refuses answers in words, names or formulas. An answer that is a
+    plain number is final if an accepted solution is one, too.
+
+    A refused row keeps its score unless `to` gives at least `at_least`, and then gets the score of `to`. If `to` gives
+    None, for example because a judge is down, every row keeps its score. Logs `appeal/asked`, `appeal/unanswered`,
+    `appeal/overturned` and `appeal/upheld` as counts per batch, and `appeal/wrong_refusals`, the share of answered
+    appeals against refusals that were overturned. Logs the column `appeal` in the table of completions. All names begin
+    with the name of the reward, as in `boxed/appeal/asked`.
+
+    Args:
+        reward (`Reward`):
+            The rule, which scores all rows.
+        to (`Reward`):
+            Scores the rows that appeal.
+        refused (`bool`, *optional*, defaults to `False`):
+            Whether rows appeal that the rule scores with at most 0, after those that it scores with None.
+        numbers (`bool`, *optional*, defaults to `False`):
+            Whether a number may appeal where an accepted solution is a plain number, too. Solutions are looked for in the
+            columns that the rule reads.
+        at_least (`float`, *optional*, defaults to `1.0`):
+            Score of `to` that overturns a refusal.
+        budget (`float`, *optional*, defaults to `1.0`):
+            Largest share of the rows of a call that may appeal, rounded up. The first rows of a batch come first.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import appeal, boxed, keywords
+
+    >>> ruled = appeal(boxed(), to=keywords(any=("Paris",)))
+    >>> ruled(completions=[r"\boxed{4}", r"\boxed{5}", r"\boxed{Paris}"], solution=["4", "4", None])
+    [1.0, 0.0, 1.0]
+
+    ```
+    """
+    scores = await reward.score(batch)
+    rules = [one for one in find_functions(reward) if not one.children]  # others, such as routes, read no solutions
+    columns = sorted({column for one in rules for column in one.own_columns} & {*batch.columns})
+    fates = [None if score is None or (refused and score <= 0) else "" for score in scores]
+    for row, score in enumerate(scores):
+        if score is not None and fates[row] is None and not numbers:
+            solutions = [one for column in columns for one in list_solutions(batch.columns[column][row])]
+            fates[row] = "plain numbers" if is_between_numbers(batch.columns["completions"][row], solutions) else None
+    waiting = sorted((row for row, fate in enumerate(fates) if fate is None), key=lambda row: scores[row] is not None)
+    asked = sorted(waiting[: math.ceil(budget * batch.size)])
+    given = await to.score(batch.select(asked)) if asked else []
+    for row in waiting:
+        fates[row] = "over budget"
+    for row, verdict in zip(asked, given, strict=True):
+        fates[row] = name_fate(scores[row], verdict, at_least)
+        if fates[row] in ("decided", "overturned"):
+            scores[row] = verdict
+    log_fates(batch, fates)
+    return scores
+
+
+def name_fate(score: Score, verdict: Score, at_least: float) -> str:
+    """Return what becomes of an appeal, given the scores of the rule and of the reward that was asked."""
+    if verdict is None:
+        return "unanswered"
+    return "decided" if score is None else "overturned" if verdict >= at_least else "upheld"
+
+
+def log_fates(batch: Batch, fates: Sequence[str | None]) -> None:
+    counts = {fate: fates.count(fate) for fate in ("decided", "unanswered", "overturned", "upheld")}
+    batch.log_metric("appeal/asked", sum(counts.values()))
+    for fate in ("unanswered", "overturned", "upheld"):
+        batch.log_metric(f"appeal/{fate}", counts[fate])
+    if answered := counts["overturned"] + counts["upheld"]:
+        batch.log_metric("appeal/wrong_refusals", counts["overturned"] / answered)
+    batch.log_extra("appeal", [fate or None for fate in fates])
+
+
+def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
+    """
+    Return whether one of the solutions is a plain number, and the completion answers with a number.
+
+    Which answer the rule has read is not known, so one that is a number is enough: the first or the last in a box, or
+    the stated one. Otherwise a name or a unit, or a text in another place, could buy an appeal for a wrong number.
+    """
+    golds = [read(gold) for gold in map(read_gold, solutions) if gold is not None]
+    if not any(is_number(gold) for gold in golds):
+        return False
+    text = strip_reasoning(completion_text(completion))
+    last = find_last_box(text)
+    answers = {find_boxed_answer(text, "first"), last and read_content(text, last)[0], find_stated_answer(text)}
+    return any(is_number(strip_label(read(answer))) for answer in answers if answer)
