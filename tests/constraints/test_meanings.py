@@ -1,5 +1,7 @@
 """What each constraint demands: a text that meets it, and one from which the demanded thing was taken away."""
 
+import time
+
 import pytest
 
 from trl_grpo_rewards import instructions
@@ -174,3 +176,19 @@ def test_relations_are_opposites():
             for text in texts:
                 verdicts = [pay(name, {**arguments, relation: one}, text) for one in ("at least", "less than")]
                 assert sorted(verdicts) == [0.0, 1.0], (name, text)
+
+
+UNITS = (
+    "a", "a ", ". ", ".", "!) ", "e.g. ", "1. ", "[", "<<", "<i>", "*", "* ", "\n- ", "\n*", "'", "n't", "?!", ", ", "“", "(", '"',
+    "sun", "Section 1 ", "Question 1", "p.s.", "{", "1,", "x\n\n", "a\u0301", "1\u0301", "αa", "SEPARATOR", "My Answer:", "  ", "--",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEANINGS)
+def test_no_text_is_slow(name):
+    for unit in UNITS:
+        text = f"a{unit * 20_000}"[:20_000]
+        start = time.thread_time()
+        pay(name, MEANINGS[name][0], text)
+        assert time.thread_time() - start < 0.5, unit

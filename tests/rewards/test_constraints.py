@@ -107,3 +107,9 @@ def test_check_counts_constraints_and_rows_that_cannot_be_read():
     assert "2 of 3 rows are unreadable" in found.warnings[0] and not faults
     _, faults = examine([["x:y"]] * 3, [[{}]] * 3)
     assert any("3 of 3 rows are unreadable" in fault for fault in faults)
+
+
+def test_check_names_a_package_that_is_missing(monkeypatch):
+    monkeypatch.setattr("trl_grpo_rewards.constraints.table.find_spec", lambda name: None)
+    examination = instructions().examine([{"instruction_id_list": ["change_case:english_capital"], "kwargs": [{}]}])
+    assert "needs the package 'langdetect', which is not installed" in examination.faults[0]

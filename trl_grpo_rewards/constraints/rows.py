@@ -110,8 +110,8 @@ def list_verdicts(text: str, constraints: list[RowConstraint], loose: bool = Fal
 def is_quoted(text: str, prompt: str) -> bool:
     """Return whether a text of more than a few words is a part of the prompt."""
     asked = prompt.casefold()
-    first = text.casefold().split(maxsplit=1)[:1]
-    if not first or first[0] not in asked:  # as with almost every completion
+    first = text.split(maxsplit=1)[:1]
+    if not first or first[0].casefold() not in asked:  # almost all completions end here
         return False
     words = text.casefold().split()
     return len(words) > MAX_QUOTED_WORDS and " ".join(words) in " ".join(asked.split())

@@ -1,7 +1,7 @@
 """What a reader sees of a text: without invisible characters, and with disguised letters recognized."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from functools import lru_cache
 from unicodedata import normalize
 
@@ -43,18 +43,19 @@ def compile_word(word: str) -> tuple[re.Pattern[str], regex.Pattern[str]]:
     return re.compile(plain, re.IGNORECASE), regex.compile(rf"(?<!\w){''.join(letters)}(?!\w)", regex.IGNORECASE)
 
 
-def has_any_word(words: Iterable[str], text: str) -> bool:
+def has_any_word(words: Collection[str], text: str) -> bool:
     """
     Return whether one of the words occurs in a text as a whole word, ignoring case, even if it is disguised.
 
     A disguised word has styled letters, or Cyrillic or Greek letters in place of some Latin ones.
     """
     text = unfold(text)
-    patterns = [compile_word(word) for word in words]
-    if any(plain.search(text) for plain, _ in patterns):
+    lowered = text.lower()
+    if any(word.lower() in lowered and compile_word(word)[0].search(text) for word in words):
         return True
-    may_disguise = not text.isascii() and FOREIGN_LETTER.search(text)
-    return bool(may_disguise) and any(LATIN.search(one[0]) for _, each in patterns for one in each.finditer(text))
+    if text.isascii() or not FOREIGN_LETTER.search(text):
+        return False
+    return any(LATIN.search(one[0]) for word in words for one in compile_word(word)[1].finditer(text))
 
 
 def count_letter(letter: str, text: str) -> int:

@@ -46,7 +46,10 @@ def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
 
 def examine_instructions(rows: list[dict[str, Any]], instruction_id_list: str, kwargs: str) -> Examination:
     """Count the constraints of a dataset, and the rows that cannot be read."""
-    found = read_rows([row[instruction_id_list] for row in rows], [row.get(kwargs) for row in rows])
+    try:
+        found = read_rows([row[instruction_id_list] for row in rows], [row.get(kwargs) for row in rows])
+    except ImportError as error:
+        return Examination([], [], [str(error)])
     counts = Counter(one.name for row in found for one in row.constraints)
     reasons = Counter(row.reason for row in found if row.reason)
     unreadable = reasons.total()
