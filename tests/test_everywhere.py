@@ -1,6 +1,5 @@
 """Every reward of the library, on every kind of completion, from every caller; and on texts made to be slow."""
 
-import asyncio
 import math
 from types import SimpleNamespace
 
@@ -113,8 +112,7 @@ def batch(completion):
 def outcome(value, **arguments):
     """The scores, or the error that the caller sees."""
     try:
-        scores = value(**arguments)
-        return asyncio.run(scores) if asyncio.iscoroutine(scores) else scores
+        return value(**arguments)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 

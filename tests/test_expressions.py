@@ -2,12 +2,14 @@
 
 import asyncio
 import copy
+import functools
 import inspect
 import pickle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trl.trainer.utils import is_async_callable
 
 from trl_grpo_rewards import boxed, clip, gate, keywords, length, parse, pattern, reward, tags
 from trl_grpo_rewards.expressions import Sum
@@ -123,8 +125,40 @@ def test_the_door_is_asynchronous_where_anything_awaits():
     assert not inspect.iscoroutinefunction((first() + second()).__call__)
     for value in (slow(), first() + slow(), gate(first(), by=slow()), clip(slow(), high=1)):
         assert value.is_async and inspect.iscoroutinefunction(value.__call__)
-    assert asyncio.run((first() + 0.5 * slow())(completions=["ab", "b"])) == [2.0, 0.5]
-    assert asyncio.run(gate(slow(), by=first())(completions=["ab", "b"])) == [2.0, 0.0]
+    assert (first() + 0.5 * slow())(completions=["ab", "b"]) == [2.0, 0.5]
+    assert gate(slow(), by=first())(completions=["ab", "b"]) == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("value", [slow(), first() + slow(), gate(first(), by=slow()), clip(slow(), high=1)], ids=str)
+def test_a_call_outside_of_an_event_loop_gives_the_scores(value):
+    async def inside():
+        return await value(completions=["ab", "b"])
+
+    scores = value(completions=["ab", "b"])
+    assert type(scores) is list and scores == asyncio.run(inside())
+    assert is_async_callable(value) and is_async_callable(functools.partial(value))
+
+
+def test_inside_an_event_loop_the_coroutine_says_that_it_must_be_awaited():
+    async def inside():
+        called = slow(name="judged")(completions=["ab"])
+        assert "judged: write 'await' before the call" in repr(called)
+        with pytest.raises(TypeError, match="coroutine"):
+            list(called)
+        del called
+
+    with pytest.warns(RuntimeWarning, match="coroutine 'judged: write 'await' before the call' was never awaited"):
+        asyncio.run(inside())
+
+
+def test_an_error_outside_of_an_event_loop_is_that_of_the_reward():
+    @reward
+    async def fails(completion: str) -> float:
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError) as caught:
+        fails()(completions=["a"])
+    assert caught.value.__context__ is None
 
 
 def test_asynchronous_scores_of_a_batch_are_awaited_together():

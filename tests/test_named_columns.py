@@ -1,6 +1,5 @@
 """Any dataset column that a reward reads can be another one, by its name: `boxed(solution="answer")`."""
 
-import asyncio
 import inspect
 import pickle
 import re
@@ -90,10 +89,6 @@ def check_fails():
     raise ValueError("entitled() cannot be nowhere.")
 
 
-def wait(scores):
-    return asyncio.run(scores) if asyncio.iscoroutine(scores) else scores
-
-
 def find_readers():
     """Return the rewards of the package whose signature names columns."""
     return {
@@ -117,20 +112,20 @@ def test_naming_a_column_is_renaming_it(factory):
     usual = "title" if factory is entitled else "tests" if factory is code else "solution"
     named = factory(**{usual: "target"})
     call = {"prompts": ["What?"] * 2, "completions": [completion] * 2, "completion_ids": [[1]] * 2, "extra": [1, 2]}
-    renamed = wait(factory()(**call, **{usual: values}))
+    renamed = factory()(**call, **{usual: values})
     assert renamed[0] != renamed[1]
-    assert wait(named(**call, target=values)) == renamed
-    assert wait(named(**call, target=values, **{usual: values[::-1]})) == renamed  # the usual column is not read
+    assert named(**call, target=values) == renamed
+    assert named(**call, target=values, **{usual: values[::-1]}) == renamed  # the usual column is not read
     assert named.columns == {"target"} and factory().columns == {usual}
     inner = gate(clip(named, high=2), by=named, at_least=-9)
-    assert inner.columns == {"target"} and wait(inner(**call, target=values)) == renamed
+    assert inner.columns == {"target"} and inner(**call, target=values) == renamed
 
 
 @pytest.mark.parametrize("factory", ASKED)
 def test_judges_are_shown_the_named_column(server, factory):
     call = {"prompts": ["What?"] * 2, "completions": ["one #1#", "two #2#"]}
-    wait(server.judge(factory, reference=True, solution="target")(**call, target=["right"] * 2, solution=["no"] * 2))
-    wait(server.judge(factory, reference=True)(**call, solution=["right"] * 2))
+    server.judge(factory, reference=True, solution="target")(**call, target=["right"] * 2, solution=["no"] * 2)
+    server.judge(factory, reference=True)(**call, solution=["right"] * 2)
     named, renamed = server.messages[: len(server.messages) // 2], server.messages[len(server.messages) // 2 :]
     marks = re.compile(r"[0-9a-f]{8,}|\b[A-Z]{6,}\b")
     assert sorted(marks.sub("", text) for text in named) == sorted(marks.sub("", text) for text in renamed)

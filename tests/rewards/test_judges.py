@@ -27,7 +27,7 @@ def scored(rewards, completions, **columns):
     metrics, extra = Metrics(), Metrics()
     columns = {"prompts": ["What?"] * len(completions), **columns}
     result = rewards(completions=completions, log_metric=metrics, log_extra=extra, **columns)
-    return (asyncio.run(result) if asyncio.iscoroutine(result) else result), metrics, extra
+    return result, metrics, extra
 
 
 def test_judge_scores_by_the_scale_and_logs_what_it_took(server):
