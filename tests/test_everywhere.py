@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 from transformers import TrainerState
 
+from helpers.marks import HAS_GENERATORS
 from helpers.processes import run_in_spawned_child
 from trl_grpo_rewards import (
     FilteredGRPOTrainer,
@@ -35,7 +36,11 @@ from trl_grpo_rewards import (
 from trl_grpo_rewards.registry import REGISTRY
 
 
-OURS = {name: maker for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
+OURS = {
+    name: maker
+    for name, maker in REGISTRY.items()
+    if maker.__module__.startswith("trl_grpo_rewards.") and (name != "gym" or HAS_GENERATORS)
+}
 
 
 def samples(server):
@@ -74,6 +79,7 @@ def said(text, **more):
 
 
 TEXT = "<think>2 + 2 = 4</think>so \\boxed{4} [1]\n```python\nprint(4)\n```"
+TASK = '{"answer": "4", "metadata": {"source_dataset": "chain_sum"}}'
 TESTS_OF_A_PROGRAM = '{"inputs": [""], "outputs": ["4"]}'
 CALLED = said("", tool_calls=[{"type": "function", "function": {"name": "add", "arguments": {"a": 2}}}])
 KINDS = {
@@ -104,6 +110,7 @@ def batch(completion):
         "kind": ["math"] * 2,
         "sources": [["one"]] * 2,
         "tests": [TESTS_OF_A_PROGRAM] * 2,
+        "entry": [TASK] * 2,
         "tool_calls": [[]] * 2,
         "environments": [GAME] * 2,
     }

@@ -10,6 +10,7 @@ import pytest
 from datasets import Dataset
 
 from helpers.example_rewards import options, rank_in_group
+from helpers.marks import HAS_GENERATORS
 from trl_grpo_rewards import (
     FilteredGRPOTrainer,
     Reward,
@@ -20,6 +21,7 @@ from trl_grpo_rewards import (
     code,
     exact,
     gate,
+    gym,
     judge,
     length,
     overlap,
@@ -38,6 +40,7 @@ from trl_grpo_rewards.registry import REGISTRY
 
 BLOCK = "```python\nprint(1)\n```"
 TESTS = [{"inputs": [""], "outputs": ["1"]}, {"inputs": [""], "outputs": ["2"]}]
+TASK = '{"answer": "%d", "metadata": {"source_dataset": "chain_sum"}}'
 ROWS = {
     boxed: (r"\boxed{4}", ["4", "5"]),
     answer: ("It is 4.\n#### 4", ["4", "5"]),
@@ -45,6 +48,7 @@ ROWS = {
     choice: ("The answer is B.", ["B", "C"]),
     overlap: ("a red fox", ["the red fox", "nothing"]),
     code: (BLOCK, TESTS),
+    **({gym: ("<answer>4</answer>", [TASK % 4, TASK % 5])} if HAS_GENERATORS else {}),
 }
 """For each reward that reads a column: a completion, and two values of the column with different scores."""
 
@@ -95,6 +99,7 @@ def find_readers():
         factory
         for factory in REGISTRY.values()
         if factory.__module__.startswith("trl_grpo_rewards.")
+        and (factory is not gym or HAS_GENERATORS)
         and any(
             one.kind is one.KEYWORD_ONLY and one.default == one.name
             for one in inspect.signature(factory).parameters.values()
@@ -109,7 +114,7 @@ def test_the_examples_are_all_rewards_that_read_a_column():
 @pytest.mark.parametrize("factory", [*ROWS, entitled], ids=lambda factory: factory.__name__)
 def test_naming_a_column_is_renaming_it(factory):
     completion, values = ROWS.get(factory, ("red", ["red", "blue"]))
-    usual = "title" if factory is entitled else "tests" if factory is code else "solution"
+    usual = "title" if factory is entitled else {code: "tests", gym: "entry"}.get(factory, "solution")
     named = factory(**{usual: "target"})
     call = {"prompts": ["What?"] * 2, "completions": [completion] * 2, "completion_ids": [[1]] * 2, "extra": [1, 2]}
     renamed = factory()(**call, **{usual: values})

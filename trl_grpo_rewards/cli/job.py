@@ -50,9 +50,15 @@ class JobArguments:
     )
     dataset_name: str | None = field(
         default=None,
-        metadata={"help": "Name on the hub, local folder, or 'json' with --data_files. Default: bundled addition."},
+        metadata={
+            "help": "Name on the hub, local folder, 'json' with --data_files, or 'reasoning_gym:' with the name of a "
+            "generator. Default: bundled addition."
+        },
     )
-    dataset_config: str | None = field(default=None, metadata={"help": "Configuration of the dataset."})
+    dataset_config: str | None = field(
+        default=None,
+        metadata={"help": "Configuration of the dataset. For reasoning_gym, options such as size=1000,seed=7."},
+    )
     data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
     dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})
     dataset_test_split: str = field(default="test", metadata={"help": "Split for evaluation."})

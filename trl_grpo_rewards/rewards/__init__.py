@@ -1,12 +1,13 @@
 """The library of rewards. Each file with an `__all__` covers one topic. `arithmetic` and `regexes` are parts of `patterns`."""
 
-from . import answers, formats, judges, lengths, patterns, programs, texts, tools
+from . import answers, formats, judges, lengths, patterns, programs, tasks, texts, tools
 from .answers import *
 from .formats import *
 from .judges import *
 from .lengths import *
 from .patterns import *
 from .programs import *
+from .tasks import *
 from .texts import *
 from .tools import *
 
@@ -18,5 +19,6 @@ __all__ += judges.__all__
 __all__ += lengths.__all__
 __all__ += patterns.__all__
 __all__ += programs.__all__
+__all__ += tasks.__all__
 __all__ += texts.__all__
 __all__ += tools.__all__
