@@ -16,6 +16,7 @@ from trl import GRPOConfig, ModelConfig, TrlParser
 from yaml import YAMLError
 
 from .. import demo
+from ..checks.row_shapes import suggest_for
 from ..errors import MissingColumn
 from ..expressions import Reward
 from ..parsing import parse
@@ -240,7 +241,9 @@ def prepare_job(
         if error.column != "solution":
             raise
         name = error.similar[0] if error.similar else "NAME"
-        raise ValueError(f"{error.problem} Name the column: --solution_column {name}.") from None
+        suggestion, column = suggest_for(train_dataset)
+        remedy = f"Name the column: --solution_column {name}." if not column or column in error.similar else suggestion
+        raise ValueError(f"{error.problem} {remedy}") from None
     check_outcome(training.outcome_reward, reward_funcs)
     return rewards, train_dataset, eval_dataset
 
