@@ -2,7 +2,7 @@ r"""Remove the rules of the answers wing one at a time, and print those that no 
 
     python scripts/ablate_answers.py                      # all modules, on all cores
     python scripts/ablate_answers.py --module units       # the modules with this name
-    python scripts/ablate_answers.py --all                # also the other rules, with the number of verdicts that change
+    python scripts/ablate_answers.py --all                # also the other rules, with all verdicts that change
     python scripts/ablate_answers.py --json rules.json    # writes the same as JSON
 
 A rule is an entry of a table at the top of a module (an item of a literal, or a word of a text), a function
@@ -11,7 +11,7 @@ Each rule is removed from the syntax tree, in a process of its own, and every pa
 again: the outside data and tests/verify/cases.txt. The cases are also judged with other options of the rewards. A rule
 that changes no verdict has no datum: give it a case, or remove it. The rules inside such a rule are not listed again.
 
-The whole wing takes about an hour on two cores.
+By default, a rule is left as soon as one verdict has changed, and the rows that missed earlier rules are judged first.
 """
 
 import argparse
@@ -19,6 +19,7 @@ import ast
 import contextlib
 import gzip
 import importlib
+import importlib.machinery
 import importlib.util
 import json
 import multiprocessing
@@ -37,6 +38,12 @@ VARIABLE = "TRL_GRPO_REWARDS_DATA"
 FOLDERS = ("mathematics", "verify")
 DATA = ("pairs.dev", "math_verify_cases.dev", "answers_attack.dev", "answers_attack2.dev")
 OPTIONS = [{"units": "ignore"}, {"units": "must_match", "tolerance": 0.001, "evaluated": True}]
+MISSING: list[int] = []
+"""Rows that missed earlier rules in this process, the last one first."""
+
+BEFORE: list[str] | None = None
+"""The verdicts of each row with all rules, if a run ends with the first change."""
+
 CPU_SECONDS = 120
 """Limit of one run. A rule without which judging never ends is missed."""
 
@@ -207,27 +214,35 @@ def read_rows(folder: Path | None, cases: Path) -> list[Row]:
     return [*dict.fromkeys(rows)]
 
 
-def judge(package: str, rows: list[Row]) -> dict[str, str]:
-    """Return the verdicts of each set, a sign for each row. Modules must not have been imported before."""
+def judge(package: str, rows: list[Row], order: list[int], before: list[str] | None) -> dict[int, str]:
+    """
+    Return the verdicts of each row, a sign for each set of options. Modules must not have been imported before.
+
+    If the verdicts of an earlier run are given, it ends with the first row whose verdicts are others.
+    """
     settle = importlib.import_module(f"{package}.verify.equality").settle
     read_gold = importlib.import_module(f"{package}.verify.golds").read_gold
     boxes = importlib.import_module(f"{package}.verify.boxes")
     make_rules = importlib.import_module(f"{package}.mathematics.matching").AnswerRules
-    verdicts = defaultdict(list)
-    for name, gold, answer, text in rows:
-        for number, options in enumerate([{}, *(OPTIONS if name == "cases" else [])]):
+    verdicts = {}
+    for place in order:
+        name, gold, answer, text = rows[place]
+        signs = ""
+        for options in [{}, *(OPTIONS if name == "cases" else [])]:
             try:
                 right = read_gold(gold)
                 given = boxes.find_boxed_answer(boxes.strip_reasoning(text)) if answer is None else answer
                 verdict = None if right is None else given and settle(right, given, make_rules(**options))
-                sign = "?" if verdict is None else "1" if verdict else "0"
+                signs += "?" if verdict is None else "1" if verdict else "0"
             except Exception:  # a rule may keep the code after it from crashing
-                sign = "!"
-            verdicts["other options" if number else name].append(sign)
-    return {name: "".join(signs) for name, signs in verdicts.items()}
+                signs += "!"
+        verdicts[place] = signs
+        if before is not None and signs != before[place]:
+            break
+    return verdicts
 
 
-def judge_without(rule: Rule | None) -> tuple[Rule | None, dict[str, str] | None, list[str]]:
+def judge_without(rule: Rule | None) -> tuple[Rule | None, dict[int, str] | None, list[str]]:
     """Judge in a fork without a rule. The verdicts are None if the package cannot be imported or never ends."""
     reading, writing = os.pipe()
     if os.fork() == 0:
@@ -237,21 +252,33 @@ def judge_without(rule: Rule | None) -> tuple[Rule | None, dict[str, str] | None
             limit_time()
             package = prepare_package()
             if rule is not None:
-                path = find_path(rule.module)
-                spec = importlib.util.spec_from_file_location(f"{package}.{rule.module}", path)
-                module = importlib.util.module_from_spec(spec)
-                importlib.import_module(spec.name.rpartition(".")[0])
-                sys.modules[spec.name] = module
-                exec(compile(remove(path.read_text(), rule), path, "exec"), module.__dict__)
-            verdicts = judge(package, ROWS)
-            json.dump([verdicts, [name.removeprefix(f"{package}.") for name in sys.modules if package in name]], out)
+                sys.meta_path.insert(0, Without(f"{package}.{rule.module}", rule))
+            verdicts = judge(package, ROWS, [*dict.fromkeys([*MISSING, *range(len(ROWS))])], BEFORE)
+            names = [name.removeprefix(f"{package}.") for name in sys.modules if package in name]
+            json.dump([[*verdicts.items()], names], out)
         os._exit(0)
     os.close(writing)
     with open(reading) as file:
         text = file.read()
     os.wait()
     verdicts, modules = json.loads(text) if text else (None, [])
-    return rule, verdicts, modules
+    if verdicts and BEFORE and verdicts[-1][1] != BEFORE[verdicts[-1][0]]:
+        MISSING.insert(0, verdicts[-1][0])
+    return rule, verdicts and dict(verdicts), modules
+
+
+class Without(importlib.machinery.SourceFileLoader):
+    """Finds and loads a module without one of its rules, whatever imports it."""
+
+    def __init__(self, name: str, rule: Rule) -> None:
+        super().__init__(name, str(find_path(rule.module)))
+        self.rule = rule
+
+    def find_spec(self, name: str, path: object = None, target: object = None):
+        return importlib.util.spec_from_loader(name, self) if name == self.name else None
+
+    def get_code(self, name: str) -> types.CodeType:
+        return compile(remove(Path(self.path).read_text(), self.rule), self.path, "exec")
 
 
 def prepare_package() -> str:
@@ -274,15 +301,16 @@ def find_path(module: str) -> Path:
     return PACKAGE.joinpath(*module.split(".")).with_suffix(".py")
 
 
-def count_changes(verdicts: dict[str, str] | None, before: dict[str, str]) -> dict[str, int]:
+def count_changes(verdicts: dict[int, str] | None, before: dict[int, str]) -> Counter[str]:
     """Return how many verdicts of each set a rule changes. Without verdicts, it changes all of them."""
-    return {
-        name: sum(one != other for one, other in zip(signs, verdicts[name], strict=True)) if verdicts else len(signs)
-        for name, signs in before.items()
-    }
+    changes: Counter[str] = Counter()
+    for place, signs in (verdicts or before).items():
+        for number, (sign, old) in enumerate(zip(signs, before[place], strict=True)):
+            changes["other options" if number else ROWS[place][0]] += sign != old or not verdicts
+    return changes
 
 
-def report(found: list[tuple[Rule, dict[str, int]]], show_all: bool) -> None:
+def report(found: list[tuple[Rule, Counter[str]]], show_all: bool) -> None:
     """Print the rules that nothing misses, and which sets miss the others."""
     by_module = defaultdict(list)
     for rule, changes in found:
@@ -318,7 +346,7 @@ def is_inside(rule: Rule, other: Rule) -> bool:
 
 
 def main() -> None:
-    global PACKAGE, ROWS
+    global PACKAGE, ROWS, BEFORE
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--module", help="name of a module, such as units or mathematics.units")
     parser.add_argument("--json", type=Path, help="file for the rules with the number of verdicts that each changes")
@@ -342,6 +370,8 @@ def main() -> None:
         sys.exit(f"--module must be one of {', '.join(used)}; got {options.module}.")
     rules = [rule for name in chosen for rule in find_rules(name, find_path(name).read_text())]
     print(f"{len(rules)} rules, {sum(map(len, before.values()))} verdicts.", flush=True)
+    if not (options.all or options.json):
+        BEFORE = [before[place] for place in range(len(ROWS))]
     found = []
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
         for number, (rule, verdicts, _) in enumerate(pool.imap(judge_without, rules), 1):

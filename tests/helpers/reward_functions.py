@@ -22,6 +22,11 @@ def all_dead(prompts, **kwargs):
     return [0.3] * len(prompts)
 
 
+def live_if_odd(prompts, completions, **kwargs):
+    """A problem that starts with an even number is dead. Otherwise, every second completion is right."""
+    return [float(first_summand(prompt) % 2 and place % 2) for place, prompt in enumerate(prompts)]
+
+
 def mostly_dead(prompts, completions, **kwargs):
     """Two problems of three are dead."""
     return [

@@ -20,7 +20,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from helpers.chat_server import Scripted
 from helpers.gradients import compare_drop
-from helpers.reward_functions import mostly_dead
+from helpers.reward_functions import live_if_odd, mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
 from trl_grpo_rewards import (
     FilteredGRPOConfig,
@@ -289,17 +289,24 @@ class Kill(TrainerCallback):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def resumed(folder, **options) -> dict:
+def resumed(folder, func=mostly_dead, **options) -> dict:
     """A resampling run, or the rest of it from its checkpoint, in a process that has run nothing before."""
     options = {"zero_variance": "drop", "max_resample_rounds": 5, "max_steps": 6, "learning_rate": 0.01} | options
     options = {"save_strategy": "steps", "save_steps": 3, "gradient_accumulation_steps": 1, **options}
-    trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], output_dir=str(folder), **options)
+    trainer = trainer_of(FilteredGRPOTrainer, folder, [func], output_dir=str(folder), **options)
     trainer.add_callback(Kill())
     trainer.train(resume_from_checkpoint=any(folder.glob("checkpoint-*")))
     weights = [parameter.double().sum().item() for parameter in trainer.model.parameters()]
     stream = trainer._prompts
     state = {name: array.tolist() for name, array in stream.get_state().items()} if stream else {}
-    return {"weights": weights, "steps": len(trainer.state.log_history), "prompts": state}
+    carried = [entry.get("groups/carried_over", 0) for entry in trainer.state.log_history]
+    return {"weights": weights, "steps": len(trainer.state.log_history), "prompts": state, "carried": carried}
+
+
+def resumed_with_surplus(folder) -> dict:
+    """A run that carries groups over from a step to the next, also over its checkpoint."""
+    options = {"per_device_train_batch_size": 10, "num_iterations": 2, "max_steps": 8, "save_steps": 4, "seed": 4}
+    return resumed(folder, live_if_odd, **options)
 
 
 def resumed_selective(folder) -> dict:

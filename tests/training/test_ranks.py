@@ -143,19 +143,23 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario, last", [("resumed", 6), ("resumed_selective", 15), ("resumed_later", 7)])
-def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, scenario, last):
+@pytest.mark.parametrize(
+    "scenario, first, last",
+    [("resumed", 3, 6), ("resumed_selective", 3, 15), ("resumed_later", 3, 7), ("resumed_with_surplus", 4, 8)],
+)
+def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, scenario, first, last):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     whole.mkdir()
     parted.mkdir()
     expected = run_on_two_ranks(scenario, whole)
     (parted / "kill").touch()
     assert "SIGKILL" in launch_on_two_ranks(scenario, parted).stderr and not (parted / "0.json").exists()
-    assert [folder.name for folder in parted.glob("checkpoint-*")] == ["checkpoint-3"]
+    assert [folder.name for folder in parted.glob("checkpoint-*")] == [f"checkpoint-{first}"]
     (parted / "kill").unlink()
     assert run_on_two_ranks(scenario, parted) == expected
     assert expected[0] == expected[1] and (parted / f"checkpoint-{last}").exists()
     assert expected[0]["prompts"].get("position", 0) > 0 or scenario == "resumed_later"
+    assert scenario != "resumed_with_surplus" or expected[0]["carried"][first] > 0
     assert read_contents(parted) == read_contents(whole)
 
 

@@ -1,7 +1,6 @@
-"""Resampling: dead groups give way to fresh prompts, and a run that was killed goes on as if it had not been."""
+"""A run that was killed goes on as if it had not been."""
 
 import json
-import math
 import os
 import random
 import signal
@@ -16,96 +15,9 @@ from safetensors.torch import load_file
 from transformers import TrainerCallback
 
 from helpers.processes import build_environment
-from helpers.reward_functions import all_dead, first_summand, mostly_dead, mostly_solved
-from helpers.runs import get_metric, read_contents, read_prompts, small_config
+from helpers.reward_functions import mostly_dead, mostly_solved
+from helpers.runs import read_contents, read_prompts, small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
-
-
-class Asked(TrainerCallback):
-    """The prompts and advantages of each micro-batch that is computed."""
-
-    def __init__(self):
-        self.rows = []
-
-    def on_step_end(self, args, state, control, **kwargs):
-        trainer = self.trainer
-        self.rows.append(
-            [
-                (part["advantages"].tolist(), part["completion_mask"].any(1).tolist())
-                for part in trainer._buffered_inputs
-            ]
-        )
-
-
-def trained(config, problems, func, **options):
-    asked = Asked()
-    args = config(**{"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 3, **options})
-    trainer = FilteredGRPOTrainer(demo.MODEL, [func], args=args, train_dataset=problems, callbacks=[asked])
-    asked.trainer = trainer
-    trainer.train()
-    return trainer, asked.rows
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("split", [{}, {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 4}])
-def test_resample_fills_the_batch_with_live_groups(config, problems, split):
-    trainer, steps = trained(config, problems, mostly_dead, **split)
-    for parts in steps:
-        rows = [row for advantages, used in parts for row in zip(advantages, used, strict=True)]
-        assert len(rows) == 8 and all(used and advantage != 0 for advantage, used in rows)
-    assert min(get_metric(trainer, "resample_rounds")) >= 1 and get_metric(trainer, "rows_computed") == [8.0] * 3
-    assert trainer._prompts.position >= 3
-
-
-@pytest.mark.slow
-def test_resample_goes_no_further_than_its_rounds(config, problems):
-    trainer, _ = trained(config, problems, all_dead, max_resample_rounds=2)
-    assert get_metric(trainer, "resample_rounds") == [2.0] * 3 and get_metric(trainer, "rows_computed") == [1.0] * 3
-    assert trainer._prompts.position >= 3 * 2 * 2  # steps, rounds, groups that are missing
-    trainer, _ = trained(config, problems, mostly_dead, max_resample_rounds=0)
-    assert get_metric(trainer, "resample_rounds") == []
-
-
-def test_resample_asks_for_as_many_prompts_as_are_expected_to_fill_the_batch(config, problems):
-    """With a quarter of the groups live, one round asks for four times what is missing, but no more than a batch has."""
-    calls = []
-
-    def one_of_four(prompts, completions, **kwargs):
-        calls.append(prompts[::4])
-        return [float(first_summand(prompt) % 4 == 0 and place % 2) for place, prompt in enumerate(prompts)]
-
-    options = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "max_resample_rounds": 20}
-    trainer, _ = trained(config, problems, one_of_four, **{**options, "max_steps": 1})
-    first, *rounds = calls
-    assert len(first) == 8 and len(rounds) == get_metric(trainer, "resample_rounds")[0] > 0
-    found = sum(first_summand(prompt) % 4 == 0 for prompt in first)
-    assert len(rounds[0]) == min(math.ceil((8 - found) * 9 / (found + 1)), 8)
-    asked = [str(prompt) for call in calls for prompt in call]
-    assert len({*asked}) == len(asked)  # no prompt twice in a step
-
-
-def test_resample_ends_when_the_step_has_asked_all_prompts(config, problems):
-    trainer, _ = trained(config, problems.select(range(4)), all_dead, max_resample_rounds=50)
-    assert get_metric(trainer, "resample_rounds") == [1.0] * 3  # two of the four prompts are in the batch
-
-
-def test_resample_draws_only_what_is_missing(config, problems):
-    trainer, _ = trained(config, problems, lambda completions, **_: [float(i % 4) for i in range(len(completions))])
-    assert get_metric(trainer, "resample_rounds") == [0.0] * 3 and trainer._prompts.position == 0
-
-
-def test_resample_needs_a_dataset_that_can_be_indexed(config, problems):
-    stream = problems.to_iterable_dataset()
-    with pytest.raises(
-        ValueError, match="max_resample_rounds=20 requires a dataset that can be indexed, .* is a stream. Load it"
-    ):
-        trained(config, stream, mostly_dead)
-
-
-def test_resample_scales_by_group_alone(config, problems):
-    for options in ({"scale_rewards": "batch"}, {"multi_objective_aggregation": "normalize_then_sum"}):
-        with pytest.raises(ValueError, match="scales rewards by the whole batch. Set scale_rewards"):
-            trained(config, problems, mostly_dead, **options)
 
 
 MODES = {

@@ -9,7 +9,16 @@ Mathematics as values: a text such as `\frac12` becomes a value, and two values 
 | values are worked out | `rationals` exactly, `evaluation` at a point, `equivalence` at many points, `segments` as intervals |
 | values are compared | `comparison` asks the `kinds` in their order; `matching` is what they share |
 
-A unit is a line of `units.TABLE`, a function a line of `functions.FUNCTIONS`, a word with its meaning an entry of
-`words.ROLES`, and a sign or a bracket an entry of `grammar`. A kind is a module of `kinds`, an entry of `kinds.KINDS`, and
-the entries of `grammar` that read it.
+To add a rule, add to one table:
+
+| what | where |
+|---|---|
+| a unit, or another spelling of it | a line of `units.TABLE`. Units are compared, never converted. |
+| a function | a line of `functions.FUNCTIONS` |
+| a number word, or a word that multiplies the number before it | an entry of `words.NUMBERS` or `words.SCALES` |
+| any other word with a meaning | an entry of `words.ROLES`. One of two letters is also an entry of `words.SHORT_WORDS`. |
+| a sign or a bracket that means the same as another | a line of `spellings.SIGNS` (Unicode) or `spellings.SYNONYMS` (commands) |
+| a sign with a meaning of its own | an entry of `grammar.PREFIXES` (before a value) or `grammar.INFIXES` (after one) |
+| a bracket with a meaning of its own | an entry of `tokens.BRACKETS`, and one of `grammar.PREFIXES` |
+| a kind of value | a module of `kinds`, an entry of `kinds.KINDS`, and the entries of `grammar` that read it |
 """

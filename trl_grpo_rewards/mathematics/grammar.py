@@ -192,4 +192,4 @@ def read_answer(reader: Reader) -> Value:
     reader.match_brackets()
     if letter:
         return choices.finish_choice(reader, letter, 0)
-    return commands.name_derivative(lists.expand_signs(reader.statement(0, reader.end)))
+    return lists.expand_signs(reader.statement(0, reader.end))

@@ -147,6 +147,9 @@ WITHOUT_CONTENT = {
 }  # \color{red}{5} shows 5, \cancel{5} takes it back
 SEPARATORS = {*r"\quad \qquad \hspace \newline \hskip \par".split()}
 
+PREFIXED = {"x": 16, "o": 8, "b": 2}
+"""Bases of numbers as programs write them: `0xA3`."""
+
 
 def normalize_signs(text: str) -> str:
     """Return a text with LaTeX in place of Unicode signs and without math delimiters."""
@@ -162,6 +165,9 @@ def normalize_signs(text: str) -> str:
         if len(parts) % 2:
             text = " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
     text = re.sub(r"(?<=\d)--(?=\d)", "-", text)
+    text = re.sub(
+        r"(?<![\w.])0([xob])([\dA-Fa-f]+)(?!\w)", lambda found: f"{found[2].upper()}_{{{PREFIXED[found[1]]}}}", text
+    )
     text = re.sub(r"(\\cup|\\cap)\s*,", r"\1 ", text)  # a slip
     return re.sub(r"\\quad(?=[A-Za-z])", r"\\quad ", re.sub(r"\\!\s*|\{\}", "", text))
 

@@ -23,7 +23,7 @@ from .spellings import (
     skip_group,
 )
 from .units import SHORT, SPELLINGS
-from .words import SCALES
+from .words import SCALES, SHORT_WORDS
 
 
 class Token(NamedTuple):
@@ -95,11 +95,6 @@ ELEMENTS = re.compile(
 )
 """Formulas of chemical compounds, which are names."""
 
-SHORT_WORDS = {
-    *"""and or the yes odd not all any for no is of if to an so true one two six ten red men dne nan""".split()
-}
-"""Words of two or three letters. Other bare letters of this length are products of variables."""
-
 AFTER_QUANTITIES = SHORT | {*"pm am AM PM sq cu th st nd rd bn mil pts age dozen".split()}
 """Units and words that are words only after a number or another word."""
 
@@ -124,7 +119,10 @@ BRACKETS = {
     "\\lfloor": {"\\rfloor"},
     "\\lceil": {"\\rceil"},
 }
-"""Opening brackets, and what closes each of them. Half-open intervals mix round and square ones."""
+"""
+Opening brackets, and what closes each of them. Half-open intervals mix round and square ones. What a bracket means is in
+`grammar`. Another spelling of a bracket is in `spellings`.
+"""
 
 CLOSING = set[str]().union(*BRACKETS.values())
 

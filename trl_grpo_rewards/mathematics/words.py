@@ -73,6 +73,10 @@ STATES: dict[tuple[str, ...], tuple[str, ...]] = {
     }.items()
     for said in variants
 }
+SHORT_WORDS = {word for word in (*ROLES_OF, *(word for said in STATES for word in said)) if len(word) == 3}
+SHORT_WORDS |= {*"or no is of if to an so yes odd red men nan".split()}
+"""Words of two or three letters. Other bare letters of this length are products of variables, as `at` and `by` may be."""
+
 GENERIC_NOUNS = {
     *"function number integer triangle quadrilateral polygon angle line curve matrix sequence series value".split()
 }

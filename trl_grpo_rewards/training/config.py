@@ -45,7 +45,8 @@ class FilteredGRPOConfig(GRPOConfig):
         max_resample_rounds (`int`, *optional*, defaults to `0`):
             Largest number of rounds in which fresh prompts are sampled to replace dead groups. Sampling stops as soon
             as every group of the batch is live, as in the dynamic sampling of
-            [DAPO](https://huggingface.co/papers/2503.14476). Requires `zero_variance="drop"`.
+            [DAPO](https://huggingface.co/papers/2503.14476). Live groups beyond the batch replace dead groups of the
+            next step if TRL computes log-probabilities before the update. Requires `zero_variance="drop"`.
         selective (`bool`, *optional*, defaults to `False`):
             Whether to draw prompts by the probability that their next group has both right and wrong completions. The
             probability is estimated from how many of the prompt's earlier completions were right. A prompt that was

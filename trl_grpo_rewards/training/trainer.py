@@ -16,13 +16,12 @@ from trl import GRPOTrainer
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
-from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, draw_rows, read_prior
-from .exchange import spread_rows
+from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
 from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
-from .group_statistics import take_first
 from .micro_batches import build_packer, pad_gathered, skip_constant
 from .recorder import Recorder
+from .resampling import build_resampler
 from .rows import TensorBatch
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
@@ -114,6 +113,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
+        self._resampler = build_resampler(self, self._prompts)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -197,8 +197,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if not self._removes_dead_rows:
             return {**output, "live": [True] * len(inputs)} if self.model.training and self.args.packing else output
         rows = generation.live
-        if self.args.max_resample_rounds:
-            output, rows = self._resample(output, generation, {*prompts})
+        if self._resampler is not None:
+            output, rows, logged = self._resampler.fill(output, generation, {*prompts})
+            self._log_groups(**logged)
         if self.zero_variance == "drop":
             mask = output["completion_mask"] * output.get("tool_mask", 1)
             output["num_items_in_batch"] = self.accelerator.gather(mask[rows].sum()).sum()
@@ -239,34 +240,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._prompts.learn(prompts, *generation.groups.count_right())
         self._recorder.record(self.state.global_step + 1, generation, self._logs["advantages"])
 
-    def _resample(self, output: TensorBatch, generation: Generation, asked: set[int]) -> tuple[TensorBatch, Tensor]:
-        """Replace dead groups with groups of prompts that this step has not asked, in `max_resample_rounds` rounds."""
-        assert self._prompts is not None
-        live, rows = generation.groups.live, generation.live
-        found, wanted, sampled, rounds = int(live.sum()), len(live), len(live), 0
-        first = self._packer.unstack(output)
-        kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
-        while found < wanted and rounds < self.args.max_resample_rounds:
-            missing = wanted - found
-            count = min(math.ceil(missing * (sampled + 1) / (found + 1)), wanted)  # expected to fill the batch
-            inputs = draw_rows(self._prompts, self.train_dataset, count, self.num_generations, self.accelerator, asked)
-            if not inputs:
-                break
-            more, generation, prompts = self._sample(inputs)
-            live = take_first(generation.groups.live, missing)  # more would be off-policy in the next step
-            fresh = zip(self._packer.unstack(more), generation.find_rows(live).tolist(), strict=True)
-            kept += [row for row, is_live in fresh if is_live]
-            found, sampled, rounds = found + int(live.sum()), sampled + len(live), rounds + 1
-            asked |= {*prompts}
-        self._log_groups(resample_rounds=rounds)
-        if not rounds:
-            return output, rows
-        kept = spread_rows(kept, lambda row: 1, self.accelerator)  # TRL's micro-batches need as many on each rank
-        whole = self._packer.stack(kept + first[:1] * (len(first) - len(kept)))
-        return whole, torch.arange(len(first), device=rows.device) < len(kept)
-
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)
+        if self._resampler is not None:
+            self._resampler.save(Path(output_dir))
         if self._prompts is not None and self.args.should_save:  # like TRL's own state, on each node if that is set
             self._prompts.save(Path(output_dir), at_end=math.isclose(self.state.epoch, round(self.state.epoch)))
 
@@ -276,6 +253,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self._prompts is not None and checkpoint:  # `_load_rng_state` runs only after the first draw
             self._prompts.load(Path(checkpoint))
             self._prompts.check_ranks()
+        if self._resampler is not None and checkpoint:
+            self._resampler.load(Path(checkpoint))
 
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
         batch: TensorBatch = super()._prepare_inputs(generation_batch)

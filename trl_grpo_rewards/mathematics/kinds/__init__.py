@@ -35,4 +35,6 @@ KINDS = (
     FORMAL_OPERATIONS,
     EXPRESSIONS,
 )
-"""The kinds, in the order in which they decide whether two values are equal."""
+"""
+The kinds, in the order in which they decide whether two values are equal: kinds that hold values of others come first.
+"""

@@ -139,7 +139,7 @@ def read_power(reader: Reader, base: Value) -> Value | None:
         raise Unreadable("an exponent is missing")
     group = after.text == "{"
     inside = reader.texts(reader.place + 2, reader.match[reader.place + 1]) if group else [after.text]
-    if inside == ["\\circ"]:
+    if inside == ["\\circ"] or (inside == ["o"] and isinstance(base, Number)):
         width = 4 if group else 2
         if (unit := reader.peek(width)) is not None and unit.text in ("C", "F"):
             return None
@@ -159,7 +159,8 @@ def read_factor(reader: Reader, left: Value) -> Value | None:
     """Return the product with a factor that follows without a sign, or the point that a letter names."""
     token = reader.tokens[reader.place]
     after_degrees = isinstance(left, Operation) and left.name == "degree"
-    if token.kind in ("number", "grouped") and (reader.is_literal() or after_degrees):
+    is_code = token.text.isdecimal() and token.text[0] == "0"  # the zeros of #ff00aa make no product
+    if token.kind in ("number", "grouped") and (reader.is_literal() or after_degrees or is_code):
         return None
     right = reader.read(NEGATION)
     if isinstance(left, Symbol) and isinstance(right, Collection) and (point := name_point(left, right)) is not None:

@@ -3,7 +3,7 @@ r"""Reading of names and commands: fractions, roots, functions, sums, integrals,
 import re
 
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
-from ..reader import FACTOR, PRODUCT, Reader, parse_number
+from ..reader import FACTOR, PRODUCT, SUM, Reader, parse_number
 from ..tokens import Unreadable
 from ..values import MINUS_ONE, ONE, Call, Operation, Symbol, Value, list_parts, make_name, walk
 from .arithmetic import starts_factor
@@ -144,7 +144,22 @@ def read_command(reader: Reader) -> Value:
 def read_fraction(reader: Reader) -> Value:
     reader.place += 1
     above = reader.argument()
-    return combine("/", above, reader.argument())
+    return read_derivative(reader, combine("/", above, reader.argument()))
+
+
+def read_derivative(reader: Reader, fraction: Value) -> Value:
+    r"""Return the derivative of the product after `\frac{d}{dx}`, or the fraction if it is none."""
+    d, variable = Symbol("d"), list_parts(fraction)[-1:]
+    names = variable[0].operands if variable and isinstance(variable[0], Operation) else ()
+    if len(names) != 2 or fraction != Operation("/", (d, Operation("*", (d, names[1])))):
+        return fraction
+
+    def read_body(reader: Reader) -> Value | None:
+        body = reader.read(SUM + 1)
+        return body if names[1] in walk(body) else None
+
+    body = reader.attempt(read_body)
+    return fraction if body is None else Operation("derivative", (names[1], body))
 
 
 def read_binomial(reader: Reader) -> Value:
@@ -271,21 +286,3 @@ def read_operator(reader: Reader, name: str) -> Value:
         while (token := reader.peek()) is not None and token.kind == "letter":
             reader.read(FACTOR)
     return make_name([name, *reader.texts(start, reader.place)])
-
-
-# --- derivatives
-
-
-def name_derivative(value: Value) -> Value:
-    r"""Return `\frac{d}{dx} x^3`, which is read as a product, as the derivative of an expression that can be evaluated."""
-    if not isinstance(value, Operation) or value.name != "*" or not isinstance(value.operands[0], Operation):
-        return value
-    quotient, factors = value.operands[0], value.operands[1:]
-    below = list_parts(quotient)[-1]
-    if quotient != Operation("/", (Symbol("d"), below)) or not isinstance(below, Operation):
-        return value
-    body = factors[0] if len(factors) == 1 else Operation("*", factors)
-    is_known = below.name == "*" and below.operands[0] == Symbol("d") and len(below.operands) == 2
-    return (
-        Operation("derivative", (below.operands[1], body)) if is_known and below.operands[1] in walk(body) else value
-    )

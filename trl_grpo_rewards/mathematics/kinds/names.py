@@ -53,7 +53,7 @@ def is_name(value: Value) -> bool:
         return (is_name(operands[0]) and operands[0] not in UNKNOWNS) or is_sum_of_vectors(operands[0])
     if value.name in TRIGONOMETRIC:
         return is_name(operands[0]) or is_angle(operands[0])
-    if value.name in ("gcd", "lcm") or is_set_name(value):
+    if value.name in ("gcd", "lcm", "derivative") or is_set_name(value):
         return True
     if value.name == "/":
         return is_name(operands[0]) and is_name(operands[1]) and operands[0] != operands[1] or is_derivative(value)
@@ -61,7 +61,7 @@ def is_name(value: Value) -> bool:
         return operands[0] == Symbol("\\sigma") or (is_capital(operands[0]) and operands[1] in OF_CAPITALS)
     if value.name in ("*", "cross"):
         first = operands[0]
-        if is_derivative(first) or is_differential(operands) or first == Symbol("\\nabla"):
+        if is_derivative(first) or is_differential(operands):
             return True
         return all(map(is_part_of_name, operands))
     return False

@@ -1,0 +1,175 @@
+"""Resampling: dead groups give way to live groups that the last step kept, and to fresh prompts."""
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, TrainerCallback
+
+from helpers.reward_functions import all_dead, first_summand, live_if_odd, mostly_dead
+from helpers.runs import get_metric, read_contents
+from trl_grpo_rewards import FilteredGRPOTrainer, demo
+
+
+class Asked(TrainerCallback):
+    """The prompts and advantages of each micro-batch that is computed."""
+
+    def __init__(self):
+        self.rows = []
+
+    def on_step_end(self, args, state, control, **kwargs):
+        trainer = self.trainer
+        self.rows.append(
+            [
+                (part["advantages"].tolist(), part["completion_mask"].any(1).tolist())
+                for part in trainer._buffered_inputs
+            ]
+        )
+
+
+def trained(config, problems, func, **options):
+    asked = Asked()
+    args = config(**{"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 3, **options})
+    trainer = FilteredGRPOTrainer(demo.MODEL, [func], args=args, train_dataset=problems, callbacks=[asked])
+    asked.trainer = trainer
+    trainer.train()
+    return trainer, asked.rows
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("split", [{}, {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 4}])
+def test_resample_fills_the_batch_with_live_groups(config, problems, split):
+    trainer, steps = trained(config, problems, mostly_dead, **split)
+    for parts in steps:
+        rows = [row for advantages, used in parts for row in zip(advantages, used, strict=True)]
+        assert len(rows) == 8 and all(used and advantage != 0 for advantage, used in rows)
+    assert min(get_metric(trainer, "resample_rounds")) >= 1 and get_metric(trainer, "rows_computed") == [8.0] * 3
+    assert trainer._prompts.position >= 3
+
+
+@pytest.mark.slow
+def test_resample_goes_no_further_than_its_rounds(config, problems):
+    trainer, _ = trained(config, problems, all_dead, max_resample_rounds=2)
+    assert get_metric(trainer, "resample_rounds") == [2.0] * 3 and get_metric(trainer, "rows_computed") == [1.0] * 3
+    assert trainer._prompts.position >= 3 * 2 * 2  # steps, rounds, groups that are missing
+    trainer, _ = trained(config, problems, mostly_dead, max_resample_rounds=0)
+    assert get_metric(trainer, "resample_rounds") == []
+
+
+def test_resample_asks_for_as_many_prompts_as_are_expected_to_fill_the_batch(config, problems):
+    """With a quarter of the groups live, one round asks for four times what is missing, but no more than a batch has."""
+    calls = []
+
+    def one_of_four(prompts, completions, **kwargs):
+        calls.append(prompts[::4])
+        return [float(first_summand(prompt) % 4 == 0 and place % 2) for place, prompt in enumerate(prompts)]
+
+    options = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "max_resample_rounds": 20}
+    trainer, _ = trained(config, problems, one_of_four, **{**options, "max_steps": 1})
+    first, *rounds = calls
+    assert len(first) == 8 and len(rounds) == get_metric(trainer, "resample_rounds")[0] > 0
+    found = sum(first_summand(prompt) % 4 == 0 for prompt in first)
+    assert len(rounds[0]) == min(math.ceil((8 - found) * 9 / (found + 1)), 8)
+    asked = [str(prompt) for call in calls for prompt in call]
+    assert len({*asked}) == len(asked)  # no prompt twice in a step
+
+
+def test_resample_ends_when_the_step_has_asked_all_prompts(config, problems):
+    trainer, _ = trained(config, problems.select(range(4)), all_dead, max_resample_rounds=50)
+    assert get_metric(trainer, "resample_rounds") == [1.0] * 3  # two of the four prompts are in the batch
+
+
+def test_resample_draws_only_what_is_missing(config, problems):
+    trainer, _ = trained(config, problems, lambda completions, **_: [float(i % 4) for i in range(len(completions))])
+    assert get_metric(trainer, "resample_rounds") == [0.0] * 3 and trainer._prompts.position == 0
+
+
+def test_resample_needs_a_dataset_that_can_be_indexed(config, problems):
+    stream = problems.to_iterable_dataset()
+    with pytest.raises(
+        ValueError, match="max_resample_rounds=20 requires a dataset that can be indexed, .* is a stream. Load it"
+    ):
+        trained(config, stream, mostly_dead)
+
+
+def test_resample_scales_by_group_alone(config, problems):
+    for options in ({"scale_rewards": "batch"}, {"multi_objective_aggregation": "normalize_then_sum"}):
+        with pytest.raises(ValueError, match="scales rewards by the whole batch. Set scale_rewards"):
+            trained(config, problems, mostly_dead, **options)
+
+
+GROUPS = {"zero_variance": "drop", "max_resample_rounds": 5, "num_generations": 2, "learning_rate": 1e-3}
+GROUPS |= {"gradient_accumulation_steps": 2, "save_strategy": "steps", "save_steps": 1}
+"""Eight groups in a batch, of which half are live, so that the last round of a step often finds too many."""
+
+
+class Rows(TrainerCallback):
+    """The rows that each step trains on, as pairs of their tokens and of the log-probabilities that they had when sampled."""
+
+    def __init__(self):
+        self.steps = []
+
+    def on_step_end(self, args, state, control, **kwargs):
+        self.steps.append([])
+        for part in self.trainer._buffered_inputs:
+            for row in range(len(part["advantages"])):
+                on, written = (part[name][row].bool() for name in ("prompt_mask", "completion_mask"))
+                logps = part.get("old_per_token_logps", part["completion_ids"])[row]
+                self.steps[-1].append(
+                    (part["prompt_ids"][row][on], part["completion_ids"][row][written], logps[written])
+                )
+
+
+def run(config, problems, checkpoint=None, **options) -> tuple[FilteredGRPOTrainer, Rows]:
+    """Train for six steps."""
+    rows = Rows()
+    args = config(**{"max_steps": 6, **GROUPS, **options})
+    trainer = FilteredGRPOTrainer(demo.MODEL, [live_if_odd], args, problems, callbacks=[rows])
+    rows.trainer = trainer
+    trainer.train(resume_from_checkpoint=checkpoint)
+    return trainer, rows
+
+
+def compute_logps(model, prompt, completion):
+    """Return the log-probabilities that a model gives to the tokens of a completion."""
+    with torch.no_grad():
+        logits = model(torch.cat([prompt, completion])[None]).logits[0, len(prompt) - 1 : -1]
+    return logits.log_softmax(-1).gather(1, completion[:, None])[:, 0]
+
+
+@pytest.mark.slow
+def test_resample_trains_on_the_surplus_of_the_step_before_with_the_log_probabilities_of_its_sampling(
+    config, problems
+):
+    trainer, rows = run(config, problems, num_iterations=2)
+    carried, folder = get_metric(trainer, "carried_over"), Path(trainer.args.output_dir)
+    assert carried[0] == 0 and sum(carried) >= 1
+    models = [demo.MODEL, *(folder / f"checkpoint-{step}" for step in (2, 4))]  # a generation is used for two steps
+    policies = [AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval() for path in models]
+    old = [0, 0, 0]
+    for generation, step in enumerate(rows.steps[::2]):
+        for prompt, completion, logps in step:
+            gaps = [float((compute_logps(policy, prompt, completion) - logps).abs().max()) for policy in policies]
+            if len(completion) > 1:
+                nearest = gaps.index(min(gaps))
+                assert min(gaps) < 1e-4 and generation - nearest in (0, 1)
+                old[generation] += nearest < generation
+    assert [math.ceil(count / 2) for count in old] == carried  # groups of two
+
+
+def test_resample_keeps_no_surplus_without_log_probabilities(config, problems):
+    trainer, rows = run(config, problems, max_steps=3)
+    assert get_metric(trainer, "carried_over") == [0, 0, 0] and trainer._resampler.surplus == []
+
+
+@pytest.mark.slow
+def test_resample_surplus_outlives_a_resume(config, problems):
+    whole, _ = run(config, problems, num_iterations=2)
+    carried, folder = get_metric(whole, "carried_over"), Path(whole.args.output_dir)
+    after = next(place for place, count in enumerate(carried) if count)  # the generation that got some
+    rest, _ = run(config, problems, f"{folder}/checkpoint-{2 * after}", num_iterations=2)
+    assert get_metric(rest, "carried_over") == carried
+    assert read_contents(rest.args.output_dir) == [one for one in read_contents(folder) if one["step"] > 2 * after]
+    pairs = zip(whole.model.parameters(), rest.model.parameters(), strict=True)
+    assert all(torch.equal(expected, got) for expected, got in pairs)

@@ -1,0 +1,152 @@
+"""Resampling: dead groups of a batch are replaced by live groups of other prompts."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+from torch import Tensor
+
+from .drawing import PromptStream, draw_rows
+from .exchange import spread_rows
+from .generation import Generation
+from .group_statistics import take_first
+from .micro_batches import Packer
+from .rows import TensorBatch, TensorRow
+
+
+Sample = Callable[[list[dict[str, Any]]], tuple[TensorBatch, Generation, list[int]]]
+"""Samples completions of this rank's rows. Returns TRL's batch, the generation, and the prompts of all groups."""
+
+Draw = Callable[..., list[dict[str, Any]]]
+"""Draws `count` prompts that are not among those to `avoid`, and returns the rows of this rank."""
+
+
+class Resampler:
+    """
+    Replaces the dead groups of each batch, first with live groups that the step before had sampled beyond its own batch.
+
+    Such a group is kept only if TRL computes the log-probabilities of its completions when they are sampled. The loss
+    then weights it by how much the model has changed in between, as it does with `num_iterations`.
+
+    Args:
+        sample, draw:
+            Samples completions, and draws prompts. All ranks take part in both.
+        packer ([`Packer`]):
+            Splits batches into rows, and stacks rows.
+        accelerator (`Accelerator`):
+            The ranks.
+        max_rounds (`int`):
+            Maximum number of rounds of a step.
+    """
+
+    def __init__(self, sample: Sample, draw: Draw, packer: Packer, accelerator: Accelerator, max_rounds: int) -> None:
+        self.sample, self.draw, self.packer, self.accelerator = sample, draw, packer, accelerator
+        self.max_rounds = max_rounds
+        self.surplus: list[
+            tuple[int, list[TensorRow]]
+        ] = []  # prompts of groups, and the rows that this rank has of them
+
+    def fill(
+        self, output: TensorBatch, generation: Generation, asked: set[int]
+    ) -> tuple[TensorBatch, Tensor, dict[str, float]]:
+        """
+        Replace the dead groups of a batch, as far as `max_rounds` rounds go.
+
+        Args:
+            output (`dict`):
+                TRL's batch.
+            generation ([`Generation`]):
+                Its completions and groups.
+            asked (`set[int]`):
+                Prompts of the batch, which are not asked again.
+
+        Returns:
+            `tuple`: the batch, whether each of its rows is live, and what is logged.
+        """
+        live, rows = generation.groups.live, generation.live
+        wanted, alive, sampled, rounds = len(live), int(live.sum()), len(live), 0
+        first = self.packer.unstack(output)
+        kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
+        carried = self._take_surplus(wanted - alive, asked)
+        kept += [row for _, own in carried for row in own]
+        asked = asked.union(prompt for prompt, _ in carried)
+        found = alive + len(carried)
+        while found < wanted and rounds < self.max_rounds:
+            missing = wanted - found
+            count = min(math.ceil(missing * (sampled + 1) / (alive + 1)), wanted)  # expected to fill the batch
+            inputs = self.draw(count=count, avoid=asked)
+            if not inputs:
+                break
+            more, generation, prompts = self.sample(inputs)
+            live = generation.groups.live
+            used, fresh = take_first(live, missing), self.packer.unstack(more)
+            kept += select_rows_of(fresh, generation, used)
+            self._keep_surplus(fresh, generation, live & ~used, prompts)
+            alive, sampled, rounds = alive + int(live.sum()), sampled + len(live), rounds + 1
+            found += int(used.sum())
+            asked |= {*prompts}
+        logged: dict[str, float] = {"resample_rounds": rounds, "carried_over": len(carried)}
+        if len(carried) + rounds == 0:
+            return output, rows, logged
+        kept = spread_rows(kept, lambda row: 1, self.accelerator)  # TRL's micro-batches need as many on each rank
+        whole = self.packer.stack(kept + first[:1] * (len(first) - len(kept)))
+        return whole, torch.arange(len(first), device=rows.device) < len(kept), logged
+
+    def save(self, folder: Path) -> None:
+        """Write the groups that are kept for the next step to a checkpoint. Every rank writes its own rows."""
+        torch.save(self.surplus, folder / self._file)
+
+    def load(self, folder: Path) -> None:
+        """Restore the groups of a checkpoint. They are left out unless every rank has the same ones. Every rank must call this."""
+        path = folder / self._file
+        device = self.accelerator.device
+        self.surplus = torch.load(path, map_location=device, weights_only=True) if path.exists() else []
+        if len({*gather_object([str([prompt for prompt, _ in self.surplus])])}) > 1:
+            self.surplus = []
+
+    @property
+    def _file(self) -> str:
+        """Name of the file in a checkpoint. A run with another number of ranks does not find it."""
+        return f"surplus_{self.accelerator.process_index}_of_{self.accelerator.num_processes}.pt"
+
+    def _take_surplus(self, count: int, asked: set[int]) -> list[tuple[int, list[TensorRow]]]:
+        """Return the first `count` groups that the last step kept, without prompts that were asked. The others are forgotten."""
+        groups, self.surplus = self.surplus, []
+        return [(prompt, rows) for prompt, rows in groups if prompt not in asked][:count]
+
+    def _keep_surplus(self, rows: list[TensorRow], generation: Generation, groups: Tensor, prompts: list[int]) -> None:
+        """Keep the rows of these groups for the next step, if they have log-probabilities."""
+        if "old_per_token_logps" in rows[0]:
+            for place in groups.nonzero().flatten():
+                one = torch.zeros_like(groups).index_fill(0, place, True)
+                self.surplus.append((prompts[place], [*map(copy_row, select_rows_of(rows, generation, one))]))
+
+
+def select_rows_of(rows: list[TensorRow], generation: Generation, groups: Tensor) -> list[TensorRow]:
+    """Return the rows of this rank that belong to the groups. `groups`: (groups,)"""
+    return [row for row, is_in in zip(rows, generation.find_rows(groups).tolist(), strict=True) if is_in]
+
+
+def copy_row(row: TensorRow) -> TensorRow:
+    """Return a row of its own. The tensors of an unstacked row are views, which would keep the whole batch in memory."""
+    return {key: value.clone() if isinstance(value, Tensor) else value for key, value in row.items()}
+
+
+def build_resampler(trainer: Any, prompts: PromptStream | None) -> Resampler | None:
+    """Return the resampler of a trainer that draws these prompts, or None if dead groups are not replaced."""
+    rounds = trainer.args.max_resample_rounds
+    if prompts is None or not rounds:
+        return None
+    draw = partial(
+        draw_rows,
+        prompts,
+        trainer.train_dataset,
+        num_generations=trainer.num_generations,
+        accelerator=trainer.accelerator,
+    )
+    return Resampler(trainer._sample, draw, trainer._packer, trainer.accelerator, rounds)
