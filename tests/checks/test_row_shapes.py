@@ -4,7 +4,7 @@ import re
 from importlib.util import find_spec
 
 import pytest
-from datasets import Dataset
+from datasets import Dataset, Features, Image, Value
 
 from helpers.paths import ROOT
 from trl_grpo_rewards import answer, boxed, code, demo, judge, parse, tags
@@ -95,3 +95,12 @@ def test_the_check_suggests_and_warns_where_nothing_reads_the_answer():
     asked = check(judge(model="m", rubric="Is it good?"), data)[0]
     assert not asked.warnings  # on purpose, perhaps: a judge says what is right
     assert not check(tags("think"), Dataset.from_list([{"prompt": "Write a poem."}] * 4))[0].warnings
+
+
+def test_other_columns_are_not_read():
+    broken = {"bytes": b"no image", "path": None}
+    features = Features({"prompt": Value("string"), "solution": Value("string"), "image": Image()})
+    data = Dataset.from_dict({"prompt": ["?"] * 3, "solution": ["B"] * 3, "image": [broken] * 3}, features=features)
+    with pytest.raises(Exception, match="cannot identify image"):
+        data[0]
+    assert suggest_for(data)[0].endswith(": choice().")

@@ -10,7 +10,7 @@ from ..mathematics.kinds.texts import Text
 from ..parsing import parse
 from ..programs.cases import UnreadableTests
 from ..programs.columns import parse_column
-from ..programs.formats import read_tests
+from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.inside.gym_rules import read_task
 from ..tools.call_reading import read_expected_calls
 from ..verify.golds import list_solutions, read_gold
@@ -154,7 +154,9 @@ def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str] | None:
 
 def suggest_for(dataset: "Dataset") -> tuple[str, str]:
     """Return a sentence with the shape of a dataset's rows and the reward for them, and the column that decides."""
-    suggested = suggest_reward([*dataset.select(range(min(READ_ROWS, len(dataset))))])
+    read_columns = {"kwargs", *COMPANION_COLUMNS, *(column for shape in SHAPES for column in shape.columns)}
+    kept = dataset.select_columns([column for column in dataset.column_names if column in read_columns])
+    suggested = suggest_reward([dict(row) for row in kept.select(range(min(READ_ROWS, len(kept))))])
     assert suggested is not None  # the last shape fits everything
     shape, column, expression = suggested
     return f"The dataset looks like {shape.name}: {expression}.", column
