@@ -44,7 +44,13 @@ FOREIGN = {
 }
 """Where names of other packages are described."""
 
-GUIDES = {"answers": "answers.md", "judges": "judges.md", "programs": "programs.md", "tools": "agents.md"}
+GUIDES = {
+    "answers": "answers.md",
+    "judges": "judges.md",
+    "programs": "programs.md",
+    "tasks": "tasks.md",
+    "tools": "agents.md",
+}
 """The page that says more about the rewards of a topic. The others are described in general."""
 
 REQUIRED = {"solution", "completion_ids", "environments", "messages"}

@@ -66,8 +66,8 @@ def test_gates_nest_and_keep_rows_aligned():
 
 
 def test_gate_awaits_either_side():
-    assert asyncio.run(gate(awaited(), by=length(9, unit="chars"))(completions=[RIGHT, "short"])) == [9.0, 0.0]
-    assert asyncio.run(gate(length(9, unit="chars"), by=awaited())(completions=[RIGHT, ""])) == [1.0, 0.0]
+    assert gate(awaited(), by=length(9, unit="chars"))(completions=[RIGHT, "short"]) == [9.0, 0.0]
+    assert gate(length(9, unit="chars"), by=awaited())(completions=[RIGHT, ""]) == [1.0, 0.0]
 
 
 def test_gate_needs_the_columns_of_both():
@@ -79,7 +79,7 @@ def test_clip_bounds_the_score_and_leaves_none():
     assert clip(judged(), high=1.0)(**call) == [1.0, 0.5, None]
     assert clip(judged(), low=0.75)(**call) == [2.0, 0.75, None]
     assert clip(2 * judged() - keywords(any=("a",)), low=0, high=1)(completions=["a" * 20, "a"]) == [1.0, 0.0]
-    assert asyncio.run(clip(awaited(), high=2)(completions=["abc", "a"])) == [2.0, 1.0]
+    assert clip(awaited(), high=2)(completions=["abc", "a"]) == [2.0, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_route_gives_each_row_to_the_reward_of_its_value():
         "route/rest/seen": [None, None, None, True, True],
     }
     assert by_task.name == "route" and by_task.columns == {"task", "solution"}
-    assert asyncio.run(route("task", {"a": awaited(), "b": judged()})(completions=["ab", "abc"], task=["a", "b"])) == [
+    assert route("task", {"a": awaited(), "b": judged()})(completions=["ab", "abc"], task=["a", "b"]) == [
         2.0,
         0.3,
     ]
@@ -198,7 +198,7 @@ def test_equal_rewards_in_one_expression_are_computed_once():
     assert CALLS == ["a", "bc"] and extra == [("costly/length", [1, 2])]
     CALLS.clear()
     total = costly_async() + clip(costly_async(), high=1, name="clipped")
-    assert asyncio.run(total(**call)) == [2.0, 3.0]
+    assert total(**call) == [2.0, 3.0]
     assert CALLS == ["a", "bc"]
 
 

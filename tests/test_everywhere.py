@@ -1,12 +1,12 @@
 """Every reward of the library, on every kind of completion, from every caller; and on texts made to be slow."""
 
-import asyncio
 import math
 from types import SimpleNamespace
 
 import pytest
 from transformers import TrainerState
 
+from helpers.marks import HAS_GENERATORS
 from helpers.processes import run_in_spawned_child
 from trl_grpo_rewards import (
     FilteredGRPOTrainer,
@@ -38,7 +38,11 @@ from trl_grpo_rewards import (
 from trl_grpo_rewards.registry import REGISTRY
 
 
-OURS = {name: maker for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
+OURS = {
+    name: maker
+    for name, maker in REGISTRY.items()
+    if maker.__module__.startswith("trl_grpo_rewards.") and (name != "gym" or HAS_GENERATORS)
+}
 
 
 def samples(server):
@@ -79,6 +83,7 @@ def said(text, **more):
 
 
 TEXT = "<think>2 + 2 = 4</think>so \\boxed{4} [1]\n```python\nprint(4)\n```"
+TASK = '{"answer": "4", "metadata": {"source_dataset": "chain_sum"}}'
 TESTS_OF_A_PROGRAM = '{"inputs": [""], "outputs": ["4"]}'
 CALLED = said("", tool_calls=[{"type": "function", "function": {"name": "add", "arguments": {"a": 2}}}])
 KINDS = {
@@ -109,6 +114,7 @@ def batch(completion):
         "kind": ["math"] * 2,
         "sources": [["one"]] * 2,
         "tests": [TESTS_OF_A_PROGRAM] * 2,
+        "entry": [TASK] * 2,
         "tool_calls": [[]] * 2,
         "instruction_id_list": [["punctuation:no_comma"]] * 2,
         "environments": [GAME] * 2,
@@ -118,8 +124,7 @@ def batch(completion):
 def outcome(value, **arguments):
     """The scores, or the error that the caller sees."""
     try:
-        scores = value(**arguments)
-        return asyncio.run(scores) if asyncio.iscoroutine(scores) else scores
+        return value(**arguments)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 

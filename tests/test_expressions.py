@@ -2,12 +2,14 @@
 
 import asyncio
 import copy
+import functools
 import inspect
 import pickle
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from trl.trainer.utils import is_async_callable
 
 from trl_grpo_rewards import boxed, clip, exact, gate, keywords, length, parse, pattern, reward, shortest, tags
 from trl_grpo_rewards.expressions import Sum
@@ -141,8 +143,40 @@ def test_the_door_is_asynchronous_where_anything_awaits():
     assert not inspect.iscoroutinefunction((first() + second()).__call__)
     for value in (slow(), first() + slow(), gate(first(), by=slow()), clip(slow(), high=1)):
         assert value.is_async and inspect.iscoroutinefunction(value.__call__)
-    assert asyncio.run((first() + 0.5 * slow())(completions=["ab", "b"])) == [2.0, 0.5]
-    assert asyncio.run(gate(slow(), by=first())(completions=["ab", "b"])) == [2.0, 0.0]
+    assert (first() + 0.5 * slow())(completions=["ab", "b"]) == [2.0, 0.5]
+    assert gate(slow(), by=first())(completions=["ab", "b"]) == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("value", [slow(), first() + slow(), gate(first(), by=slow()), clip(slow(), high=1)], ids=str)
+def test_a_call_outside_of_an_event_loop_gives_the_scores(value):
+    async def inside():
+        return await value(completions=["ab", "b"])
+
+    scores = value(completions=["ab", "b"])
+    assert type(scores) is list and scores == asyncio.run(inside())
+    assert is_async_callable(value) and is_async_callable(functools.partial(value))
+
+
+def test_inside_an_event_loop_the_coroutine_says_that_it_must_be_awaited():
+    async def inside():
+        called = slow(name="judged")(completions=["ab"])
+        assert "judged: write 'await' before the call" in repr(called)
+        with pytest.raises(TypeError, match="coroutine"):
+            list(called)
+        del called
+
+    with pytest.warns(RuntimeWarning, match="coroutine 'judged: write 'await' before the call' was never awaited"):
+        asyncio.run(inside())
+
+
+def test_an_error_outside_of_an_event_loop_is_that_of_the_reward():
+    @reward
+    async def fails(completion: str) -> float:
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError) as caught:
+        fails()(completions=["a"])
+    assert caught.value.__context__ is None
 
 
 def test_asynchronous_scores_of_a_batch_are_awaited_together():
@@ -251,7 +285,7 @@ def test_a_product_has_what_its_factors_have():
     asking, grouped = slow() * boxed(), shortest(boxed()) * first()
     assert asking.is_async and asking.asks and asking.columns == {"solution"} and not asking.is_outcome
     assert grouped.is_grouped and not grouped.is_async and (boxed() * exact()).is_outcome
-    assert asyncio.run(asking(completions=["\\boxed{4}", "4"], solution=["4", "4"])) == [9.0, 0.0]
+    assert asking(completions=["\\boxed{4}", "4"], solution=["4", "4"]) == [9.0, 0.0]
     call = {"completions": ["a", "aa"], "prompts": ["p", "p"], "completion_ids": [[1], [1, 1]]}
     assert grouped(**call, solution=["4", "4"]) == [0.0, -1.0]
 

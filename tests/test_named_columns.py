@@ -1,6 +1,5 @@
 """Any dataset column that a reward reads can be another one, by its name: `boxed(solution="answer")`."""
 
-import asyncio
 import inspect
 import pickle
 import re
@@ -11,6 +10,7 @@ import pytest
 from datasets import Dataset
 
 from helpers.example_rewards import options, rank_in_group
+from helpers.marks import HAS_GENERATORS
 from trl_grpo_rewards import (
     Column,
     FilteredGRPOTrainer,
@@ -23,6 +23,7 @@ from trl_grpo_rewards import (
     column,
     exact,
     gate,
+    gym,
     instructions,
     judge,
     length,
@@ -42,6 +43,7 @@ from trl_grpo_rewards.registry import REGISTRY
 
 BLOCK = "```python\nprint(1)\n```"
 TESTS = [{"inputs": [""], "outputs": ["1"]}, {"inputs": [""], "outputs": ["2"]}]
+TASK = '{"answer": "%d", "metadata": {"source_dataset": "chain_sum"}}'
 ROWS = {
     boxed: (r"\boxed{4}", ["4", "5"]),
     answer: ("It is 4.\n#### 4", ["4", "5"]),
@@ -50,6 +52,7 @@ ROWS = {
     overlap: ("a red fox", ["the red fox", "nothing"]),
     code: (BLOCK, TESTS),
     instructions: ("a, b", [["punctuation:no_comma"], ["words:vowel"]]),
+    **({gym: ("<answer>4</answer>", [TASK % 4, TASK % 5])} if HAS_GENERATORS else {}),
 }
 """For each reward that reads a column: a completion, and two values of the column with different scores."""
 
@@ -94,16 +97,13 @@ def check_fails():
     raise ValueError("entitled() cannot be nowhere.")
 
 
-def wait(scores):
-    return asyncio.run(scores) if asyncio.iscoroutine(scores) else scores
-
-
 def find_readers():
     """Return the rewards of the package whose signature names columns."""
     return {
         factory
         for factory in REGISTRY.values()
         if factory.__module__.startswith("trl_grpo_rewards.")
+        and (factory is not gym or HAS_GENERATORS)
         and any(
             one.kind is one.KEYWORD_ONLY and one.default == one.name
             for one in inspect.signature(factory).parameters.values()
@@ -118,23 +118,25 @@ def test_the_examples_are_all_rewards_that_read_a_column():
 @pytest.mark.parametrize("factory", [*ROWS, entitled], ids=lambda factory: factory.__name__)
 def test_naming_a_column_is_renaming_it(factory):
     completion, values = ROWS.get(factory, ("red", ["red", "blue"]))
-    usual = {entitled: "title", code: "tests", instructions: "instruction_id_list"}.get(factory, "solution")
+    usual = {entitled: "title", code: "tests", gym: "entry", instructions: "instruction_id_list"}.get(
+        factory, "solution"
+    )
     named = factory(**{usual: "target"})
     call = {"prompts": ["What?"] * 2, "completions": [completion] * 2, "completion_ids": [[1]] * 2, "extra": [1, 2]}
-    renamed = wait(factory()(**call, **{usual: values}))
+    renamed = factory()(**call, **{usual: values})
     assert renamed[0] != renamed[1]
-    assert wait(named(**call, target=values)) == renamed
-    assert wait(named(**call, target=values, **{usual: values[::-1]})) == renamed  # the usual column is not read
+    assert named(**call, target=values) == renamed
+    assert named(**call, target=values, **{usual: values[::-1]}) == renamed  # the usual column is not read
     assert named.columns == {"target"} and factory().columns == {usual}
     inner = gate(clip(named, high=2), by=named, at_least=-9)
-    assert inner.columns == {"target"} and wait(inner(**call, target=values)) == renamed
+    assert inner.columns == {"target"} and inner(**call, target=values) == renamed
 
 
 @pytest.mark.parametrize("factory", ASKED)
 def test_judges_are_shown_the_named_column(server, factory):
     call = {"prompts": ["What?"] * 2, "completions": ["one #1#", "two #2#"]}
-    wait(server.judge(factory, reference=True, solution="target")(**call, target=["right"] * 2, solution=["no"] * 2))
-    wait(server.judge(factory, reference=True)(**call, solution=["right"] * 2))
+    server.judge(factory, reference=True, solution="target")(**call, target=["right"] * 2, solution=["no"] * 2)
+    server.judge(factory, reference=True)(**call, solution=["right"] * 2)
     named, renamed = server.messages[: len(server.messages) // 2], server.messages[len(server.messages) // 2 :]
     marks = re.compile(r"[0-9a-f]{8,}|\b[A-Z]{6,}\b")
     assert sorted(marks.sub("", text) for text in named) == sorted(marks.sub("", text) for text in renamed)
@@ -319,13 +321,13 @@ def test_an_option_is_read_from_each_row(factory):
     call = {"completions": ["a", "b", "c", "d"], "prompts": ["p", "p", "q", "q"], "most": [1, 1, 2, 2]}
     by_row = factory(limit=column("most"))
     assert parse(str(by_row)) == by_row == pickle.loads(pickle.dumps(by_row)) and by_row.columns == {"most"}
-    assert wait(by_row(**call)) == [1.0, 1.0, 2.0, 2.0] and wait(factory(limit=3)(**call)) == [3.0] * 4
+    assert by_row(**call) == [1.0, 1.0, 2.0, 2.0] and factory(limit=3)(**call) == [3.0] * 4
     gated = gate(by_row, by=of_row(limit=column("most"), name="by"), at_least=2.0)
-    assert wait(gated(**call)) == [0.0, 0.0, 2.0, 2.0] and gated.columns == {"most"}
+    assert gated(**call) == [0.0, 0.0, 2.0, 2.0] and gated.columns == {"most"}
     with pytest.raises(
         ValueError, match=rf"needs the column 'most'.* Name it: {factory.__name__}\(limit=column\('mast'\)\)"
     ):
-        wait(by_row(completions=["a"], mast=[1]))
+        by_row(completions=["a"], mast=[1])
 
 
 def test_columns_may_stand_inside_options_that_allow_it():

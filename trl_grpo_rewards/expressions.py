@@ -1,10 +1,12 @@
 """Rewards as values: TRL can call them, and they can be added, multiplied by each other and multiplied by numbers.
 
 A [`Reward`] is frozen, comparable, hashable and picklable, and it prints as the expression that builds it. Its logic is
-written once, in `score`. TRL calls it as a plain function, or as a coroutine function if anything in it awaits.
+written once, in `score`. TRL calls it as a plain function, or as a coroutine function if anything in it awaits. Outside
+of a running event loop, a call returns the scores in either case.
 """
 
 import asyncio
+import functools
 import math
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
@@ -105,7 +107,7 @@ class Reward(ABC):
     @property
     def __call__(self) -> Callable[..., Any]:  # TRL looks at `__call__` to see whether a reward is asynchronous
         # TRL awaits rewards in a separate thread. Ranks must not gather there, so grouped rewards are never awaited.
-        return self._call_async if self.is_async and not self.is_grouped else self._call
+        return AwaitedInLoop(Reward._call_async, self) if self.is_async and not self.is_grouped else self._call
 
     def _call(self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
@@ -170,7 +172,7 @@ class Reward(ABC):
         """
         logged: dict[str, list[Any]] = {}
         call = {"prompts": prompts, "completions": completions, "log_extra": logged.__setitem__, **columns}
-        scores = {reward.name: wait_for(reward(**call)) for reward in self.rewards}
+        scores = {reward.name: reward._call(**call) for reward in self.rewards}
         totals = [self.total(row) for row in zip(*scores.values(), strict=True)]
         return ScoreTable(str(self), completions, scores, totals, logged)
 
@@ -228,6 +230,22 @@ class Reward(ABC):
 
     def _repr_html_(self) -> str:
         return to_code(str(self))
+
+
+class AwaitedInLoop(functools.partial[Any]):
+    """
+    The asynchronous call of a reward, which runs itself where no event loop runs, as in a script.
+
+    Inside a running loop, a call returns the coroutine. TRL awaits it there, because `inspect` takes this object for a
+    coroutine function. A user who did not await it reads in its name what to write.
+    """
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        coroutine = super().__call__(*args, **kwargs)
+        if not is_loop_running():
+            return run_in_own_loop(coroutine)
+        coroutine.__qualname__ = f"{self.args[0].name}: write 'await' before the call"
+        return coroutine
 
 
 class Compound(Reward):
@@ -429,15 +447,19 @@ def run_without_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
     raise RuntimeError("A synchronous reward awaited something. Declare its function with `async def`.")
 
 
+def is_loop_running() -> bool:
+    """Whether this thread runs an event loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
 def run_in_own_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine in an event loop in another thread, since this thread may already run one."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
-
-
-def wait_for(scores: Any) -> list[Score]:
-    """Return the scores of a call, which are awaited if the reward is asynchronous."""
-    return run_in_own_loop(scores) if asyncio.iscoroutine(scores) else list(scores)
 
 
 async def await_all(awaitables: Iterable[Awaitable[Result]], *, concurrent: bool) -> list[Result]:

@@ -131,6 +131,7 @@ def test_what_the_rewards_read_is_listed():
     assert found.lines == [
         "tags('think') + gate(boxed(), by=shouted())",
         "2 prompts; columns that the rewards read: solution (string)",
+        "The dataset looks like a number or formula as the answer: boxed().",
     ]
     assert check_contract(tags("think"), make_problems("1")).lines[1].endswith(": none")
 

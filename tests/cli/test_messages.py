@@ -55,6 +55,16 @@ def test_the_remedy_for_a_column_is_an_option(command, problems, name):
     )
 
 
+def test_a_dataset_without_solutions_wants_another_reward(command, tmp_path):
+    (tmp_path / "tasks.jsonl").write_text('{"prompt": "Add.", "tests": {"inputs": ["1"], "outputs": ["2"]}}\n' * 9)
+    options = ["--dataset_name", "json", "--data_files", str(tmp_path / "tasks.jsonl"), "--eval_prompts", "0"]
+    done = command("check", *options, "--rewards", "boxed()", "--model_name_or_path", "no/model")
+    assert last_line(done) == (
+        "error: Reward 'boxed' needs the column 'solution'; found 'prompt', 'tests'. "
+        "The dataset looks like programs with tests: code()."
+    )
+
+
 @pytest.mark.parametrize(
     "judge, said",
     [

@@ -1,7 +1,5 @@
 """The bundled programming task: its solutions pass, its mistakes fail, and its model makes them."""
 
-import asyncio
-
 import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -10,7 +8,7 @@ from trl_grpo_rewards.demo.programming import NUMBERS, TASKS, write_program, wri
 
 
 def pay(programs, tests):
-    return asyncio.run(code()(completions=[f"```python\n{one}\n```" for one in programs], tests=tests))
+    return code()(completions=[f"```python\n{one}\n```" for one in programs], tests=tests)
 
 
 @pytest.mark.slow
@@ -57,5 +55,5 @@ def test_the_model_is_careless_but_knows_how_to_program():
     width = prompts["input_ids"].shape[1]
     greedy = model.generate(**prompts, do_sample=False, max_new_tokens=64)[:, width:]
     completions = tokenizer.batch_decode(greedy, skip_special_tokens=True)
-    scores = asyncio.run(code()(completions=completions, tests=list(data["tests"])))
+    scores = code()(completions=completions, tests=list(data["tests"]))
     assert sum(scores) >= 0.8 * len(scores), completions

@@ -1,6 +1,5 @@
 """vLLM on a CPU: in the process of the trainer, as the server of the asynchronous trainer, and as a judge."""
 
-import asyncio
 import importlib.util
 import json
 import math
@@ -124,13 +123,12 @@ def asked(maker, server, count=8, **options):
     problems = demo.arithmetic("test", size=count // 4)["prompt"]
     texts = [f"<think>{number}</think>\\boxed{{{number}}}" for number in range(count)]
     metrics, columns = {}, {}
-    called = maker(model=demo.MODEL, base_url=f"{server}/v1", max_failures=1.0, timeout=200, **options)(
+    scores = maker(model=demo.MODEL, base_url=f"{server}/v1", max_failures=1.0, timeout=200, **options)(
         prompts=[problem for problem in problems for _ in range(4)],
         completions=[[{"role": "assistant", "content": text}] for text in texts],
         log_metric=lambda name, value: metrics.update({name: value}),
         log_extra=lambda name, values: columns.update({name: values}),
     )
-    scores = asyncio.run(called) if asyncio.iscoroutine(called) else called
     return scores, metrics, columns
 
 

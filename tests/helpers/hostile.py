@@ -36,7 +36,7 @@ def in_a_thread(path):
 
 def in_an_event_loop(path):
     both = boxed() + one_async()  # an async sum is judged in the loop's thread
-    judge_all(path, lambda **call: asyncio.run(both(**call)))
+    judge_all(path, both)
 
 
 def in_a_spawned_child(path):

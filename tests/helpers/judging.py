@@ -1,6 +1,5 @@
 """Settings of judges, what they make of completions, and completions that attack them."""
 
-import asyncio
 import json
 
 from trl_grpo_rewards.judging import grading_prompts
@@ -33,7 +32,7 @@ def scored(rewards, completions, **columns):
     metrics, extra = Metrics(), Metrics()
     columns = {"prompts": ["What?"] * len(completions), **columns}
     result = rewards(completions=completions, log_metric=metrics, log_extra=extra, **columns)
-    return (asyncio.run(result) if asyncio.iscoroutine(result) else result), metrics, extra
+    return result, metrics, extra
 
 
 def attacks() -> list[str]:

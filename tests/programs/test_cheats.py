@@ -1,7 +1,5 @@
 """No cheat is paid by any kind of test."""
 
-import asyncio
-
 import pytest
 
 from helpers.audited_cheats import AUDITED
@@ -27,7 +25,7 @@ RIGHT = "def double(x):\n    return 2 * x\nif __name__ == '__main__':\n    print
 
 def score(programs, tests):
     completions = [f"```python\n{program}\n```" for program in programs]
-    return asyncio.run(code(timeout=1.0)(completions=completions, tests=[tests] * len(programs)))
+    return code(timeout=1.0)(completions=completions, tests=[tests] * len(programs))
 
 
 @pytest.mark.parametrize("kind", KINDS)

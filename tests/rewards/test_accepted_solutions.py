@@ -17,8 +17,8 @@ from trl_grpo_rewards.verify.golds import choose_best, list_solutions
 
 
 UNREADABLE = {"not": "a solution"}
-REWARDS = {boxed(): r"\boxed{%s}", answer(): "The answer is %s.", exact(): "%s", choice(): "%s"}
-VALUES = ["A", "B", "C", None, ""]
+REWARDS = {boxed(): r"\boxed{%s}", answer(): "The answer is %s.", exact(): "%s", choice(): "%s", overlap(): "%s"}
+VALUES = ["A", "B", "C", "A B", None, ""]
 
 
 def score(rewards, completion, solution):

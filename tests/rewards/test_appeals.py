@@ -1,6 +1,5 @@
 """appeal: which rows are asked, what their scores become, what it costs, and how a model could buy a verdict."""
 
-import asyncio
 import math
 import pickle
 
@@ -161,7 +160,7 @@ def test_a_judge_is_asked_only_about_appeals_and_sees_the_solution(server):
     server(score=10)
     value = appeal(boxed(), to=ask_judge(server), refused=True)
     completions, solutions = [box("7"), box("8"), box(r"\text{none}"), box("x")], ["7", "7", "7", None]
-    assert asyncio.run(value(completions=completions, prompts=["?"] * 4, solution=solutions)) == [1.0, 0.0, 1.0, 1.0]
+    assert value(completions=completions, prompts=["?"] * 4, solution=solutions) == [1.0, 0.0, 1.0, 1.0]
     assert server.calls == 2 and all(any(one in text for text in server.messages) for one in completions[2:])
     assert "\n7\n" in "".join(server.messages)
 
@@ -170,13 +169,11 @@ def test_a_judge_that_is_down_leaves_what_the_rule_said(server):
     down = judge(model="m", rubric="Right?", base_url="http://127.0.0.1:9/v1", retries=0, max_failures=1.0)
     metrics, extra = {}, {}
     value = appeal(exact(), to=down, refused=True)
-    scores = asyncio.run(
-        value(
-            completions=["Lyon", "Paris", "Rome"],
-            solution=["Paris", "Paris", None],
-            log_metric=metrics.__setitem__,
-            log_extra=extra.__setitem__,
-        )
+    scores = value(
+        completions=["Lyon", "Paris", "Rome"],
+        solution=["Paris", "Paris", None],
+        log_metric=metrics.__setitem__,
+        log_extra=extra.__setitem__,
     )
     assert scores == [0.0, 1.0, None] and metrics["exact/appeal/unanswered"] == metrics["exact/appeal/asked"] == 2
     assert extra["exact/appeal"] == ["unanswered", None, "unanswered"]
@@ -186,4 +183,4 @@ def test_a_judge_that_is_down_leaves_what_the_rule_said(server):
 def test_a_judge_that_fails_too_often_ends_the_run_as_it_does_alone():
     down = judge(model="m", rubric="Right?", base_url="http://127.0.0.1:9/v1", retries=0)
     with pytest.raises(RuntimeError, match="gave no verdict in 2 of 2 calls"):
-        asyncio.run(appeal(exact(), to=down)(completions=["a", "b"], solution=[None, None]))
+        appeal(exact(), to=down)(completions=["a", "b"], solution=[None, None])

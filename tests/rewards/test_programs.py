@@ -31,7 +31,7 @@ def call(value, programs, tests, **columns):
         log_extra=extras.__setitem__,
         **columns,
     )
-    return asyncio.run(scores), metrics, extras
+    return scores, metrics, extras
 
 
 FORMATS = {
@@ -207,7 +207,7 @@ def test_other_columns_and_companions():
         test=["def check(candidate):\n    assert candidate(1, 2) == 3\n"],
         entry_point=["add"],
     )
-    assert asyncio.run(scores) == [1.0]
+    assert scores == [1.0]
     assert code(tests="test").columns == {"test"} and code().columns == {"tests"}
 
 

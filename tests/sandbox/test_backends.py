@@ -1,6 +1,5 @@
 """Back ends by name, and the languages that they run."""
 
-import asyncio
 import re
 import sys
 
@@ -70,6 +69,6 @@ def test_a_back_end_runs_the_languages_that_it_names():
 
 def test_nothing_is_run_in_a_language_that_the_back_end_does_not_run():
     with pytest.raises(ValueError, match="The back end 'local' must run programs in 'cpp'"):
-        asyncio.run(code(language="cpp")(completions=["```cpp\n```"], tests=[{"inputs": ["1"], "outputs": ["1"]}]))
+        code(language="cpp")(completions=["```cpp\n```"], tests=[{"inputs": ["1"], "outputs": ["1"]}])
     with pytest.raises(ValueError, match="code.. cannot use language=' '"):
         code(language=" ")

@@ -148,7 +148,7 @@ def test_programs_are_judged_outside_of_the_server():
     blocks = [f"```python\n{program}\n```" for program in ("right", "out of luck")]
     with run_local_server(answer) as server:
         value = code(backend=server.url, max_failures=0.5)
-        assert asyncio.run(value(completions=blocks, tests=[tests] * 2)) == [1.0, None]
+        assert value(completions=blocks, tests=[tests] * 2) == [1.0, None]
     assert not any(b"42" in request.body for request in server.requests)
 
 
@@ -164,5 +164,5 @@ def test_programs_in_another_language():
     blocks = ["```c++\nint main;\n```", "```cpp\nbad\n```", *["```cpp\nint main;\n```"] * 3]
     with run_local_server(answer) as server:
         value = code(backend=server.url, language="cpp")
-        assert asyncio.run(value(completions=blocks, tests=tests)) == [1.0, 0.0, None, None, 1.0]
+        assert value(completions=blocks, tests=tests) == [1.0, 0.0, None, None, 1.0]
     assert all(json.loads(request.body)["language"] == "cpp" for request in server.requests)

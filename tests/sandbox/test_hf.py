@@ -131,7 +131,7 @@ def test_a_batch_shares_its_machines(service):
     programs = [f"print(sum(map(int, input().split())) + {place % 2})" for place in range(20)]
     blocks = [f"```python\n{program}  # {place}\n```" for place, program in enumerate(programs)]
     value = code(backend="hf", max_concurrency=2 * RUNS_PER_MACHINE, timeout=60.0)
-    assert asyncio.run(value(completions=blocks, tests=[tests] * 20)) == [1.0, 0.0] * 10
+    assert value(completions=blocks, tests=[tests] * 20) == [1.0, 0.0] * 10
     assert len(service.jobs) == 2 and service.running == set() and max(service.most.values()) <= RUNS_PER_MACHINE
     assert not any("42" in command["stdin"] for command in service.commands)  # what is expected stays here
 
@@ -143,7 +143,7 @@ def test_a_batch_that_is_too_slow_ends_its_machines(service, caplog):
     start = time.monotonic()
     value = code(backend="hf", max_concurrency=2, batch_timeout=2.0, timeout=20.0, max_failures=1.0)
     block = "```python\nimport time; time.sleep(4)\n```"
-    assert asyncio.run(value(completions=[block], tests=[{"inputs": ["1"], "outputs": ["1"]}])) == [None]
+    assert value(completions=[block], tests=[{"inputs": ["1"], "outputs": ["1"]}]) == [None]
     assert service.running == set() and time.monotonic() - start < 30.0
     time.sleep(4.0)  # until the run has ended
     assert "huggingface_hub" not in caplog.text

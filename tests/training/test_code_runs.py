@@ -1,6 +1,5 @@
 """Programs in training: on one rank and on two, beside programs that attack, in records, reports, scores and checks."""
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -149,7 +148,7 @@ def test_the_asynchronous_trainer_scores_groups_in_threads():
     blocks = [f"```python\n{row['solution']}\n```", "```python\ndef f(x): return x\n```"]
 
     def score():
-        results.append(asyncio.run(value(prompts=[row["prompt"]] * 2, completions=blocks, tests=[row["tests"]] * 2)))
+        results.append(value(prompts=[row["prompt"]] * 2, completions=blocks, tests=[row["tests"]] * 2))
 
     threads = [threading.Thread(target=score) for _ in range(6)]
     for thread in threads:

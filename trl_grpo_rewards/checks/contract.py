@@ -9,6 +9,7 @@ from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..parsing import parse
 from .findings import Findings
+from .row_shapes import suggest_for
 
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")
     found.lines.append(f"{len(dataset):,} prompts; columns that the rewards read: {kinds or 'none'}")
+    suggestion, column = suggest_for(dataset)
+    found.lines.append(suggestion)
+    is_judged = any(reward.is_outcome or reward.asks for reward in find_functions(rewards))
+    if column and column not in rewards.columns and not (is_judged and rewards.columns.issubset(dataset.column_names)):
+        found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")
     for reward in find_functions_of_job(rewards, config):
         found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     found.warnings += list_length_warnings(rewards)

@@ -1,17 +1,22 @@
 """Datasets of problems in the format of training, from the hub, from files or from the bundled task."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from ..checks.readings import iterate_column
-from ..demo import arithmetic, programs
+from ..demo import arithmetic, programs, reasoning
 from ..errors import SOLUTION_COLUMNS
 
 
 BUNDLED_PROGRAMS = "demo.programs"
 """Name of the bundled dataset of programming tasks."""
+
+GENERATED = "reasoning_gym:"
+"""Start of the name of a dataset that reasoning-gym generates. Names of generators follow, joined by commas."""
 
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction")
 """Common names of the column with the question. An error message suggests the one that the dataset has."""
@@ -35,9 +40,10 @@ def load_problems(
     Args:
         name (`str`, *optional*):
             Name on the hub, a local folder, or a format such as `"json"` together with `data_files`. Defaults to the
-            bundled addition problems; `"demo.programs"` are the bundled programming tasks.
+            bundled addition problems; `"demo.programs"` are the bundled programming tasks. `"reasoning_gym:countdown"`
+            generates tasks.
         config (`str`, *optional*):
-            Configuration of the dataset.
+            Configuration of the dataset. For generated tasks, options such as `"size=1000,seed=7"`.
         data_files (`list[str]`, *optional*):
             Files to read.
         train_split (`str`, *optional*, defaults to `"train"`):
@@ -69,12 +75,48 @@ def load_problems(
         train, test = arithmetic("train"), arithmetic("test", size=max(test_size, 1))
     elif name == BUNDLED_PROGRAMS:
         train, test = programs("train"), programs("test")
+    elif name.startswith(GENERATED):
+        train, test = generate_problems(name.removeprefix(GENERATED).split(","), read_options(config), test_size)
     else:
         train, test = split_dataset(read_dataset(name, config, data_files), name, train_split, test_split, test_size)
     for part in (train, test) if name not in (None, BUNDLED_PROGRAMS) else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
     train, test = (to_problems(part, prompt_column, solution_column, system_prompt) for part in (train, test))
     return train, test.select(range(min(test_size, len(test)))) if test_size else None
+
+
+def read_options(text: str | None) -> dict[str, Any]:
+    """Return options such as `size=1000,seed=7` by name. A value that is not JSON is a text."""
+    options: dict[str, Any] = {}
+    for part in text.split(",") if text else ():
+        name, sign, value = map(str.strip, part.partition("="))
+        if not name or not sign:
+            raise ValueError(
+                f"The configuration of generated tasks must be options with values, joined by commas; got {text!r}. "
+                f"Write, for example, --dataset_config size=1000,seed=7."
+            )
+        try:
+            options[name] = json.loads(value)
+        except json.JSONDecodeError:
+            options[name] = value
+    return options
+
+
+def generate_problems(names: list[str], options: dict[str, Any], test_size: int) -> tuple[Dataset, Dataset]:
+    """Return generated tasks for training, and others for evaluation. A task has its place plus the seed as its seed."""
+    train = reasoning(*names, **options)
+    if not test_size:
+        return train, train
+    later = options.get("seed", 0) + len(train)
+    test = reasoning(*names, **{**options, "size": test_size, "seed": later})
+    known = {prompt[-1]["content"] for prompt in train["prompt"]}
+    new = [place for place, prompt in enumerate(test["prompt"]) if prompt[-1]["content"] not in known]
+    if not new:
+        raise ValueError(
+            f"Evaluation needs tasks that are not trained on, but {', '.join(names)} generated none within {test_size}. "
+            f"Reduce the size of the dataset, or set --eval_prompts to 0."
+        )
+    return train, test.select(new)
 
 
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:

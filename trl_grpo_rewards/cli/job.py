@@ -16,6 +16,7 @@ from trl import GRPOConfig, ModelConfig, TrlParser
 from yaml import YAMLError
 
 from .. import demo
+from ..checks.row_shapes import suggest_for
 from ..errors import MissingColumn
 from ..expressions import Reward
 from ..parsing import parse
@@ -51,9 +52,15 @@ class JobArguments:
     )
     dataset_name: str | None = field(
         default=None,
-        metadata={"help": "Name on the hub, local folder, or 'json' with --data_files. Default: bundled addition."},
+        metadata={
+            "help": "Name on the hub, local folder, 'json' with --data_files, or 'reasoning_gym:' with the name of a "
+            "generator. Default: bundled addition."
+        },
     )
-    dataset_config: str | None = field(default=None, metadata={"help": "Configuration of the dataset."})
+    dataset_config: str | None = field(
+        default=None,
+        metadata={"help": "Configuration of the dataset. For reasoning_gym, options such as size=1000,seed=7."},
+    )
     data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
     dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})
     dataset_test_split: str = field(default="test", metadata={"help": "Split for evaluation."})
@@ -235,7 +242,9 @@ def prepare_job(
         if error.column != "solution":
             raise
         name = error.similar[0] if error.similar else "NAME"
-        raise ValueError(f"{error.problem} Name the column: --solution_column {name}.") from None
+        suggestion, column = suggest_for(train_dataset)
+        remedy = f"Name the column: --solution_column {name}." if not column or column in error.similar else suggestion
+        raise ValueError(f"{error.problem} {remedy}") from None
     check_outcome(training.outcome_reward, reward_funcs)
     return rewards, train_dataset, eval_dataset
 

@@ -1,6 +1,6 @@
 """The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
-A second task is to write programs; see [`programming`].
+A second task is to write programs; see [`programming`]. Tasks that another package generates are in [`generated`].
 
 With them, a first run needs only a laptop and no network. This module draws the problems. The model and its character
 tokenizer were made by `scripts/make_demo_model.py`.
@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from .generated import reasoning
 from .programming import CODER, programs
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs"]
+__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "reasoning"]
 
 
 MODEL = str(Path(__file__).parent / "model")

@@ -248,13 +248,11 @@ async def code(
     Example:
 
     ```python
-    >>> import asyncio
     >>> from trl_grpo_rewards import code
 
     >>> tests = {"inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}
     >>> right = "```python\\nprint(sum(map(int, input().split())))\\n```"
-    >>> scores = code()(completions=[right, "```python\\nprint(3)\\n```"], tests=[tests, tests])
-    >>> asyncio.run(scores)  # the trainer awaits it
+    >>> code()(completions=[right, "```python\\nprint(3)\\n```"], tests=[tests, tests])
     [1.0, 0.0]
 
     ```

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..registry import reward
 from ..verify.boxes import strip_reasoning
-from ..verify.golds import list_solutions
+from ..verify.golds import choose_best, list_solutions
 from .lengths import Unit, split_units
 
 
@@ -68,8 +68,8 @@ def overlap(completion: str, solution: Any) -> float | None:
 
     It is the F1 of [SQuAD](https://huggingface.co/papers/1606.05250), but counts articles. For texts of \\( a \\) and
     \\( b \\) words with \\( c \\) words in common, counted with repetition, it is \\( 2c / (a + b) \\). Additional words
-    cost as much as missing ones. Order, case and punctuation do not matter. If a row has a list of solutions, the best
-    match counts. The score is None if no solution has a word.
+    cost as much as missing ones. Order, case and punctuation do not matter. A list in the column contains accepted
+    solutions, as in [`boxed`], and the best match counts. The score is None if a solution has no word.
 
     Example:
 
@@ -82,8 +82,10 @@ def overlap(completion: str, solution: Any) -> float | None:
     ```
     """
     given = tally_words(strip_reasoning(completion))
-    golds = [gold for gold in map(tally_words, list_solutions(solution)) if gold]
-    return max((2 * (given & gold).total() / (given.total() + gold.total()) for gold in golds), default=None)
+    golds = map(tally_words, list_solutions(solution))
+    return choose_best(
+        [2 * (given & gold).total() / (given.total() + gold.total()) if gold else None for gold in golds]
+    )
 
 
 def tally_words(text: Any) -> Counter[str]:

@@ -1,0 +1,162 @@
+"""Which reward fits the rows of a dataset, from the names of its columns and the values in them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SOLUTION_COLUMNS
+from ..mathematics.grammar import read
+from ..mathematics.kinds.texts import Text
+from ..parsing import parse
+from ..programs.cases import UnreadableTests
+from ..programs.columns import parse_column
+from ..programs.formats import COMPANION_COLUMNS, read_tests
+from ..programs.inside.gym_rules import read_task
+from ..tools.call_reading import read_expected_calls
+from ..verify.golds import list_solutions, read_gold
+from ..verify.solutions import MAX_WORDS
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+READ_ROWS = 50
+"""Largest number of rows whose values are read."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """
+    A shape of rows.
+
+    Args:
+        name (`str`):
+            What the rows are, after "the dataset looks like".
+        columns (`tuple[str]`):
+            Usual names of the column that decides. With none, the shape is that of rows without any such column.
+        fits (`Callable`):
+            Whether a value of the column, which is never None, fits. It gets the value and the row.
+        reward (`str`):
+            Expression of the reward, with `{column}` in the place of the column.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    fits: Callable[[Any, Row], bool]
+    reward: str
+
+    def find_column(self, rows: Sequence[Row]) -> str | None:
+        """Return the column whose values all fit, if there is one."""
+        for column in self.columns:
+            pairs = [(row[column], row) for row in rows if row.get(column) is not None]
+            if pairs and all(self.fits(*pair) for pair in pairs):
+                return column
+        return None
+
+    def write(self, column: str) -> str | None:
+        """Return the expression as a user would write it, or None if there is no such reward."""
+        try:
+            return str(parse(self.reward.replace("{column}", column)))
+        except (ValueError, TypeError):
+            return None
+
+
+def is_read(read_value: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether a value can be read."""
+    try:
+        return read_value(*arguments) is not None
+    except (ValueError, TypeError, UnreadableTests):
+        return False
+
+
+def list_golds(value: Any) -> list[str]:
+    return [gold for gold in map(read_gold, list_solutions(value)) if gold]
+
+
+def is_letter(value: Any, row: Row) -> bool:
+    return isinstance(value, str) and value.strip() in "ABCDEFGHIJ" and len(value.strip()) == 1
+
+
+def are_accepted(value: Any, row: Row) -> bool:
+    return not isinstance(value, str) and len(list_golds(value)) > 1
+
+
+def is_mathematics(value: Any, row: Row) -> bool:
+    return bool(golds := list_golds(value)) and not any(isinstance(read(gold), Text | None) for gold in golds)
+
+
+def is_short(value: Any, row: Row) -> bool:
+    return all(len(gold.split()) <= MAX_WORDS for gold in list_golds(value))
+
+
+SHAPES = (
+    Shape(
+        "instructions to follow, as in IFEval",
+        ("instruction_id_list",),
+        lambda value, row: not isinstance(value, str) and "kwargs" in row,
+        "instructions(instruction_id_list='{column}')",
+    ),
+    Shape(
+        "a rubric for each row, as in HealthBench",
+        ("rubric", "rubrics"),
+        lambda value, row: not isinstance(parse_column(value), str),
+        "judge(model='MODEL', rubric=column('{column}'))",
+    ),
+    Shape(
+        "tasks of reasoning-gym",
+        ("entry",),
+        lambda value, row: isinstance(value, str) and is_read(read_task, value),
+        "gym(entry='{column}')",
+    ),
+    Shape(
+        "programs with tests",
+        ("tests", "test", "test_cases", "test_list", "input_output", "verification_info", "private_test_cases"),
+        lambda value, row: is_read(lambda: read_tests(value, row, packages=None)),
+        "code(tests='{column}')",
+    ),
+    Shape(
+        "calls of tools that are expected",
+        ("tool_calls", "expected_tool_calls", "expected_answers", "expected_action"),
+        lambda value, row: is_read(read_expected_calls, value),
+        "tool_calls(expected='{column}')",
+    ),
+    Shape("the letter of an option", SOLUTION_COLUMNS, is_letter, "choice(solution='{column}')"),
+    Shape("a number or formula as the answer", SOLUTION_COLUMNS, is_mathematics, "boxed(solution='{column}')"),
+    Shape(
+        "several texts that are accepted",
+        ("golden_answers", "accepted_answers", "answers", "aliases", *SOLUTION_COLUMNS),
+        are_accepted,
+        "exact(solution='{column}')",
+    ),
+    Shape("a short text as the answer", SOLUTION_COLUMNS, is_short, "exact(solution='{column}')"),
+    Shape(
+        "a long text as the answer",
+        ("reference", "response", *SOLUTION_COLUMNS),
+        lambda value, row: isinstance(value, str),
+        "judge(model='MODEL', rubric='Is it correct?', reference=True, solution='{column}') + 0.1 * overlap(solution='{column}')",
+    ),
+    Shape("prompts without an answer", (), lambda value, row: True, "ranking(model='MODEL', rubric='Which is best?')"),
+)
+"""The shapes, the most specific first. One whose reward does not exist is left out."""
+
+
+def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str] | None:
+    """Return the shape of rows, the column that decides, and the expression of a reward for them."""
+    for shape in SHAPES:
+        column = "" if not shape.columns else shape.find_column(rows)
+        expression = None if column is None else shape.write(column)
+        if column is not None and expression is not None:
+            return shape, column, expression
+    return None
+
+
+def suggest_for(dataset: "Dataset") -> tuple[str, str]:
+    """Return a sentence with the shape of a dataset's rows and the reward for them, and the column that decides."""
+    read_columns = {"kwargs", *COMPANION_COLUMNS, *(column for shape in SHAPES for column in shape.columns)}
+    kept = dataset.select_columns([column for column in dataset.column_names if column in read_columns])
+    suggested = suggest_reward([dict(row) for row in kept.select(range(min(READ_ROWS, len(kept))))])
+    assert suggested is not None  # the last shape fits everything
+    shape, column, expression = suggested
+    return f"The dataset looks like {shape.name}: {expression}.", column
