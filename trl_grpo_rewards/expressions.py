@@ -107,9 +107,10 @@ class Reward(ABC):
     @property
     def __call__(self) -> Callable[..., Any]:  # TRL looks at `__call__` to see whether a reward is asynchronous
         # TRL awaits rewards in a separate thread. Ranks must not gather there, so grouped rewards are never awaited.
-        return AwaitedInLoop(Reward._call_async, self) if self.is_async and not self.is_grouped else self._call
+        return AwaitedInLoop(Reward._call_async, self) if self.is_async and not self.is_grouped else self.call_sync
 
-    def _call(self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
+    def call_sync(self, /, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> list[Score]:
+        """Score completions as TRL does, but without `await`, also while an event loop runs."""
         batch = Batch.from_call({"prompts": prompts, "completions": completions, **columns})
         run = run_in_own_loop if self.is_async else run_without_loop
         if self.is_grouped:
@@ -172,7 +173,7 @@ class Reward(ABC):
         """
         logged: dict[str, list[Any]] = {}
         call = {"prompts": prompts, "completions": completions, "log_extra": logged.__setitem__, **columns}
-        scores = {reward.name: reward._call(**call) for reward in self.rewards}
+        scores = {reward.name: reward.call_sync(**call) for reward in self.rewards}
         totals = [self.total(row) for row in zip(*scores.values(), strict=True)]
         return ScoreTable(str(self), completions, scores, totals, logged)
 

@@ -12,7 +12,7 @@ from accelerate.utils import gather_object
 
 from ..batch import GROUP_SIZE
 from ..distributed import describe_with_notes, raise_error
-from ..expressions import Reward, wait_for
+from ..expressions import Reward
 from ..parsing import parse
 from ..records.fields import Completion
 from ..records.partings import Parting, Point, find_parting
@@ -82,7 +82,7 @@ class Witness:
         try:
             if rows or reward.is_grouped:
                 names = [name for name in generation.completions[0].row if name != "prompt"]
-                scores = wait_for(reward(**self.build_call(completions, names, step)))
+                scores = reward.call_sync(**self.build_call(completions, names, step))
         except Exception as raised:  # all ranks must end
             error = raised
         finally:
