@@ -79,7 +79,8 @@ def test_a_length_term_that_no_outcome_gates_is_warned_of(ungated):
     ],
 )  # fmt: skip
 def test_a_length_term_that_an_outcome_gates_is_not(gated):
-    assert not check_contract(parse(gated), make_problems("1", "2")).warnings
+    warnings = check_contract(parse(gated), make_problems("1", "2")).warnings
+    assert not [one for one in warnings if "no outcome gates it" in one]
 
 
 def check_disk(folder: str) -> None:
