@@ -31,8 +31,11 @@ from trl_grpo_rewards import (
     clip,
     column,
     demo,
+    exact,
     gate,
+    instructions,
     keywords,
+    length,
     ranking,
     reward,
     route,
@@ -123,6 +126,30 @@ def gate_open_on_one_rank(folder) -> dict:
     SEEN.clear()
     trainer.train()
     return {"seen": len(SEEN), "scores": list(trainer._logs["rewards"]["relative"])}
+
+
+def criteria_of_rows(folder) -> dict:
+    """Constraints of each row, a product and an appeal, under both trainers: what was logged, and what a call gives."""
+    rewards = [instructions(partial=True), boxed() * length(8, unit="words"), appeal(exact(), to=on_rank_zero())]
+    data = demo.arithmetic("train", size=32)
+    lists = [["punctuation:no_comma", "length_constraints:number_words"][: 1 + row % 2] for row in range(32)]
+    words = [[{}, {"num_words": 1 + row % 9, "relation": "at least"}][: 1 + row % 2] for row in range(32)]
+    data = data.add_column("instruction_id_list", lists).add_column("kwargs", words)
+    runs = {}
+    for cls in (GRPOTrainer, FilteredGRPOTrainer):
+        args = config(
+            folder, GRPOConfig if cls is GRPOTrainer else FilteredGRPOConfig, max_steps=2, log_completions=True
+        )
+        trainer = cls(demo.MODEL, rewards, args=args, train_dataset=data)
+        trainer.train()
+        rows = [next(row for row in data if row["prompt"][-1]["content"] in text) for text in trainer._logs["prompt"]]
+        call = {name: [row[name] for row in rows] for name in ("instruction_id_list", "kwargs", "solution")}
+        texts = [*trainer._logs["completion"]]
+        runs[cls.__name__] = {
+            reward.name: [[*trainer._logs["rewards"][reward.name]], reward(completions=texts, **call)]
+            for reward in rewards
+        }
+    return runs
 
 
 def witnessed(folder) -> dict:

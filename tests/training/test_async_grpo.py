@@ -19,7 +19,7 @@ from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import _EpochStopCallback
 
 from helpers.async_training import run_completion_server
-from trl_grpo_rewards import boxed, column, demo, tags
+from trl_grpo_rewards import appeal, boxed, column, demo, exact, instructions, keywords, tags
 from trl_grpo_rewards.training.async_grpo import drop_dead_groups
 
 
@@ -130,6 +130,31 @@ def test_prompts_are_drawn_selectively(make_trainer, tmp_path):
     late = [group for group in groups if group >= 64]
     assert len([group for group in groups if group < 32]) / 32 < 0.7 < len(late) / (max(groups) - 63)
     worker.stop()
+
+
+@pytest.mark.slow
+def test_criteria_of_rows_products_and_appeals_are_scored_in_the_process_of_the_worker(make_trainer):
+    """Answers are right or 0, and every second row wants the digit 0 in its answer."""
+    rewards = [
+        instructions(),
+        boxed() * keywords(none=("?",)),
+        appeal(exact(), to=boxed(), refused=True, numbers=True),
+    ]
+    trainer = make_trainer(rewards)
+    kwargs = trainer.rollout_worker._loop_kwargs
+    size = len(kwargs["dataset"])
+    wanted = [[{"keywords": ["boxed{0}"]} if row % 2 else {"keywords": ["boxed"]}] for row in range(size)]
+    kwargs["dataset"] = (
+        kwargs["dataset"]
+        .add_column("instruction_id_list", [["keywords:existence"]] * size)
+        .add_column("kwargs", wanted)
+    )
+    drop_dead_groups(trainer)
+    trainer.rollout_worker.start()
+    samples = [trainer.rollout_worker.rollout_buffer.get(timeout=60) for _ in range(16)]
+    scores = [tuple(sample.metrics[f"rewards/{reward.name}"] for reward in rewards) for sample in samples]
+    assert {one[0] for one in scores} == {0.0, 1.0} and {one[1:] for one in scores} == {(0.0, 0.0), (1.0, 1.0)}
+    trainer.rollout_worker.stop()
 
 
 @pytest.mark.slow

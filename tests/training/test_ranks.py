@@ -11,13 +11,24 @@ from helpers.ranks import launch, launch_on_two_ranks, run_on_two_ranks, run_tog
 from helpers.runs import read_contents
 
 
-TOGETHER = "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded witnessed".split()
+TOGETHER = (
+    "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded witnessed criteria_of_rows".split()
+)
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
     """What each rank saw in each of these scenarios."""
     return run_together_on_two_ranks(TOGETHER, tmp_path_factory.mktemp("ranks"))
+
+
+@pytest.mark.slow
+def test_ranks_score_by_the_criteria_of_their_rows_as_a_call_does(seen):
+    one, other = seen["criteria_of_rows"]
+    assert one == other
+    for run in (one["GRPOTrainer"], one["FilteredGRPOTrainer"]):
+        for name, (logged, called) in run.items():
+            assert logged == [pytest.approx(score) for score in called] and len({*logged}) > 1, name
 
 
 @pytest.mark.slow
