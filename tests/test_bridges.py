@@ -88,6 +88,16 @@ def test_the_functions_of_a_rubric_are_terms():
     assert from_rubric(SimpleNamespace(funcs=[right], weights=[1.0])).name == "right"
 
 
+def test_a_column_that_a_function_needs_is_known():
+    def equal(completion, answer, state, hint=None, **columns):
+        return float(completion == answer)
+
+    rewards = from_rubric(SimpleNamespace(funcs=[equal], weights=[1.0]))
+    assert rewards.columns == {"answer"} and rewards(completions=["4"], answer=["4"]) == [1.0]
+    with pytest.raises(ValueError, match="Reward 'equal' needs the column 'answer'; found 'solution'"):
+        rewards(completions=["4"], solution=["4"])
+
+
 def test_what_is_no_rubric_of_single_completions_is_refused():
     with pytest.raises(ValueError, match="must have functions; .* has none. Add one"):
         from_rubric(SimpleNamespace(funcs=[], weights=[]))

@@ -94,6 +94,13 @@ def test_a_weight_is_finite(weight):
         weight * first()
 
 
+def test_two_products_of_one_name_say_which_factor_to_rename():
+    with pytest.raises(
+        ValueError, match=r"Two rewards are named 'first\*second'.*a factor: second\(..., name='other'\)"
+    ):
+        first() * second() + first() * second()
+
+
 def test_two_terms_of_one_name_are_refused():
     with pytest.raises(ValueError, match="Two rewards are named 'first'.*first\\(..., name='other'\\)"):
         first() + second() + 0.5 * first()

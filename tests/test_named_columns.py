@@ -217,6 +217,7 @@ def test_a_column_called_name_keeps_its_name():
     [
         (lambda: boxed(solution=4), "'solution' of 'boxed' must be the name of a dataset column.* got 4"),
         (lambda: boxed(solution=["4", "5"]), "'solution' of 'boxed' must be the name of a dataset column.* got \\['4', '5'\\]"),
+        (lambda: boxed(solution=column("gold")), r"got column\('gold'\). Write only the name: boxed\(solution='gold'\)"),
         (lambda: boxed(solution=""), "must be the name of a dataset column.* got ''"),
         (lambda: boxed(solution=None), "must be the name of a dataset column.* got None"),
         (lambda: boxed(solution=boxed), "must be the name of a dataset column.* got <reward boxed>"),

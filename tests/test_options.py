@@ -8,7 +8,17 @@ import numpy
 import pytest
 
 from trl_grpo_rewards import boxed, tags
-from trl_grpo_rewards.options import Column, column, fill_in, find_inside, find_rewards, freeze, has_type, thaw
+from trl_grpo_rewards.options import (
+    Column,
+    column,
+    fill_in,
+    find_inside,
+    find_rewards,
+    format_annotation,
+    freeze,
+    has_type,
+    thaw,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +87,19 @@ def test_what_is_no_column_of_a_dataset_is_refused(name):
         TypeError, match=r"requires the name of a dataset column; got .* Name the column: column\('rubric'\)"
     ):
         column(name)
+
+
+@pytest.mark.parametrize(
+    "annotation, text",
+    [
+        (int, "int"),
+        (str | Column, "str | Column"),
+        (tuple[int, ...], "tuple[int, ...]"),
+        (Literal["a.b"], "Literal['a.b']"),
+    ],
+)
+def test_a_type_is_named_without_its_modules(annotation, text):
+    assert format_annotation(annotation) == text
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,11 @@ __all__ = ["as_rubric", "from_rubric"]
 GROUP_DATA = {"states", "prompts", "completions", "answers", "tasks", "infos"}
 """Parameters by which verifiers knows a function of a whole group."""
 
+ROW_DATA = {"prompt", "completion", "parser", "state"}
+"""Parameters of a function of one completion that are no dataset columns."""
+
+UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
 
 def as_rubric(
     rewards: Reward, read: Callable[[Any, Any], Mapping[str, Any]], *, unscored: float | None = None
@@ -90,7 +95,8 @@ def from_rubric(rubric: Any) -> Reward:
 
     This reads the class `Rubric` of verifiers before 0.4. A function gets what it declares of `prompt`, `completion`,
     `parser`, the dataset's columns (such as `answer` and `info`) and a `state` with these values. A function of weight 0
-    is logged and not trained on, as a metric in verifiers. Text cannot name these rewards.
+    is logged and not trained on, as a metric in verifiers. Text cannot name these rewards, and they
+    cannot be pickled.
 
     Args:
         rubric (`verifiers.Rubric`):
@@ -144,4 +150,6 @@ def read_function(function: Callable[..., Any], rubric: Any) -> Reward:
         return scores
 
     score.__name__ = name
-    return FunctionReward(RewardFactory(score, "batch"), FrozenDict({}))
+    plain = {one.name for one in parameters.values() if one.default is one.empty and one.kind not in UNNAMED}
+    factory = RewardFactory(score, "batch", columns=lambda: plain - ROW_DATA)
+    return FunctionReward(factory, FrozenDict({}))

@@ -8,6 +8,7 @@ of a running event loop, a call returns the scores in either case.
 import asyncio
 import functools
 import math
+import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -421,9 +422,10 @@ def check_names(names: list[str]) -> None:
     """
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
+        factors = re.findall(r"[^*+()]+", repeated[0]) or repeated
         raise ValueError(
             f"Rewards must have different names. Two rewards are named '{repeated[0]}'; the names are {', '.join(names)}. "
-            f"Rename one of them: {repeated[0]}(..., name='other')."
+            f"Rename {'a factor' if '*' in repeated[0] else 'one of them'}: {factors[-1]}(..., name='other')."
         )
 
 

@@ -136,9 +136,11 @@ class RewardFactory:
         if isinstance(column, str) and column and column not in TRAINER_DATA:
             return column
         passed = ", which the trainer passes" if isinstance(column, str) and column else ""
+        remedy = f"Name the column, or declare '{parameter}' after '*' to make it an option."
+        if isinstance(column, Column):
+            remedy = f"Write only the name: {self.__name__}({parameter}={column.name!r})."
         raise TypeError(
-            f"'{parameter}' of '{self.__name__}' must be the name of a dataset column; got {column!r}{passed}. Name the "
-            f"column, or declare '{parameter}' after '*' to make it an option."
+            f"'{parameter}' of '{self.__name__}' must be the name of a dataset column; got {column!r}{passed}. {remedy}"
         )
 
     def _read_option(self, option: str, value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -176,7 +177,9 @@ def call_with_options(function: Callable[..., Result], options: Mapping[str, Any
 
 
 def format_annotation(annotation: Any) -> str:
-    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")
+    return (
+        annotation.__name__ if isinstance(annotation, type) else re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", str(annotation))
+    )
 
 
 def has_type(value: Any, annotation: Any) -> bool:

@@ -59,6 +59,12 @@ def test_a_row_of_the_page_is_scored_and_suggests_its_reward(title):
         ({"entry": "a diary", "answer": "B"}, "choice(solution='answer')"),
         ({"tool_calls": None, "solution": "4"}, "boxed()"),
         ({"answer": None, "solution": "4"}, "boxed()"),
+        ({"answer": "J"}, "choice(letters='ABCDEFGHIJ', solution='answer')"),
+        ({"instruction_id_list": '["punctuation:no_comma"]', "kwargs": "[{}]"}, "instructions()"),
+        ({"instruction_id_list": [{"id": "punctuation:no_comma"}]}, "instructions()"),
+        ({"rubric": "1. It is short.\n2. It is kind."}, "judge(model='MODEL', rubric=column('rubric'))"),
+        ({"rubric": "Is it short?", "answer": "B"}, "choice(solution='answer')"),
+        ({"answers": [], "answer": "B"}, "choice(solution='answer')"),
     ],
 )
 def test_columns_are_told_by_their_values(row, expression):
@@ -70,6 +76,11 @@ def test_one_value_that_does_not_fit_decides():
     assert suggest_reward(letters)[2] == "choice()"
     assert suggest_reward([*letters, {"solution": "Paris"}])[2] == "exact()"
     assert suggest_reward([*letters, {"solution": None}])[2] == "choice()"
+
+
+def test_some_rows_may_accept_one_text_only():
+    rows = [{"golden_answers": ["Shakespeare", "William Shakespeare"]}, {"golden_answers": ["Paris"]}]
+    assert suggest_reward(rows)[2] == "exact(solution='golden_answers')"
 
 
 def test_a_shape_without_its_reward_is_left_out(monkeypatch):

@@ -34,6 +34,7 @@ def test_without_a_name_it_is_the_bundled_task():
 def test_files_become_conversations_with_a_solution(jsonl):
     columns = {"prompt_column": "question", "solution_column": "answer"}
     train, test = load_problems("json", data_files=[jsonl], **columns, test_size=4, system_prompt="Be brief.")
+    assert [*load_problems("json", data_files=jsonl, **columns, test_size=4)[0]["solution"]] == [*train["solution"]]
     assert (len(train), len(test)) == (16, 4) and train.column_names == ["prompt", "solution"]
     row = train[0]
     assert [message["role"] for message in row["prompt"]] == ["system", "user"]

@@ -35,8 +35,8 @@ def test_a_criterion_is_a_sentence_a_weight_or_both():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"dropout": 0.5}, "dropout=0.5 with rubric='r'. Leave them out, or set the rubric to column"),
-        ({"separate": True}, "separate=True and dropout=0.0 with rubric='r'. Leave them out"),
+        ({"dropout": 0.5}, "dropout=0.5 with rubric='r'. Leave it out, or set the rubric to column"),
+        ({"separate": True}, "separate=True with rubric='r'. Leave it out"),
         ({"rubric": column("r"), "dropout": 1.0}, "dropout=1.0. Set it to a share from 0 to less than 1"),
         ({"rubric": column("r"), "scale": (0.0, 5.0)}, r"scale=\(0.0, 5.0\) with rubric=column\('r'\). Leave it out"),
         ({"scale": (1.0, 1.0)}, "Set it to the worst and the best score"),

@@ -1,5 +1,6 @@
 """The reward for instructions: scores, what it logs, and what `check` says of a dataset."""
 
+import numpy as np
 import pytest
 from datasets import Dataset
 from hypothesis import given
@@ -54,6 +55,15 @@ def test_constraints_in_conflict_are_never_all_met():
     for text in ("one", "one two"):
         columns = {"completions": [text], "instruction_id_list": [names], "kwargs": [arguments]}
         assert instructions()(**columns) == [0.0] and instructions(partial=True)(**columns) == [0.5]
+
+
+def test_columns_of_arrays_are_read_as_lists():
+    names = [np.array(IDS), np.array(IDS)]
+    given = [np.array([{}, {"relation": "at least", "num_words": np.int64(2)}, {}])] * 2
+    texts = ['"one two"', "one, two"]
+    assert instructions()(completions=texts, instruction_id_list=names, kwargs=given) == [1.0, 0.0]
+    words = [[{"id": "keywords:existence", "keywords": np.array(["one", "two"])}]] * 2
+    assert instructions()(completions=texts, instruction_id_list=words) == [1.0, 1.0]
 
 
 def test_columns_may_have_other_names_and_only_one_is_needed():

@@ -1,6 +1,7 @@
 """Tasks of reasoning-gym: their rules run in the jail, cheats are not paid, and what cannot be scored is None."""
 
 import json
+from time import perf_counter
 
 import pytest
 
@@ -58,11 +59,21 @@ def score(rewards, completions, entries):
         ("<answer> </answer>", None),
         (r"\boxed{}", None),
         ("<answer>4", None),
+        ("Write <answer> first: <answer>4</answer>", "4"),
+        ("<answer>4</answer> <answer>", "4"),
+        ("<answer>4</answer></answer>", "4"),
+        (r"</answer> \boxed{4} <answer>", "4"),
         ("", None),
     ],
 )
 def test_the_answer_is_in_tags_or_else_in_a_box(completion, answer):
     assert find_answer(completion) == answer
+
+
+def test_tags_without_end_take_linear_time():
+    start = perf_counter()
+    assert find_answer("<answer>" * 100_000) is None
+    assert perf_counter() - start < 2  # a search from each tag to the end takes minutes
 
 
 def test_the_options_are_checked_and_print():

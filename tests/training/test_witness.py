@@ -9,7 +9,6 @@ from helpers.ranks import run_on_forked_ranks
 from helpers.runs import get_metric, small_config, train_and_read
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, clip, demo, reward
 from trl_grpo_rewards.batch import completion_text
-from trl_grpo_rewards.expressions import wait_for
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
 from trl_grpo_rewards.records.files import read_records
@@ -101,7 +100,7 @@ def test_two_ranks_score_the_same_groups_and_know_all_scores(witness, share):
         return [one.facts.get("witness") for one in generation.completions], metrics["witness"], metrics["witnessed"]
 
     (one, *means), (other, *same) = run_on_forked_ranks(score)
-    alone = wait_for(witness(completions=sum(TEXTS, []), prompts=["p1"] * 2 + ["p2"] * 2 + ["p3"] * 2))
+    alone = witness(completions=sum(TEXTS, []), prompts=["p1"] * 2 + ["p2"] * 2 + ["p3"] * 2)
     chosen = slice(0, 6) if share == 1 else slice(4, 6)
     assert means == same
     assert [score for score in one + other if score is not None] == [s for s in alone[chosen] if s is not None]
@@ -123,14 +122,16 @@ def test_an_error_on_one_rank_ends_all():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"witness": "boxxed()"}, "There is no reward 'boxxed'"),
+        ({"witness": "boxxed()"}, "The witness cannot be built. There is no reward 'boxxed'"),
+        ({"witness": "tags(5)"}, "The witness cannot be built. Option 'names' of 'tags' must be"),
+        ({"witness": boxed}, "witness must be a reward, or its expression as text; got <reward boxed>"),
         ({"witness": "boxed(solution='gold')"}, "needs the column 'gold'"),
         ({"witness_share": 0.0}, "witness_share must be above 0 and at most 1; got 0.0"),
         ({"witness_share": 1.5}, "witness_share must be above 0 and at most 1; got 1.5"),
     ],
 )
 def test_what_cannot_witness_is_refused_before_the_model_loads(config, problems, options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         FilteredGRPOTrainer("no such model", boxed(), args=config(**options), train_dataset=problems)
 
 

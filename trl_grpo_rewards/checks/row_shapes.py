@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..constraints.rows import list_pairs, read_text
 from ..errors import SOLUTION_COLUMNS
+from ..judging.rubric_shapes import read_rubric
 from ..mathematics.grammar import read
 from ..mathematics.kinds.texts import Text
 from ..parsing import parse
@@ -75,12 +77,23 @@ def list_golds(value: Any) -> list[str]:
     return [gold for gold in map(read_gold, list_solutions(value)) if gold]
 
 
-def is_letter(value: Any, row: Row) -> bool:
-    return isinstance(value, str) and value.strip() in "ABCDEFGHIJ" and len(value.strip()) == 1
+def is_one_of(letters: str) -> Callable[[Any, Row], bool]:
+    return lambda value, row: isinstance(value, str) and value.strip() in [*letters]
 
 
 def are_accepted(value: Any, row: Row) -> bool:
-    return not isinstance(value, str) and len(list_golds(value)) > 1
+    """Some rows accept only one text."""
+    golds = [] if isinstance(value, str) else list_golds(value)
+    return len(golds) > 1 or (len(golds) == 1 and is_short(value, row))
+
+
+def are_constraints(value: Any, row: Row) -> bool:
+    return is_read(lambda: list_pairs(read_text(value), read_text(row.get("kwargs"))))
+
+
+def is_rubric(value: Any, row: Row) -> bool:
+    """A text is a rubric if it lists several criteria."""
+    return not isinstance(parse_column(value), str) or is_read(lambda: read_rubric(value)[1:] or None)
 
 
 def is_mathematics(value: Any, row: Row) -> bool:
@@ -95,13 +108,13 @@ SHAPES = (
     Shape(
         "instructions to follow, as in IFEval",
         ("instruction_id_list",),
-        lambda value, row: not isinstance(value, str) and "kwargs" in row,
+        are_constraints,
         "instructions(instruction_id_list='{column}')",
     ),
     Shape(
         "a rubric for each row, as in HealthBench",
         ("rubric", "rubrics"),
-        lambda value, row: not isinstance(parse_column(value), str),
+        is_rubric,
         "judge(model='MODEL', rubric=column('{column}'))",
     ),
     Shape(
@@ -122,7 +135,13 @@ SHAPES = (
         lambda value, row: is_read(read_expected_calls, value),
         "tool_calls(expected='{column}')",
     ),
-    Shape("the letter of an option", SOLUTION_COLUMNS, is_letter, "choice(solution='{column}')"),
+    Shape("the letter of an option", SOLUTION_COLUMNS, is_one_of("ABCDE"), "choice(solution='{column}')"),
+    Shape(
+        "the letter of an option",
+        SOLUTION_COLUMNS,
+        is_one_of("ABCDEFGHIJ"),
+        "choice(letters='ABCDEFGHIJ', solution='{column}')",
+    ),
     Shape("a number or formula as the answer", SOLUTION_COLUMNS, is_mathematics, "boxed(solution='{column}')"),
     Shape(
         "several texts that are accepted",

@@ -26,7 +26,7 @@ def load_problems(
     name: str | None,
     *,
     config: str | None = None,
-    data_files: Sequence[str] | None = None,
+    data_files: Sequence[str] | str | None = None,
     train_split: str = "train",
     test_split: str = "test",
     prompt_column: str = "prompt",
@@ -44,7 +44,7 @@ def load_problems(
             generates tasks.
         config (`str`, *optional*):
             Configuration of the dataset. For generated tasks, options such as `"size=1000,seed=7"`.
-        data_files (`list[str]`, *optional*):
+        data_files (`list[str]` or `str`, *optional*):
             Files to read.
         train_split (`str`, *optional*, defaults to `"train"`):
             Split for training.
@@ -66,6 +66,7 @@ def load_problems(
     """
     if test_size < 0:
         raise ValueError(f"eval_prompts must be at least 0; got {test_size}. Set it to 0 to evaluate nothing.")
+    data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
     if name is None and (data_files or config):
         raise ValueError(
             f"data_files={data_files} and dataset_config={config} need a dataset_name, but none is set. Set it to the "

@@ -119,11 +119,13 @@ def prime_lengths(text: str) -> bool:
 
 @constraint("words:no_consecutive")
 def no_consecutive(text: str) -> bool:
-    return all(len([*run]) == 1 for _, run in groupby(word[0] for word in list_spaced_words(text.lower())))
+    """There are two or more words."""
+    letters = [word[0] for word in list_spaced_words(text.lower())]
+    return len(letters) > 1 and all(len([*run]) == 1 for _, run in groupby(letters))
 
 
 @constraint("words:alphabet")
 def alphabet(text: str) -> bool:
-    """Each word begins with the letter after that of the word before, and `a` follows `z`."""
+    """Each of two or more words begins with the letter after that of the word before, and `a` follows `z`."""
     places = [ord(word[0].lower()) - ord("a") for word in list_spaced_words(text)]
-    return all(place == (places[0] + count) % 26 for count, place in enumerate(places))
+    return len(places) > 1 and all(place == (places[0] + count) % 26 for count, place in enumerate(places))

@@ -42,6 +42,14 @@ def read_constraints(names: Any, arguments: Any = None) -> list[RowConstraint]:
     return [RowConstraint(one.name, one.bind(given), one.copies) for one, given in found]
 
 
+def drop_arrays(value: Any) -> Any:
+    """Return a value with lists and plain numbers in place of arrays and their numbers, as pandas reads them from files."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, (list, tuple)):
+        return [drop_arrays(item) for item in value]
+    return {key: drop_arrays(item) for key, item in value.items()} if isinstance(value, Mapping) else value
+
+
 def list_pairs(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the ids of a row, each with its arguments."""
     names = [names] if isinstance(names, (str, Mapping)) else names

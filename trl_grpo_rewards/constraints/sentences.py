@@ -107,6 +107,6 @@ def start_verb(text: str) -> bool:
 
 @constraint("count:words_japanese")
 def words_japanese(text: str, N: Position) -> bool:
-    """Every N-th word has a Japanese letter, unless it is a number."""
-    words = map(strip_punctuation, text.split()[N - 1 :: N])
-    return all(JAPANESE.search(word) for word in words if word and not word.isdigit())
+    """Every N-th word has a Japanese letter, unless it is a number. There are N words or more."""
+    words = [strip_punctuation(word) for word in text.split()[N - 1 :: N]]
+    return bool(words) and all(JAPANESE.search(word) for word in words if word and not word.isdigit())

@@ -52,8 +52,8 @@ def check_judge(
         ),
         (
             isinstance(rubric, Column) or not (separate or dropout),
-            f"separate={separate} and dropout={dropout} with rubric={rubric!r}",
-            "Leave them out, or set the rubric to column('rubric')",
+            f"{'separate=True' if separate else f'dropout={dropout}'} with rubric={rubric!r}",
+            "Leave it out, or set the rubric to column('rubric')",
         ),
         (
             not isinstance(rubric, Column) or scale == SCALE,

@@ -6,7 +6,7 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from ..batch import completion_text, prompt_text
-from ..constraints.rows import RowConstraint, list_verdicts, read_constraints
+from ..constraints.rows import RowConstraint, drop_arrays, list_verdicts, read_constraints
 from ..constraints.table import UnreadableConstraint
 from ..registry import reward
 from ..scores import Score
@@ -38,7 +38,7 @@ def read_rows(names: list[Any], arguments: list[Any]) -> list[Row]:
     """Return the constraints of each row. Equal neighbors, such as a group, are read once."""
     rows: list[Row] = []
     last = None
-    for one in zip(names, arguments, strict=True):
+    for one in zip(map(drop_arrays, names), map(drop_arrays, arguments), strict=True):
         rows.append(rows[-1] if rows and one == last else read_row(*one))
         last = one
     return rows
@@ -117,7 +117,7 @@ def instructions(
 
     ```
     """
-    rows = read_rows(instruction_id_list, kwargs or [None] * len(completions))
+    rows = read_rows(instruction_id_list, [None] * len(completions) if kwargs is None else kwargs)
     verdicts = [
         list_verdicts(strip_reasoning(completion_text(completion)), row.constraints, loose, prompt_text(prompt))
         for completion, row, prompt in zip_longest(completions, rows, prompts or [])

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
@@ -61,9 +60,10 @@ def check_rules() -> str:
 def find_answer(text: str) -> str | None:
     """Return the text in the last `<answer>` tags, or else in the last box, or None without either or if it is empty."""
     text = strip_reasoning(text)
-    tagged = re.findall(r"<answer>(.*?)</answer>", text, re.DOTALL)
-    answer = tagged[-1] if tagged else find_boxed_answer(text) or ""
-    return answer.strip() or None
+    start = text.rfind("<answer>", 0, max(text.rfind("</answer>"), 0))
+    if start == -1:
+        return (find_boxed_answer(text) or "").strip() or None
+    return text[start:].removeprefix("<answer>").partition("</answer>")[0].strip() or None
 
 
 def read_text(entry: Any) -> str:

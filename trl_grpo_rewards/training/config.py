@@ -1,10 +1,12 @@
 """The options of the trainer, and the checks of their combinations."""
 
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import NamedTuple
 
 from trl import GRPOConfig
 
+from ..expressions import Reward
 from ..records.dead_groups import Rule
 
 
@@ -144,6 +146,10 @@ class FilteredGRPOConfig(GRPOConfig):
         if not 0 <= self.zero_variance_tolerance < float("inf"):
             raise ValueError(
                 f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}."
+            )
+        if not isinstance(self.witness, (str, Reward, NoneType)):
+            raise TypeError(
+                f"witness must be a reward, or its expression as text; got {self.witness!r}. Write witness=boxed()."
             )
         self.witness = None if self.witness is None else str(self.witness)  # a reward, as the text that builds it
         if not 0 < self.witness_share <= 1:

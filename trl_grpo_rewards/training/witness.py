@@ -34,7 +34,10 @@ def read_witness(args: FilteredGRPOConfig) -> list[Reward]:
     Raises:
         `ValueError`: the text is not an expression of rewards.
     """
-    return [] if args.witness is None else [parse(args.witness)]
+    try:
+        return [] if args.witness is None else [parse(args.witness)]
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"The witness cannot be built. {error}") from None
 
 
 class Witness:
