@@ -142,7 +142,9 @@ def criteria_of_rows(folder) -> dict:
         )
         trainer = cls(demo.MODEL, rewards, args=args, train_dataset=data)
         trainer.train()
-        rows = [next(row for row in data if row["prompt"][-1]["content"] in text) for text in trainer._logs["prompt"]]
+        rows = [
+            next(row for row in data if row["prompt"][-1]["content"] in str(text)) for text in trainer._logs["prompt"]
+        ]
         call = {name: [row[name] for row in rows] for name in ("instruction_id_list", "kwargs", "solution")}
         texts = [*trainer._logs["completion"]]
         runs[cls.__name__] = {
