@@ -126,8 +126,9 @@ def test_an_error_on_one_rank_ends_all():
         ({"witness": "tags(5)"}, "The witness cannot be built. Option 'names' of 'tags' must be"),
         ({"witness": boxed}, "witness must be a reward, or its expression as text; got <reward boxed>"),
         ({"witness": "boxed(solution='gold')"}, "needs the column 'gold'"),
-        ({"witness_share": 0.0}, "witness_share must be above 0 and at most 1; got 0.0"),
-        ({"witness_share": 1.5}, "witness_share must be above 0 and at most 1; got 1.5"),
+        ({"witness_share": 0.0}, "witness_share must be a number above 0 and at most 1; got 0.0"),
+        ({"witness_share": "0.5"}, "witness_share must be a number above 0 and at most 1; got '0.5'"),
+        ({"witness_share": 1.5}, "witness_share must be a number above 0 and at most 1; got 1.5"),
     ],
 )
 def test_what_cannot_witness_is_refused_before_the_model_loads(config, problems, options, message):

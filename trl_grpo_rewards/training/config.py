@@ -152,8 +152,11 @@ class FilteredGRPOConfig(GRPOConfig):
                 f"witness must be a reward, or its expression as text; got {self.witness!r}. Write witness=boxed()."
             )
         self.witness = None if self.witness is None else str(self.witness)  # a reward, as the text that builds it
-        if not 0 < self.witness_share <= 1:
-            raise ValueError(f"witness_share must be above 0 and at most 1; got {self.witness_share}.")
+        if not isinstance(self.witness_share, (int, float)) or not 0 < self.witness_share <= 1:
+            raise ValueError(
+                f"witness_share must be a number above 0 and at most 1; got {self.witness_share!r}. Set it to the share of "
+                f"the groups that the witness scores, such as 0.25."
+            )
         if self.max_resample_rounds < 0:
             raise ValueError(f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}.")
 
