@@ -168,6 +168,7 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
                 "tests": TESTS_OF_A_PROGRAM,
                 "tool_calls": [],
                 "instruction_id_list": ["punctuation:no_comma"],
+                "entry": TASK,
             }
             for _ in columns["completions"]
         ]
@@ -183,7 +184,7 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
 
 def with_columns(problems):
     columns = {"kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM, "tool_calls": []}
-    columns["instruction_id_list"] = ["punctuation:no_comma"]
+    columns |= {"instruction_id_list": ["punctuation:no_comma"], "entry": TASK}
     for name, value in columns.items():
         problems = problems.add_column(name, [value] * len(problems))
     return problems

@@ -191,4 +191,4 @@ def test_no_text_is_slow(name):
         text = f"a{unit * 20_000}"[:20_000]
         start = time.thread_time()
         pay(name, MEANINGS[name][0], text)
-        assert time.thread_time() - start < 0.5, unit
+        assert time.thread_time() - start < 5, unit

@@ -60,7 +60,11 @@ def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
 
     waiting = gate(judging(), by=boxed())  # in an event loop
     fresh = [r"\boxed{\lim_{x \to 0} (3^{88888})^{88888}}", *COMPLETIONS]
-    assert asyncio.run(waiting(completions=fresh, solution=["7"] * 5)) == [0.0, *(0.5 * score for score in SCORES)]
+
+    async def inside():
+        return await waiting(completions=fresh, solution=["7"] * 5)
+
+    assert asyncio.run(inside()) == [0.0, *(0.5 * score for score in SCORES)]
 
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()

@@ -104,8 +104,8 @@ class Resampler:
     def load(self, folder: Path) -> None:
         """Restore the groups of a checkpoint. They are left out unless every rank has the same ones. Every rank must call this."""
         path = folder / self._file
-        device = self.accelerator.device
-        self.surplus = torch.load(path, map_location=device, weights_only=True) if path.exists() else []
+        kind = self.accelerator.device.type  # a rank of several on the CPU has the device cpu:0, which is not restored
+        self.surplus = torch.load(path, map_location=kind, weights_only=True) if path.exists() else []
         if len({*gather_object([str([prompt for prompt, _ in self.surplus])])}) > 1:
             self.surplus = []
 

@@ -139,7 +139,7 @@ def read_power(reader: Reader, base: Value) -> Value | None:
         raise Unreadable("an exponent is missing")
     group = after.text == "{"
     inside = reader.texts(reader.place + 2, reader.match[reader.place + 1]) if group else [after.text]
-    if inside == ["\\circ"] or (inside == ["o"] and isinstance(base, Number)):
+    if inside == ["\\circ"]:
         width = 4 if group else 2
         if (unit := reader.peek(width)) is not None and unit.text in ("C", "F"):
             return None
