@@ -370,7 +370,7 @@ def test_options_that_cannot_work_with_a_column_are_refused(server, bad):
 
 @pytest.mark.parametrize("bad", [{"dropout": 0.5}, {"separate": True}])
 def test_options_of_columns_are_refused_without_one(server, bad):
-    with pytest.raises(ValueError, match=r"with rubric='Is it clear\?'. Leave them out, or set the rubric to column"):
+    with pytest.raises(ValueError, match=r"with rubric='Is it clear\?'. Leave it out, or set the rubric to column"):
         server.judge(**bad)
     with pytest.raises(TypeError, match="'rubric' of 'ranking' must be of type str; got column"):
         server.judge(ranking, rubric=column("rubric"))
