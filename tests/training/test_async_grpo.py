@@ -19,7 +19,8 @@ from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import _EpochStopCallback
 
 from helpers.async_training import run_completion_server
-from trl_grpo_rewards import appeal, boxed, column, demo, exact, instructions, keywords, tags
+from helpers.marks import HAS_GENERATORS
+from trl_grpo_rewards import appeal, boxed, column, demo, exact, gym, instructions, keywords, tags
 from trl_grpo_rewards.training.async_grpo import drop_dead_groups
 
 
@@ -140,6 +141,7 @@ def test_criteria_of_rows_products_and_appeals_are_scored_in_the_process_of_the_
         boxed() * keywords(none=("?",)),
         appeal(exact(), to=boxed(), refused=True, numbers=True),
     ]
+    rewards += [gym(partial=False)] if HAS_GENERATORS else []
     trainer = make_trainer(rewards)
     kwargs = trainer.rollout_worker._loop_kwargs
     size = len(kwargs["dataset"])
