@@ -21,7 +21,7 @@ GROUP_DATA = {"states", "prompts", "completions", "answers", "tasks", "infos"}
 """Parameters by which verifiers knows a function of a whole group."""
 
 ROW_DATA = {"prompt", "completion", "parser", "state"}
-"""Parameters of a function of one completion that are no dataset columns."""
+"""Parameters that a function of one completion may have, other than dataset columns."""
 
 UNNAMED = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -23,8 +23,8 @@ def reasoning(*names: str, size: int = 500, seed: int = 0, **options: Any) -> "D
 
     Args:
         *names (`str`):
-            Names of generators, such as `"countdown"`. With several, the dataset has the tasks of one after those of
-            another.
+            Names of generators, such as `"countdown"`. With several names, the dataset has all tasks of the
+            first generator, then all tasks of the second, and so on.
         size (`int`, *optional*, defaults to `500`):
             Number of tasks of each generator.
         seed (`int`, *optional*, defaults to `0`):
