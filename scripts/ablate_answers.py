@@ -8,8 +8,9 @@ r"""Remove the rules of the answers wing one at a time, and print those that no 
 A rule is an entry of a table at the top of a module (an item of a literal, or a word of a text), a function
 that can return nothing of interest (None, False, an empty value, or its argument), or a branch of an `if` in a function.
 Each rule is removed from the syntax tree, in a process of its own, and every pair of a solution and an answer is judged
-again: the outside data and tests/verify/cases.txt. The cases are also judged with other options of the rewards. A rule
-that changes no verdict has no datum: give it a case, or remove it. The rules inside such a rule are not listed again.
+again: the outside data, tests/verify/cases.txt, and tests/verify/completions.txt. The cases are also judged with other
+options of the rewards, and the completions by each way to find an answer. A rule that changes no verdict has no datum:
+give it a case, or remove it. The rules inside such a rule are not listed again.
 
 By default, a rule is left as soon as one verdict has changed, and the rows that missed earlier rules are judged first.
 """
@@ -21,6 +22,7 @@ import gzip
 import importlib
 import importlib.machinery
 import importlib.util
+import itertools
 import json
 import multiprocessing
 import os
@@ -30,6 +32,7 @@ import types
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 
@@ -98,6 +101,8 @@ def find_rules(module: str, source: str) -> list[Rule]:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
             for node in find_tables(statement.value):
                 for part, (item, text) in enumerate(list_entries(node)):
+                    if text == "|":  # separates the columns of a table
+                        continue
                     owns_lines = "".join(lines[item.lineno - 1 : item.end_lineno]).strip(" ,") == text.strip()
                     rules.append(make("entry", node, item, item, text, part, owns_lines))
     for node in ast.walk(tree):
@@ -211,6 +216,10 @@ def read_rows(folder: Path | None, cases: Path) -> list[Row]:
         if line[:2] in ("T ", "F ", "? ") and " # " in line:
             gold, _, answer = line[2:].partition(" # ")
             rows.append(("cases", gold, answer, ""))
+    completions = cases.with_name("completions.txt")
+    for line in completions.read_text().splitlines()[1:] if completions.is_file() else ():
+        gold, _, text = line[2:].partition(" # ")
+        rows.append(("completions", gold, None, text.replace("¶", "\n")))
     return [*dict.fromkeys(rows)]
 
 
@@ -228,10 +237,13 @@ def judge(package: str, rows: list[Row], order: list[int], before: list[str] | N
     for place in order:
         name, gold, answer, text = rows[place]
         signs = ""
-        for options in [{}, *(OPTIONS if name == "cases" else [])]:
+        ways = [boxes.find_boxed_answer]
+        if name == "completions":
+            ways = [boxes.find_stated_answer, *(partial(ways[0], which=which) for which in ("last", "only", "first"))]
+        for options, find in itertools.product([{}, *(OPTIONS if name == "cases" else [])], ways):
             try:
                 right = read_gold(gold)
-                given = boxes.find_boxed_answer(boxes.strip_reasoning(text)) if answer is None else answer
+                given = find(boxes.strip_reasoning(text)) if answer is None else answer
                 verdict = None if right is None else given and settle(right, given, make_rules(**options))
                 signs += "?" if verdict is None else "1" if verdict else "0"
             except Exception:  # a rule may keep the code after it from crashing

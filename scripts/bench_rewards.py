@@ -1,15 +1,15 @@
 r"""Compare `boxed()` with TRL's `accuracy_reward` and with math-verify: speed, and the rows with different verdicts.
 
     python scripts/bench_rewards.py                             # the workloads that need no data
-    python scripts/bench_rewards.py --pairs pairs.jsonl.gz      # also real completions: gold, completion, expected
+    python scripts/bench_rewards.py --pairs pairs.jsonl.gz      # also completions: gold, completion, expected
 
 Each side runs in a new process. It first scores a few answers that are not in the workload, so that libraries are
 loaded and processes have started. TRL and math-verify get the gold as `$gold$`, which they read better than bare LaTeX.
 The sides take turns, `--runs` times each. The table shows medians.
 
-Without --pairs, real completions are read from pairs.dev.jsonl.gz in the folder that TRL_GRPO_REWARDS_DATA names. A second
-table counts wrong answers that are paid and right ones that are refused: on these completions, on the attack cases and
-the cases of math-verify in that folder, and on the cases of the package reward-doctor if it is installed.
+Without --pairs, completions are read from pairs.dev.jsonl.gz in the folder that TRL_GRPO_REWARDS_DATA names. A second table
+counts wrong answers that are paid and right ones that are refused, on the attack cases in that folder and on the cases of
+the package reward-doctor if it is installed. `scripts/verifiers.py` does so for public sets.
 """
 
 import argparse
@@ -18,7 +18,6 @@ import importlib.util
 import json
 import os
 import random
-import re
 import statistics
 import subprocess
 import sys
@@ -31,13 +30,13 @@ SIDES = ("ours", "trl", "math-verify")
 WORKLOADS = {
     "groups": "groups of 8 with numbers as answers",
     "groups10": "the same, 10 times as many",
-    "pairs": "real completions with a box",
+    "pairs": "completions with a box",
     "symbolic": "512 different symbolic answers",
     "long": "one completion of 64,000 characters",
 }
 
 
-JUDGED = ("attack", "math-verify cases", "reward-doctor")
+JUDGED = ("attack", "reward-doctor")
 """Sets of cases with the verdict that mathematics wants. They are not timed."""
 
 
@@ -93,19 +92,6 @@ def read_lines(file: Path) -> list[dict]:
         return [json.loads(line) for line in lines]
 
 
-def read_math_verify_cases(folder: Path) -> list[dict]:
-    """Return the cases of math-verify that consist of one answer, in a box."""
-    rows = []
-    for case in read_lines(folder / "math_verify_cases.dev.jsonl.gz"):
-        found = re.findall(r"\$([^$]+)\$", case["pred"])
-        prose = not found and "\\boxed" not in case["pred"] and re.search(r"[A-Za-z]{3,} [A-Za-z]{2,}", case["pred"])
-        if case["precision"] != 6 or prose or (len(found) > 1 and "\\boxed" not in case["pred"]):
-            continue
-        boxed = case["pred"] if "\\boxed" in case["pred"] else f"\\boxed{{{found[0] if found else case['pred']}}}"
-        rows.append({"gold": case["gold"], "completion": boxed, "expected": case["expected"]})
-    return rows
-
-
 def read_reward_doctor_cases() -> list[dict]:
     from reward_doctor.corpus import load
 
@@ -124,8 +110,6 @@ def make_workload(name: str, file: Path | None) -> list[dict]:
             return [
                 row for row in read_lines(file.parent / "answers_attack.dev.jsonl.gz") if row["expected"] is not None
             ]
-        case "math-verify cases":
-            return read_math_verify_cases(file.parent)
         case "reward-doctor":
             return read_reward_doctor_cases()
         case "symbolic":
@@ -212,9 +196,9 @@ def count_errors(rows: list[dict], scores: list) -> tuple[int, int]:
     return pairs.count((True, False)), pairs.count((False, True))
 
 
-def print_errors(folder: Path | None, file: Path | None) -> list[tuple[str, list[str]]]:
+def print_errors(folder: Path | None) -> list[tuple[str, list[str]]]:
     """Print the table of false pays and false refusals, and return the rows on which we differ from the label."""
-    names = [*(["pairs"] if file else []), *(["attack", "math-verify cases"] if folder else [])]
+    names = ["attack"] if folder else []
     names += ["reward-doctor"] if importlib.util.find_spec("reward_doctor") else []
     print(
         "\n| set | wrong answers | paid: `boxed`, TRL, math-verify | right answers | refused: `boxed`, TRL, math-verify |"
@@ -222,8 +206,8 @@ def print_errors(folder: Path | None, file: Path | None) -> list[tuple[str, list
     print("|---|---|---|---|---|")
     lists = []
     for name in names:
-        rows = make_workload(name, file or folder / "pairs.dev.jsonl.gz")
-        scores = {side: spawn_side(side, name, file or folder / "pairs.dev.jsonl.gz")["scores"] for side in SIDES}
+        rows = make_workload(name, folder and folder / "pairs.dev.jsonl.gz")
+        scores = {side: spawn_side(side, name, folder and folder / "pairs.dev.jsonl.gz")["scores"] for side in SIDES}
         errors = {side: count_errors(rows, scores[side]) for side in SIDES}
         paid, refused = (", ".join(str(errors[side][which]) for side in SIDES) for which in (0, 1))
         right = sum(row["expected"] for row in rows)
@@ -291,7 +275,7 @@ def main() -> None:
         lists.append((name, list_differences(rows, scores["ours"], scores["math-verify"])))
         disputed = [i for i in labelled if (scores["ours"][i] == 1.0) != rows[i]["expected"]]
         lists.append((f"{name}, compared with the labels", explain_labels([rows[i] for i in disputed])))
-    lists += print_errors(Path(folder) if folder else None, args.pairs)
+    lists += print_errors(Path(folder) if folder else None)
     if {"groups", "groups10"} <= {*seconds_of}:
         print(f"\n10 times as many rows take {seconds_of['groups10'] / seconds_of['groups']:.1f} times as long.")
     for name, lines in lists:

@@ -32,3 +32,10 @@ def test_parts_are_compared_by_the_first_kind_that_decides(kinds, golds, answers
 
 def test_one_wrong_part_is_enough():
     assert conjoin([True, None, False]) is False and conjoin([True, None]) is None and conjoin([]) is True
+
+
+def test_long_lists_are_not_compared_pair_by_pair():
+    compared: list[str] = []
+    kind = Kind(lambda value: True, lambda gold, answer, same: bool(compared.append(gold.name)))
+    golds, answers = ([Symbol(f"{name}{place}") for place in range(MAX_ITEMS + 1)] for name in "xy")
+    assert Same([kind], AnswerRules()).in_any_order(golds, answers) is False and not compared

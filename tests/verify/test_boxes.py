@@ -1,12 +1,16 @@
 r"""Finding the boxed answer."""
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
+from trl_grpo_rewards.verify.equality import settle
+from trl_grpo_rewards.verify.golds import read_gold
 
 
 @pytest.mark.parametrize(
@@ -211,3 +215,12 @@ def test_a_megabyte_takes_no_longer_than_its_length(piece):
         find_boxed_answer(strip_reasoning(text)), find_boxed_answer(text, "only"), find_stated_answer(text)
         seconds.append(time.perf_counter() - start)
     assert seconds[1] < 30 * seconds[0] + 0.1  # a quadratic reading would take 100 times as long
+
+
+def test_the_answers_of_completions():
+    lines = Path(__file__).with_name("completions.txt").read_text().splitlines()[1:]
+    for line in lines:
+        solution, _, text = line[2:].partition(" # ")
+        answer, gold = find_stated_answer(strip_reasoning(text.replace("¶", "\n"))), read_gold(solution)
+        assert gold is not None
+        assert (answer is not None and settle(gold, answer, AnswerRules()) is True) == (line[0] == "T"), line

@@ -29,12 +29,8 @@ Compute = Callable[..., Numeric]
 
 
 def power(base: Numeric, exponent: Numeric) -> Numeric:
-    if base == 0 and CONTEXT.re(exponent) <= 0:
-        raise Undefined
     if base != 0 and abs(exponent) * max(1, abs(CONTEXT.mag(base))) > MAX_LOG:
         raise TooLarge
-    if isinstance(exponent, CONTEXT.mpf) and exponent == int(exponent):
-        return base ** int(exponent)
     return CONTEXT.power(base, exponent)
 
 
@@ -55,9 +51,8 @@ def binomial(above: Numeric, below: Numeric) -> Numeric:
 
 
 def zeta(number: Numeric) -> Numeric:
-    if not 1 < number < 10**4:
-        raise Undefined
-    return CONTEXT.make_mpf(mpf_zeta(number._mpf_, CONTEXT.prec, "n"))  # CONTEXT.zeta changes the precision
+    real = CONTEXT.mpf(number)  # this raises an error for complex numbers
+    return CONTEXT.make_mpf(mpf_zeta(real._mpf_, CONTEXT.prec, "n"))  # CONTEXT.zeta changes the precision
 
 
 def double_factorial(number: Numeric) -> Numeric:
@@ -67,8 +62,6 @@ def double_factorial(number: Numeric) -> Numeric:
 
 
 def logarithm(number: Numeric, base: Numeric | None = None) -> Numeric:
-    if number == 0 or base == 0 or base == 1:
-        raise Undefined
     return CONTEXT.ln(number) if base is None else CONTEXT.ln(number) / CONTEXT.ln(base)
 
 
@@ -77,15 +70,6 @@ def bounded(function: Compute) -> Compute:
         if abs(number) > 10**5:
             raise TooLarge
         return function(number)
-
-    return compute
-
-
-def real(function: Compute) -> Compute:
-    def compute(*numbers: Numeric) -> Numeric:
-        if not all(isinstance(number, CONTEXT.mpf) for number in numbers):
-            raise Undefined
-        return function(*numbers)
 
     return compute
 
@@ -142,7 +126,7 @@ FUNCTIONS = {
     "ln": Function(logarithm),
     "lg": Function(lambda number: logarithm(number, CONTEXT.mpf(10))),
     "exp": Function(bounded(CONTEXT.exp)),
-    "sgn": Function(real(lambda number: CONTEXT.sign(number)), "sign", bare="signum"),
+    "sgn": Function(lambda number: CONTEXT.sign(number), "sign", bare="signum"),
     "cis": Function(bounded(lambda number: CONTEXT.exp(CONTEXT.mpc(0, 1) * number))),
 }
 """Functions that take what follows them as their argument."""
@@ -150,7 +134,7 @@ FUNCTIONS = {
 SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}
 """Letters that are functions if a bracket follows."""
 
-OPERATORS = {*"det dim deg ker max min sup inf lim gcd lcm rank".split()}
+OPERATORS = {*"det dim deg ker max min sup lim gcd lcm".split()}
 """Commands that begin a name or take a list."""
 
 SPELLED = {other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()}
@@ -173,15 +157,15 @@ COMPUTE: dict[str, Compute] = {
     "binom": binomial,
     "abs": abs,
     "norm": abs,
-    "floor": real(lambda number: CONTEXT.floor(number)),
-    "ceil": real(lambda number: CONTEXT.ceil(number)),
-    "mod": real(lambda one, other: one - other * CONTEXT.floor(one / other)),
-    "max": real(max),
-    "min": real(min),
+    "floor": lambda number: CONTEXT.floor(number),
+    "ceil": lambda number: CONTEXT.ceil(number),
+    "mod": lambda one, other: one - other * CONTEXT.floor(one / other),
+    "max": max,
+    "min": min,
     "degree": lambda number: number,
     "radians": lambda number: number * CONTEXT.pi / 180,
     "gamma": lambda number: factorial(number - 1),
-    "zeta": real(zeta),
+    "zeta": zeta,
     "conjugate": lambda number: CONTEXT.conj(number),
     **{name: function.compute for name, function in FUNCTIONS.items()},
 }

@@ -75,7 +75,7 @@ PREFIXES: dict[str, Read] = {
     **dict.fromkeys(("\\cases", "\\dcases", "\\rcases", *ALIGNED), cases.read_system),
     **dict.fromkeys(("-", "+", "\\pm", "\\mp", "\\neg"), arithmetic.read_sign),
     **dict.fromkeys(("negative", "minus"), arithmetic.read_minus),
-    **dict.fromkeys(("$", "€", "£", "¥", "₹", "USD", "Rs", "US"), quantities.read_currency),
+    **dict.fromkeys(("$", "€", "£", "¥", "₹", "USD", "Rs"), quantities.read_currency),
     "{": read_braces,
     "\\{": read_set_braces,
     **dict.fromkeys(("\\lfloor", "\\lceil"), arithmetic.read_rounding),
@@ -89,7 +89,7 @@ PREFIXES: dict[str, Read] = {
     **dict.fromkeys(commands.ACCENTS, commands.read_accent),
 }
 
-CONDITION = Infix(LIST, families.read_condition, families.states_condition)
+CONDITION = Infix(LIST, families.attach_condition, families.states_condition)
 SEPARATOR = Infix(LIST, lists.read_list, lists.is_separator)
 FACTORS = (
     Infix(FACTOR, arithmetic.read_mixed),
@@ -135,10 +135,9 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     ),
     "U": (Infix(UNION, arithmetic.read_union), *FACTORS, *UNITS),
     "x": (Infix(PRODUCT, arithmetic.read_times), *FACTORS, *UNITS),
-    "\\circ": (),
     "\\ldots": (),
     "<word>": (CONDITION, *UNITS),
-    **dict.fromkeys(("<letter>", "<number>", "<grouped>", "<command>", "<open>", "<sign>"), (*FACTORS, *UNITS)),
+    **dict.fromkeys(("<letter>", "<number>", "<command>", "<open>", "<sign>"), (*FACTORS, *UNITS)),
 }
 
 GRAMMAR = Grammar(
@@ -146,7 +145,7 @@ GRAMMAR = Grammar(
         ratios.read_dashes,
         texts.skip_remark,
         choices.read_choice,
-        texts.read_reply,
+        texts.read_first_word,
         texts.skip_label,
         sets.read_exception,
         texts.read_words,

@@ -1,7 +1,7 @@
 """Exact arithmetic on expressions that are rational numbers. Everything is bounded in size."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 
 from .values import Number, Operation, Value
@@ -67,10 +67,12 @@ def exact_sum(*terms: Fraction) -> Fraction | None:
     return sum(terms, start=Fraction(0)) if size < MAX_BITS else None
 
 
-def to_integers(numbers: Sequence[Fraction]) -> list[int]:
-    if any(number.denominator != 1 for number in numbers):
-        raise ValueError("not whole")
-    return [int(number) for number in numbers]
+def exact_gcd(*numbers: Fraction) -> Fraction:
+    return Fraction(math.gcd(*(one.numerator for one in numbers)), math.lcm(*(one.denominator for one in numbers)))
+
+
+def exact_lcm(*numbers: Fraction) -> Fraction:
+    return Fraction(math.lcm(*(one.numerator for one in numbers)), math.gcd(*(one.denominator for one in numbers)))
 
 
 EXACT: dict[str, Callable[..., Fraction | None]] = {
@@ -88,8 +90,8 @@ EXACT: dict[str, Callable[..., Fraction | None]] = {
     "floor": lambda number: Fraction(math.floor(number)),
     "ceil": lambda number: Fraction(math.ceil(number)),
     "mod": lambda one, other: one % other,
-    "gcd": lambda *numbers: Fraction(math.gcd(*to_integers(numbers))),
-    "lcm": lambda *numbers: Fraction(math.lcm(*to_integers(numbers))),
+    "gcd": exact_gcd,
+    "lcm": exact_lcm,
     "max": max,
     "min": min,
     "degree": lambda number: number,

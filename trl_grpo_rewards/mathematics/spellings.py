@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 
-def read_table(table: str) -> dict[str, str]:
+def read_spellings(table: str) -> dict[str, str]:
     """Return the first word of each line for each of the other words of the line."""
     return {other: first for first, *others in map(str.split, table.strip().splitlines()) for other in others}
 
@@ -18,11 +18,11 @@ GREEK = """
 """.split()
 LETTERS = dict(zip("αβγδεζηθικλμνξοπρστυφχψω", GREEK, strict=True))
 SIGNS = {
-    **read_table(
+    **read_spellings(
         r"""
         \times ×
         \cdot · ⋅ ∙
-        / ÷ ⁄ ∕
+        / ÷ ∕
         \pm ±
         \mp ∓
         \sqrt √
@@ -58,23 +58,19 @@ SIGNS = {
         ^\circ °
         ' ′ ’
         '' ″
-        - − – — ‐ ‑
-        < ‹
-        > ›
+        - − – — ‐
         : ∶
         | ∣
         \lor ∨
         \land ∧
         \neg ¬
         \ldots …
-        \Omega Ω
-        \mu µ
         \setminus ∖
         \circ ∘
         . 。
         , 、
-        ( 【 「
-        ) 】 」
+        ( 【
+        ) 】
         """
     ),
     **{"℃": "^\\circ C", "℉": "^\\circ F", "或": " or ", "和": " and "},
@@ -85,7 +81,7 @@ SIGNS = {
 SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ", "0123456789-+n")
 SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 
-SYNONYMS = read_table(
+SYNONYMS = read_spellings(
     r"""
     \frac \dfrac \tfrac \cfrac \nicefrac \sfrac
     \binom \dbinom \tbinom
@@ -118,15 +114,13 @@ SYNONYMS = read_table(
     \phi \varphi
     \theta \vartheta
     \to \rightarrow \longrightarrow
-    \tan \tg
-    \cot \ctg
     \infty \infin
     \Omega \ohm
     \cup \union \bigcup
     \cap \bigcap
     \mathbb \Bbb
-    i \i \imath
-    j \j \jmath
+    i \imath
+    j \jmath
     \mod \bmod
     """
 )
@@ -134,18 +128,18 @@ SYNONYMS = read_table(
 TEXT_FONTS = {*r"\text \textbf \textit \textrm \textnormal \textsf \texttt \textup \emph \mbox \hbox".split()}
 UPRIGHT_FONTS = {*r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm".split()}
 BOLD_FONTS = {*r"\mathbf \bf".split()}
-OTHER_FONTS = {*r"\boldsymbol \bm \pmb \mathit \underline \boxed \fbox \mathop \mathnormal \ensuremath \smash".split()}
+OTHER_FONTS = {*r"\boldsymbol \bm \pmb \mathit \underline \boxed \fbox \mathop".split()}
 DROPPED = {
     *r"""\left \right \big \Big \bigg \Bigg \bigl \bigr \Bigl \Bigr \biggl \biggr \Biggl \Biggr \bigm \Bigm \middle
     \tiny \small \normalsize \large \Large \LARGE \huge \Huge \displaystyle \textstyle \scriptstyle \limits \nolimits
-    \$$ \( \) \checkmark \therefore \Rightarrow \implies \Longrightarrow \mathstrut \nonumber \noindent \centering
-    \hfill \relax \/ \- \hline""".split()
+    \( \) \checkmark \therefore \Rightarrow \implies \Longrightarrow \nonumber \hfill
+    \hline""".split()
 }
 WITHOUT_CONTENT = {
-    *r"""\phantom \hphantom \vphantom \cancel \bcancel \xcancel \sout \require \tag \label \footnote \color \textcolor
+    *r"""\phantom \hphantom \vphantom \cancel \bcancel \xcancel \tag \label \footnote \color \textcolor
     \vspace""".split()
 }  # \color{red}{5} shows 5, \cancel{5} takes it back
-SEPARATORS = {*r"\quad \qquad \hspace \newline \hskip \par".split()}
+SEPARATORS = {*r"\qquad \hspace \newline".split()}
 
 PREFIXED = {"x": 16, "o": 8, "b": 2}
 """Bases of numbers as programs write them: `0xA3`."""

@@ -95,7 +95,7 @@ ELEMENTS = re.compile(
 )
 """Formulas of chemical compounds, which are names."""
 
-AFTER_QUANTITIES = SHORT | {*"pm am AM PM sq cu th st nd rd bn mil pts age dozen".split()}
+AFTER_QUANTITIES = SHORT | {*"pm am AM PM th st nd rd bn".split()}
 """Units and words that are words only after a number or another word."""
 
 NUMBERS = {"number", "grouped"}
@@ -210,9 +210,7 @@ class Tokenizer:
         self.add("open" if begins else "close", name)
 
     def add_number(self, digits: str, exponent: str) -> None:
-        if digits.count(".") > 1 or (
-            digits.count(".") == 1 and "," in digits and digits.index(".") < digits.index(",")
-        ):
+        if digits.count(".") > 1:
             digits = digits.replace(".", "").replace(",", ".")  # 1.234.567,89
         if re.fullmatch(r"\d+\{,\}\d+", digits) and not re.fullmatch(r"[1-9]\d{0,2}\{,\}\d{3}", digits):
             digits = digits.replace("{,}", ".")

@@ -4,73 +4,74 @@ Unit = tuple[tuple[str, int], ...]
 """The names of the units and nouns of a quantity, each with its power, in the order of the names."""
 
 TABLE = r"""
-    %           %          | percent percentage pct
-    °           °          | degree degrees deg                    | 度
-    $           $          | dollar dollars usd bucks
-    cent        ¢          | cent cents
-    €           €          | euro euros eur
-    £           £          | gbp
-    ¥           ¥          | yen jpy
-    yuan                   | yuan rmb cny                          | 元
-    rupee       ₹ Rs rs    | rupee rupees inr
-    m+          m          | meter meters metre metres             | 米
-    mm                     |                                       | 毫米
-    cm                     |                                       | 厘米
-    km                     |                                       | 千米 公里
+    %                      | percent percentage pct
+    °                      | degree deg 度
+    $                      | dollar usd buck
+    cent        ¢          |
+    €                      | euro eur
+    £                      | gbp
+    ¥                      | yen jpy
+    yuan                   | rmb cny 元
+    rupee       ₹ Rs rs    | inr
+    m+          m          | meter metre 米
+    mm                     | 毫米
+    cm                     | 厘米
+    km                     | 千米 公里
     in          in         | inch inches
     ft          ft         | foot feet
-    yd          yd         | yard yards
-    mile        mi         | mile miles
-    g+          g gm       | gram grams gramme grammes             | 克
-    kg                     |                                       | 千克 公斤
-    lb          lb lbs     | pound pounds
-    oz          oz         | ounce ounces
-    pint        pt         | pint pints
-    ton                    | ton tons tonne tonnes                 | 吨
-    l+          l L \ell   | liter liters litre litres             | 升
-    ml                     |                                       | 毫升
-    gal         gal        | gallon gallons
-    s+          s          | sec secs second seconds               | 秒
-    min         min        | mins minute minutes                   | 分钟 分
-    h           h hr       | hrs hour hours                        | 小时 时
-    day                    | day days                              | 天 日
-    week        wk         | week weeks                            | 周
-    month                  | month months                          | 月
-    year        yr         | yrs year years                        | 年
+    yd          yd         | yard
+    mile        mi         |
+    g+          g gm       | gram gramme 克
+    kg                     | 千克 公斤
+    lb          lb lbs     | pound
+    oz          oz         | ounce
+    pint        pt         |
+    ton                    | tonne 吨
+    l+          l L        | liter litre 升
+    ml                     | 毫升
+    gal                    | gallon
+    s+          s          | sec second 秒
+    min                    | minute 分钟 分
+    h           h          | hr hour 小时 时
+    day                    | 天 日
+    week        wk         | 周
+    month                  | 月
+    year                   | yr 年
     hz+         hz Hz      | hertz
-    N+          N          | newton newtons
-    J+          J          | joule joules
-    W+          W          | watt watts
-    V+          V          | volt volts
-    ampere+     A          | ampere amperes amp amps
-    ohm+        \Omega     | ohm ohms
-    Pa+         Pa         | pascal pascals
-    bar+                   | bar bars
-    cal+        cal        | calorie calories
+    N+          N          | newton
+    J+          J          | joule
+    W+          W          | watt
+    V+          V          | volt
+    ampere+     A          | amp
+    ohm+        \Omega     |
+    Pa+         Pa         | pascal
+    bar+                   |
+    cal+                   | calorie
     eV+         eV         |
-    mole+       mol        | mole moles
-    byte+       B          | byte bytes
-    rad         rad        | radian radians
-    celsius                | celsius
-    fahrenheit             | fahrenheit
-    kelvin+     K          | kelvin kelvins
-    coulomb+    C          | coulomb coulombs
-    farad+      F          | farad farads
-    tesla+      T          | tesla teslas
-    acre                   | acre acres
-    '           '          |
-    ''          ''         |
-    hectare     ha         | hectare hectares
+    mole+       mol        |
+    byte+       B          |
+    rad                    | radian
+    celsius                |
+    fahrenheit             |
+    kelvin+     K          |
+    coulomb+    C          |
+    farad+      F          |
+    tesla+      T          |
+    acre                   |
+    '                      |
+    ''                     |
+    hectare     ha         |
     mile/h      mph        |
     km/h        kph kmh    | kmph
     kW*h        kWh        |
     N*m         Nm         |
     mile/gal    mpg        |
     ft^2        sqft       |
-    cm^3        cc ccm     |
+    cm^3        cc         |
 """
 """
-Units with their symbols, their words and their Chinese words.
+Units: the name, symbols, and words in the singular. A name of three or more letters is also a word, and a name that is a
+sign is also a symbol.
 
 Prefixes apply to a unit with a plus. A symbol of one letter counts after a number and a space, or in a text; a symbol or
 word of up to three letters after a number or another word; other words everywhere.
@@ -80,7 +81,7 @@ PREFIXES = {
     **{"k": "kilo", "c": "centi", "m": "milli", "\\mu": "micro", "n": "nano", "d": "deci", "M": "mega", "G": "giga"},
 }
 SPELLINGS: dict[str, Unit] = {}
-"""What each symbol, word and Chinese word means."""
+"""What each symbol and word means."""
 
 COUNTERS = {*"个只人次种名本张条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页"}
 """Chinese words that only count what there is. Others may change the value."""
@@ -112,11 +113,13 @@ def parse_unit(text: str) -> Unit:
 
 def fill_spellings() -> None:
     for line in TABLE.strip().splitlines():
-        name, _, rest = line.strip().partition(" ")
-        symbols, words, *chinese = [part.split() for part in rest.split("|")]
+        names, _, others = line.partition("|")
+        name, *symbols = names.split()
         base = name.rstrip("+")
-        for one in (*symbols, *words, *sum(chinese, [])):
-            SPELLINGS[one] = parse_unit(base)
+        symbols += [] if base[0].isalnum() else [base]
+        singular = [*others.split(), *([base] if len(base) > 2 and base.isalpha() else [])]
+        words = [form for word in singular for form in (word, f"{word}s")]
+        SPELLINGS.update(dict.fromkeys((*symbols, *words), parse_unit(base)))
         for letter, prefix in PREFIXES.items() if name != base else ():
             starts = [(letter, symbols), (prefix, words), (prefix.capitalize(), words)]
             for start, spellings in starts:
@@ -141,8 +144,6 @@ def find_unit(word: str) -> Unit | None:
 def match_units(gold: Unit, answer: Unit) -> bool:
     """Return whether the unit of an answer is the gold answer's, where one of them may say more about what is counted."""
     gold, answer = (MARKS.get(unit[0][0], unit) for unit in (gold, answer))
-    if gold == answer:
-        return True
     measures = [{pair for pair in unit if pair[0] in KNOWN} for unit in (gold, answer)]
     if measures[0] or measures[1]:
         return measures[0] == measures[1]

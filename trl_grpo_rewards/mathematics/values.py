@@ -62,8 +62,6 @@ def make_number(number: int | Fraction) -> Number:
 
 def list_parts(value: Value) -> list[Value]:
     """Return the values that a value of any kind is made of, and not their parts."""
-    if isinstance(value, Operation):
-        return list(value.operands)
     return [part for field in fields(value) for part in flatten(getattr(value, field.name))]
 
 

@@ -19,27 +19,40 @@ SCALES = {
 }
 """Words that multiply the number before them."""
 
+FRACTIONS = {
+    "half": 2,
+    "halves": 2,
+    "third": 3,
+    "quarter": 4,
+    "fourth": 4,
+    "fifth": 5,
+    "sixth": 6,
+    "eighth": 8,
+    "tenth": 10,
+}
+"""Words that divide the number before them. They have an `s` after numbers other than one."""
+
 ROLES: dict[str, str] = {
     "numeral": f"""{" ".join(NUMBERS)} half halves third thirds fourth fourths quarter quarters fifth fifths sixth sixths
         seventh sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths tens dozens
         scores hundreds thousands millions billions trillions mil mill bil myriad double twice triple many infinite
         infinitely""",
-    "operation": """plus minus negative divided multiplied squared cubed factorial mod modulo remainder factor exponent
-        power reciprocal inverse opposite product difference base by choose permille permil mils out""",
-    "comparison": "at least most more less fewer greater over under up to above below between within through",
-    "negation": """not no none nope nor never neither isn wasn aren doesn don didn cannot without wrong false incorrect
-        impossible undefined unknown invalid extraneous hardly unlikely doubtful""",
+    "operation": """plus negative squared cubed factorial mod modulo remainder factor exponent power
+        reciprocal inverse opposite product difference base by choose permille permil mils out""",
+    "comparison": "more less fewer greater over under above below between within",
+    "negation": """not no none nor never isn don cannot without wrong false incorrect impossible unknown invalid
+        extraneous hardly unlikely doubtful""",
     "hedge": "maybe perhaps possibly could might can guess",
     "rounding": "approximately approx about around roughly",
-    "alternative": "or either else other instead except unless if when where alternatively versus vs but",
-    "function word": "a an and all any each every both for from than is equal only then which with",
-    "label": """answer ans final so thus hence therefore then the total sum result value solution max maximum min minimum
-        option choice exactly only precisely is are of we get have it equals a""",
+    "alternative": "or either else other instead except when where alternatively versus but",
+    "function word": "all and any each every both for than is equal only which with",
+    "label": """answer ans final so thus hence therefore then the total sum result value solution maximum min
+        minimum option choice exactly only precisely is of we get have it""",
     "verb": "is are equals equal be :",
-    "noun phrase": "a an and equal every for from than which with",
+    "noun phrase": "equal every for which with",
     "reason": "because since",
-    "reason after a comma": "so which as that where i.e not",
-    "quantifier": "k n all any every each integer integers some real",
+    "reason after a comma": "so which as that where not",
+    "quantifier": "k n all any every each some real",
     "ordinal": "th st nd rd",
     "minus": "negative minus",
 }
@@ -57,7 +70,7 @@ CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共
 """Chinese words that may stand before a value."""
 
 SUBJECTS = {
-    *"""a an the there is are it this has have exist exists real equation equations system problem limit series sequence
+    *"""the there is are it this has have exist exists real equation equations system problem limit series sequence
     integral derivative sum to""".split()
 }
 """Words that do not change whether something exists or converges."""
@@ -66,7 +79,7 @@ STATES: dict[tuple[str, ...], tuple[str, ...]] = {
     tuple(said.split()): tuple(usual.split())
     for usual, variants in {
         "no solution": ["no solution", "no root", "none", "empty set", "null set"],
-        "does not exist": ["dne", "does not", "doe not", "doesn t"],
+        "does not exist": ["dne", "doe not", "doesn t"],
         "diverges": ["diverge", "divergent"],
         "converges": ["converge", "convergent"],
         "infinite": ["infinitely many", "infinitely many solution", "infinite solution"],
@@ -78,7 +91,7 @@ SHORT_WORDS |= {*"or no is of if to an so yes odd red men nan".split()}
 """Words of two or three letters. Other bare letters of this length are products of variables, as `at` and `by` may be."""
 
 GENERIC_NOUNS = {
-    *"function number integer triangle quadrilateral polygon angle line curve matrix sequence series value".split()
+    *"function number integer triangle quadrilateral polygon angle line curve matrix sequence value".split()
 }
 """Nouns that an answer may add to an adjective: `an odd function` answers `odd`."""
 
@@ -97,8 +110,13 @@ def is_label(word: str) -> bool:
     return has_role(word, "label") or CJK_LABEL.match(word) is not None
 
 
-def find_number_word(words: Sequence[str]) -> int | None:
-    """Return the number that words such as `twenty` and `one` are, or None."""
+def find_number_word(words: Sequence[str]) -> Fraction | None:
+    """Return the number that words such as `twenty` and `one`, or `three` and `quarters`, are, or None."""
+    below = FRACTIONS.get(words[-1], FRACTIONS.get(words[-1].removesuffix("s"))) if len(words) > 1 else None
+    if below is not None:
+        above = find_number_word(words[:-1])
+        is_one = above == 1
+        return above / below if above is not None and is_one != words[-1].endswith("s") else None
     total = 0
     for word in words:
         if word in NUMBERS:
@@ -107,7 +125,7 @@ def find_number_word(words: Sequence[str]) -> int | None:
             total *= SCALES[word]
         else:
             return None
-    return total if words else None
+    return Fraction(total) if words else None
 
 
 def normalize_words(words: Sequence[str]) -> tuple[str, ...]:

@@ -62,8 +62,8 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     r"""
     Return the content of the last, only or first `\boxed{...}`, `\fbox{...}` or `\boxed 7`, or None without one.
 
-    Boxes that only a comma, `and` or `or` separates from the last one are a list together with it: `\boxed{1}` and
-    `\boxed{2}` give `1 and 2`. An empty box after the last answer is a remark on the form. If a box is never closed, the
+    Boxes joined to the last one by a comma, `and` or `or` are read as one list: `\boxed{1}` and `\boxed{2}` give
+    `1 and 2`. An empty box after the last answer is a remark on the form. If a box is never closed, the
     text was cut off, and the result is None.
     """
     if which == "last":
@@ -76,10 +76,6 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
 
 def find_last_boxes(text: str) -> str | None:
     """Return the content of the last box that is not empty, joined with the boxes that are in one list with it."""
-    start = find_last_box(text)
-    content = None if start is None else read_content(text, start)[0]
-    if start is None or (content and text.rfind("box", 0, start - len("\\boxed")) < 0):
-        return content
     contents: list[str] = []
     words: list[str] = []
     end, empty = len(text), 0
@@ -112,9 +108,8 @@ def find_command(text: str, start: int) -> int:
 
 def read_content(text: str, start: int) -> tuple[str | None, int]:
     """Return the content that starts here, or None if its brace is never closed, and the place after it."""
-    if not text.startswith("{", start):
-        while text[start : start + 1].isspace():
-            start += 1
+    while text[start : start + 1].isspace():
+        start += 1
     if text.startswith("{", start):
         content = read_braced(text, start)
         return content, start + 2 + len(content or "")
@@ -158,9 +153,6 @@ def find_content_start(text: str, place: int) -> int | None:
 
 def read_braced(text: str, start: int = 0) -> str | None:
     """Return the content of the braces that begin here, or None if they are never closed."""
-    simple = text[start + 1 : text.find("}", start)]
-    if "{" not in simple and "\\" not in simple and text.startswith("}", start + 1 + len(simple)):
-        return simple
     depth = 0
     for found in BRACE.finditer(text, start):
         depth += (found[0] == "{") - (found[0] == "}")

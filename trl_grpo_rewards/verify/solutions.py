@@ -80,10 +80,10 @@ def read_solution(gold: str | None) -> Reading:
 def find_kind(value: Value) -> Literal["whole", "several", "in part"]:
     if isinstance(value, Collection) and value.brackets == "":
         return "several"
-    return "in part" if isinstance(value, Text) and is_sentence(value) else "whole"
+    return "in part" if isinstance(value, Text) and has_sentence(value) else "whole"
 
 
-def is_sentence(text: Text) -> bool:
+def has_sentence(text: Text) -> bool:
     has_signs = not all(word[:1].isalpha() for word in text.words)
     return has_signs or len(text.words) > MAX_WORDS or (len(text.words) > 2 and not VERBS.isdisjoint(text.words))
 
@@ -107,7 +107,7 @@ def strip_label(value: Value | None) -> Value | None:
     return value.value if isinstance(value, Choice | Quantity) else value
 
 
-def is_number(value: Value | None) -> bool:
+def is_numeric(value: Value | None) -> bool:
     """Whether a value is a number, such as `7`, `3/4` or `\\sqrt{2}`: an expression without a variable."""
     return value is not None and is_expression(value) and not find_symbols(value)
 

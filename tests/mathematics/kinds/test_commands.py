@@ -55,7 +55,6 @@ NAMES = {
     "x(2)": ["*", "x", 2],
     r"P(A \mid B)": ["call P", "A | B"],
     r"\mathbb{E}[X]": ["call \\mathbb{E}", "X"],
-    r"f(x)_{\max}": "f(x)_\\max",
 }
 
 

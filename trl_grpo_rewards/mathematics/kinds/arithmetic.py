@@ -10,7 +10,6 @@ from ..units import LETTERS, PREFIXES, SPELLINGS
 from ..values import Number, Operation, Symbol, Value, make_number
 from .arrays import TRANSPOSES, Matrix, combine, find_determinant, negate, transpose
 from .lists import Collection
-from .quantities import read_amount
 from .relations import name_point
 
 
@@ -53,8 +52,6 @@ def make_repeating(digits: str, repeated: str) -> Number:
 def read_sign(reader: Reader) -> Value:
     r"""Return what follows a sign, such as `-x`, `\pm 2` or `-\$5`."""
     sign = reader.tokens[reader.place].text
-    if sign == "-" and (amount := read_amount(reader)) is not None:
-        return amount
     reader.place += 1
     value = reader.read(NEGATION)
     if sign == "+":
@@ -65,9 +62,6 @@ def read_sign(reader: Reader) -> Value:
 def read_minus(reader: Reader) -> Value:
     """Return a number after the word `negative` or `minus`."""
     reader.place += 1
-    token = reader.peek()
-    if token is None or token.kind != "number":
-        raise Unreadable("a word")
     return negate(reader.read(NEGATION))
 
 
@@ -212,19 +206,17 @@ def read_mixed(reader: Reader, whole: Value) -> Value | None:
         return reader.attempt(lambda reader: make_mixed(whole, reader.read(NEGATION)))
     if not token.spaced or not token.text.isdecimal() or sign != "/" or not below.isdecimal():
         return None
-    reader.place += 3
-    part = Operation("/", (parse_number(token.text), parse_number(below)))
-    if (mixed := make_mixed(whole, part)) is None:
-        reader.place -= 3
+    mixed = make_mixed(whole, Operation("/", (parse_number(token.text), parse_number(below))))
+    if mixed is not None:
+        reader.place += 3
     return mixed
 
 
 def make_mixed(whole: Number, part: Value) -> Value | None:
     """Return the sum of a number and a fraction below 1, also in degrees, or None if the second value is no such one."""
-    if not isinstance(part, Operation):
-        return None
-    if part.name == "degree":
-        mixed = make_mixed(whole, part.operands[0])
+    name, operands = (part.name, part.operands) if isinstance(part, Operation) else ("", ())
+    if name == "degree":
+        mixed = make_mixed(whole, operands[0])
         return None if mixed is None else Operation("degree", (mixed,))
-    values = [one.value for one in part.operands if isinstance(one, Number)] if part.name == "/" else []
+    values = [one.value for one in operands if isinstance(one, Number)] if name == "/" else []
     return Operation("mixed", (whole, part)) if len(values) == 2 and 0 < values[0] < values[1] else None

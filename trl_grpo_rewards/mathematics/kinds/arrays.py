@@ -12,8 +12,8 @@ from .lists import Collection, is_tuple
 from .quantities import Quantity
 
 
-FORMAL = {"\\cup", "\\cap", "\\setminus", "\\lor", "\\land", "\\to", "\\leftrightarrow", "\\iff", ":"}
-"""Operations on sets and statements."""
+FORMAL = {"\\cup", "\\cap", "\\setminus"}
+"""Operations on sets."""
 
 TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
 MAX_PRODUCTS = 125
@@ -28,7 +28,7 @@ MAX_INVERTED = 3
 MAX_EXPANDED = 4
 """Largest size of a matrix whose determinant is worked out."""
 
-VECTOR_MARKS = ("\\vec", "\\mathbf", "\\overrightarrow")
+VECTOR_MARKS = ("\\vec", "\\overrightarrow")
 """Commands that make a name a vector."""
 
 
@@ -49,7 +49,7 @@ def combine(name: str, left: Value, right: Value) -> Value:
     """Return an operation on two values. Chains of sums, products, ratios and unions are one operation."""
     left, right = (value.product or value if isinstance(value, Quantity) else value for value in (left, right))
     if name in FORMAL:
-        chained = name not in ("\\setminus", "\\to") and isinstance(left, Operation) and left.name == name
+        chained = name != "\\setminus" and isinstance(left, Operation) and left.name == name
         return Operation(name, (*left.operands, right) if chained and isinstance(left, Operation) else (left, right))
     if isinstance(left, Matrix) or isinstance(right, Matrix):
         return combine_matrices(name, left, right)
@@ -81,6 +81,8 @@ def has_vector(value: Value) -> bool:
 def negate(value: Value) -> Value:
     if isinstance(value, Number):
         return Number(-value.value)
+    if isinstance(value, Quantity):
+        return Quantity(negate(value.value), value.unit, value.product and negate(value.product))
     if isinstance(value, Matrix):
         return Matrix(tuple(tuple(map(negate, row)) for row in value.rows))
     if isinstance(value, Collection):
@@ -113,7 +115,7 @@ def combine_matrices(name: str, left: Value, right: Value) -> Value:
             return make_matrix([[combine(name, one, other) for one, other in row] for row in pairs])
         size = len(left.rows) * len(right.rows) * len(right.rows[0])
         if name == "*" and len(left.rows[0]) == len(right.rows) and size <= MAX_PRODUCTS:
-            return multiply(left, right)
+            return multiply_matrices(left, right)
     elif name == "*" and isinstance(right, Matrix):
         return make_matrix([[combine("*", left, cell) for cell in row] for row in right.rows])
     elif name in ("*", "/") and isinstance(left, Matrix):
@@ -138,7 +140,7 @@ def check_size(values: Sequence[Value]) -> None:
             raise Unreadable("a matrix that is too large")
 
 
-def multiply(left: Matrix, right: Matrix) -> Matrix:
+def multiply_matrices(left: Matrix, right: Matrix) -> Matrix:
     add = functools.partial(combine, "+")
     columns = list(zip(*right.rows, strict=True))
     return make_matrix(
@@ -157,7 +159,7 @@ def raise_matrix(matrix: Matrix, exponent: Value) -> Value:
     size = len(matrix.rows)
     power = exponent.value if isinstance(exponent, Number) else -1 if exponent == Operation("-", (ONE,)) else None
     if size == len(matrix.rows[0]) and size <= MAX_INVERTED and power in (-1, 2, 3):
-        return invert(matrix) if power == -1 else functools.reduce(multiply, [matrix] * int(power))
+        return invert(matrix) if power == -1 else functools.reduce(multiply_matrices, [matrix] * int(power))
     return Operation("^", (matrix, exponent))
 
 
@@ -181,8 +183,8 @@ def find_determinant(rows: Rows) -> Value:
 
 def expand_determinant(rows: Rows) -> Value:
     """Return the determinant by the minors of the first row."""
-    total: Value = ZERO
-    for column, cell in enumerate(rows[0]):
+    total: Value = ZERO if rows else ONE
+    for column, cell in enumerate(rows[0] if rows else ()):
         if cell != ZERO:
             term = combine("*", cell, expand_determinant(find_minor(rows, 0, column))) if len(rows) > 1 else cell
             total = term if total == ZERO and column % 2 == 0 else combine("-" if column % 2 else "+", total, term)
@@ -198,8 +200,6 @@ def invert(matrix: Matrix) -> Matrix:
     """Return the inverse of a small matrix by the determinants of its minors."""
     rows, size = matrix.rows, range(len(matrix.rows))
     determinant = find_determinant(rows)
-    if len(rows) == 1:
-        return make_matrix([[combine("/", ONE, determinant)]])
     minors = [[find_determinant(find_minor(rows, above, left)) for above in size] for left in size]
     signed = [
         [negate(one) if (row + column) % 2 else one for column, one in enumerate(some)]

@@ -34,10 +34,8 @@ class Based(Value):
 def find_base(texts: Sequence[str]) -> int | None:
     """Return the base that `3`, `three` or `base 3` names."""
     words = [text.casefold() for text in texts if text not in "{}()"]
-    words = words[1:] if words[:1] == ["base"] else words
-    if len(words) != 1:
-        return None
-    base = int(words[0]) if words[0].isdecimal() and len(words[0]) < 3 else BASES.get(words[0], 0)
+    word = " ".join(words[1:] if words[:1] == ["base"] else words)
+    base = int(word) if word.isdecimal() and len(word) < 3 else BASES.get(word, 0)
     return base if 2 <= base <= LARGEST else None
 
 

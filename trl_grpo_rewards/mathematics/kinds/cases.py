@@ -31,8 +31,6 @@ class Cases(Value):
 def read_system(reader: Reader) -> Value:
     """Return a function by cases, a list of equations, or a column of values."""
     rows = split_rows(reader, skips_empty=True)
-    if not rows:
-        raise Unreadable("no rows")
     cases = [split_condition(reader, row) for row in rows]
     if all(len(parts) == 2 for parts in cases):
         return Cases(
@@ -48,13 +46,9 @@ def read_system(reader: Reader) -> Value:
 
 def split_condition(reader: Reader, cells: list[Range]) -> list[Range]:
     """Return the ranges of a value and of its condition, or of the whole row if it has no condition."""
-    if len(cells) == 2:
-        return cells
     (start, end) = cells[0] if len(cells) == 1 else (0, 0)
     for here in reader.outermost(start, end):
         token = reader.tokens[here]
-        if here == start:
-            continue
         if token.kind == "word" and token.text.casefold() in CONDITION_WORDS | LAST_WORDS:
             return [(start, here), (here, end)]
         if token.text == "," and has_sign(reader, here + 1, end) and not has_sign(reader, start, here):

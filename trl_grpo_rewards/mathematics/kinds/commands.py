@@ -5,7 +5,7 @@ import re
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, SUM, Reader, parse_number
 from ..tokens import Unreadable
-from ..values import MINUS_ONE, ONE, Call, Operation, Symbol, Value, list_parts, make_name, walk
+from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, walk
 from .arithmetic import starts_factor
 from .arrays import Matrix, combine, find_determinant
 from .lists import Collection
@@ -13,21 +13,20 @@ from .quantities import DEGREES, Quantity
 from .relations import CALLED, Relation
 
 
-CALLED_IN_SQUARE_BRACKETS = {"P", "E", "Pr", "Var", "\\mathbb{E}", "\\mathbb{P}"}
+CALLED_IN_SQUARE_BRACKETS = {"P", "E", "\\mathbb{E}", "\\mathbb{P}"}
 MIN_CHOSEN_FROM = 3
 """Smallest lower index of `C` with an exponent that makes it a binomial coefficient."""
 
-MARKS = {"'", "''", "*", "\\top", "\\dagger"}
+MARKS = {"'", "''", "*"}
 INVERSE = ["^", "{", "-", "1", "}"]
 INVERTIBLE = {*"sin cos tan cot sec csc sinh cosh tanh coth".split()}
 OF_LISTS = {"gcd", "lcm", "max", "min"}
 NAMING = {*"Re Im arg Pr angle triangle".split()} | OPERATORS
 ACCENTS = {
-    *r"""\overline \bar \vec \hat \widehat \tilde \widetilde \dot \ddot \overrightarrow \overleftarrow \mathring \overset
-    \underset \stackrel \overbrace \underbrace \not \wideparen \overarc \mathbb \mathcal \mathfrak \mathscr \mathrm
-    \text""".split()
+    *r"""\overline \bar \vec \hat \widehat \tilde \widetilde \dot \ddot \overrightarrow \overset
+    \underset \wideparen \overarc \mathbb \mathcal \mathfrak \mathscr""".split()
 }
-UNREAD = {*r"\oint \iint \iiint \lim \coprod".split()}
+UNREAD = {*r"\oint \iint \iiint \lim".split()}
 
 
 # --- names
@@ -64,11 +63,6 @@ def finish_name(reader: Reader, base: str) -> Value:
     if arguments is None:
         arguments = Symbol(" ".join(reader.texts(start, end)))
     items = arguments.items if isinstance(arguments, Collection) else (arguments,)
-    if base == "lcm":
-        return Operation("lcm", items)
-    if reader.ahead(1) == ["_"]:  # f(x)_{\max}
-        reader.place += 1
-        return Symbol(f"{name}({''.join(reader.texts(start, end))})_" + "".join(reader.spelling()))
     return Call(name, items)
 
 
@@ -172,21 +166,19 @@ def read_root(reader: Reader) -> Value:
     """Return a root. A number without braces is taken as a whole, as in `√13`."""
     reader.place += 1
     index = (reader.group(),) if reader.ahead(1) == ["["] else ()
-    token = reader.peek()
-    if token is not None and token.text in ("(", "["):
-        argument = reader.group()
-    else:
-        argument = reader.argument(whole_numbers=token is not None and token.kind in ("number", "grouped"))
+    argument = reader.argument(whole_numbers=True)
     return Operation("root" if index else "sqrt", (argument, *index))
 
 
 def read_accent(reader: Reader) -> Value:
-    r"""Return a name with an accent or in a font, such as `\vec{v}` or `\mathbb{R}`, or a complex conjugate."""
+    r"""Return a name with an accent or in a font, such as `\vec{v}` or `\mathbb{R}`, a complex conjugate or zero."""
     command = reader.tokens[reader.place].text
     reader.place += 1
     if command in ("\\overline", "\\bar") and encloses_complex(reader):
         return Operation("conjugate", (reader.group(),))
     spelling = reader.spelling()
+    if spelling == ["0"]:
+        return ZERO
     letter = re.sub(r"\\mathbf\{(.)\}", r"\1", spelling[0]) if len(spelling) == 1 else ""
     if command in ("\\vec", "\\hat", "\\overrightarrow") and letter in ("i", "j", "k"):
         return finish_name(reader, f"\\mathbf{{{letter}}}")
@@ -231,8 +223,6 @@ def read_series(reader: Reader) -> Value:
     if not isinstance(start, Relation) or start.signs != ("=",) or "^" not in bounds:
         raise Unreadable("a series without bounds")
     index, first = start.sides
-    if not isinstance(index, Symbol):
-        raise Unreadable("a series without an index")
     return Operation(name, (index, first, bounds["^"], reader.read(PRODUCT)))
 
 
@@ -253,8 +243,6 @@ def read_function_argument(reader: Reader) -> Value:
     """Return what a function is applied to: brackets, or the factors up to a bracket or the next function."""
     if reader.opens(0):
         argument = reader.group()
-        if isinstance(argument, Collection):
-            raise Unreadable("a function of a list")
         in_degrees = isinstance(argument, Quantity) and argument.unit == DEGREES
         return Operation("degree", (argument.value,)) if in_degrees and isinstance(argument, Quantity) else argument
     argument = reader.read(FACTOR)

@@ -21,7 +21,7 @@ GENERAL = re.compile(r"[CK]|[Cc]_\d")
 
 CONSTANT_NAMES = re.compile(r"[CcKkABDMN](?:_\d)?|\\(?:alpha|beta|lambda)")
 VARIABLES = {*"xyztuvwrsp", "\\theta", "\\phi"}
-COEFFICIENTS = {"A": {"A", "B"}, "a": {"a", "b"}}
+COEFFICIENTS = {"A": {"A", "B"}, "a": {"a"}}
 """Names of coefficients next to which `C` or `c` is a coefficient as well."""
 
 MAX_CONSTANTS = 3

@@ -1,10 +1,9 @@
 """Expressions: numbers, symbols and operations, which are compared by their values, and operations that are not on numbers."""
 
 from collections.abc import Callable
-from fractions import Fraction
 
 from ..equivalence import are_equal_expressions
-from ..evaluation import evaluate_constant, is_real
+from ..evaluation import SAME, evaluate_constant, is_real
 from ..functions import CONTEXT, Numeric
 from ..matching import Kind, Same, Verdict
 from ..rationals import evaluate_exactly
@@ -60,13 +59,11 @@ def match_expressions(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def are_within(gold: Value, answer: Value, tolerance: float) -> bool | None:
     """Return whether two constants differ by at most the tolerance, or None if they are not real numbers."""
-    exact = evaluate_exactly(gold), evaluate_exactly(answer)
-    if exact[0] is not None and exact[1] is not None:
-        return abs(exact[0] - exact[1]) <= Fraction(str(tolerance)) * max(Fraction(1), abs(exact[0]), abs(exact[1]))
     numbers = evaluate_constant(gold), evaluate_constant(answer)
     if numbers[0] is None or numbers[1] is None or not (is_finite(numbers[0]) and is_finite(numbers[1])):
         return None
-    return bool(abs(numbers[0] - numbers[1]) <= tolerance * max(1, abs(numbers[0]), abs(numbers[1])))
+    largest = CONTEXT.mpf(str(tolerance)) + SAME  # the numbers are rounded
+    return bool(abs(numbers[0] - numbers[1]) <= largest * max(1, abs(numbers[0]), abs(numbers[1])))
 
 
 def is_finite(number: Numeric) -> bool:

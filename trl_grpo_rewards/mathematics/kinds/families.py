@@ -12,21 +12,20 @@ from ..values import Operation, Symbol, Value, find_symbols, is_expression, list
 from .lists import list_items
 
 
-LOWEST = {"Z": None, "N": 0, "N+": 1}
+LOWEST = {"N": 0, "N+": 1}
 """The smallest integer of each domain of an index."""
 
 DOMAINS = {
-    **dict.fromkeys(("Z",), "Z"),
+    **{"Z": "Z", "R": "R"},
     **dict.fromkeys(("N", "N0", "Z\\ge0"), "N"),
     **dict.fromkeys(("N+", "N*", "Z+", "Z>0"), "N+"),
-    **{name: name for name in ("R", "Q", "C")},
 }
 """The domain that each name of a set of numbers is, without its font, its braces and `^` or `_`."""
 
 IN_WORDS = {
     *"for all any every each some where is an a are be integer integers number numbers positive natural nonnegative with".split()
 }
-AROUND = {*"(){}^_$.,", "\\mathbb", "\\quad"}
+AROUND = {*"(){}^_$.,", "\\mathbb"}
 """Signs of a condition that mean nothing."""
 
 MAX_CONDITION = 24
@@ -74,6 +73,7 @@ def find_condition(tokens: list[Token]) -> tuple[str, str] | None:
         domain = DOMAINS.get("".join(texts[2:]))
         return (texts[0], domain) if domain and tokens[-len(texts)].kind == "letter" else None
     letters = [token.text for token in tokens if token.kind == "letter"]
+    letters = [letter for letter in letters if letter != "a"] or letters
     words = {text.casefold() for text in texts} - {text.casefold() for text in letters}
     if len(letters) != 1 or not words <= IN_WORDS or not words & {"integer", "integers", "natural"}:
         return None
@@ -92,7 +92,7 @@ def list_condition(reader: Reader, place: int) -> list[Token]:
     return reader.tokens[place + (token.kind != "word") : end] if end - place < MAX_CONDITION else []
 
 
-def read_condition(reader: Reader, value: Value) -> Value:
+def attach_condition(reader: Reader, value: Value) -> Value:
     """Return a value with the condition that starts here as a family."""
     place = reader.place
     found = find_condition(list_condition(reader, place))

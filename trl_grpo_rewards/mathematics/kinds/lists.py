@@ -167,8 +167,6 @@ def read_set(reader: Reader) -> Value:
 def read_tuple(reader: Reader) -> Value:
     """Return the tuple, the interval or the value in the brackets that start here."""
     start, end = reader.place + 1, reader.match[reader.place]
-    if start == end:
-        raise Unreadable("empty brackets")
     opening, closing = reader.tokens[start - 1].text, reader.tokens[end].text
     brackets = "<>" if opening == "\\langle" else opening + closing
     if (items := read_grouped(reader, start, end)) is not None:
@@ -207,8 +205,6 @@ def has_signs(value: Value) -> bool:
 
 
 def choose_signs(value: Value, sign: int) -> Value:
-    if isinstance(value, Number | Symbol):
-        return value
     value = change_parts(value, lambda part: choose_signs(part, sign))
     if not isinstance(value, Operation) or value.name not in ("pm", "mp"):
         return value
@@ -259,9 +255,6 @@ def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
     if not isinstance(one, Collection) or not isinstance(other, Collection):
         return match_single(gold, answer, same)
     ordered = [value.brackets not in ("", "{}") for value in (one, other)]
-    if all(ordered):
-        alike = one.brackets == other.brackets or "<>" in (one.brackets, other.brackets) or len(one.items) > 2
-        return alike and same.in_order(one.items, other.items)
     if any(ordered):
         plain = other if ordered[0] else one
         if plain.brackets == "{}" or plain.word == "or":

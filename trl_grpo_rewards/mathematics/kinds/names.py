@@ -31,8 +31,6 @@ def is_constant(value: Value) -> bool:
     """Whether a value is a number, or a number with a unit."""
     if isinstance(value, Quantity | Based):
         return isinstance(value, Based) or is_constant(value.value)
-    if not is_expression(value) or find_symbols(value):
-        return False
     return not any(isinstance(node, Call) for node in walk(value)) and evaluate_constant(value) is not None
 
 

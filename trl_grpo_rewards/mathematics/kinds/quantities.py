@@ -12,12 +12,13 @@ from ..words import changes, find_scale, has_role, singularize
 
 
 CURRENCIES = {*"$€£¥₹"}
-UNIT_SIGNS = CURRENCIES | {"%", "¢", "'", "''", "\\min", "\\Omega"}
+UNIT_SIGNS = CURRENCIES | {"%", "¢", "'", "''"}
 JOINING = {"\\cdot", ".", "*", "\\times", "-", "of", "and"}
 POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方": 3}
 POWERS_AFTER = {"squared": 2, "cubed": 3}
 MAX_PARTS = 4
-"""Largest number of parts of a quantity, such as degrees, minutes and seconds."""
+"""Largest number of parts of a quantity, such as degrees, minutes and seconds. More of them would take long to read."""
+
 
 PERCENT: Unit = (("%", 1),)
 DEGREES: Unit = (("°", 1),)
@@ -162,19 +163,6 @@ def read_currency(reader: Reader) -> Value:
     return Quantity(value.value, tuple(sorted({**dict(value.unit), **dict(unit)}.items())))
 
 
-def read_amount(reader: Reader) -> Value | None:
-    """Return a negative amount such as `-\\$5`, or None if no currency follows the sign."""
-    after = reader.peek(1)
-    if after is None or after.text not in CURRENCIES:
-        return None
-    reader.place += 1
-    value = read_currency(reader)
-    assert isinstance(value, Quantity)
-    return Quantity(
-        Number(-value.value.value) if isinstance(value.value, Number) else Operation("-", (value.value,)), value.unit
-    )
-
-
 def attach_unit(reader: Reader, value: Value) -> Value | None:
     """Return the value with the rest of its side, which must be a unit, an ordinal or another quantity."""
     start, end = reader.place, reader.find_end(RELATION)
@@ -184,10 +172,12 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
         reader.place = end
         return value
     angle = strip_degrees(value)
+    before = [] if angle is None else [Token("sign", "^"), Token("command", "\\circ")]
+    amount = value if angle is None else angle
     second = next((here for here in range(start, end) if starts_number(reader, here)), None)
     if second is not None:
-        return attach_quantity(reader, value if angle is None else angle, DEGREES if angle else (), second)
-    unit = read_unit(rest)
+        return attach_quantity(reader, amount, read_unit([*before, *reader.tokens[start:second]]), second)
+    unit = read_unit([*before, *rest])
     if unit is None:
         raise Unreadable("words that are no unit")
     if isinstance(value, Operation) and value.name == "+" and not rest[0].upright and rest[0].text in SHORT:
@@ -196,9 +186,7 @@ def attach_unit(reader: Reader, value: Value) -> Value | None:
     if not counted and not any(name in KNOWN for name, _ in unit):
         raise Unreadable("words after a name")
     reader.place = end
-    if angle is not None:
-        return Quantity(angle, tuple(sorted({**dict(unit), **dict(DEGREES)}.items())))
-    return Quantity(value, unit)
+    return Quantity(amount, unit)
 
 
 def starts_number(reader: Reader, place: int) -> bool:
@@ -206,24 +194,22 @@ def starts_number(reader: Reader, place: int) -> bool:
     return reader.tokens[place].kind == "number" and reader.tokens[place - 1].text not in ("^", "{", "-", "/")
 
 
-def attach_quantity(reader: Reader, value: Value, unit: Unit, second: int) -> Value:
-    """Return a quantity in several units, such as 5 feet 6 inches, of which the first value is read."""
-    if sum(starts_number(reader, here) for here in range(second, reader.find_end(RELATION))) >= MAX_PARTS:
-        raise Unreadable("too many numbers")
-    first = unit or read_unit(reader.tokens[reader.place : second])
-    if first is None or (unit and reader.place != second):
+def attach_quantity(reader: Reader, value: Value, first: Unit | None, second: int) -> Value:
+    """Return a quantity in several units, such as 5 feet 6 inches, of which the first value and its unit are read."""
+    too_many = sum(starts_number(reader, here) for here in range(second, reader.find_end(RELATION))) >= MAX_PARTS
+    if too_many or first is None:
         raise Unreadable("a number after the value")
     reader.place = second
     other = reader.read(UNIT)
     if first == (("'", 1),):
-        first, other = MARKS["'"], read_marks(other)
+        first, other = MARKS["'"], read_inches(other)
     rest = other.quantities if isinstance(other, Parts) else (finish_quantity(other),)
     if not all(isinstance(one, Quantity) for one in rest):
         raise Unreadable("a number after the value")
     return Parts((Quantity(value, first), *rest))
 
 
-def read_marks(value: Value) -> Value:
+def read_inches(value: Value) -> Value:
     """Return a quantity in inches if its unit is a mark."""
     is_marked = isinstance(value, Quantity) and value.unit == (("''", 1),)
     return Quantity(value.value, MARKS["''"]) if is_marked and isinstance(value, Quantity) else value
@@ -264,20 +250,18 @@ def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
     if isinstance(value, Quantity):
         return value
     place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTERS), start)
-    if place == start or not reader.tokens[place].spaced or not is_numeral(reader, start, place):
+    if place == start or not reader.tokens[place].spaced or not are_numeral_tokens(reader, start, place):
         return value
     rest = reader.tokens[place:end]
-    if any(token.kind in ("word", "number") and token.text not in ("1", "2", "3") for token in rest):
-        return value
     unit = read_unit(rest, bare_letters=True)
-    if unit is None or not {name for name, _ in unit} <= KNOWN:
+    if unit is None:
         return value
     number = reader.attempt(lambda reader: reader.within(start, place, lambda reader: reader.read(UNIT)))
     reader.place = end
     return value if number is None else Quantity(number, unit, value)
 
 
-def is_numeral(reader: Reader, start: int, end: int) -> bool:
+def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:
     """Whether tokens are a number, also in scientific notation or as a fraction, and not a sum."""
     tokens = reader.tokens[start:end]
     if not all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in tokens):

@@ -8,11 +8,10 @@ from ..equivalence import are_equal_expressions
 from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LEADING, RATIO, TRAILING, Reader
 from ..values import Number, Operation, Value, is_expression, make_number
-from .quantities import read_unit
 
 
 CLOCK = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d")
-HALVES = {"am": "am", "a.m.": "am", "a.m": "am", "pm": "pm", "p.m.": "pm", "p.m": "pm"}
+HALVES = {"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +82,6 @@ def read_ratio(reader: Reader, value: Value) -> Value:
     while reader.ahead(1) == [":"]:
         reader.place += 1
         terms.append(reader.read(RATIO + 1))
-    if reader.place < reader.end and read_unit(reader.tokens[reader.place : reader.end]) is not None:
-        reader.place = reader.end
     return Ratio(tuple(terms))
 
 

@@ -1,9 +1,10 @@
 """Equations and inequalities, and the values that they give to names."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ..equivalence import are_equal_expressions, draw_points
+from ..equivalence import ENOUGH, are_equal_expressions, draw_points
 from ..evaluation import are_close, evaluate, is_real
 from ..functions import Numeric, Undefined
 from ..matching import UNDECIDED, Kind, Same, Verdict
@@ -40,14 +41,14 @@ from .texts import Text, find_label, read_words
 
 
 SIGNS = {
-    *r"""= < > ~ @ \le \ge \ne \approx \in \notin \subset \subseteq \supset \supseteq \equiv \sim \cong \perp \parallel
+    *r"""= < > @ \le \ge \ne \approx \in \notin \subset \subseteq \supset \supseteq \equiv \sim \cong \perp \parallel
     \propto \ll \gg \mapsto \doteq""".split()
 }
 EQUALS = {"=", "\\approx"}
 FLIPS = {"=": "=", "<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le"}
-SYMMETRIC = {"=", "\\ne", "\\approx", "\\perp", "\\parallel", "\\equiv", "\\cong", "\\sim", "~"}
-NAMING_COMMANDS = {"#", *r"\lim \sum \int \prod \max \min \sup \inf \det".split()}
-"""Signs and commands that begin the name of a value on the left side of an equation."""
+SYMMETRIC = {"\\ne", "\\approx", "\\perp", "\\parallel", "\\equiv", "\\cong", "\\sim"}
+NAMING_COMMANDS = {*r"\lim \sum \int \prod \max \min".split()}
+"""Commands that begin the name of a value on the left side of an equation."""
 
 CALLED = {*"fghFGHP"}
 """Letters that are functions if a bracket follows. Other letters are factors."""
@@ -76,8 +77,6 @@ def read_item(reader: Reader) -> Value:
     label = reader.texts(reader.place, start := find_label(reader))
     reader.place = start
     value = reader.extend(read_side(reader, is_left=True), RELATION)
-    if reader.place != end:
-        raise Unreadable("a value that goes on")
     reader.end = saved
     if label[-1:] == [":"] and len(label) > 1:
         return Relation((make_name(label[:-1]), value), (":",))
@@ -302,9 +301,7 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     if values[0] is not None and values[1] is not None and have_same_name(name_of(gold), name_of(answer)):
         verdict = same(values[0], values[1])
         return verdict or are_same_solutions(gold, values[0], values[1]) or verdict
-    if len(gold.sides) != len(answer.sides):
-        return False
-    if len(gold.sides) == 2 and gold.signs[0] in FLIPS and answer.signs[0] in FLIPS:
+    if len(gold.sides) == len(answer.sides) == 2 and gold.signs[0] in FLIPS and answer.signs[0] in FLIPS:
         return are_proportional(gold, answer)
     if gold.signs == answer.signs:
         verdict = same.in_order(gold.sides, answer.sides)
@@ -337,37 +334,30 @@ def are_same_solutions(gold: Value, value: Value, answer: Value) -> bool:
 
 def are_proportional(gold: Relation, answer: Relation) -> bool:
     """Return whether two relations say the same: the differences of their sides are proportional."""
-    if not all(map(is_expression, (*gold.sides, *answer.sides))):
-        return False
     sign, its_sign = gold.signs[0], answer.signs[0]
     one, other = (Operation("+", (left, Operation("-", (right,)))) for left, right in (gold.sides, answer.sides))
-    if (sign == "=") != (its_sign == "="):
-        return False
     factor = find_factor(one, other)
     if factor is None or factor == 0:
         return False
-    return sign == "=" or its_sign == (sign if factor > 0 else FLIPS[sign])
+    return its_sign == (sign if factor > 0 else FLIPS[sign])
 
 
 def find_factor(one: Value, other: Value) -> Numeric | None:
     """Return the constant that the second expression is times the first one, or None if there is none."""
+    factors = [*itertools.islice(list_quotients(one, other), ENOUGH)]
+    return factors[0] if len(factors) > 1 and all(are_close(factors[0], factor) for factor in factors) else None
+
+
+def list_quotients(one: Value, other: Value) -> Iterator[Numeric]:
+    """Yield the quotients of two expressions at the points where both are real."""
     symbols = sorted(find_symbols(one) | find_symbols(other))
-    if not symbols:
-        return None
-    factors: list[Numeric] = []
-    for point in draw_points(one, other, symbols):
+    for point in draw_points(one, other, symbols) if symbols else ():
         try:
             values = evaluate(one, point), evaluate(other, point)
         except Undefined:
             continue
-        if values[0] == 0 or not is_real(values[0]) or not is_real(values[1]):
-            continue
-        factors.append((values[1] / values[0]).real)
-        if not are_close(factors[0], factors[-1]):
-            return None
-        if len(factors) == 4:
-            break
-    return factors[0] if len(factors) > 1 else None
+        if values[0] != 0 and is_real(values[0]) and is_real(values[1]):
+            yield (values[1] / values[0]).real
 
 
 def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:

@@ -34,31 +34,31 @@ from ..words import normalize_words
 from .families import Family, find_condition, make_family
 from .lists import Collection, list_items
 from .quantities import Quantity
-from .relations import FLIPS, SIGNS, Relation, find_labelled_value
+from .relations import FLIPS, SIGNS, Relation
 from .texts import Text
 
 
-INEQUALITIES = {"<", ">", "\\le", "\\ge", "\\ne"}
 FLIPPED = {**FLIPS, "\\ne": "\\ne"}
+INEQUALITIES = {*FLIPPED} - {"="}
 POSITIVE, NEGATIVE = Segment(CONTEXT.mpf(0), False, ENDLESS, False), Segment(-ENDLESS, False, CONTEXT.mpf(0), False)
 REAL_NUMBERS = {
     "\\mathbb{R}": EVERYTHING,
-    **dict.fromkeys(("^+", "_{>0}", "_>0", "_+", "_+^*", "_{+}^{*}"), [POSITIVE]),
-    **dict.fromkeys(("_\\ge0", "_ge0", "^+_0"), [POSITIVE._replace(has_low=True)]),
+    **dict.fromkeys(("^+", "_>0", "_+", "_+^*"), [POSITIVE]),
+    **dict.fromkeys(("_ge0", "^+_0"), [POSITIVE._replace(has_low=True)]),
     **dict.fromkeys(("^-", "_<0"), [NEGATIVE]),
     **dict.fromkeys(("^*", "^\\times"), [NEGATIVE, POSITIVE]),
 }
 REAL_NUMBERS = {name if name[0] == "\\" else f"\\mathbb{{R}}{name}": value for name, value in REAL_NUMBERS.items()}
 """Usual names of sets of real numbers."""
 
-OPERATIONS = {"\\cup", "\\cap", "\\setminus", "\\lor", "\\land"}
+OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
 ALL_NUMBERS = {("all", "real", "numbers"), ("all", "reals"), ("real", "numbers"), ("any", "real", "number")}
 ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
 NO_SOLUTION = ("no", "solution")
 MAX_INTEGERS = 100
 """Largest number of integers of a set that are listed."""
 
-PROBES = (-11.3, -3.3, 1.7, 5.9)
+PROBES = (-11.3, 1.7, 5.9)
 """Numbers at which an inequality is evaluated to see whether it is linear."""
 
 
@@ -169,14 +169,12 @@ def find_builder(value: Builder) -> Segments | None:
     condition = value.condition
     if not isinstance(value.head, Symbol) or value.head.name not in find_condition_names(condition):
         return None
-    if value.domain not in ("", "R", "Z", "N"):
-        return None
     segments = find_segments(condition)
     if segments is None or value.domain in ("", "R"):
         return segments
     low, high = (segments[0].low, segments[-1].high) if segments else (CONTEXT.mpf(0), CONTEXT.mpf(0))
     low = max(low, CONTEXT.mpf(0)) if value.domain == "N" else low
-    if abs(low) == ENDLESS or abs(high) == ENDLESS or high - low > MAX_INTEGERS:
+    if value.domain not in ("Z", "N") or abs(low) == ENDLESS or abs(high) == ENDLESS or high - low > MAX_INTEGERS:
         return None
     numbers = range(int(CONTEXT.ceil(low)), int(CONTEXT.floor(high)) + 1)
     return intersect(segments, make_points([CONTEXT.mpf(number) for number in numbers]))
@@ -199,9 +197,7 @@ def find_collection(value: Collection) -> Segments | None:
         for part in found[1:]:
             common = intersect(common, part)
         union = unite([segment for part in found for segment in part])
-        if value.word in ("and", "or"):
-            return common if value.word == "and" and common else union
-        return common or union  # "x < 1, x > 3" cannot mean both
+        return union if value.word == "or" else common or union  # "x < 1, x > 3" cannot mean both
     numbers = [to_real(item) for item in value.items]
     if None in numbers:
         return None
@@ -258,13 +254,11 @@ def solve_linear(left: Value, sign: str, right: Value, name: str) -> Segments | 
         values = [evaluate(left, {name: point}) - evaluate(right, {name: point}) for point in points]
     except Undefined:
         return None
-    if not all(map(is_real, values)):
-        return None
     slope = (values[1] - values[0]) / (points[1] - points[0])
     linear = all(
         are_close(values[0] + slope * (point - points[0]), value) for point, value in zip(points, values, strict=True)
     )
-    if slope == 0 or not linear:
+    if slope == 0 or not linear or not all(map(is_real, values)):
         return None
     return compare_with(sign if slope > 0 else FLIPPED[sign], points[0] - values[0] / slope)
 
@@ -276,9 +270,6 @@ def find_set(value: Value) -> Segments | None:
     """Return the set that an answer is. A list of numbers, and a named set, count as sets."""
     if isinstance(value, Quantity):
         value = value.value
-    if isinstance(value, Relation) and {*value.signs} == {"="}:
-        labelled = find_labelled_value(value)
-        return find_segments(value if labelled is None or is_expression(labelled) else labelled)
     if isinstance(value, Collection) and value.brackets == "" and all(map(is_expression, value.items)):
         return find_segments(Collection("{}", value.items))
     return find_segments(value)
@@ -310,17 +301,16 @@ def find_interval(value: Value) -> tuple[str, tuple[Value, ...]] | None:
         return value.brackets, value.items
     if not isinstance(value, Relation) or len(value.sides) != 3 or not isinstance(value.sides[1], Symbol):
         return None
-    sides, signs = value.sides, value.signs
-    if not {*signs} & {"<", "\\le"}:
-        sides, signs = sides[::-1], tuple(FLIPS.get(sign, "") for sign in signs[::-1])
-    if not {*signs} <= {"<", "\\le"}:
-        return None
-    return ("[" if signs[0] == "\\le" else "(") + ("]" if signs[1] == "\\le" else ")"), (sides[0], sides[2])
+    flipped = [FLIPS.get(sign, "") for sign in value.signs[::-1]]
+    for sides, signs in ((value.sides, value.signs), (value.sides[::-1], flipped)):
+        if {*signs} <= {"<", "\\le"}:
+            return ("[" if signs[0] == "\\le" else "(") + ("]" if signs[1] == "\\le" else ")"), (sides[0], sides[2])
+    return None
 
 
 def match_intervals(gold: Value, answer: Value, same: Same) -> Verdict:
     one, other = find_interval(gold), find_interval(answer)
-    if one is None or other is None:
+    if one is None or other is None or (isinstance(gold, Relation) and isinstance(answer, Relation)):
         return UNDECIDED
     return one[0] == other[0] and same.in_order(one[1], other[1])
 

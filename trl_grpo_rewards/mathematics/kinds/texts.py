@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, Reader
 from ..tokens import Token
-from ..values import INFINITY, Operation, Symbol, Value, make_number
+from ..values import INFINITY, Name, Operation, Symbol, Value, make_number
 from ..words import GENERIC_NOUNS, changes, find_number_word, has_role, is_label, normalize_words
 from .families import states_condition
 
@@ -76,7 +76,7 @@ def read_words(reader: Reader) -> Value | None:
     return INFINITY if texts == ("infinity",) else Text(texts) if number is None else make_number(number)
 
 
-def read_reply(reader: Reader) -> Value | None:
+def read_first_word(reader: Reader) -> Value | None:
     """Return the first word of `Yes, it is`."""
     word, comma = reader.ahead(2)
     if word.casefold() not in REPLIES or comma != ",":
@@ -132,11 +132,13 @@ def skip_remark(reader: Reader) -> None:
 
 def starts_remark(reader: Reader, place: int) -> bool:
     word, before = reader.tokens[place].text, reader.tokens[place - 1].text
+    if states_condition(reader, place):
+        return False
     if has_role(word, "reason") or (before == "," and has_role(word, "reason after a comma")):
         return True
     after = reader.texts(place + 1, min(place + 2, reader.end))
     if word.casefold() in ("for", "where"):
-        return bool(after) and has_role(after[0], "quantifier") and not states_condition(reader, place)
+        return bool(after) and has_role(after[0], "quantifier")
     return word.casefold() == "only" and not after
 
 
@@ -167,11 +169,13 @@ def match_texts(gold: Value, answer: Value, same: Same) -> Verdict:
         words, its_words = normalize_words(gold.words), normalize_words(answer.words)
         return words == its_words or (words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS)
     text, other = (gold, answer) if isinstance(gold, Text) else (answer, gold)
-    return isinstance(text, Text) and text.words == ("".join(list_letters(other)).casefold(),)
+    return isinstance(text, Text) and "".join(text.words) == "".join(list_letters(other)).casefold()
 
 
 def list_letters(value: Value) -> list[str]:
-    r"""Return the names in a product of names: `\text{ABC}` is the same as `ABC`."""
+    r"""Return the names in a product, or the parts of a name: `\text{ABC}` is `ABC`, and `triangle ABC` is `\triangle ABC`."""
+    if isinstance(value, Name):
+        return value.name.split()
     operands = value.operands if isinstance(value, Operation) and value.name == "*" else ()
     names = [operand.name for operand in operands if isinstance(operand, Symbol)]
     return names if len(names) == len(operands) else []
