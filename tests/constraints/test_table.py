@@ -9,9 +9,9 @@ from trl_grpo_rewards.constraints.table import (
     Position,
     Relation,
     UnreadableConstraint,
-    compare,
     constraint,
     find_constraint,
+    meets_relation,
 )
 
 
@@ -21,7 +21,7 @@ def own(monkeypatch):
 
     @constraint("own:any")
     def any_of(text: str, words: list[str], count: int, place: Position, share: float, relation: Relation) -> bool:
-        return compare(sum(word in text for word in words), relation, count)
+        return meets_relation(sum(word in text for word in words), relation, count)
 
     return find_constraint("own:any")
 

@@ -6,7 +6,7 @@ from unicodedata import name, normalize
 
 from .languages import detect_language
 from .splitting import list_spaced_words, list_tokens
-from .table import Relation, compare, constraint
+from .table import Relation, constraint, meets_relation
 
 
 VOWELS = frozenset("aeiou")
@@ -28,7 +28,7 @@ def english_lowercase(text: str) -> bool:
 
 @constraint("change_case:capital_word_frequency")
 def capital_word_frequency(text: str, capital_frequency: int, capital_relation: Relation) -> bool:
-    return compare(sum(token.isupper() for token in list_tokens(text)), capital_relation, capital_frequency)
+    return meets_relation(sum(token.isupper() for token in list_tokens(text)), capital_relation, capital_frequency)
 
 
 @constraint("format:title_case")

@@ -3,13 +3,13 @@
 import re
 
 from .splitting import list_words, split_sentences
-from .table import Position, Relation, UnreadableConstraint, compare, constraint
+from .table import Position, Relation, UnreadableConstraint, constraint, meets_relation
 from .visible import has_content
 
 
 @constraint("length_constraints:number_words")
 def number_words(text: str, num_words: int, relation: Relation) -> bool:
-    return compare(len(list_words(text)), relation, num_words)
+    return meets_relation(len(list_words(text)), relation, num_words)
 
 
 @constraint("count:word_count_range")
@@ -19,7 +19,7 @@ def word_count_range(text: str, min_words: int, max_words: int) -> bool:
 
 @constraint("length_constraints:number_sentences")
 def number_sentences(text: str, num_sentences: int, relation: Relation) -> bool:
-    return compare(len(split_sentences(text)), relation, num_sentences)
+    return meets_relation(len(split_sentences(text)), relation, num_sentences)
 
 
 @constraint("length_constraints:number_paragraphs")

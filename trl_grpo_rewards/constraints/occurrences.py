@@ -3,7 +3,7 @@
 import re
 
 from .splitting import STOP_WORDS, list_spaced_words, list_tokens, list_words, split_sentences, strip_punctuation
-from .table import Position, Relation, compare, constraint
+from .table import Position, Relation, constraint, meets_relation
 from .visible import count_letter, has_any_word
 
 
@@ -44,7 +44,7 @@ def frequency(text: str, keyword: str, frequency: int, relation: Relation) -> bo
     """A keyword that directly follows itself counts once where it must occur often."""
     one = re.escape(keyword.strip())
     many = rf"{one}(?:\W*{one})*" if relation == "at least" else one
-    return compare(len(re.findall(many, text, re.IGNORECASE)), relation, frequency)
+    return meets_relation(len(re.findall(many, text, re.IGNORECASE)), relation, frequency)
 
 
 @constraint("keywords:letter_frequency")

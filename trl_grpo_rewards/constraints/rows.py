@@ -35,7 +35,7 @@ def read_constraints(names: Any, arguments: Any = None) -> list[RowConstraint]:
         [`UnreadableConstraint`]: an id is unknown, arguments cannot be read, or there are no constraints.
         `ImportError`: a constraint needs a package that is not installed.
     """
-    pairs = list_pairs(read_text(names), read_text(arguments))
+    pairs = pair_arguments(parse_text(names), parse_text(arguments))
     if not pairs:
         raise UnreadableConstraint("the row has no constraints")
     found = ((find_constraint(name), given) for name, given in pairs)
@@ -50,7 +50,7 @@ def drop_arrays(value: Any) -> Any:
     return {key: drop_arrays(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def list_pairs(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
+def pair_arguments(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the ids of a row, each with its arguments."""
     names = [names] if isinstance(names, (str, Mapping)) else names
     if not isinstance(names, (list, tuple)):
@@ -61,7 +61,7 @@ def list_pairs(names: Any, arguments: Any) -> list[tuple[str, Mapping[str, Any]]
     given = [None] * len(names) if given is None else given
     if not isinstance(given, (list, tuple)) or len(given) != len(names):
         raise UnreadableConstraint(f"{len(names)} constraints have the arguments {arguments!r:.100}")
-    return [(read_name(name), read_mapping(one)) for name, one in zip(names, given, strict=True)]
+    return [(read_id(name), read_mapping(one)) for name, one in zip(names, given, strict=True)]
 
 
 def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -70,25 +70,25 @@ def read_dict(one: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     if key is None:
         raise UnreadableConstraint(f"a constraint has no 'id' or 'instruction_id': {one!r:.100}")
     if isinstance(one[key], (list, tuple)):
-        return list_pairs(one[key], read_text(one.get("kwargs")))
+        return pair_arguments(one[key], parse_text(one.get("kwargs")))
     given = one["kwargs"] if "kwargs" in one else {name: value for name, value in one.items() if name != key}
-    return [(read_name(one[key]), read_mapping(given))]
+    return [(read_id(one[key]), read_mapping(given))]
 
 
-def read_name(name: Any) -> str:
+def read_id(name: Any) -> str:
     if not isinstance(name, str):
         raise UnreadableConstraint(f"the id of a constraint is {name!r:.100}, which is not a text")
     return name
 
 
 def read_mapping(value: Any) -> Mapping[str, Any]:
-    value = {} if value is None else read_text(value)
+    value = {} if value is None else parse_text(value)
     if not isinstance(value, Mapping):
         raise UnreadableConstraint(f"the arguments of a constraint are {value!r:.100}, which is not a dict")
     return value
 
 
-def read_text(value: Any) -> Any:
+def parse_text(value: Any) -> Any:
     """Return the list or dict that a text contains, as JSON or as Python writes it. Other values stay as they are."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
         return value

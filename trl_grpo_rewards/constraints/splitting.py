@@ -1,4 +1,4 @@
-"""How constraints split a text into words, tokens and sentences. The rules are in docs/instructions.md."""
+"""How constraints split a text into words, tokens and sentences. The rules are in docs/judges.md."""
 
 import re
 import string

@@ -150,5 +150,5 @@ def is_filled(value: Any) -> bool:
     return isinstance(value, str) and value.strip() != ""
 
 
-def compare(count: int, relation: Relation, threshold: int) -> bool:
+def meets_relation(count: int, relation: Relation, threshold: int) -> bool:
     return count < threshold if relation == "less than" else count >= threshold

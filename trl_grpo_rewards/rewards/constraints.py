@@ -87,7 +87,7 @@ def instructions(
     each. The column of ids may also have one dict for each constraint, such as `{"id": "punctuation:no_comma"}` or
     `{"id": "keywords:existence", "keywords": ["sun"]}`; then `kwargs` is not needed. Both columns may have JSON text.
     Only the text after the reasoning counts. Verdicts are those of the official programs, except where a person would
-    not agree with them; `docs/instructions.md` lists these cases, and the rules for words and sentences.
+    not agree with them; `docs/judges.md` lists these cases, and the rules for words and sentences.
 
     Logs `instructions/met` (share of the constraints that are met) and `instructions/unreadable_rows` for each batch,
     and the column `instructions/missed` in the table of completions: the constraints that are not met.
