@@ -184,7 +184,7 @@ def demonstrate_program(rng: random.Random) -> tuple[str, str]:
     if rng.random() < 0.15:
         program = program.replace("return ", "")
     answer = program if rng.random() < 0.3 else f"```python\n{program}\n```"
-    return programming.write_task(task, number), answer
+    return programming.describe_task(task, number), answer
 
 
 def demonstrate_varied(rng: random.Random) -> tuple[str, str]:

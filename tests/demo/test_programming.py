@@ -4,7 +4,7 @@ import pytest
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from trl_grpo_rewards import code, demo
-from trl_grpo_rewards.demo.programming import NUMBERS, TASKS, write_program, write_task, write_tests
+from trl_grpo_rewards.demo.programming import NUMBERS, TASKS, describe_task, write_program, write_tests
 
 
 def pay(programs, tests):
@@ -26,7 +26,7 @@ def test_another_number_fails():
 
 
 def test_the_number_is_filled_in():
-    assert [write_task(task, 3)[12:-1] for task in TASKS[:5]] == [
+    assert [describe_task(task, 3)[12:-1] for task in TASKS[:5]] == [
         "x plus 3",
         "x minus 3",
         "3 minus x",

@@ -1,6 +1,7 @@
 """The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
-A second task is to write programs; see [`programming`]. Tasks that another package generates are in [`generated`].
+A second task is to write programs; see [`programming`]. A third one is to write as a request asks for, without a
+model; see [`instructed`]. Tasks that another package generates are in [`generated`].
 
 With them, a first run needs only a laptop and no network. This module draws the problems. The model and its character
 tokenizer were made by `scripts/make_demo_model.py`.
@@ -14,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from .generated import reasoning
+from .instructed import requests
 from .programming import CODER, programs
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "reasoning"]
+__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "reasoning", "requests"]
 
 
 MODEL = str(Path(__file__).parent / "model")

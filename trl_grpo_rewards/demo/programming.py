@@ -68,7 +68,7 @@ def fill_template(text: str, number: int) -> str:
     return " ".join(word.replace("n", str(number)) if word.strip("(),[]") == "n" else word for word in text.split(" "))
 
 
-def write_task(task: Task, number: int) -> str:
+def describe_task(task: Task, number: int) -> str:
     return f"Write f(x): {fill_template(task.words, number)}."
 
 
@@ -127,7 +127,7 @@ def programs(split: Literal["train", "test"] = "train", *, seed: int = 0) -> "Da
     return Dataset.from_list(
         [
             {
-                "prompt": [{"role": "user", "content": write_task(*one)}],
+                "prompt": [{"role": "user", "content": describe_task(*one)}],
                 "tests": write_tests(*one),
                 "solution": write_program(one[0].expression, one[1]),
             }
