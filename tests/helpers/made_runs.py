@@ -12,7 +12,7 @@ from trl_grpo_rewards.records.fields import Completion, describe_completions, de
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.report.trends import RunStatistics
-from trl_grpo_rewards.training.generation import list_facts
+from trl_grpo_rewards.training.generation import list_completion_facts
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
 
@@ -44,7 +44,7 @@ def record(
     row = {"prompt": prompt, "solution": "7"}
     completions = [
         Completion(row, prompt, content, one, facts, {})
-        for content, one, facts in zip(said, ids, list_facts(ids, None, {1}), strict=True)
+        for content, one, facts in zip(said, ids, list_completion_facts(ids, None, {1}), strict=True)
     ]
     keys = torch.tensor([hash(tuple(one)) for one in ids])
     weighted = torch.tensor([*weights.values()], dtype=torch.float64)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.browser import until
 from helpers.made_runs import with_log
 from trl_grpo_rewards.report import write_report
 
@@ -70,3 +71,16 @@ def test_everything_can_be_reached_by_keyboard(browser, tmp_path):
     assert reached == list(range(count)) and count > 60
     outlines = browser.run("getComputedStyle(document.activeElement).outlineStyle")
     assert outlines == "solid"
+
+
+def test_landmarks_have_names_of_their_own_and_columns_have_heads(browser, tmp_path):
+    page = write_report([with_log(tmp_path / name) for name in ("a", "b")], tmp_path / "report.html")
+    browser.open(page)
+    browser.driver.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    until(lambda: all(browser.text("#reward th")))
+    labels = browser.run(
+        "[...document.querySelectorAll('[role=region], section[aria-label]')].map(one => one.ariaLabel)"
+    )
+    assert len({*labels}) == len(labels) >= 1
+    heads = browser.run("[...document.querySelectorAll('main th')].map(one => one.textContent)")
+    assert all(heads) and len(heads) > 20

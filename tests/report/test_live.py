@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import re
 import socket
 import threading
 import time
@@ -187,29 +188,42 @@ def test_the_page_follows_a_run_and_keeps_the_readers_place(browser, serve, tmp_
     server = serve(tmp_path)
     browser.open(server.url)
     assert browser.text("#waiting")[0].startswith("There are no groups yet.") and browser.text("main") == [""]
-    write_run(tmp_path, {"rewards": "boxed()"})
+    write_run(tmp_path, {"rewards": "boxed()", "options": {"max_steps": 22}})
     writer = GroupWriter(tmp_path)
     for step, one in story(steps=20):
         writer.write(step, [one])
-    until(lambda: browser.text("#found") == ["80 groups. Press Enter to open one."])
-    assert browser.text("#live") == ["Live: this page follows the run."] and browser.text("#waiting") == [""]
+    until(lambda: browser.text("#found") == ["80 groups."])
+    said = r"Step 20 of 22, last step at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. This page follows the run\."
+    assert re.fullmatch(said, browser.text("#live")[0]) and browser.text("#waiting") == [""]
     browser.focus("#rewards summary")
     browser.press("\ue007")
     browser.focus("#rewards .legend button")
     browser.press("\ue007")
+    browser.focus("#order")
+    browser.press("new")
     browser.focus("#search")
     browser.press("What")
     browser.focus("[data-link='#step19-2']")
     writer.write(21, [record({"boxed": [1.0, 0.0], "style": [0.5, 0.5]})])
-    until(lambda: browser.text("#found") == ["81 groups. Press Enter to open one."])
+    until(lambda: browser.text("#found") == ["81 groups."])
     assert browser.run("document.activeElement.dataset.link") == "#step19-2"
     assert browser.run("document.querySelector('#search').value") == "What"
     assert browser.text("#rewards .legend [aria-pressed='false']") == ["boxed"]
     assert len(browser.text("#rewards tr")) == 22
+    browser.focus("#anomalies summary")
+    browser.press("\ue007")
+    writer.write(21, [record({"boxed": [0.0, 0.0], "style": [0.5, 0.5]})])
+    until(lambda: browser.run("groups.length") == 82)
+    assert browser.run("document.activeElement.closest('#anomalies details').open")
+    browser.focus("[data-link='#step19-2']")
     browser.press("\ue007")
     writer.write(22, [record({"boxed": [1.0, 0.0], "style": [0.5, 0.5]})])
-    until(lambda: browser.run("groups.length") == 82)
+    until(lambda: browser.run("groups.length") == 83)
     assert browser.text("#group h2")[0].startswith("Step 19, group 2") and browser.run("location.hash") == "#step19-2"
+    log = LogWriter(tmp_path)
+    log.start([])
+    log.write({"step": 22, "train_runtime": 60.0})
+    until(lambda: re.fullmatch(r"Finished at step 22 of 22, last step at [-\d: ]+\.", browser.text("#live")[0]))
     assert browser.driver.get_log("browser") == []
     assert {urlsplit(url).netloc for url in browser.requests()} == {urlsplit(server.url).netloc}
 
@@ -219,10 +233,10 @@ def test_a_second_run_joins_the_page(browser, serve, tmp_path):
     (tmp_path / "b").mkdir()
     server = serve(tmp_path / "a", tmp_path / "b")
     browser.open(server.url)
-    assert browser.text("h1") == ["a"] and browser.text("#kinds h2") == ["Which groups are live"]
+    assert browser.text("h1") == ["a"] and browser.text("#kinds h2") == ["Solved and live groups"]
     written(tmp_path / "b", story(steps=20))
     until(lambda: browser.text("h1") == ["a, b"])
-    assert browser.text("#kinds h2") == ["Live groups"] and browser.text("#kinds .legend button") == ["a", "b"]
+    assert browser.text("#reward h2") == ["Total reward"] and browser.text("#reward .legend button") == ["a", "b"]
     assert browser.driver.get_log("browser") == []
 
 
@@ -246,7 +260,7 @@ def test_a_server_that_is_gone_is_said(browser, tmp_path):
     server.shutdown()
     server.server_close()
     until(lambda: "does not answer" in "".join(browser.text("#live")))
-    assert browser.text("#found") == ["8 groups. Press Enter to open one."]
+    assert browser.text("#found") == ["8 groups."]
     browser.driver.get("about:blank")
     browser.driver.get_log("browser")
 

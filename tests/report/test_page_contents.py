@@ -1,6 +1,7 @@
 """What the page shows: the trainer's log, several runs, links, files, programs."""
 
 import csv
+import re
 
 import pytest
 
@@ -38,25 +39,26 @@ def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path)
     titles = [
         "Entropy",
         "KL divergence",
-        "Gradient norm",
-        "Learning rate",
-        "Seconds per step",
         "Generated tokens per step",
     ]
     assert browser.text("#logged h3") == titles
-    assert browser.text("#held-out > p") == ["The first and the last evaluation."]
-    assert browser.text("#ends") == ["Start → end: the means over the first and the last tenth of the steps."]
-    name, rows = let_download(browser, tmp_path / "files")("#held-out .download", 4)
-    assert name == f"{tmp_path.name}-held-out.csv"
-    assert rows[0] == ["Run", "Dataset", "Value", "First step", "Before", "Last step", "After"]
-    assert rows[1] == [tmp_path.name, "", "boxed", "0", "0.25", "40", "0.75"] and len(rows) == 4
-    assert browser.text("#held-out tr") == [
-        "before (step 0) after (step 40)", "boxed 0.25 0.75", "total reward 0.25 0.75", "dead groups 50% 50%"
+    still = "truncated completions under 1%; Gradient norm 1.50; Learning rate 5.0e-7; Seconds per step 2.00"
+    assert browser.text("#still") == [f"Constant, so not drawn: {still}."]
+    held, trained = browser.driver.find_elements("css selector", "#numbers table")
+    assert held.text.splitlines() == [
+        "On held-out problems step 0 step 40", "boxed (held-out) 25% 75%", "total reward (held-out) 0.25 0.75",
+        "dead groups (held-out) 50% 50%"
     ]  # fmt: skip
-    browser.focus("#learning_rate summary")
+    assert trained.text.splitlines()[0] == "In training steps 1 to 4 steps 37 to 40"
+    assert re.fullmatch(r"boxed \(training\) \d+% \d+%", trained.text.splitlines()[1])
+    assert trained.text.splitlines()[2].startswith("Solved groups ")
+    name, rows = let_download(browser, tmp_path / "files")("#numbers .download", 10)
+    assert name == f"{tmp_path.name}-numbers.csv" and rows[0] == ["Value", tmp_path.name]
+    assert rows[1:3] == [["boxed (held-out), before", "0.25"], ["boxed (held-out), after", "0.75"]]
+    browser.focus("#kl summary")
     browser.press("\ue007")
-    until(lambda: len(browser.text("#learning_rate tr")) == 41)
-    assert browser.text("#learning_rate tr")[:2] == ["Steps value", "1 5.0e-7"]
+    until(lambda: len(browser.text("#kl tr")) == 41)
+    assert browser.text("#kl tr")[:2] == ["Steps value", "1 0.010"]
     browser.focus("#axis")
     browser.press("seconds")
     last = "document.querySelector('#entropy .chart').data[0].x.at(-1)"
@@ -66,18 +68,18 @@ def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path)
     browser.assert_sound(page)
 
 
-def test_a_single_evaluation_is_said_to_be_one(browser, tmp_path):
+def test_a_single_evaluation_has_one_column(browser, tmp_path):
     writer = LogWriter(tmp_path)
     writer.start([{"step": 0, "eval_runtime": 1.0, "eval_reward": 0.25}])
     browser.open(write_report(written(tmp_path, story(steps=1)), tmp_path / "report.html"))
-    assert browser.text("#held-out > p") == ["There was one evaluation."] and browser.text("#ends") == [""]
-    assert browser.text("#held-out tr") == ["step 0", "total reward 0.25"]
-    _, rows = let_download(browser, tmp_path / "files")("#held-out .download", 2)
-    assert rows[1:] == [[tmp_path.name, "", "total reward", "0", "0.25", "", ""]]
+    tables = [one.text.splitlines() for one in browser.driver.find_elements("css selector", "#numbers table")]
+    assert tables[0] == ["On held-out problems step 0", "total reward (held-out) 0.25"]
+    assert tables[1][0] == "In training step 1"
+    assert browser.text("#anomalies") == ["Too short for warnings (1 of 20 steps)"]
     both = [tmp_path, with_log(tmp_path / "other", steps=19)]
     browser.open(write_report(both, tmp_path / "report.html"))
-    assert browser.text("#held-out > p") == ["The first and the last evaluation, or the only one."]
-    assert browser.text("#comparison > p") == ["Start → end: the means over the first and the last step."]
+    assert "total reward (held-out) 0.25 0.25 → 0.75" in browser.text("#numbers tr")
+    assert browser.text("#numbers > p")[0].startswith("In training: the means over the first and the last step. ")
 
 
 def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
@@ -90,8 +92,8 @@ def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
     assert browser.text("#passes h2") == ["Pass rates of groups"] and browser.text("#heat") == []
     assert browser.text("#passes .legend button") == ["up to 25%", "up to 50%", "all right"]
     assert (
-        "The outcome reward is boxed" in browser.text("#about")[0]
-        and "boxed calls right" in browser.text("#passes p")[0]
+        "The outcome reward is boxed" in browser.run("document.querySelector('#details #about').textContent")
+        and "were right, by boxed" in browser.text("#passes p")[0]
     )
     again = [*once, *[(3, one) for _, one in once]]
     page = write_report(written(tmp_path / "again", again), tmp_path / "report.html")
@@ -111,7 +113,7 @@ def test_other_group_sizes_are_folded_under_the_groups(browser, healthy, tmp_pat
     assert [size for size, _, _ in rows] == ["4", "8 (this run)", "16", "≈ 32"]
     dead = [float(share.rstrip("%")) for _, share, _ in rows]
     assert dead == sorted(dead, reverse=True) and abs(int(rows[1][2]) - (100 - dead[1]) * 10 / 8) <= 1
-    assert "Larger groups are dead less often" in browser.text("#sizes p")[0] and "≈" in browser.text("#sizes p")[0]
+    assert "A larger group is dead less often" in browser.text("#sizes p")[0] and "≈" in browser.text("#sizes p")[0]
     browser.open(write_report([healthy.parent] * 2, tmp_path / "comparison.html"))
     assert browser.run("document.querySelector('#sizes').hidden")
 
@@ -124,18 +126,15 @@ def test_runs_are_compared(browser, tmp_path):
         write_run(run, {"rewards": "boxed()", "model": EVIL, "options": options, "job": job, "started": str(run)})
     page = write_report([*runs, with_log(tmp_path / "third", steps=30)], tmp_path / "report.html")
     browser.open(page, 1280)
-    names = [str(runs[0]), str(runs[1]), "third"]
-    assert browser.text("#kinds .legend button") == names
-    hovered = browser.run("document.querySelector('#kinds .chart').data.map(line => line.name)")
-    assert hovered == [names[0][:13] + "…" + names[0][-14:], names[1][:13] + "…" + names[1][-14:], "third"]
-    assert browser.text("#charts h2") == [
-        "Live groups",
-        "Total reward",
-        "Mean of boxed",
-        "Mean of style",
-        "Tokens per completion",
-    ]
-    assert browser.text("#comparison tr")[2] == "Groups 160 160 120"
+    names = ["a", "b", "third"]
+    assert browser.text("#reward .legend button") == names and browser.text("h1") == ["a, b, third"]
+    verdict = r"a: On held-out problems, boxed rose from 25% to 75%\. (The share of solved training groups|No training group) .*"
+    assert re.fullmatch(verdict, browser.text("#verdict p")[0])
+    assert browser.text("#lead h2")[0] == "boxed (training)"
+    assert browser.text("#charts h2")[:2] == ["style (training)", "Live groups"]
+    rows = browser.text("#numbers tr")
+    assert rows[0] == "Value a b third" and "Groups 160 160 120" in rows
+    assert rows[1] == "boxed (held-out) 25% → 75% 25% → 75% 25% → 75%"
     differences = [text.split()[0] for text in browser.text("#differences tr")]
     assert browser.run("document.querySelector('#differences tbody').textContent").count("long end") == 2
     assert "learning_rate" in differences and "output_dir" not in differences and "Started" not in differences
@@ -143,11 +142,10 @@ def test_runs_are_compared(browser, tmp_path):
     assert lines == [0.5, 0.1, 0.5]
     browser.assert_sound(page)
     download = let_download(browser, tmp_path / "files")
-    _, side = download("#comparison .download", 17)
-    assert side[:4] == [["Value", *names], ["First step", "1", "1", "1"], ["Last step", "40", "40", "30"], ["Groups", "160", "160", "120"]]  # fmt: skip
-    assert [row[0] for row in side[6:9]] == ["Seconds of steps", "Live groups, start", "Live groups, end"]
-    kinds = browser.run("data.runs.map(run => run.changes[0].values)")
-    assert [[float(one) for one in row[1:]] for row in side[7:9]] == [[one[end] for one in kinds] for end in (0, 1)]
+    _, side = download("#numbers .download", 22)
+    assert side[0] == ["Value", *names] and ["Groups", "160", "160", "120"] in side
+    (trained,) = (row for row in side if row[0] == "boxed (training), after")
+    assert [float(one) for one in trained[1:]] == browser.run("data.runs.map(run => run.changes[0].values[1])")
     _, differing = download("#differences .download", 4)
     assert differing[0] == side[0] and any(row[1].endswith("long end") for row in differing[1:])
     for width in (1280, 390):
@@ -177,15 +175,19 @@ def test_links_lead_to_steps_and_groups(browser, tmp_path):
         browser.text("#group h2")[0].startswith("Step 12, group 3\n") and browser.run("location.hash") == "#step12-3"
     )
     assert browser.run("document.querySelector('#group-name a').getAttribute('href')") == "#step12-3"
+    following = "matching[matching.findIndex(({step, group}) => step === 12 && group === 3) + 1]"
+    expected = browser.run(f"groupLink({following})")
     browser.focus("#group nav [value='1']")
     browser.press("\ue007")
-    assert browser.run("location.hash") == "#step12-2"
+    assert browser.run("location.hash") == expected
     browser.press("\ue00c")
     until(lambda: browser.run("location.hash") == "")
     browser.run("location.hash = '#step7'")
     until(lambda: browser.text("#found") == ["4 of 48 groups."])
     browser.run("location.hash = '#steps5-6'")
-    until(lambda: browser.text("#table tbody .open") == ["6"] * 4 + ["5"] * 4)
+    until(
+        lambda: sorted(browser.text("#table tbody .open"), reverse=True) == sorted(["6"] * 4 + ["5"] * 4, reverse=True)
+    )
     browser.run("location.hash = '#step7-99'")
     until(lambda: browser.text("#found") == ["Group 99 of step 7 is not on this page. 4 of 48 groups."])
     for odd in (
@@ -212,7 +214,10 @@ def test_links_lead_to_steps_and_groups(browser, tmp_path):
 
 def test_tables_are_complete_and_can_be_downloaded(browser, tmp_path):
     texts = ["=HYPERLINK(1)", " \t@SUM(1)", 'a "quoted", text', "two\nlines", "-5", "\ud55c", "+1", "=1"]
-    stepped = [(step, record({"boxed": [0.25] * 8, "-x": [-1.0] * 8}, completions=texts)) for step in range(1, 61)]
+    stepped = [
+        (step, record({"boxed": [step / 100] * 8, "-x": [-1.0 * step] * 8}, completions=texts))
+        for step in range(1, 61)
+    ]
     page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
     browser.open(page)
     browser.focus("#rewards summary")
@@ -221,13 +226,13 @@ def test_tables_are_complete_and_can_be_downloaded(browser, tmp_path):
     download = let_download(browser, tmp_path / "files")
     name, rows = download("#rewards .download", 61)
     assert name == f"{tmp_path.name}-rewards.csv" and len(rows) == 61
-    assert rows[:2] == [["first step", "last step", "boxed", "'-x"], ["1", "1", "0.25", "-1"]]
+    assert rows[:2] == [["first step", "last step", "boxed", "'-x"], ["1", "1", "0.01", "-1"]]
     name, (head, *rows) = download("#groups > .download", 481)
     assert name == f"{tmp_path.name}-groups.csv" and len(rows) == 480
     assert head[:9] == ["run", "step", "group", "outcome", "prompt", "completion", "text", "boxed", "'-x"]
     said = [row[6] for row in rows[:8]]
     assert said == ["'=HYPERLINK(1)", "' \t@SUM(1)", 'a "quoted", text', "two\nlines", "'-5", "\ud55c", "'+1", "'=1"]
-    assert {row[8] for row in rows} == {"-1"} and rows[0][1] == "60"
+    assert {row[8] for row in rows} == {str(-step) for step in range(1, 61)} and rows[0][1] == "60"
     browser.assert_sound(page)
 
 

@@ -1,6 +1,7 @@
 """What a browser shows of a run."""
 
 import json
+import re
 
 import pytest
 
@@ -17,10 +18,11 @@ from trl_grpo_rewards.report import write_report
 def test_the_page_is_sound_at_any_width_and_in_both_themes(browser, healthy, width, theme):
     browser.open(healthy, width, theme).assert_sound(healthy)
     drawn = "[...document.querySelectorAll('.chart')].map(chart => chart.querySelectorAll('.trace, .hm image').length)"
-    assert browser.run(drawn) == [3, 2, 2, 2, 4, 1, 1]  # the last one: generated tokens
+    assert browser.run(drawn) == [3, 2, 2, 2, 3, 1, 1]  # the last one: generated tokens
+    assert browser.text("#still") == ["Constant, so not drawn: truncated completions under 1%."]
     paper = browser.run("getComputedStyle(document.body).backgroundColor")
     assert paper == {"light": "rgb(253, 253, 251)", "dark": "rgb(23, 24, 26)"}[theme]
-    assert browser.text("#anomalies")[0].startswith("No warnings: ")
+    assert browser.text("#anomalies")[0] == "✓ 6 checks passed"
 
 
 def test_charts_follow_the_theme_and_their_legends(browser, healthy):
@@ -47,6 +49,9 @@ def test_filters_and_groups_by_keyboard(browser, tmp_path):
     page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
     browser.open(page)
     shown = "#table tbody .open"
+    assert browser.text(shown) == ["3", "1", "2"]  # live groups first, those with the largest spread before others
+    browser.focus("#order")
+    browser.press("new")
     assert browser.text(shown) == ["3", "2", "1"]
     for selector, keys, steps in [
         ("#outcome", "live", ["3", "1"]), ("#bound", "1", ["1"]), ("#search", "three", []), ("#search", "\ue009a", []),
@@ -58,16 +63,19 @@ def test_filters_and_groups_by_keyboard(browser, tmp_path):
     assert browser.text("#found") == ["1 of 3 groups."]
     browser.open(page)
     browser.focus(shown)
-    browser.press("\ue015", "\ue015", "\ue007")  # down, down, Enter
+    browser.press("\ue015", "\ue007")  # down, Enter
     assert (
         browser.text("#group h2") == ["Step 1, group 0\nlive"]
         and browser.text("#group .message")[0] == "What is 1 + 1?"
     )
-    assert browser.text("article h3") == ["Completion 1", "Completion 2"]
-    assert browser.text("article .chip")[0] == "advantage +0.50 ▲" and "first text" in browser.text("article")[0]
+    assert browser.text("#group h3")[2:] == ["Completion 1", "Completion 2"]
+    assert browser.text("#group .chip")[0] == "▲ advantage +0.50" and "first text" in browser.text("#group article")[0]
     browser.focus("#group nav button")
-    browser.press("\ue007", "\ue007")  # Previous, twice
+    browser.press("\ue007")  # Previous
     assert browser.text("#group h2") == ["Step 3, group 0\nlive"]
+    browser.focus("#group nav [value='1']")
+    browser.press("\ue007", "\ue007")  # Next, twice: the order of the table
+    assert browser.text("#group h2") == ["Step 2, group 0\nfailed"]
     browser.press("\ue00c")  # Escape
     assert browser.run("document.querySelector('dialog').open") is False
     assert browser.run("document.activeElement.className") == "open"
@@ -76,14 +84,17 @@ def test_filters_and_groups_by_keyboard(browser, tmp_path):
 
 def test_text_of_a_model_is_shown_and_does_not_run(browser, tmp_path):
     names = [EVIL, "<b>bold</b>", "__proto__"]
-    scores = {name: [1.0, 0.0] for name in names}
-    one = record(scores, prompt=[{"role": EVIL, "content": EVIL}], completions=[EVIL, "\ud800"])
-    one["columns"] = {EVIL: EVIL, "plain": ["a", 1]}
-    page = write_report(written(tmp_path, [(step, one) for step in (1, 2, 3)]), tmp_path / "report.html")
+    columns = {"columns": {EVIL: EVIL, "plain": ["a", 1]}}
+    stepped = [
+        (step, record({name: [1.0, right] for name in names}, prompt=[{"role": EVIL, "content": EVIL}], completions=[EVIL, "\ud800"]) | columns)
+        for step, right in ((1, 0.0), (2, 1.0), (3, 0.0))
+    ]  # fmt: skip
+    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
     browser.open(page, 360)
     browser.focus(".open")
     browser.press("\ue007")
     said = browser.run("[...document.querySelectorAll('#group .message')].map(one => one.textContent)")
+    assert browser.run("document.querySelector('#examples .message').textContent") == EVIL
     assert said == [EVIL, EVIL, "\\ud800"]
     legend = browser.run("[...document.querySelectorAll('#rewards .legend button')].map(name => name.textContent)")
     assert legend[0].startswith("<script>document") and legend[1:] == ["<b>bold</b>", "__proto__"]
@@ -131,7 +142,7 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
     browser.press("\ue00c")
     browser.focus("#search")
     browser.press("NOW")  # names are searched, too
-    assert browser.text("#found") == ["1 group. Press Enter to open one."]
+    assert browser.text("#found") == ["1 group."]
     browser.assert_sound(page)
 
 
@@ -161,13 +172,14 @@ def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
     trainer, lines = train_and_read(config, problems, [lengths_of_some, boxed()], max_steps=3)
     page = write_report(trainer.args.output_dir, tmp_path / "report.html")
     browser.open(page).assert_sound(page)
-    shares = browser.run("data.runs[0].points.kinds[0][1]")
+    shares = browser.run("data.runs[0].points.kinds.find(([name]) => name === 'live')[1]")
     assert shares == [
         sum(line["outcome"] == "live" for line in lines if line["step"] == step) / 2 for step in (1, 2, 3)
     ]
     browser.focus(".open")
     browser.press("\ue007")
-    assert browser.text("#group .message")[0] == lines[-1]["prompt"][-1]["content"]
+    first = max(lines, key=lambda line: (line["outcome"] == "live", line["spread"], line["step"], line["group"]))
+    assert browser.text("#group .message")[0] == first["prompt"][-1]["content"]
 
 
 def test_warnings_are_on_the_page(browser, tmp_path):
@@ -183,5 +195,5 @@ def test_ten_thousand_groups_have_a_page(browser, tmp_path):
     page = write_report(written(tmp_path, story(steps=500, each=20, completions=said)), tmp_path / "report.html")
     assert page.stat().st_size < 20_000_000
     browser.open(page)
-    assert browser.text("#sampled")[0].startswith("These are ") and "of 10,000 groups" in browser.text("#sampled")[0]
+    assert re.search(r" These are [\d,]+ of 10,000 groups: ", browser.text("#sampled")[0])
     browser.assert_sound(page)

@@ -32,8 +32,8 @@ def test_the_columns_of_the_charts_equal_a_hand_count():
     assert chart_columns(summed(stepped)) == {
         "steps": [[1, 1], [2, 2], [3, 3]],
         "kinds": [
-            ["live", [0.5, 1.0, 0.0]],
             ["solved", [0.0, 0.0, 0.0]],
+            ["live", [0.5, 1.0, 0.0]],
             ["failed", [0.5, 0.0, 0.0]],
             ["flat", [0.0, 0.0, 0.0]],
             ["unscored", [0.0, 0.0, 1.0]],
@@ -193,7 +193,8 @@ def test_a_total_that_parts_from_the_witness_is_one_warning_with_its_step(seen):
     (found,) = find_anomalies(run)
     assert found.title == "The reward rises while the witness does not"
     assert re.match(
-        r"They part at about step \d+. Until step \d+, the total went from .*, mostly by boxed, and the", found.details
+        r"They part at about step \d+. Until step \d+, the total went from .*, mostly because of boxed, and the",
+        found.details,
     )
     names = [name for name, _ in chart_columns(run)["rewards"]]
     assert names == ["boxed", "style", "witness"]

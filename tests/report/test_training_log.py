@@ -2,7 +2,7 @@
 
 import pytest
 
-from trl_grpo_rewards.report.training_log import compare_held_out, measure_time, select_curves
+from trl_grpo_rewards.report.training_log import compare_held_out, describe_progress, measure_time, select_curves
 from trl_grpo_rewards.report.trends import MAX_POINTS
 
 
@@ -65,3 +65,21 @@ def test_datasets_of_an_evaluation_are_told_apart():
 def test_an_evaluation_without_numbers_is_no_error(entry):
     (found,) = compare_held_out([{"step": 0, **entry}])
     assert all(pair == [None, None] for _, pair in found["values"])
+
+
+@pytest.mark.parametrize(
+    ("options", "log", "planned", "ended"),
+    [
+        ({"max_steps": 60, "num_train_epochs": 3.0}, [{"step": 30, "epoch": 0.5}], 60, False),
+        ({"max_steps": -1, "num_train_epochs": 3.0}, [{"step": 30, "epoch": 0.3}], 300, False),
+        ({"max_steps": -1, "num_train_epochs": 1.5}, [{"step": 1, "epoch": 0.02}, {"step": 7, "epoch": 7 / 55}], 83, False),
+        ({"max_steps": 60}, [{"step": 30, "train_runtime": 9.0}, {"step": 30, "eval_runtime": 1.0}], 60, True),
+        ({"max_steps": 60}, [{"step": 20, "train_runtime": 9.0}], 60, False),
+        ({"max_steps": -1}, [{"step": 30, "epoch": 0.5}], None, False),
+        ({"num_train_epochs": "many", "max_steps": "all"}, [{"step": 30, "epoch": 5e-324}, {"step": 0, "epoch": -1}], None, False),
+        ({}, [], None, False),
+    ],
+    ids=["steps", "epochs", "part of a step", "ended", "resumed", "no epochs", "odd", "nothing known"],
+)  # fmt: skip
+def test_progress_is_known_from_options_or_the_share_of_an_epoch(options, log, planned, ended):
+    assert describe_progress(30, options, log) == {"last": 30, "planned": planned, "ended": ended}

@@ -58,13 +58,30 @@ class Anomaly:
 
 def find_anomalies(run: RunStatistics) -> list[Anomaly]:
     """Return all warnings about a run."""
-    found = find_unscored_rewards(run) | find_constant_rewards(run)
+    return [anomaly for found in run_checks(run).values() for anomaly in found]
+
+
+def run_checks(run: RunStatistics) -> dict[str, list[Anomaly]]:
+    """Return the warnings of each check for which the run is long enough. Its key says what holds without warnings."""
+    checks = {}
+    constant, unscored = find_constant_rewards(run), find_unscored_rewards(run)
+    if run.rewards and run.whole.last - run.whole.first + 1 >= CONSTANT_STEPS:
+        checks["Every reward gives scores."] = [one for name, one in unscored.items() if name not in constant]
+        checks[f"No reward is constant for {CONSTANT_STEPS} steps, unless at its best score."] = [*constant.values()]
     parts = split_into_tenths(run)
     if not parts or not run.outcome:
-        return [*found.values()]
-    weak = [anomaly for name, anomaly in find_weak_rewards(run, parts).items() if name not in found]
-    changes = [*find_reward_hacking(run, parts), *find_length_growth(run, parts), *find_collapse(run, parts)]
-    return [*found.values(), *weak, *changes]
+        return checks
+    weak = find_weak_rewards(run, parts)
+    checks["Every reward with a large weight has a signal."] = [
+        one for name, one in weak.items() if name not in constant | unscored
+    ]
+    if run.whole.count("witness"):
+        checks["The total reward and the witness rise together."] = find_parted_witness(run)
+    if len(run.rewards) > 1:
+        checks[f"No reward rises while {run.outcome} falls."] = find_reward_hacking(run, parts)
+    checks["Completions do not grow longer and worse."] = find_length_growth(run, parts)
+    checks["Completions do not become duplicates without being right."] = find_collapse(run, parts)
+    return checks
 
 
 def split_into_tenths(run: RunStatistics) -> list[StepBin]:
@@ -121,14 +138,18 @@ def find_weak_rewards(run: RunStatistics, parts: list[StepBin]) -> dict[str, Ano
     return found
 
 
-def find_reward_hacking(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:
-    """Return a warning for each reward that rises while the outcome falls, and for a total that parts from a witness."""
-    best, end = find_best_part(run, parts), parts[-1]
+def find_parted_witness(run: RunStatistics) -> list[Anomaly]:
+    """Return a warning if the total rises while the witness does not."""
     found = find_first_parting([*list_witnessed(run)])
-    parted = [] if found is None else [describe_parting(run, found)]
+    return [] if found is None else [warn_of_parting(run, found)]
+
+
+def find_reward_hacking(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:
+    """Return a warning for each reward that rises while the outcome falls."""
+    best, end = find_best_part(run, parts), parts[-1]
     if not has_fallen(run, best, end):
-        return parted
-    return parted + [
+        return []
+    return [
         Anomaly(
             f"{name} rises while {run.outcome} falls",
             f"Between {best.steps} and {end.steps}, {name} went from {best.mean(('reward', name)):.2f} to "
@@ -148,7 +169,7 @@ def list_witnessed(run: RunStatistics) -> Iterator[Point]:
             yield Point(point.first, trained, witness)
 
 
-def describe_parting(run: RunStatistics, parting: Parting) -> Anomaly:
+def warn_of_parting(run: RunStatistics, parting: Parting) -> Anomaly:
     """Return the warning about a total that parts from the witness. It names the reward that most of the rise is from."""
     before = merge_bins(point for point in run.points if point.first <= parting.since)
     after = merge_bins(point for point in run.points if parting.since < point.first <= parting.seen)
@@ -160,7 +181,7 @@ def describe_parting(run: RunStatistics, parting: Parting) -> Anomaly:
     return Anomaly(
         "The reward rises while the witness does not",
         f"They part at about step {parting.since}. Until step {parting.seen}, the total went from {parting.trained[0]:.2f} "
-        f"to {parting.trained[1]:.2f}, mostly by {max(run.rewards, key=rise)}, and the witness from "
+        f"to {parting.trained[1]:.2f}, mostly because of {max(run.rewards, key=rise)}, and the witness from "
         f"{parting.witness[0]:.2f} to {parting.witness[1]:.2f}. Read completions from step {parting.since} on that have a "
         f"high total and that the witness scores low.",
     )

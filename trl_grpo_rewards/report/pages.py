@@ -7,8 +7,8 @@ is kept with their texts.
 import base64
 import hashlib
 import json
+import os
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -102,11 +102,20 @@ def join_json(texts: Iterable[str]) -> str:
     return f"[{','.join(texts)}]"
 
 
-def name_runs(summaries: Iterable[Summary]) -> list[str]:
-    """Return the name of each run. Runs in folders of the same name are told apart by their paths."""
-    names = [(summary.name, str(summary.source)) for summary in summaries]
-    counts = Counter(name for name, _ in names)
-    return [name if counts[name] == 1 else path for name, path in names]
+def name_runs(summaries: Sequence[Summary]) -> list[str]:
+    """Return the name of each run: its folder, or for folders of the same name the part of the path that differs."""
+    alike: dict[str, list[tuple[str, ...]]] = {}
+    for summary in summaries:
+        alike.setdefault(summary.name, []).append(summary.source.resolve().parts)
+    names = [name_path(summary.source.resolve().parts, alike[summary.name]) or summary.name for summary in summaries]
+    return names if len({*names}) == len(names) else [str(summary.source) for summary in summaries]
+
+
+def name_path(path: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
+    """Return what is left of a path without the beginning and the end that all the others share."""
+    start = len(os.path.commonprefix(others))
+    end = len(os.path.commonprefix([other[start:][::-1] for other in others]))
+    return "/".join(path[start : len(path) - end])
 
 
 def render_page(data: str, groups: str, policy: str = "", version: int | None = None) -> str:

@@ -5,16 +5,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..records.files import FOLDER
+from ..records.files import FOLDER, find_record_files
 from ..records.logs import read_log
 from ..records.runs import list_facts, read_run
 from ..records.savings import describe_savings
-from .anomalies import find_anomalies, split_into_tenths
+from .anomalies import MIN_STEPS, find_anomalies, run_checks, split_into_tenths
+from .examples import Examples
 from .excerpts import Excerpts
 from .group_sizes import compare_group_sizes
 from .pass_rates import PromptSample, build_heatmap
-from .training_log import compare_held_out, measure_time, select_curves
+from .training_log import compare_held_out, describe_progress, measure_time, select_curves
 from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin
+from .verdicts import write_verdict
 
 
 class Summary:
@@ -31,11 +33,12 @@ class Summary:
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
         self.run, self.prompts, self.excerpts = RunStatistics(), PromptSample(), Excerpts(runs)
+        self.examples = Examples()
         self.description: dict[str, Any] = {}
         self.log: list[dict[str, Any]] = []
 
     def add(self, record: dict[str, Any]) -> None:
-        for part in (self.run, self.prompts, self.excerpts):
+        for part in (self.run, self.prompts, self.excerpts, self.examples):
             part.add(record)
 
     def describe(self) -> dict[str, Any]:
@@ -52,6 +55,12 @@ class Summary:
 
 SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "name": lambda summary: summary.name,
+    "progress": lambda summary: describe_progress(
+        summary.run.whole.last, summary.description.get("options") or {}, summary.log
+    ),
+    "recorded": lambda summary: int(max(file.stat().st_mtime for file in find_record_files(summary.source))),
+    "verdict": lambda summary: write_verdict(summary.run, find_ends(summary.run), compare_held_out(summary.log)),
+    "examples": lambda summary: summary.examples.describe(),
     "facts": lambda summary: list({**list_facts(summary.description), **describe_savings(summary.log)}.items()),
     "size": lambda summary: summary.run.size,
     "groups": lambda summary: summary.excerpts.count,
@@ -61,7 +70,11 @@ SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "outcome": lambda summary: summary.run.outcome,
     "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
     "checked": lambda summary: bool(split_into_tenths(summary.run)),
+    "needed": lambda summary: [len([*summary.run.points]), MIN_STEPS],
+    "passed": lambda summary: [title for title, found in run_checks(summary.run).items() if not found],
     "anomalies": lambda summary: [asdict(anomaly) for anomaly in find_anomalies(summary.run)],
+    "ends": lambda summary: [[part.first, part.last] for part in find_ends(summary.run)],
+    "is_share": lambda summary: summary.run.is_share,
     "changes": lambda summary: compare_ends(summary.run),
     "held_out": lambda summary: compare_held_out(summary.log),
     "points": lambda summary: chart_columns(summary.run),
@@ -110,20 +123,24 @@ def band_share(one: StepBin, band: str) -> float | None:
     return one.sums["band", band] / judged if judged else None
 
 
+def find_ends(run: RunStatistics) -> list[StepBin]:
+    """Return the first and the last tenth of a run, its first and last step if it is short, or its only step."""
+    parts = split_into_tenths(run) or [*run.points]
+    return [parts[0], parts[-1]] if len(parts) > 1 else parts
+
+
 def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
-    """Return values at the beginning and at the end of a run: of its tenths, or of single steps if it is short."""
-    parts = split_into_tenths(run) or list(run.points)
-    ends = [parts[0], parts[-1]]
+    """Return values at the beginning and at the end of a run."""
+    ends = find_ends(run)
     rows: list[tuple[str, bool, list[float | None]]] = [
+        (f"{run.outcome} (training)", run.is_share, [part.mean(("reward", run.outcome)) for part in ends]),
+        ("Solved groups", True, [outcome_share(part, "solved") for part in ends]),
         ("Live groups", True, [outcome_share(part, "live") for part in ends]),
-        (f"Mean of {run.outcome}", False, [part.mean(("reward", run.outcome)) for part in ends]),
         ("Total reward", False, [part.mean("mean") for part in ends]),
         ("Witness", False, [part.mean("witness") for part in ends]),
         ("Tokens per completion", False, [part.mean("length") for part in ends]),
         ("Truncated", True, [part.mean("truncated") for part in ends]),
     ]
     return [
-        {"what": what, "share": is_share, "values": values if len(parts) > 1 else values[1:]}
-        for what, is_share, values in rows
-        if None not in values
+        {"what": what, "share": is_share, "values": values} for what, is_share, values in rows if None not in values
     ]

@@ -1,5 +1,6 @@
 """What the trainer itself logged: its curves, the time of its steps, and evaluations on held-out problems."""
 
+import math
 import re
 from typing import Any
 
@@ -14,17 +15,28 @@ CURVES = (
     "learning_rate",
     "groups/padding",
     "step_time",
+    "groups/seconds_generation",
+    "groups/seconds_scoring",
 )
 """Names in the log that the page draws, unless they are always 0 or not logged."""
 
 EVALUATION = re.compile(r"eval_(?:(?P<dataset>.+)_)?runtime")
 """The name in an entry that says that it is an evaluation, and of which dataset."""
 
-HELD_OUT = re.compile(r"eval_(reward|rewards/(.+)/mean|groups/dead|completions/mean_length)")
+HELD_OUT = re.compile(r"eval_(reward|rewards/(.+)/mean|groups/solved|groups/dead|completions/mean_length)")
 """Names in the log that are compared before and after training."""
 
-TITLES = {"reward": "total reward", "groups/dead": "dead groups", "completions/mean_length": "tokens per completion"}
+TITLES = {
+    "reward": "total reward",
+    "groups/solved": "solved groups",
+    "groups/dead": "dead groups",
+    "completions/mean_length": "tokens per completion",
+}
 """Titles of the values that are compared. A reward has its own name."""
+
+
+ROUNDING = 1e-6
+"""Error of a number of steps that is computed from a logged epoch."""
 
 
 def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
@@ -62,6 +74,22 @@ def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
             pairs.append([last, seconds])
     stride = max(len(pairs) // MAX_POINTS, 1)
     return pairs[:-1:stride] + pairs[-1:]
+
+
+def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, Any]]) -> dict[str, Any]:
+    """
+    Return how far a run is: its `last` step, the `planned` number of steps, None if unknown, and whether it has `ended`.
+
+    Without `max_steps`, the planned steps follow from the share of an epoch that the logged steps took.
+    """
+    planned = options.get("max_steps")
+    if not isinstance(planned, int) or planned < 1:
+        known = [(entry["step"], read_finite(entry.get("epoch"))) for entry in log if entry["step"]]
+        step, epoch = next(((step, epoch) for step, epoch in reversed(known) if epoch and epoch > ROUNDING), (0, 1.0))
+        epochs = read_finite(options.get("num_train_epochs")) or 0.0
+        planned = math.ceil(epochs * math.ceil(step / epoch - ROUNDING)) or None
+    has_ended = any("train_runtime" in entry and entry["step"] >= last for entry in log)
+    return {"last": last, "planned": planned, "ended": has_ended}
 
 
 def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:

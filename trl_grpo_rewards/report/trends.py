@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-GROUP_OUTCOMES = ("live", "solved", "failed", "flat", "unscored")
+GROUP_OUTCOMES = ("solved", "live", "failed", "flat", "unscored")
 """The outcomes that a group can have, in the order in which the chart stacks them."""
 
 PASS_BANDS = ("none right", "up to 25%", "up to 50%", "up to 75%", "over 75%", "all right")
@@ -213,6 +213,13 @@ class RunStatistics:
                 history.add(step.first, step.lowest["reward", name], step.highest["reward", name])
         self.whole.merge(step)
         self.points.add(step)
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the outcome reward is 1 or 0 for every completion, so that its mean is the share of right ones."""
+        scores = ("reward", self.outcome)
+        lowest, highest = self.whole.lowest.get(scores, -1), self.whole.highest.get(scores, -1)
+        return 0 <= lowest and highest <= 1 and self.whole.sums[scores, "sum"] == self.whole.sums[scores, "squares"]
 
     @property
     def size(self) -> int:

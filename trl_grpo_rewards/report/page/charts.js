@@ -111,10 +111,11 @@ const showValue = (value) => (typeof value === "number" ? figure(value) : value)
 /**
  * A section of the page. What it shows is a plain object: `id`, `title`, `text`, and one of
  *
- * - `series` with lines or areas, and perhaps `layout`, `height`, `air`, `show`, and the text `none` if nothing is known;
+ * - `series` with lines or areas, and perhaps `layout`, `height`, `air`, `show`, and the text `none` if nothing is known. A
+ *   chart of constant lines is not drawn, and neither is a constant line with a title of its own, `minor`;
  * - `draw(element)` for any other chart, with its `sheet` for the table of numbers.
  *
- * `isWide` and `isSmall` say how much room it takes.
+ * `isLead`, `isWide` and `isSmall` say where it stands and how much room it takes.
  */
 class Section {
   constructor(spec) {
@@ -130,7 +131,11 @@ class Section {
 
   update(spec) {
     this.spec = spec;
-    this.known = (spec.series || []).filter((one) => one.known);
+    const known = (spec.series || []).filter((one) => one.known);
+    const drawn = known.filter((one) => !one.hidden);
+    this.isStill = drawn.length > 0 && drawn.every((one) => this.isConstant(one));
+    this.still = drawn.filter((one) => (this.isStill || one.minor) && this.isConstant(one));
+    this.known = known.filter((one) => !this.still.includes(one));
     this.isEmpty = Boolean(spec.series) && !this.known.some((one) => !one.hidden);
     this.caption.replaceChildren(...unbroken(spec.text));
     this.addLegend();
@@ -145,6 +150,17 @@ class Section {
       this.chart.setAttribute("aria-label", `Chart: ${spec.title}`);
       this.body.replaceChildren(this.chart);
     }
+  }
+
+  /** Whether all values of a line look the same. */
+  isConstant({ dash, values, show = this.spec.show || figure }) {
+    return Boolean(dash) && new Set(values.filter((value) => value !== null).map(show)).size === 1;
+  }
+
+  /** What is not drawn because it is constant, in words. */
+  stillText() {
+    return this.still.map(({ name, minor, values, show = this.spec.show || figure }) => (
+      [minor || this.spec.title, minor || name === "value" ? "" : `(${name})`, show(values.find((value) => value !== null))].filter(Boolean).join(" ")));
   }
 
   addLegend() {
@@ -190,7 +206,7 @@ class Section {
       const xs = traces.flatMap(({ x }) => x);
       Plotly.react(this.chart, traces, {
         ...baseLayout(spec.height), xaxis: stepAxis(xs, spec.air), yaxis: { ...axis(), rangemode: "tozero" },
-        ...(spec.layout ? spec.layout(xs) : {}),
+        ...(spec.layout ? spec.layout(xs, this.known) : {}),
       }, SETTINGS);
     }
     if (!this.isClickable) {

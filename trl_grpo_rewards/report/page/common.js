@@ -27,6 +27,14 @@ function make(tag, properties, ...children) {
   return element;
 }
 
+/** An element that scrolls, and that a reader reaches by keyboard. */
+function scrollable(tag, className, label, ...children) {
+  const element = make(tag, { className, tabIndex: 0 }, ...children);
+  element.setAttribute("role", "group");
+  element.setAttribute("aria-label", label);
+  return element;
+}
+
 const ink = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const inked = (element, name) => (element.style.setProperty("--ink", `var(${name})`), element);
 const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");

@@ -25,7 +25,8 @@ function meanOf(group, which) {
 const ORDERS = {
   newest: (one, other) => other.step - one.step || other.group - one.group,
   oldest: (one, other) => one.step - other.step || one.group - other.group,
-  spread: (one, other) => (other.spread ?? -1) - (one.spread ?? -1),
+  spread: (one, other) => (other.outcome === "live") - (one.outcome === "live") || (other.spread ?? -1) - (one.spread ?? -1)
+    || ORDERS.newest(one, other),
   lowest: (one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity),
 };
 
@@ -70,7 +71,7 @@ function list() {
   byId("table").tBodies[0].replaceChildren(...matching.slice(0, visible).map(row));
   if (focused) byId("table").querySelector(`[data-link="${focused}"]`)?.focus({ preventScroll: true });
   byId("found").textContent = matching.length === groups.length
-    ? `${plural(groups.length, "group")}. Press Enter to open one.`
+    ? `${plural(groups.length, "group")}.`
     : `${count(matching.length)} of ${plural(groups.length, "group")}.`;
   byId("more").hidden = matching.length <= visible;
 }
@@ -92,11 +93,9 @@ function addSizes() {
   const { dead, observed, prompts, since } = one().sizes;
   if (!byId("sizes")) byId("groups").append(Object.assign(otherSizes.element, { id: "sizes" }));
   otherSizes.element.hidden = several() || !dead.length;
-  const guessed = dead.length > observed.length
-    ? " Sizes with ≈ are larger than the number of completions per prompt, so they are extrapolated from similar prompts." : "";
-  otherSizesText.textContent = `The expected share of dead groups if only ${outcome()} counted, estimated from the completions of`
-    + ` ${plural(prompts, "prompt")} since step ${count(since)}. Larger groups are dead less often, but the same number of completions`
-    + ` gives fewer groups.${guessed}`;
+  otherSizesText.textContent = `The share of dead groups at other sizes if only ${outcome()} counted, estimated from the completions of`
+    + ` ${plural(prompts, "prompt")} since step ${count(since)}. A larger group is dead less often, but it takes more completions.`
+    + `${dead.length > observed.length ? " Sizes with ≈ are guesses from similar prompts." : ""}`;
   otherSizes.update(() => ({
     file: `${one().name}-sizes`, heads: ["Group size", "Dead groups", "Live groups in 1,000 completions"],
     rows: dead.map(([size, share]) => [
@@ -124,13 +123,13 @@ function addGroups() {
 
 function sampledText() {
   const [there, all] = [groups.length, data.runs.reduce((sum, run) => sum + run.groups, 0)];
-  const sample = there === all ? "" : `These are ${count(there)} of ${plural(all, "group")}: the newest, `
+  const hasText = groups.some((group) => group.completions.length);
+  const what = hasText ? "Each row is a prompt with its group of completions. Open one to read them and their scores."
+    : "Each row is a group. Open one to see its scores. The records contain no texts (group_records_text=False).";
+  const sample = there === all ? "" : ` These are ${count(there)} of ${plural(all, "group")}: the newest, `
     + "the most notable (a wrong completion has a higher reward than a right one, or the spread is large), and some "
-    + "from all steps. ";
-  const silent = groups.every((group) => !group.completions.length)
-    ? "The records contain no texts (group_records_text=False)."
-    : `The middle of texts longer than ${count(data.text)} characters is left out.`;
-  return sample + silent;
+    + "from all steps.";
+  return what + sample + (hasText ? ` The middle of texts longer than ${count(data.text)} characters is left out.` : "");
 }
 
 /** The groups that match the filters, with a row for each completion. */
@@ -198,8 +197,8 @@ function follow() {
 
 /** A number on red or green, by how far it is below or above the mean. An arrow says the same without colour. */
 function chip(text, heat) {
-  const mark = Math.abs(heat) < 0.005 ? "" : heat > 0 ? " ▲" : " ▼";
-  const element = make("span", { className: "chip" }, text + mark);
+  const mark = Math.abs(heat) < 0.005 ? "" : heat > 0 ? "▲ " : "▼ ";
+  const element = make("span", { className: "chip" }, mark + text);
   element.style.setProperty("--heat", Math.min(Math.abs(heat), 1));
   return inked(element, heat < 0 ? "--worse" : "--better");
 }
@@ -224,11 +223,7 @@ function tool(role, text, name) {
 function prose(text) {
   const parts = text.split(/^(```[^\n]*\n[\s\S]*?^```[^\S\n]*$)/m);
   return make("div", { className: "message" }, ...parts.flatMap((part, place) => {
-    if (place % 2 === 0) return unbroken(part);
-    const program = make("pre", { className: "program", tabIndex: 0 }, part);
-    program.setAttribute("role", "region");
-    program.setAttribute("aria-label", "Program");
-    return [program];
+    return place % 2 ? [scrollable("pre", "program", "Program", part)] : unbroken(part);
   }));
 }
 
@@ -253,7 +248,19 @@ function facts(pairs) {
   return make("dl", { className: "facts" }, ...pairs.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, ...unbroken(value)))));
 }
 
-function completion(group, place) {
+/** The completions that are shown, each with the places of those that equal it in text and scores. */
+function unite(group, ranked) {
+  const alike = new Map();
+  for (const place of ranked) {
+    const rewards = group.rewards.map(([, , values]) => values[place]);
+    const logged = group.logged.map(([, values]) => values[place]);
+    const key = group.completions.length ? JSON.stringify([group.completions[place], rewards, logged, group.truncated[place]]) : place;
+    alike.set(key, [...(alike.get(key) || []), place]);
+  }
+  return [...alike.values()];
+}
+
+function completion(group, [place, ...others]) {
   const advantage = group.advantages[place] ?? null;
   const top = Math.max(...group.advantages.map((value) => Math.abs(value ?? 0)), 1e-9);
   const rows = group.rewards.map(([name, weight, values]) => [
@@ -263,16 +270,14 @@ function completion(group, place) {
   rows.push(["total", figure(group.total[place])], ["tokens", group.lengths[place] === undefined ? "–" : count(group.lengths[place])]);
   rows.push(...group.logged.map(([name, values]) => [name, values[place]]).filter(([, value]) => value));
   rows.push(...counts(group.completions[place] || []));
-  const body = make("div", { className: "body", tabIndex: 0 }, ...(messages(group.completions[place] || []).filter(Boolean)));
-  body.setAttribute("role", "region");
-  body.setAttribute("aria-label", `Text of completion ${place + 1}`);
+  const body = scrollable("div", "body", `Text of completion ${place + 1}`, ...messages(group.completions[place] || []));
   return make("article", {},
-    make("header", {}, make("h3", {}, `Completion ${place + 1}`),
+    make("header", {}, make("h3", {}, `Completion ${place + 1}`, others.length ? make("b", {}, ` × ${others.length + 1}`) : null),
       group.truncated[place] ? make("span", { className: "badge" }, "truncated") : null,
       advantage === null ? null : chip(`advantage ${advantage > 0 ? "+" : ""}${figure(advantage).replace("-", "−")}`, advantage / top)),
     make("dl", {}, ...rows.flatMap(([name, value]) => [
       make("dt", {}, name),
-      make("dd", { className: value.length > 24 ? "long" : "" }, ...(typeof value === "string" ? unbroken(value) : [value])),
+      make("dd", { className: value.length > 20 ? "long" : "" }, ...(typeof value === "string" ? unbroken(value) : [value])),
     ])),
     group.completions.length ? body : null);
 }
@@ -307,6 +312,7 @@ function show(group, pressed) {
   const ranked = rank(group);
   const about = [["mean reward", figure(group.mean)], ["spread", figure(group.spread)]];
   if (group.duplicates) about.push(["duplicates", `${group.duplicates} of ${ranked.length}`]);
+  const isLong = group.completions.some((turns) => wordsOf(turns).length > 400);
   const name = `${several() ? `${data.runs[group.run].name}, step` : "Step"} ${count(group.step)}, group ${group.group}`;
   const link = make("a", { href: groupLink(group), title: "Link to this group" }, name);
   const heading = make("h2", { id: "group-name" }, link, " ", kind(group.outcome));
@@ -317,7 +323,7 @@ function show(group, pressed) {
         ...(group.prompt.length ? messages(group.prompt).filter(Boolean) : [make("p", { className: "message" }, group.prompt_id || "unknown")])),
       facts([...group.columns, ...about]),
       make("section", {}, make("h3", {}, "Completions, best first"),
-        make("div", { className: "completions" }, ...ranked.map((place) => completion(group, place))))));
+        make("div", { className: isLong ? "completions wordy" : "completions" }, ...unite(group, ranked).map((places) => completion(group, places))))));
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
   history.replaceState(null, "", groupLink(group));

@@ -4,14 +4,23 @@
 const one = () => data.runs[0];
 const outcome = () => one().outcome || "the outcome reward";
 
-const kinds = () => ({
-  id: "kinds", title: "Which groups are live", isWide: true, air: 0, height: 300, show: percent,
-  text: "A group is live if the rewards of its completions differ, so that there is something to learn from it. Otherwise,"
-    + ` it is solved (${outcome()} is at least 1 for all completions), failed (it is at most 0 for all), flat (all rewards are`
-    + " equal, but neither of these) or unscored.",
-  series: one().points.kinds.map(([kind, values]) => area(kind, values, `--${kind}`)),
-  layout: () => ({ yaxis: { ...axis(), range: [0, 1], tickformat: ".0%" }, barmode: "stack" }),
-});
+const KINDS = {
+  solved: () => `solved if all its completions are right (${outcome()} is at least 1)`,
+  live: () => "live if their rewards differ, so that there is something to learn",
+  failed: () => `failed if all are wrong (${outcome()} is at most 0)`,
+  flat: () => "flat if their rewards are equal, but it is neither solved nor failed",
+  unscored: () => "unscored if it has no rewards",
+};
+
+const kinds = () => {
+  const series = one().points.kinds.map(([kind, values]) => area(kind, values, `--${kind}`));
+  const meanings = series.filter(({ known }) => known).map(({ name }) => KINDS[name]());
+  return {
+    id: "kinds", title: "Solved and live groups", isLead: true, air: 0, height: 270, show: percent, series,
+    text: meanings.length ? `A group is ${meanings.join("; ")}.` : "",
+    layout: () => ({ yaxis: { ...axis(), range: [0, 1], tickformat: ".0%" }, barmode: "stack" }),
+  };
+};
 
 const reward = () => ({
   id: "reward", title: "Total reward and its spread",
@@ -30,27 +39,32 @@ const signal = () => ({
   series: many(one().points.signal), none: "No group was live, so no reward had a signal.",
 });
 
-const rewards = () => ({
+const rewards = () => (one().points.rewards.length === 1 && one().weights[0][1] === 1 ? null : {
   id: "rewards", title: "Mean score of each reward", height: 320, none: "No reward gave a score.",
   text: `The mean over completions, before weights are applied. The outcome reward is ${outcome()}.`,
   series: many(one().points.rewards),
 });
 
+const roughly = (share) => (share < 0.01 ? "under 1%" : percent(share));
+
 const length = () => ({
   id: "length", title: "Completion length", height: 320, none: "The records contain no lengths.",
-  text: "The mean number of tokens, in a band from the shortest to the longest completion. Below it, the share of"
-    + " completions that were truncated at the limit.",
+  text: "The mean number of tokens, in a band from the shortest to the longest completion"
+    + `${one().points.truncated.some((share) => share >= 0.01) ? "; below it, the share of completions that were truncated at the limit." : "."}`,
   series: [
     edge("shortest", one().points.shortest),
     edge("longest", one().points.longest, { fill: "tonexty" }),
     line("mean tokens", one().points.length, "--one"),
-    line("truncated", one().points.truncated, "--six", { yaxis: "y2", hovertemplate: "%{y:.1%}" }),
+    {
+      ...line("truncated", one().points.truncated, "--six", { yaxis: "y2", hovertemplate: "%{y:.1%}" }), minor: "truncated completions",
+      show: roughly,
+    },
   ],
-  layout: (xs) => ({
+  layout: (xs, known) => (known.some(({ minor }) => minor) ? {
     yaxis: { ...axis(), domain: [0.34, 1], rangemode: "tozero" },
     yaxis2: { ...axis(), domain: [0, 0.2], range: [0, 1.06], tickvals: [0, 1], ticktext: ["0%", "100%"] },
     xaxis: { ...stepAxis(xs), anchor: "y2" },
-  }),
+  } : {}),
 });
 
 const BANDS = ["--band-1", "--band-2", "--band-3", "--band-4", "--band-5", "--band-6"];
@@ -58,8 +72,8 @@ const BANDS = ["--band-1", "--band-2", "--band-3", "--band-4", "--band-5", "--ba
 /** Pass rates by step, for runs that ask each prompt once. */
 const passes = () => (one().heat.prompts.length ? null : {
   id: "passes", title: "Pass rates of groups", isWide: true, air: 0, show: percent, none: "No group was scored.",
-  text: `The share of groups by their pass rate: the share of their completions that ${outcome()} calls right (a score of at`
-    + " least 1). Too few prompts were sampled in more than one step to follow single prompts.",
+  text: `How many of a group's completions were right, by ${outcome()}. (Each prompt was sampled once, so single prompts cannot`
+    + " be followed.)",
   series: one().points.bands.map(([band, values], place) => area(band, values, BANDS[place])),
   layout: () => ({ yaxis: { ...axis(), range: [0, 1], tickformat: ".0%" }, barmode: "stack" }),
 });
@@ -118,6 +132,8 @@ const CURVES = {
   learning_rate: ["Learning rate", "The learning rate of the step."],
   "groups/padding": ["Padding", "Tokens that the passes over the model computed for each token that was needed. Without padding, it is 1."],
   step_time: ["Seconds per step", "Sampling, scoring and the update. Evaluations and checkpoints are not included."],
+  "groups/seconds_generation": ["Seconds of generation", "The part of a step in which completions are sampled."],
+  "groups/seconds_scoring": ["Seconds of scoring", "The part of a step in which rewards score completions."],
 };
 
 const runInk = (place) => INKS[place % INKS.length];
@@ -153,21 +169,22 @@ const compared = (id, title, text, find, more = {}) => () => {
 
 const asShare = { show: percent, layout: () => ({ yaxis: { ...axis(), range: [0, 1.02], tickformat: ".0%" } }) };
 
+const isOutcome = (name) => data.runs.some((run) => run.outcome === name);
+const shareOf = (kind) => ({ points }) => points.kinds.find(([name]) => name === kind)[1];
+
 const COMPARED = () => [
-  compared(
-    "kinds", "Live groups", "The share of groups whose completions have different rewards.", ({ points }) => points.kinds[0][1],
-    asShare,
-  ),
-  compared("reward", "Total reward", "The mean over completions.", ({ points }) => points.mean),
   ...[...new Set(data.runs.flatMap(({ weights }) => weights.map(([name]) => name)))].map((name, place) => compared(
-    `reward-${place}`, `Mean of ${name}`,
-    data.runs.some((run) => run.outcome === name) ? "The outcome reward, which says which completions are right." : "The mean over completions, before weights are applied.",
-    ({ points }) => points.rewards.find(([other]) => other === name)?.[1],
+    `reward-${place}`, `${name} (training)`,
+    isOutcome(name) ? "The outcome reward, which says which completions are right." : "The mean over completions, before weights are applied.",
+    ({ points }) => points.rewards.find(([other]) => other === name)?.[1], { isLead: isOutcome(name), ...(isOutcome(name) && data.runs.every((run) => run.is_share) ? asShare : {}) },
   )),
+  compared("solved", "Solved groups", "The share of groups whose completions are all right.", shareOf("solved"), { isLead: true, ...asShare }),
+  compared("live-groups", "Live groups", "The share of groups whose completions have different rewards.", shareOf("live"), asShare),
+  compared("reward", "Total reward", "The mean over completions.", ({ points }) => points.mean),
   compared("length", "Tokens per completion", "The mean number of tokens.", ({ points }) => points.length),
   compared(
     "truncated", "Truncated completions", "The share that was cut off at the limit.",
-    ({ points }) => points.truncated.some(Boolean) && points.truncated, asShare,
+    ({ points }) => points.truncated.some(Boolean) && points.truncated, { ...asShare, show: roughly },
   ),
 ];
 

@@ -2,52 +2,109 @@
 
 const views = new Map(); // sections by their id
 let runsInView = 0;
+let version = document.documentElement.dataset.version; // empty unless the page follows runs
 
 function addHead() {
   const names = data.runs.map(({ name }) => name).join(", ");
   document.title = `${names} – training report`;
   byId("name").textContent = names;
-  byId("about").replaceChildren(...(several() ? ["A comparison of ", plural(data.runs.length, "run"), "."] : unbroken(aboutRun(one()))));
-  byId("facts").replaceChildren(...(several() ? [] : one().facts.map(([title, value]) => (
-    make("div", {}, make("dt", {}, title), make("dd", {}, ...unbroken(value)))))));
+  byId("verdict").replaceChildren(...data.runs.map((run) => make(
+    "p", {}, make("b", {}, ofRun(run)), ...unbroken(run.verdict.join(" ")))));
+  const stopped = data.runs.filter(({ progress: { last, planned, ended } }) => !ended && planned > last);
+  if (!version) byId("live").textContent = stopped.map((run) => `${ofRun(run)}The records end at ${reached(run)}.`).join(" ");
+  byId("details").hidden = several();
+  byId("about").replaceChildren(...unbroken(aboutRun(one())));
+  byId("facts").replaceChildren(...one().facts.map(([title, value]) => (
+    make("div", {}, make("dt", {}, title), make("dd", {}, ...unbroken(value))))));
 }
+
+/** The name of a run before what is said of it, if there are several. */
+const ofRun = ({ name }) => (several() ? `${name}: ` : "");
 
 function aboutRun(run) {
   const weights = run.weights.map(([name, weight]) => (weight === 1 ? name : `${figure(weight)} × ${name}`)).join(" + ");
   return [
-    `${plural(run.groups, "group")} of ${plural(run.size, "completion")}`, steps(run.steps), plural(run.prompts, "prompt"),
-    run.tokens ? plural(run.tokens, "generated token") : null, run.time.length ? `${duration(run.time.at(-1)[1])} of steps` : null,
+    sentence(reached(run)), `${plural(run.groups, "group")} of ${plural(run.size, "completion")}`, plural(run.prompts, "prompt"),
+    run.tokens ? plural(run.tokens, "generated token") : null, run.time.length ? duration(run.time.at(-1)[1]) : null,
   ].filter(Boolean).join(", ") + `${weights && !run.facts.length ? `. Reward: ${weights}` : ""}`
     + `.${run.outcome ? ` The outcome reward is ${run.outcome}: a completion is right if its score is at least 1.` : ""}`;
 }
 
-function addAnomalies() {
-  const items = data.runs.flatMap(({ name, anomalies }) => anomalies.map(({ title, details }) => make(
-    "li", {}, make("strong", {}, several() ? `${name}: ${title}` : title), ...unbroken(details))));
-  const calm = data.runs.every(({ checked }) => checked)
-    ? "No warnings: no reward is constant, lacks a signal, or rises while the outcome falls, and completions neither "
-      + "grow longer and worse nor become duplicates."
-    : "No warnings: a run of fewer than 20 steps is too short to compare its parts.";
-  byId("anomalies").replaceChildren(items.length ? make("ul", {}, ...items) : make("p", { className: "calm" }, calm));
+/** How far a run is. */
+function reached({ steps: [first], progress: { last, planned, ended } }) {
+  const where = planned && planned >= last ? `step ${count(last)} of ${count(planned)}` : `step ${count(last)}`;
+  return `${ended ? "finished at " : ""}${where}${first > 1 ? ` (recorded from step ${count(first)} on)` : ""}`;
 }
 
-const change = (values, show) => [
-  values.length > 1 ? make("small", {}, `${show(values[0])} → `) : null, show(values.at(-1)),
-].filter(Boolean);
+const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 
-function addChanges() {
-  const changes = several() ? [] : one().changes;
-  byId("changes").replaceChildren(...changes.map(({ what, share, values }) => (
-    make("div", {}, make("dt", {}, what), make("dd", {}, ...change(values, share ? percent : figure))))));
-  byId("ends").textContent = changes.some(({ values }) => values.length > 1) ? endsText() : "";
+function addAnomalies() {
+  const items = data.runs.flatMap((run) => run.anomalies.map(({ title, details }) => make(
+    "li", {}, make("strong", {}, ofRun(run) + title), ...unbroken(details))));
+  const isOpen = [...byId("anomalies").querySelectorAll("details")].some(({ open }) => open);
+  refill(byId("anomalies"), items.length ? make("ul", {}, ...items) : null, ...data.runs.map((run) => ticks(run, isOpen)));
+}
+
+/** Show new content, unless it is there already: an element that stays keeps the focus. */
+function refill(element, ...children) {
+  const filled = make("div", {}, ...children);
+  if (filled.innerHTML !== element.innerHTML) element.replaceChildren(...filled.children);
+}
+
+/** The checks that a run passed, on demand. */
+function ticks(run, open) {
+  const { checked, needed: [there, needed], passed } = run;
+  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for warnings (${there} of ${plural(needed, "step")})`);
+  const text = make("summary", {}, make("span", { className: "tick" }, "✓ "), `${ofRun(run)}${plural(passed.length, "check")} passed`);
+  return make("details", { className: "calm", open }, text, make("ul", {}, ...passed.map((one) => make("li", {}, one))));
+}
+
+/** A typical completion of the first step and one of the last. */
+function addExamples() {
+  const pair = several() ? [] : one().examples;
+  byId("examples").hidden = !pair.length;
+  if (!pair.length) return;
+  const isSame = wordsOf(pair[0].prompt) === wordsOf(pair[1].prompt);
+  byId("examples").querySelector("p").textContent = "In each of the two steps, the completion whose reward is closest to the mean.";
+  refill(byId("examples").querySelector("div"), ...pair.map((example, place) => {
+    const scores = [...example.scores, ...(example.scores.length > 1 ? [["total", example.total]] : [])];
+    const title = `Step ${count(example.step)}`;
+    const isThere = groups.some((group) => groupLink(group) === groupLink({ ...example, run: 0 }));
+    return make("article", {},
+      make("header", {}, make("h3", {}, isThere ? make("a", { href: groupLink(example) }, title) : title),
+        make("span", { className: "quiet" }, scores.map(([name, score]) => `${name} ${figure(score)}`).join(", "))),
+      place && isSame ? null : make("p", { className: "prompt" }, short(wordsOf(example.prompt.slice(-1)), 160)),
+      make("p", { className: "message" }, ...unbroken(bothEnds(plain(example.completion)) || "(empty)")));
+  }));
+}
+
+/** A text, or the beginning and the end of a long one on few lines. The answer is at the end. */
+function bothEnds(text) {
+  if (text.length < 320) return text;
+  const flat = text.replace(/\s+/g, " ");
+  return `${flat.slice(0, 100).replace(/ \S*$/, "")} […] ${flat.slice(-180).replace(/^\S* /, "")}`;
+}
+
+/** The values of a run before and after, on held-out problems and in training. */
+function valuesOf(run) {
+  const isShare = (name) => name.endsWith(" groups") || (run.is_share && name === run.outcome);
+  const held = run.held_out.flatMap(({ dataset, evaluations, steps: times, values }) => values.map(([name, pair]) => ({
+    title: `${name} (held-out${dataset ? `, ${dataset}` : ""})`, times: times.map((step) => [step, step]).slice(0, evaluations),
+    values: pair.slice(0, evaluations), show: isShare(name) ? percent : figure, isTraining: false,
+    where: `On held-out problems${dataset ? ` of ${dataset}` : ""}`,
+  })));
+  return [...held, ...run.changes.map(({ what, share, values }) => ({
+    title: what, times: run.ends, values, show: share ? percent : figure, isTraining: true, where: "In training" }))];
 }
 
 /** What the values at the beginning and at the end of a run are. */
 function endsText() {
   const long = data.runs.filter(({ checked }) => checked).length;
-  if (!long) return "Start → end: the means over the first and the last step.";
-  return "Start → end: the means over the first and the last tenth of the steps"
-    + `${long < data.runs.length ? ", or over the first and the last step of a run with fewer than 20" : ""}.`;
+  const held = data.runs.some(({ held_out: found }) => found.length)
+    ? " Held-out values are those of the first and the last evaluation." : "";
+  if (!long) return `In training: the means over the first and the last step.${held}`;
+  return "In training: the means over the first and the last tenth of the steps"
+    + `${long < data.runs.length ? ", or over the first and the last step of a run with fewer than 20" : ""}.${held}`;
 }
 
 /** Show what a section contains, with a button for its file. The button stays, so that it keeps the focus. */
@@ -57,76 +114,59 @@ function showTables(section, build, ...content) {
 }
 
 /** A table with a row for each text and a column for each run. */
-function runTable(label, rows) {
-  const heads = ["", ...data.runs.map(({ name }) => name)];
-  const scroll = make("div", { className: "scroll tall", tabIndex: 0 }, table(heads, rows));
-  scroll.setAttribute("role", "region");
-  scroll.setAttribute("aria-label", label);
-  return scroll;
+const runTable = (label, rows) => scrollable("div", "scroll tall", label, table(runHeads(), rows));
+
+const runHeads = () => ["Value", ...data.runs.map(({ name }) => name)];
+
+/** The titles of the values of all runs, on held-out problems first. */
+function valueTitles() {
+  const values = data.runs.flatMap(valuesOf).sort((one, other) => one.isTraining - other.isTraining);
+  return [...new Set(values.map(({ title }) => title))];
 }
 
-const changeTitles = () => [...new Set(data.runs.flatMap(({ changes }) => changes.map(({ what }) => what)))];
-
-function addComparison() {
-  const section = byId("comparison");
-  section.hidden = !several();
-  if (!several()) return;
-  const totals = [
-    ["Steps", (run) => `${count(run.steps[0])}–${count(run.steps[1])}`], ["Groups", (run) => count(run.groups)],
-    ["Prompts", (run) => count(run.prompts)], ["Generated tokens", (run) => count(run.tokens)],
-    ["Time of steps", (run) => (run.time.length ? duration(run.time.at(-1)[1]) : "–")],
-  ].map(([title, find]) => [title, ...data.runs.map(find)]);
-  const changed = changeTitles().map((title) => [title, ...data.runs.map(({ changes }) => {
-    const found = changes.find(({ what }) => what === title);
-    return found ? make("span", {}, ...change(found.values, found.share ? percent : figure)) : "–";
-  })]);
-  section.querySelector("p").textContent = endsText();
-  showTables(section, comparisonSheet, runTable("The runs side by side", [...totals, ...changed]));
+function addNumbers() {
+  const section = byId("numbers");
+  section.querySelector("h2").textContent = several() ? "The runs side by side" : "Before and after in numbers";
+  section.querySelector("p").textContent = several() ? endsText() : "";
+  showTables(section, numberSheet, ...(several() ? [sideBySide()] : endTables(valuesOf(one()))));
   byId("differences").hidden = !data.differences.length;
   showTables(byId("differences"), differenceSheet, runTable("What differs between the runs", data.differences.map(([name, values]) => (
     [name, ...values.map((value) => make("span", {}, ...unbroken(value)))]))));
 }
 
-const runHeads = () => ["Value", ...data.runs.map(({ name }) => name)];
-
-function comparisonSheet() {
-  const totals = [
-    ["First step", (run) => run.steps[0]], ["Last step", (run) => run.steps[1]], ["Groups", (run) => run.groups],
-    ["Prompts", (run) => run.prompts], ["Generated tokens", (run) => run.tokens],
-    ["Seconds of steps", (run) => run.time.at(-1)?.[1] ?? null],
-  ].map(([title, find]) => [title, ...data.runs.map(find)]);
-  const changed = changeTitles().flatMap((title) => [["start", 0], ["end", -1]].map(([end, place]) => [
-    `${title}, ${end}`, ...data.runs.map(({ changes }) => changes.find(({ what }) => what === title)?.values.at(place) ?? null)]));
-  return { file: `${fileName()}-side-by-side`, heads: runHeads(), rows: [...totals, ...changed] };
+/** A table of the values of each dataset and one of those in training. The steps are in its heads. */
+function endTables(values) {
+  return [...new Set(values.map(({ where }) => where))].map((place) => {
+    const rows = values.filter(({ where }) => where === place);
+    return table([place, ...rows[0].times.map(steps)], rows.map(({ title, values: pair, show }) => [title, ...pair.map(figureOr(show))]), "ends");
+  });
 }
+
+const figureOr = (show) => (value) => (value === null ? "–" : show(value));
+
+/** How far the runs are and what they took, and a row for each value, with what `read` returns of it for each run. */
+function numberRows(suffixes, read) {
+  const find = (run, title) => valuesOf(run).find((one) => one.title === title);
+  const changed = valueTitles().flatMap((title) => suffixes.map((suffix, place) => (
+    [`${title}${suffix}`, ...data.runs.map((run) => (find(run, title) ? read(find(run, title), place) : null))])));
+  return [...changed, ...[
+    ["Progress", reached], ["Groups", (run) => run.groups], ["Prompts", (run) => run.prompts],
+    ["Generated tokens", (run) => run.tokens], ["Seconds", (run) => run.time.at(-1)?.[1] ?? null],
+  ].map(([title, tell]) => [title, ...data.runs.map(tell)])];
+}
+
+function sideBySide() {
+  const rows = numberRows([""], ({ values, show }) => values.map(figureOr(show)).join(" → "));
+  return runTable("The runs side by side", rows.map((row) => row.map((value) => showCell(value, figureOr((number) => count(Math.round(number)))))));
+}
+
+const numberSheet = () => ({
+  file: `${fileName()}-numbers`, heads: runHeads(),
+  rows: numberRows([", before", ", after"], ({ values }, place) => values[place] ?? null),
+});
 
 const differenceSheet = () => ({
   file: `${fileName()}-differences`, heads: runHeads(), rows: data.differences.map(([name, values]) => [name, ...values]),
-});
-
-const evaluationsOf = () => data.runs.flatMap((run) => run.held_out.map((one) => ({ run: run.name, ...one })));
-
-/** The first and the last evaluation of each dataset of held-out problems. */
-function addHeldOut() {
-  const section = byId("held-out");
-  const found = evaluationsOf();
-  const single = found.filter(({ evaluations }) => evaluations === 1).length;
-  section.hidden = !found.length;
-  section.querySelector("p").textContent = single === found.length ? "There was one evaluation."
-    : `The first and the last evaluation${single ? ", or the only one" : ""}.`;
-  showTables(section, heldOutSheet, ...found.map(({ run, dataset, evaluations, steps: [first, last], values }) => {
-    const label = [several() ? run : null, dataset || null].filter(Boolean).join(", ");
-    const times = evaluations > 1 ? [`before (step ${count(first)})`, `after (step ${count(last)})`] : [`step ${count(first)}`];
-    const show = (title) => (value) => (title === "dead groups" && value !== null ? percent : figure)(value);
-    const rows = values.map(([title, pair]) => [title, ...pair.slice(0, times.length).map(show(title))]);
-    return table([label, ...times], rows, "ends");
-  }));
-}
-
-const heldOutSheet = () => ({
-  file: `${fileName()}-held-out`, heads: ["Run", "Dataset", "Value", "First step", "Before", "Last step", "After"],
-  rows: evaluationsOf().flatMap(({ run, dataset, evaluations, steps: [first, last], values }) => values.map(([title, [before, after]]) => (
-    [run, dataset, title, first, before, ...(evaluations > 1 ? [last, after] : [null, null])]))),
 });
 
 function addAxes() {
@@ -157,8 +197,12 @@ function addSections() {
     else views.set(spec.id, new Section(spec));
   }
   for (const id of [...views.keys()]) if (!specs.some((spec) => spec.id === id)) views.delete(id);
-  arrange(byId("charts"), specs.filter(({ isSmall }) => !isSmall));
-  arrange(byId("logged"), specs.filter(({ isSmall }) => isSmall));
+  const moving = specs.filter(({ id }) => !views.get(id).isStill);
+  arrange(byId("lead").querySelector("div"), moving.filter(({ isLead }) => isLead));
+  arrange(byId("charts"), moving.filter(({ isSmall, isLead }) => !isSmall && !isLead));
+  arrange(byId("logged"), moving.filter(({ isSmall }) => isSmall));
+  const still = specs.flatMap(({ id }) => views.get(id).stillText());
+  byId("still").textContent = still.length ? `Constant, so not drawn: ${still.join("; ")}.` : "";
 }
 
 /** The sections in their order. Nothing is moved if they are there already, since a moved element loses the focus. */
@@ -167,13 +211,13 @@ function arrange(place, specs) {
   place.replaceChildren(...specs.map(({ id }) => views.get(id).element));
 }
 
-const drawAll = () => views.forEach((view) => view.draw());
+const drawAll = () => views.forEach((view) => view.isStill || view.draw());
 
 function render() {
   byId("waiting").hidden = Boolean(data);
   document.querySelector("main").hidden = !data;
   if (data) {
-    for (const add of [addHead, addAnomalies, addChanges, addComparison, addHeldOut, addAxes, addSections, addGroups]) add();
+    for (const add of [addHead, addAnomalies, addAxes, addSections, addExamples, addNumbers, addGroups]) add();
     drawAll();
   }
   document.documentElement.dataset.drawn = "true";
@@ -182,7 +226,17 @@ function render() {
 // --- a run that goes on ---------------------------------------------------------------------------------------------
 
 const POLL = 2000; // milliseconds between two questions
-let version = document.documentElement.dataset.version;
+
+/** How far the runs are, and the time of the last step of each. */
+function liveText() {
+  if (!data) return "This page follows the run.";
+  const told = data.runs.map((run) => {
+    const time = new Date(1000 * run.recorded).toLocaleString("sv"); // as 2026-12-31 23:59:59
+    return `${ofRun(run)}${sentence(reached(run))}, last step at ${time}.`;
+  });
+  const isOpen = data.runs.some(({ progress }) => !progress.ended);
+  return [...told, isOpen ? "This page follows the run." : ""].join(" ").trim();
+}
 
 async function poll() {
   try {
@@ -196,7 +250,7 @@ async function poll() {
     } else if (response.status !== 304) {
       throw new Error(String(response.status));
     }
-    byId("live").textContent = "Live: this page follows the run.";
+    byId("live").textContent = liveText();
   } catch {
     byId("live").textContent = "The server of this page does not answer. The page shows what it knew last.";
   }

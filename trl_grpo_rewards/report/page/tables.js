@@ -64,9 +64,7 @@ class Numbers {
     const top = this.scroll ? this.scroll.scrollTop : 0;
     const content = table(heads, rows.map((row) => row.map((value) => showCell(value, this.show))));
     if (!this.scroll) {
-      this.scroll = make("div", { className: "scroll", tabIndex: 0 });
-      this.scroll.setAttribute("role", "region");
-      this.scroll.setAttribute("aria-label", this.label);
+      this.scroll = scrollable("div", "scroll", this.label);
       this.element.append(this.scroll, downloadButton("Download as CSV", () => this.build()));
     }
     this.scroll.replaceChildren(content);
