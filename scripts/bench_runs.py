@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field
 from multiprocessing import get_context
@@ -41,6 +42,8 @@ SHAPES = {
 
 VOCABULARIES = {"0.5B": 151_936, "1.5B": 151_936}
 
+PROMPTS: dict[str, Callable[[], Dataset]] = {"arithmetic": demo.arithmetic, "requests": demo.requests}
+
 MODES: dict[str, dict[str, Any]] = {
     "auto": {},
     "unpacked": {"packing": False},
@@ -66,6 +69,8 @@ class Job:
             Lengths of scripted completions. By default the model samples.
         cap (`int`):
             Maximum number of tokens of a completion.
+        prompts (`str`):
+            Name of the bundled dataset whose prompts the model answers, if it samples: a key of [`PROMPTS`].
         generates (`bool`):
             Whether the model also generates as many tokens as the scripted completions have. They are thrown away.
         steps (`int`):
@@ -76,6 +81,7 @@ class Job:
     lengths: Lengths | None
     cap: int
     _: KW_ONLY
+    prompts: str = "arithmetic"
     dead: float = 0.0
     rows: int = 64
     accumulate: int = 32
@@ -252,7 +258,7 @@ def run(mode: str, job: Job) -> dict[str, float]:
             job.model,
             [scripted],
             args=args,
-            train_dataset=make_prompts(job.lengths) if job.lengths else demo.arithmetic("train"),
+            train_dataset=make_prompts(job.lengths) if job.lengths else PROMPTS[job.prompts](),
             peft_config=LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear") if job.lora else None,
         )
         trainer.remove_callback(PrinterCallback)

@@ -5,6 +5,7 @@ r"""Compare the cost of a step under TRL's `GRPOTrainer` and under ours. To comp
     torchrun --nproc_per_node 2 scripts/bench_trainer.py --lengths lognormal
     python scripts/bench_trainer.py --memory                          # completions that the bundled model samples
     python scripts/bench_trainer.py --base bare --modes skip          # the cost of group records
+    python scripts/bench_trainer.py --model FOLDER --prompts requests --cases lora --bf16  # a model of your own
 
 Runs of both trainers alternate (A B A B ...) in one process, with the same prompts and initial weights, so that other
 load on the machine affects both. A scripted reward makes a fixed share of the groups dead, chosen at random in every
@@ -26,6 +27,7 @@ from typing import Any
 from bench_padding import Lengths
 from bench_runs import (
     MODES,
+    PROMPTS,
     RANK,
     SHAPES,
     WORLD,
@@ -80,6 +82,9 @@ def read_options() -> argparse.Namespace:
         "--base", choices=["trl", *MODES], default="trl", help="mode that the others are compared with"
     )
     parser.add_argument("--model", help=f"demo, {', '.join(SHAPES)}, or the folder of a model")
+    parser.add_argument(
+        "--prompts", choices=[*PROMPTS], default="arithmetic", help="what a model that samples answers"
+    )
     parser.add_argument("--rows", type=int, help="completions per rank and step")
     parser.add_argument("--accumulate", type=int, help="gradient accumulation steps")
     parser.add_argument("--mean", type=int, default=150, help="mean number of tokens of a lognormal completion")
@@ -111,7 +116,7 @@ def measure(case: str, dead: float, mode: str, args: argparse.Namespace) -> dict
     lengths = Lengths(args.mean, args.cap, args.prompt) if args.lengths == "lognormal" else None
     job = Job(
         find_model(args), lengths, args.cap, dead=dead, rows=args.rows, accumulate=args.accumulate,
-        steps=args.steps, generates=args.generation, bf16=args.bf16, **CASES[case],
+        steps=args.steps, prompts=args.prompts, generates=args.generation, bf16=args.bf16, **CASES[case],
     )  # fmt: skip
     pairs = [compare(args.base, mode, replace(job, seed=seed)) for seed in range(args.pairs)]
     row = {"case": case, "dead": dead, "mode": mode, **compare_costs(pairs, job)}

@@ -12,8 +12,8 @@ from trl_grpo_rewards.training.generation import (
     add_columns,
     align_columns,
     clear_dead_rows,
+    list_completion_facts,
     list_completions,
-    list_facts,
 )
 from trl_grpo_rewards.training.scored_groups import ScoredGroups
 
@@ -68,9 +68,13 @@ def test_what_rewards_logged_is_split_by_completion():
 
 
 def test_the_facts_of_a_completion():
-    lengths = [fact["lengths"] for fact in list_facts([[5, 6, 1], [5, 6], []], None, {1})]
-    assert lengths == [3, 2, 0] and [*list_facts([[5, 6, 1]], [[1, 0, 1]], {1})[0].values()] == [2, False]
-    assert [fact["truncated"] for fact in list_facts([[5, 6, 1], [5, 6], []], None, {1})] == [False, True, True]
+    lengths = [fact["lengths"] for fact in list_completion_facts([[5, 6, 1], [5, 6], []], None, {1})]
+    assert lengths == [3, 2, 0] and [*list_completion_facts([[5, 6, 1]], [[1, 0, 1]], {1})[0].values()] == [2, False]
+    assert [fact["truncated"] for fact in list_completion_facts([[5, 6, 1], [5, 6], []], None, {1})] == [
+        False,
+        True,
+        True,
+    ]
 
 
 def test_every_column_of_the_table_has_the_rows_of_all_generations():

@@ -59,6 +59,26 @@ def test_each_log_has_a_table_with_a_row_for_each_completion(tmp_path, monkeypat
             ]
             assert len(table) == MAX_GROUPS * SIZE and len(wanted) < PROMPTS
 
+    with sqlite3.connect(next(tmp_path.glob("*.db"))) as database:
+        (count,) = database.execute("SELECT count(*) FROM traces").fetchone()
+    assert count == 2 * MAX_GROUPS * SIZE
+
+
+def test_a_trace_has_the_messages_of_a_completion_and_what_it_earned(config):
+    turns = [{"role": "assistant", "tool_calls": [{"name": "add"}]}, {"role": "tool", "content": "2"}]
+    record = {
+        "prompt": "1 + 1?", "completions": ["3", turns], "outcome": "live", "rewards": {"boxed": [0.0, 1.0]},
+        "total": [0.0, 1.0], "advantages": [-1.0, 1.0], "lengths": [1, 5],
+    }  # fmt: skip
+    table = GroupTable(config(report_to=["trackio"]))
+    assert [*table.keep(7, [record])] == [record]
+    wrong, right = table.list_traces(lambda messages, metadata: (messages, metadata)).values()
+    question = {"role": "user", "content": "1 + 1?"}
+    assert wrong[0] == [question, {"role": "assistant", "content": "3"}] and right[0] == [question, *turns]
+    assert right[1] == {
+        "step": 7, "group": 0, "outcome": "live", "boxed": 1.0, "total": 1.0, "advantage": 1.0, "tokens": 5
+    }  # fmt: skip
+
 
 def test_a_run_of_wandb_that_has_not_begun_gets_no_table(config):
     record = {

@@ -1,18 +1,21 @@
 """What is checked of rewards and datasets before the model loads, and what is only warned about."""
 
+import re
+
 import pytest
 from datasets import Dataset, IterableDataset
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, keywords, tags
 from trl_grpo_rewards.training.validation import (
     check_dataset,
+    check_dataset_size,
     check_outcome,
     check_prompts,
     check_rewards,
-    check_size,
     find_outcome,
     unpack_rewards,
     warn_of_judges,
+    warn_of_unreadable_values,
     warn_without_outcome,
 )
 
@@ -27,6 +30,38 @@ class Environment:
 
 def plain(completions, **kwargs):
     return [0.0] * len(completions)
+
+
+# --- values that cannot be read ---------------------------------------------------------------------------------------
+
+
+def test_the_trainer_warns_once_of_solutions_that_cannot_be_read(config, caplog):
+    rows = [f"Tom has {n} apples." if n % 10 == 0 else f"{n}" for n in range(300)]
+    dataset = Dataset.from_dict({"prompt": ["How many?"] * 300, "solution": rows})
+    FilteredGRPOTrainer(demo.MODEL, boxed() + 0.5 * boxed(partial=0.5, name="b"), config(), dataset)
+    (said,) = (one.getMessage() for one in caplog.records if "cannot read" in one.getMessage())
+    found = re.match(
+        r"Reward 'boxed' cannot read (\d+) of 64 sampled values of the column 'solution' .* 'Tom has \d+", said
+    )
+    assert found and 1 <= int(found[1]) <= 20
+    assert "checks.check(rewards, dataset)" in said
+
+
+@pytest.mark.parametrize(
+    "rewards, dataset",
+    [
+        ([boxed()], DATA),
+        ([boxed(solution="gold")], DATA),
+        ([tags("a"), plain], Dataset.from_dict({"prompt": ["a"], "solution": ["Tom has 48 apples."]})),
+        (plain, DATA),
+        ([boxed()], None),
+        ([boxed()], IterableDataset.from_generator(lambda: iter([{"prompt": "a", "solution": "Tom has 4 apples."}]))),
+    ],
+    ids=["readable", "no such column", "no reader", "one function", "no dataset", "a stream"],
+)
+def test_nothing_is_said_of_what_can_be_read_or_is_not_read(rewards, dataset, caplog):
+    warn_of_unreadable_values(rewards, dataset)
+    assert not caplog.records
 
 
 # --- rewards ----------------------------------------------------------------------------------------------------------
@@ -171,9 +206,9 @@ def test_a_dataset_fills_a_generation_batch_of_all_ranks(config, rows, steps, si
     enough = Dataset.from_dict({"prompt": ["?"] * prompts})
     fewer = enough.select(range(prompts - 1))
     for dataset in (enough, None, fewer.to_iterable_dataset()):
-        check_size(args, dataset)
+        check_dataset_size(args, dataset)
     with pytest.raises(ValueError) as caught:
-        check_size(args, fewer)
+        check_dataset_size(args, fewer)
     assert str(caught.value) == (
         f"train_dataset must have at least the {prompts} prompts of one generation batch (generation_batch_size="
         f"{rows * steps * ranks} / num_generations={size}, on all ranks together); it has {prompts - 1}, so no step "

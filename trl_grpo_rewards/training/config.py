@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from types import NoneType
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from trl import GRPOConfig
 
@@ -37,8 +37,8 @@ class FilteredGRPOConfig(GRPOConfig):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
             Name of the reward that says which completions are right: those with a score of at least 1. `groups/solved`,
-            `groups/failed` and `selective` use it. By default it is the first reward that is registered as an outcome,
-            such as `boxed`, or the first reward if there is none. To choose an environment's own reward, name the
+            `groups/failed` and `selective` use it. The default is the first reward that is registered as an outcome,
+            such as `boxed`. Without one, it is the first reward. To choose an environment's own reward, name the
             environment's class.
         zero_variance_by (`str`, *optional*, defaults to `"total"`):
             What decides which groups are dead: the weighted `"total"`, or the `"outcome"` reward alone. With
@@ -75,18 +75,19 @@ class FilteredGRPOConfig(GRPOConfig):
             about 5.3 bytes per token. Rewards that count tokens need them when the records are scored again.
     """
 
-    zero_variance: str = field(
+    zero_variance: Literal["auto", "skip", "drop", "keep"] = field(
         default="auto",
         metadata={
-            "choices": ["auto", "skip", "drop", "keep"],
-            "help": "What happens to groups whose rewards are all equal: the model is not run on them ('skip'), they are "
-            "also left out of the objective ('drop'), or they are trained on as in TRL ('keep'). 'auto' is 'skip' if "
-            "that keeps TRL's gradient, otherwise 'keep'.",
+            "help": "What happens to groups whose rewards are all equal: 'skip' does not run the model on them, 'drop' "
+            "also leaves them out of the objective, and 'keep' trains on them as TRL does. 'auto' is 'skip' if that keeps "
+            "TRL's gradient, otherwise 'keep'.",
         },
     )
     packing: bool = field(
         default=True,
-        metadata={"help": "Whether passes take rows of similar lengths together, so that few tokens are padding."},
+        metadata={
+            "help": "Whether rows of similar lengths go through the model together, so that few tokens are padding."
+        },
     )
     zero_variance_tolerance: float = field(
         default=1e-6, metadata={"help": "Largest difference between the rewards of a dead group."}
@@ -95,33 +96,34 @@ class FilteredGRPOConfig(GRPOConfig):
         default=None,
         metadata={"help": "Name of the reward that says which completions are right. Default: the first outcome."},
     )
-    zero_variance_by: str = field(
+    zero_variance_by: Literal["total", "outcome"] = field(
         default="total",
         metadata={
-            "choices": ["total", "outcome"],
             "help": "What decides which groups are dead: the weighted total, or the outcome reward alone.",
         },
     )
     max_resample_rounds: int = field(
-        default=0, metadata={"help": "Largest number of rounds in which fresh prompts replace dead groups."}
+        default=0, metadata={"help": "Maximum number of rounds in which fresh prompts replace dead groups."}
     )
     selective: bool = field(
         default=False, metadata={"help": "Whether to prefer prompts whose next group is likely to be live."}
     )
     selective_prior: str | None = field(
         default=None,
-        metadata={"help": "Column with expected pass rates, or output folder of an earlier run, for selective."},
+        metadata={"help": "For selective: a column with expected pass rates, or the output folder of an earlier run."},
     )
-    unscored: str = field(
+    unscored: Literal["term", "row"] = field(
         default="term",
         metadata={
-            "choices": ["term", "row"],
-            "help": "Whether a None among a completion's scores counts as 0 ('term') or leaves it out ('row').",
+            "help": "What happens if one reward gives None and another scores the same completion: the None counts as 0 "
+            "('term'), or the completion is left out ('row').",
         },
     )
     witness: str | None = field(
         default=None,
-        metadata={"help": "Expression of a reward that never trains; a warning says when the rewards part from it."},
+        metadata={
+            "help": "Expression of a reward that never trains. The trainer warns if the others rise while it does not."
+        },
     )
     witness_share: float = field(default=1.0, metadata={"help": "Share of the groups that the witness scores."})
     group_records: bool = field(
@@ -135,9 +137,21 @@ class FilteredGRPOConfig(GRPOConfig):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in FilteredGRPOConfig.__annotations__:
-            choices = self.__dataclass_fields__[name].metadata.get("choices")
+        try:
+            super().__post_init__()
+        except ValueError:
+            completions = self.generation_batch_size
+            if not completions or not completions % max(self.num_generations, 1):
+                raise
+            sizes = [size for size in range(2, completions + 1) if completions % size == 0]
+            raise ValueError(
+                f"num_generations must divide the number of completions in a generation batch, which is {completions} "
+                f"(per_device_train_batch_size={self.per_device_train_batch_size} on each process, times "
+                f"steps_per_generation={self.steps_per_generation}); got {self.num_generations}. Set it to one of "
+                f"{', '.join(map(str, sizes))}, or per_device_train_batch_size to a multiple of {self.num_generations}."
+            ) from None
+        for name, annotation in FilteredGRPOConfig.__annotations__.items():
+            choices = [one for one in get_args(annotation) if isinstance(one, str)]  # of a Literal
             if choices and getattr(self, name) not in choices:
                 hint = " To name a reward, use outcome_reward." if name == "zero_variance_by" else ""
                 raise ValueError(
@@ -273,9 +287,8 @@ def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) 
 
 def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
     """Return the rule by which this run decides which groups are dead."""
-    dead_by = args.zero_variance_by
-    if dead_by == "total" and args.multi_objective_aggregation == "normalize_then_sum":
-        dead_by = "each"  # TRL normalizes each reward separately
+    is_normalized = args.multi_objective_aggregation == "normalize_then_sum"  # TRL normalizes each reward separately
+    dead_by = "each" if args.zero_variance_by == "total" and is_normalized else args.zero_variance_by
     return Rule(outcome_reward, dead_by, args.zero_variance_tolerance, args.unscored)
 
 

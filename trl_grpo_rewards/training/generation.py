@@ -54,16 +54,18 @@ def list_completions(
     logged: dict[str, list],
 ) -> list[Completion]:
     """
-    Return the completions of a rank. For `mask` and `last_ids`, see [`list_facts`].
+    Return the completions of a rank. For `mask` and `last_ids`, see [`list_completion_facts`].
 
     `logged` has the columns that rewards logged. A column that does not have a value for each completion is left out.
     """
     columns = {name: values for name, values in logged.items() if len(values) == len(ids)}
     own = [{name: values[place] for name, values in columns.items()} for place in range(len(ids))]
-    return [*map(Completion, rows, prompts, contents, ids, list_facts(ids, mask, last_ids), own)]
+    return [*map(Completion, rows, prompts, contents, ids, list_completion_facts(ids, mask, last_ids), own)]
 
 
-def list_facts(ids: list[list[int]], mask: list[list[int]] | None, last_ids: set[int]) -> list[dict[str, Any]]:
+def list_completion_facts(
+    ids: list[list[int]], mask: list[list[int]] | None, last_ids: set[int]
+) -> list[dict[str, Any]]:
     """
     Return the facts about each completion that the record of its group contains, by the name of the field.
 

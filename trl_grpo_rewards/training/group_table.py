@@ -1,7 +1,7 @@
-"""A table of sampled groups in Weights & Biases and in Trackio, if the run reports to them."""
+"""A table of sampled groups in Weights & Biases and in Trackio, and their traces in Trackio, if the run reports to them."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from itertools import count
@@ -64,7 +64,24 @@ class GroupTable(TrainerCallback):
         rows = pd.DataFrame([row for record in self.records for row in list_rows(record)])
         for tracker in map(import_module, self.trackers):
             if tracker.__name__ != "wandb" or tracker.run is not None:
-                tracker.log({NAME: tracker.Table(dataframe=rows)})
+                traces = self.list_traces(tracker.Trace) if hasattr(tracker, "Trace") else {}
+                tracker.log({NAME: tracker.Table(dataframe=rows), **traces})
+
+    def list_traces(self, build: Callable[..., Any]) -> dict[str, Any]:
+        """Return a trace of each completion, with what it earned, by its place in the table."""
+        return {
+            f"{NAME}/{record['group']}/{place}": build(
+                [*to_messages(record["prompt"], "user"), *to_messages(record["completions"][place], "assistant")],
+                {name: value for name, value in row.items() if name not in ("prompt", "completion")},
+            )
+            for record in self.records
+            for place, row in enumerate(list_rows(record))
+        }
+
+
+def to_messages(text: Any, role: str) -> list[dict[str, Any]]:
+    """Return a prompt or a completion as messages."""
+    return text if isinstance(text, list) else [{"role": role, "content": text}]
 
 
 def list_rows(record: dict[str, Any]) -> Iterator[dict[str, Any]]:

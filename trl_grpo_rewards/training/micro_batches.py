@@ -16,7 +16,7 @@ from .exchange import spread_rows
 from .forward_passes import Logps, score_rows
 from .placement import Size, compute_pack_span, plan_micro_batches
 from .positions import count_positions, takes_positions
-from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, measure, silence, stack, unstack
+from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, measure_row, silence, stack, unstack
 from .token_counts import TokenCounts, add_counts, describe_counts
 
 
@@ -144,11 +144,11 @@ class Packer:
         # The shortest row with an image. If no row has an image, it is the shortest row.
         with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), count_tokens(row))))
         own = [row for row in rows if row["live"]]
-        live = spread_rows(own, lambda row: self.measure(row).total, self.accelerator)
+        live = spread_rows(own, lambda row: self.measure_row(row).total, self.accelerator)
         facts = gather_object([(max(map(count_padded_tokens, parts)), has_images(own), has_images(rows))])
         budgets, has_live_images, has_any_images = zip(*facts, strict=True)  # each with one value per rank
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
-        plan = plan_micro_batches([*map(self.measure, live)], max(budgets), len(parts), max_rows)
+        plan = plan_micro_batches([*map(self.measure_row, live)], max(budgets), len(parts), max_rows)
         planned = gather_object([[*map(len, plan)]])  # for each rank, the rows of its micro-batches
         loud = max(map(len, planned))
         members = [[live[place] for place in places] for places in plan] + [[filler]] * (loud - len(plan))
@@ -177,8 +177,8 @@ class Packer:
             ),
         )
 
-    def measure(self, row: TensorRow) -> Size:
-        return measure(row, self.args.pad_to_multiple_of)
+    def measure_row(self, row: TensorRow) -> Size:
+        return measure_row(row, self.args.pad_to_multiple_of)
 
 
 def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:

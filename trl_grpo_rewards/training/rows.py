@@ -224,7 +224,7 @@ def silence(row: TensorRow) -> TensorRow:
     return row
 
 
-def measure(row: TensorRow, multiple: int | None = None) -> Size:
+def measure_row(row: TensorRow, multiple: int | None = None) -> Size:
     """Return the numbers of tokens of a row, each rounded up to a multiple of a number."""
     step = multiple or 1
     return Size(*(-(-len(row[key]) // step) * step for key in ("prompt_ids", "completion_ids")))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..records.dead_groups import GroupKind, Rule, has_dead_scores, kind_of_group
+from ..records.dead_groups import GroupKind, Rule, has_dead_scores, is_dead, kind_of_group
 from ..records.fields import drop_infinite, summarize_totals
 from . import group_statistics
 
@@ -71,6 +71,11 @@ class ScoredGroups:
             )
             kinds.append(kind_of_group(dead, totals, outcomes))
         return kinds
+
+    @property
+    def kinds_by_outcome(self) -> list[GroupKind]:
+        """The kind that each group would have if the outcome reward were the only one."""
+        return [kind_of_group(is_dead(one, self.rule.tolerance), one, one) for one in self.outcomes.tolist()]
 
     @cached_property
     def live(self) -> Tensor:

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from trl import GRPOTrainer
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
+from .dead_stretch import DeadStretch
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
 from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
@@ -38,17 +40,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
     """
     [`~trl.GRPOTrainer`] that computes few tokens beyond those that its gradient needs: no dead groups, little padding.
 
-    The only changes with respect to [`~trl.GRPOTrainer`] are:
+    With respect to [`~trl.GRPOTrainer`]:
 
-    - `__init__` splits a [`Reward`] into functions and weights, and checks the arguments before the model loads.
-    - `_generate` scores completions as soon as they are sampled. `_calculate_rewards` returns these rewards to TRL.
-    - `_generate_and_score_completions` logs `groups/...`, marks live rows, and resamples dead groups.
-    - `_get_per_token_logps_and_entropies` runs passes without gradient over live rows only, each at its own width.
-    - `_prepare_inputs` packs the live rows of an optimizer step into few micro-batches, spread evenly over the ranks.
-      `compute_loss` and `accelerator.backward` do not run those without a row. `compute_loss` weights the others.
-    - `get_train_dataloader`, `_set_signature_columns_if_needed` and `_get_train_sampler` draw prompts. `_save_rng_state`
-      and `_load_optimizer_and_scheduler` save and restore which prompts come next.
-    - `train` returns once all records are written. The description of the run, `run`, is written to
+    - It takes a [`Reward`], or a weighted sum of rewards, and checks all arguments before the model loads.
+    - Its gradient is TRL's. The model is not run on dead groups, and rows of similar lengths go through it together. The
+      options of [`FilteredGRPOConfig`] can also drop dead groups, replace them by fresh prompts, or choose prompts.
+    - A run that resumes continues exactly where its checkpoint was saved, in every epoch.
+    - It logs `groups/...` and writes a record of every group. `run`, the description of the run, is written to
       `output_dir/run.json` and added to the model card, and the log is also written to `output_dir/log.jsonl`.
 
     Args:
@@ -102,6 +100,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             logger.warning(reason)
         outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs, given)
         self._rule = build_rule(args, self.reward_func_names[outcome])
+        self._stretch = DeadStretch(self._rule.outcome_reward, args)
         if args.outcome_reward is None and self.accelerator.is_main_process:
             warn_without_outcome(args, self.reward_funcs, self.reward_func_names, outcome)
         exact = weights or args.reward_weights  # TRL's are rounded to float32
@@ -145,11 +144,14 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return build_sampler(self._sampler, self._prompts)
 
     def _generate(self, prompts: list) -> tuple:
+        start = time.perf_counter()
         generated: tuple = super()._generate(prompts)
+        sampled = time.perf_counter()
         _, ids, mask, contents, *_ = generated
         add_columns(self._rows, next(part for part in generated if isinstance(part, dict)))
         self.log_multimodal = self.args.log_multimodal and agree_on_images(self._rows, generated[6])
         groups = self._score(prompts, contents, ids)
+        self._log_groups(seconds_generation=sampled - start, seconds_scoring=time.perf_counter() - sampled)
         last_ids, logged = {*self.eos_token_ids, self._tokenizer.pad_token_id}, self._pending_extra_logs
         completions = list_completions(self._rows, prompts, contents, ids, mask, last_ids, logged)
         self._generation = Generation(completions, groups, self.accelerator.process_index)
@@ -238,6 +240,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if isinstance(self._prompts, SelectiveStream):
             self._log_groups(skipped_prompts=self._prompts.skipped)
             self._prompts.learn(prompts, *generation.groups.count_right())
+        self._stretch.observe(self.state.global_step + 1, generation.groups.kinds, generation.groups.kinds_by_outcome)
         self._recorder.record(self.state.global_step + 1, generation, self._logs["advantages"])
 
     def _save_rng_state(self, output_dir: str) -> None:

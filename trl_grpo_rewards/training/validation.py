@@ -1,6 +1,7 @@
 """Checks of the trainer's rewards and datasets before the model loads."""
 
 import logging
+import random
 from typing import Any
 
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
@@ -10,6 +11,9 @@ from .witness import read_witness
 
 
 logger = logging.getLogger(__name__)
+
+SAMPLED_ROWS = 64
+"""Largest number of rows whose solutions are read before the model loads, which takes about a hundredth of a second."""
 
 
 def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[float] | None]:
@@ -58,8 +62,10 @@ def check_arguments(
             check_dataset(part, reward_funcs, environment_factory, rollout_func)
     check_dataset(train_dataset, read_witness(args), environment_factory, rollout_func)
     check_prompts(args, train_dataset, environment_factory)
-    check_size(args, train_dataset)
+    check_dataset_size(args, train_dataset)
     check_outcome(args.outcome_reward, reward_funcs, environment_factory)
+    if args.process_index == 0:
+        warn_of_unreadable_values(reward_funcs, train_dataset)
 
 
 def check_rewards(reward_funcs: Any) -> None:
@@ -89,6 +95,33 @@ def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
             "The rewards contain a judge and other rewards. If the judge gives no verdict, its term counts as 0, as in "
             "TRL. Set unscored='row' to leave such completions out instead."
         )
+
+
+def warn_of_unreadable_values(reward_funcs: Any, dataset: Any) -> None:
+    """Read a sample of the columns that rewards compare with, such as the solutions, and warn of values that they cannot read."""
+    columns = getattr(dataset, "column_names", None)
+    if not isinstance(columns, list) or not hasattr(dataset, "__len__"):  # a stream is read in training
+        return
+    rows = random.Random(0).sample(range(len(dataset)), min(SAMPLED_ROWS, len(dataset)))
+    rewards = [one for one in reward_funcs if isinstance(one, Reward)] if isinstance(reward_funcs, list) else []
+    functions = [function for reward in rewards for function in find_functions(reward)]
+    readers = {
+        reader: one.name for one in reversed(functions) for reader in one.readers.items() if reader[0] in columns
+    }
+    for (column, read), name in readers.items():
+        values = dataset.select(rows)[column]
+        bad = [
+            value
+            for value, reading in zip(values, read(values), strict=False)
+            if reading.kind in ("not at all", "in part")
+        ]
+        if bad:
+            logger.warning(
+                f"Reward '{name}' cannot read {len(bad)} of {len(values)} sampled values of the column '{column}' as a "
+                f"whole, such as {', '.join(f'{value[:80]!r}' for value in [*dict.fromkeys(map(str, bad))][:3])}. "
+                f"Completions for these rows get no score or a wrong one. To see all of them and what to store instead, run "
+                f"trl_grpo_rewards.checks.check(rewards, dataset)."
+            )
 
 
 def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any], given: int | None = None) -> int:
@@ -174,7 +207,7 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: A
             )
 
 
-def check_size(args: FilteredGRPOConfig, dataset: Any) -> None:
+def check_dataset_size(args: FilteredGRPOConfig, dataset: Any) -> None:
     """
     Check that a dataset fills a generation batch of all ranks. TRL leaves out an incomplete batch, so it would not train.
 
