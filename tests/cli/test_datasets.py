@@ -31,11 +31,24 @@ def test_without_a_name_it_is_the_bundled_task():
     assert load_problems(None, test_size=0)[1] is None
 
 
+def test_a_bundled_dataset_is_made_by_its_name_and_options():
+    train, test = load_problems("demo.arithmetic", config='size=150,kinds=["1+1","1*1"]', test_size=8)
+    assert (len(train), len(test)) == (150, 8)
+    questions = [{row["prompt"][0]["content"] for row in part} for part in (train, test)]
+    assert questions[0].isdisjoint(questions[1])
+    assert all(re.fullmatch(r"What is \d [+*] \d\?", one) for one in questions[0] | questions[1])
+    train, test = load_problems("demo.requests", config="size=30", test_size=4, system_prompt="Be brief.")
+    assert (len(train), len(test)) == (30, 4) and len(train[0]["prompt"]) == 2
+    assert len(load_problems("demo.programs", test_size=4)[1]) == 4
+    with pytest.raises(ValueError, match="takes the options size, seed, kinds; got length. Change --dataset_config"):
+        load_problems("demo.arithmetic", config="length=3")
+
+
 def test_files_become_conversations_with_a_solution(jsonl):
     columns = {"prompt_column": "question", "solution_column": "answer"}
-    train, test = load_problems("json", data_files=[jsonl], **columns, test_size=4, system_prompt="Be brief.")
-    assert [*load_problems("json", data_files=jsonl, **columns, test_size=4)[0]["solution"]] == [*train["solution"]]
-    assert (len(train), len(test)) == (16, 4) and train.column_names == ["prompt", "solution"]
+    train, test = load_problems("json", data_files=[jsonl], **columns, test_size=2, system_prompt="Be brief.")
+    assert [*load_problems("json", data_files=jsonl, **columns, test_size=2)[0]["solution"]] == [*train["solution"]]
+    assert (len(train), len(test)) == (18, 2) and train.column_names == ["prompt", "solution"]
     row = train[0]
     assert [message["role"] for message in row["prompt"]] == ["system", "user"]
     assert row["prompt"][0]["content"] == "Be brief."
@@ -61,14 +74,36 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
     assert train[2] == {"prompt": [{"role": "system", "content": "S"}, *asked[2]["prompt"]], "solution": 2}
 
 
+@pytest.mark.parametrize("rows, held_out", [(1, None), (9, None), (10, 1), (65, 6), (640, 64), (5000, 64)])
+def test_at_most_a_tenth_of_the_rows_is_held_out(tmp_path, rows, held_out):
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(f'{{"prompt": "{number} + 0?", "solution": "{number}"}}\n' for number in range(rows)))
+    train, test = load_problems(str(file))
+    assert len(train) == rows - (held_out or 0) and (test and len(test)) == held_out
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
+def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, separator):
+    file = tmp_path / name
+    lines = [f'"What is {number} + 1, really?"{separator}{number + 1}' for number in range(20)]
+    file.write_text("\n".join([f"question{separator}answer", *lines]))
+    columns = {"prompt_column": "question", "solution_column": "answer", "test_size": 0}
+    train, _ = load_problems(str(file), **columns)
+    assert [*load_problems(None, data_files=[str(file)], **columns)[0]] == [*train]
+    assert train["solution"][3] == 4 and train["prompt"][3][0]["content"] == "What is 3 + 1, really?"
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
         ({"name": "no/such/folder"}, "The dataset 'no/such/folder' cannot be read: .* Give the name of a dataset on the hub"),
-        ({"name": "broken.jsonl"}, "but 'broken.jsonl' is a file. Give its format: --dataset_name json --data_files broken.jsonl"),
-        ({"name": None, "config": "main"}, "dataset_config=main need a dataset_name, but none is set. Set it to the dataset"),
-        ({"data_files": ["missing.jsonl"]}, "The dataset 'json' with the files missing.jsonl cannot be read: .*missing"),
-        ({"data_files": ["broken.jsonl"]}, "with the files broken.jsonl cannot be read: "),
+        ({"name": "gone.jsonl"}, "There is no file 'gone.jsonl' in .* Correct --dataset_name"),
+        ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
+        ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Give the format: --dataset_name json --data_files rows.dat"),
+        ({"name": None, "config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
+        ({"data_files": ["missing.jsonl"]}, "The files missing.jsonl cannot be read as json: .*missing"),
+        ({"data_files": ["broken.jsonl"]}, "The files broken.jsonl cannot be read as json: "),
         ({"data_files": ["empty.jsonl"]}, "(cannot be read|is empty)"),
         ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),
         ({"solution_column": "gold"}, "no column 'gold' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
@@ -76,13 +111,13 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
         ({"test_size": -1}, "eval_prompts must be at least 0; got -1"),
         ({"data_files": ["null.jsonl"]}, "must be a text or a list of messages, but the column 'question' has None. Remove such rows"),
-        ({"test_size": 64}, "has no split 'test', and only 20 problems, which is too few to hold out 64"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
     Path("broken.jsonl").write_text('{"question": "a"\n')
     Path("empty.jsonl").write_text("")
+    Path("rows.dat").write_text("question;answer")
     Path("renamed.jsonl").write_text('{"question": "a", "reply": "1"}\n' * 9)
     Path("null.jsonl").write_text('{"question": "a"}\n{"question": null}\n' * 9)
     given = {"name": "json", "data_files": [jsonl], "prompt_column": "question", "test_size": 4, **options}

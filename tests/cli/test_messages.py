@@ -1,5 +1,6 @@
 """What goes wrong on a command line is one sentence with a remedy, on standard error, without a traceback."""
 
+import json
 import os
 import re
 import subprocess
@@ -63,6 +64,35 @@ def test_a_dataset_without_solutions_wants_another_reward(command, tmp_path):
         "error: Reward 'boxed' needs the column 'solution'; found 'prompt', 'tests'. "
         "The dataset looks like programs with tests: code()."
     )
+
+
+@pytest.mark.parametrize(
+    "row, rewards, said",
+    [
+        ({"tests": {"inputs": ["1"], "outputs": ["2"]}}, "instructions()", "programs with tests: code()."),
+        (
+            {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+            "code()",
+            "instructions to follow, as in IFEval: instructions().",
+        ),
+        (
+            {"rubrics": [{"criterion": "It is polite.", "points": 3}]},
+            "code()",
+            "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column('rubrics')).",
+        ),
+        (
+            {"rubric": "It is polite.\nIt is short."},
+            "boxed()",
+            "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column('rubric')).",
+        ),
+        ({"solution": "2 + 2 = #### 4"}, "code()", "a number or formula as the answer: boxed()."),
+    ],
+)
+def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path, row, rewards, said):
+    (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'prompt': 'Do it.', **row})}\n" * 20)
+    options = ["--dataset_name", "rows.jsonl", "--model_name_or_path", "no/model", "--rewards", rewards]
+    message = last_line(command("check", *options))
+    assert " needs the column '" in message and message.endswith(f"The dataset looks like {said}")
 
 
 @pytest.mark.parametrize(
@@ -145,6 +175,7 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
         ),
         (["more"], "'more' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
+        (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),
         (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
         (["--config"], "--config must be followed by a YAML file or a recipe: addition, code, concise, "),
         (["--report_to", "wandbb"], "There is no tracker 'wandbb'; the trackers are "),
@@ -152,6 +183,7 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
 )
 def test_an_option_that_does_not_exist_is_named(command, tmp_path, arguments, said):
     (tmp_path / "wrong.yaml").write_text("max_stepz: 2\n")
+    (tmp_path / "modules.yaml").write_text("import: mine\n")
     (tmp_path / "torn.yaml").write_text("rewards: [boxed()\n")
     assert last_line(command("train", *arguments)).startswith(f"error: {said}")
 
@@ -204,17 +236,19 @@ def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path, state):
         (tmp_path / "out" / "checkpoint-1" / "trainer_state.json").write_text(state)
     (tmp_path / "out" / "checkpoint-best").mkdir()
     (tmp_path / "out" / "checkpoint-best" / "trainer_state.json").write_text("{}")
-    refused = "error: There is no complete checkpoint 'out/checkpoint-1' to resume from; 'out' has out/checkpoint-best"
+    refused = "error: 'out/checkpoint-1' is not a complete checkpoint. 'out' contains the complete checkpoints out/checkpoint-b"
     arguments = ["train", "--output_dir", "out", "--resume_from_checkpoint"]
     assert last_line(command(*arguments, "out/checkpoint-1")).startswith(refused)
-    assert last_line(command(*arguments, "true")).startswith("error: There is no complete checkpoint to resume")
+    assert last_line(command(*arguments, "true")).startswith(
+        "error: 'out' contains the complete checkpoints out/checkpoint-best. Choose"
+    )
 
 
 def test_what_a_model_needs_is_one_sentence(command):
     if find_spec("flash_attn"):
         pytest.skip("flash_attn is installed")
     done = command("train", "--attn_implementation", "flash_attention_2", "--eval_prompts", "0", "--max_steps", "1")
-    assert last_line(done).startswith("error: FlashAttention2")
+    assert last_line(done).startswith("error: --attn_implementation flash_attention_2 needs the package flash_attn")
 
 
 def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):
@@ -224,6 +258,90 @@ def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(started, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0 and r"\boxed{2} \u6f22" in done.stdout
+
+
+def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch, tmp_path):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("HOME", str(tmp_path))  # no .netrc
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setattr("wandb.login", lambda **options: False)
+    arguments = ["train", "--report_to", "wandb", "--output_dir", "out", "--model_name_or_path", "no/model"]
+    assert last_line(command(*arguments)).startswith(
+        "error: --report_to wandb needs a key, and none is configured. Run"
+    )
+    monkeypatch.setattr("wandb.login", lambda **options: True)
+    assert "tokenizer of the model 'no/model'" in last_line(command(*arguments))
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (
+            ["--deepspeed", "nofile.json"],
+            "--deepspeed must be a JSON file; there is no 'nofile.json'. Correct the path.",
+        ),
+        (
+            ["--model_name_or_path", "."],
+            "The tokenizer of the model '.' cannot be loaded: the folder has no config.json.",
+        ),
+        (
+            ["--model_name_or_path", "a/b/c"],
+            "The tokenizer of the model 'a/b/c' cannot be loaded: there is no such fol",
+        ),
+        (
+            ["--max_steps", "-5"],
+            "--max_steps must be at least 1; got -5. To train for --num_train_epochs, leave it out.",
+        ),
+        (
+            ["--num_generations", "7"],
+            "num_generations must divide the number of completions in a generation batch, which is ",
+        ),
+    ],
+    ids=" ".join,
+)
+def test_what_fails_late_in_trl_is_said_early(command, problems, arguments, said):
+    assert last_line(command("train", "--output_dir", "out", *arguments)).startswith(f"error: {said}")
+    assert not Path("out").exists()
+
+
+@pytest.mark.skipif(bool(find_spec("deepspeed")), reason="deepspeed is installed")
+def test_deepspeed_that_is_not_installed_has_a_remedy(command, tmp_path):
+    (tmp_path / "zero.json").write_text("{}")
+    assert last_line(command("train", "--deepspeed", "zero.json")).endswith(
+        "is not installed. Install it with pip install 'trl[deepspeed]', or leave out the option."
+    )
+
+
+def test_a_file_that_cannot_be_written_is_named(command, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
+    message = last_line(command("score", "boxed()", "rows.jsonl", "--out", "/proc/x.jsonl"))
+    assert re.match("error: '/proc/x.jsonl.*' cannot be used: .*. Choose another path.", message)
+
+
+def test_a_file_is_imported_by_the_name_of_its_module(command, problems):
+    message = last_line(command("score", "broken()", "rows.jsonl", "--import", "my_rewards.py"))
+    assert message.startswith("error: There is no module 'my_rewards.py' in ")
+    assert message.endswith(" Leave out .py: --import my_rewards.")
+
+
+@pytest.mark.parametrize("arguments", [["check", "--rewards"], ["score", "rows.jsonl"]], ids=" ".join)
+def test_a_plain_function_gets_told_about_the_decorator(command, tmp_path, arguments):
+    (tmp_path / "plain_function.py").write_text("def plainly(completion):\n    return 1.0\n")
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4"}\n')
+    arguments = ["score", "plainly()", "rows.jsonl"] if "score" in arguments else [*arguments, "plainly()"]
+    assert last_line(command(*arguments, "--import", "plain_function")) == (
+        "error: The rewards contain the plain function 'plainly' instead of a reward. Put @reward above it, and call it: "
+        "plainly()."
+    )
+
+
+def test_score_names_a_column_that_the_records_lack_before_it_scores(command, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
+    for arguments in (["boxed() + code()", "rows.jsonl"], ["boxed()", "rows.jsonl", "--against", "code()"]):
+        assert last_line(command("score", *arguments)) == (
+            "error: Reward 'code' needs the column 'tests'; found 'solution'. Add it to the dataset, or name another one: "
+            "code(tests=...)."
+        )
 
 
 def test_an_interrupt_is_one_line(command, monkeypatch):

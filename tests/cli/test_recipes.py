@@ -1,11 +1,15 @@
 """The bundled recipes: every option in them exists, and every expression builds."""
 
+import json
+
 import pytest
 import yaml
 from accelerate.commands.config.config_args import load_config_from_file
 
-from trl_grpo_rewards import parse
-from trl_grpo_rewards.cli.job import RECIPE_FOLDER, RECIPES, read_job
+from trl_grpo_rewards import demo, parse
+from trl_grpo_rewards.cli.job import read_job
+from trl_grpo_rewards.cli.main import main
+from trl_grpo_rewards.cli.recipe_files import RECIPE_FOLDER, RECIPES
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
@@ -48,3 +52,15 @@ def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(
 def test_a_recipe_that_does_not_exist_is_refused_with_the_names_of_the_others():
     with pytest.raises(ValueError, match="no file 'gms8k', and the recipes are addition, .*gsm8k.* Choose one"):
         read_job(["--config", "gms8k"], "train")
+
+
+@pytest.mark.parametrize("name", [name for name in sorted(RECIPES) if name.startswith("smollm2")])
+def test_the_recipes_of_a_small_model_pass_the_check_without_it(name, tmp_path, capsys):
+    rows = tmp_path / "problems.jsonl"
+    rows.write_text(
+        "".join(json.dumps({"question": f"What is {n} + 1?", "answer": f"#### {n + 1}"}) + "\n" for n in range(40))
+    )
+    own = ["--dataset_name", "json", "--data_files", str(rows)] if name.endswith("gsm8k") else []
+    with pytest.raises(SystemExit, match="0"):
+        main(["check", "--config", name, "--model_name_or_path", demo.MODEL, *own])
+    assert capsys.readouterr().out.rstrip().split("\n\n")[-1].startswith("No fault found")

@@ -44,7 +44,7 @@ def test_scores_are_counted(answers):
     table = {line.split()[0]: line.split() for line in shown.splitlines()[:4]}
     assert table["boxed"][1:3] == ["0.500", "0.0%"] and table["boxed"][5:] == ["0:", "50%,", "1:", "50%"]
     assert table["keywords"][1:3] == ["1.000", "0.0%"] and "2 groups; 0.0% would be dead" in shown
-    surprising = shown.split("other totals:\n")[1].splitlines()
+    surprising = shown.split("within their group:\n")[1].splitlines()
     assert len(surprising) == 6 and surprising[0].split() == ["1.5", "2", "+", "2?", "|", "So", r"\boxed{4}"]
     rows = lines_of(answers / "scored.jsonl")
     assert [row["total"] for row in rows] == [1.5, 0.5, 0.5, 1.5, 1.5, 0.5]

@@ -113,7 +113,7 @@ def test_the_summary_fits_a_screen_whatever_was_written(terms):
     assert len(shown.splitlines()) <= 23 or terms == 30  # a line for each reward
     assert "\x1b" not in shown and "\u202e" not in shown
     if terms < 30:
-        assert "rows that earn more:" in shown and "most surprising" in shown
+        assert "rows that earn more:" in shown and "largest outliers" in shown
     full = summarize_scores(tally, difference, has_details=True)
     assert full.count("q q q") > shown.count("q q q")
     found = describe_scores(tally, difference)["difference"]

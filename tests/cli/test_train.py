@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -29,7 +31,7 @@ def train(*arguments, cwd, launcher=COMMAND):
 def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, command):
     run = train(*SHORT, cwd=tmp_path, launcher=("accelerate", "launch", SCRIPTS / "train.py"))
     assert run.returncode == 0, run.stderr
-    rows = dict(re.findall(r"^(accuracy|format|reward|dead groups) +([\d.]+) +[\d.]+$", run.stdout, re.MULTILINE))
+    rows = dict(re.findall(r"^(accuracy|format|reward|dead groups) +([\d.]+) +[\d.]+", run.stdout, re.MULTILINE))
     assert rows.keys() == {"accuracy", "format", "reward", "dead groups"}
     assert float(rows["accuracy"]) <= 0.6  # of 32 completions, on average 0.3
     assert run.stdout.count("  before: ") == run.stdout.count("  after:  ") == 3
@@ -49,13 +51,13 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert again.returncode == 2
     assert again.stderr.strip().splitlines()[-1] == (
         "error: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
-        "Choose another --output_dir, continue from its last checkpoint with --resume_from_checkpoint true, or remove "
-        "the directory."
+        "Choose another --output_dir, continue from its last checkpoint or start again with --resume_from_checkpoint "
+        "auto, or remove the directory."
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
 
     lost = command("train", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
-    assert "There is no complete checkpoint 'runs/addition/checkpoint-9' to resume from" in lost.stderr
+    assert "'runs/addition/checkpoint-9' is not a complete checkpoint. 'runs/addition' contains" in lost.stderr
     assert (
         "'runs/addition' has runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these"
         in lost.stderr
@@ -69,14 +71,39 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path, sent):
+    options = ["--no_check", "--eval_prompts", "0", "--resume_from_checkpoint", "auto", "--save_steps"]
+    command = [*COMMAND, *options, "100", "--max_steps", "100"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 300
+    while not [*tmp_path.glob("runs/addition/groups/*")] and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(sent)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 130, said
+    assert re.search(
+        r"Interrupted at step \d+\. There is no checkpoint \(save_steps is 100\)\. "
+        "The records are in runs/addition\\. To start again, add",
+        said,
+    ), said
+    for _ in range(2):  # from the start, and from the checkpoint that is left
+        resumed = train(*options, "2", "--max_steps", "4", cwd=tmp_path)
+        assert resumed.returncode == 0 and "Trained to step 4." in resumed.stdout, resumed.stderr
+        state = tmp_path / "runs/addition/checkpoint-4/trainer_state.json"
+        assert json.loads(state.read_text())["global_step"] == 4
+        state.unlink()  # as if killed while it was written
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["--rewards", "boxed() + tagz('think')"], "error: There is no reward 'tagz'; the available rewards are .*answer, .*boxed, .*Did you mean 'tags'?"),
+        (["--rewards", "boxed() + tagz('think')"], "error: There is no reward 'tagz'. Did you mean 'tags'\\? .* The available rewards are .*answer, .*boxed, "),
         (["--rewards", "boxed(partal=1)"], "error: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
         (["--import", "nothing_here"], "error: There is no module 'nothing_here' in "),
-        (["--resume_from_checkpoint", "true"], "error: There is no complete checkpoint to resume from; 'out' has none"),
-        (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: The dataset 'json' with the files none.jsonl"),
+        (["--resume_from_checkpoint", "true"], "error: 'out' contains no complete checkpoint. Start with --resume_from_checkpoint auto"),
+        (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: The files none.jsonl cannot be read as json: "),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0", "--rewards", "boxed(solution='gold')"], "Reward 'boxed' needs the column 'gold'; found 'answer', 'prompt'. Name it: boxed\\(solution='answer'\\)."),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),
         (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
@@ -96,9 +123,9 @@ def test_bad_input_is_refused_before_the_model_loads(tmp_path, command, argument
     [
         (
             ["--dataset-name", "json", "--data_files", "p.jsonl"],
-            "The dataset 'json' needs a model, but no model is set",
+            "The dataset 'json' needs --model_name_or_path, because",
         ),
-        (["--data_files", "p.jsonl"], "data_files=\\['p.jsonl'\\] and dataset_config=None need a dataset_name"),
+        (["--data_files", "p.jsonl"], "The dataset 'json' needs --model_name_or_path, because"),
     ],
 )
 def test_the_bundled_model_is_not_trained_by_mistake(command, arguments, message):

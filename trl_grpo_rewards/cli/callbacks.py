@@ -1,14 +1,23 @@
 """Callbacks of a training run: a table of evaluations before and after it, and a progress bar."""
 
+import contextlib
+import math
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist, fmean, stdev
 from typing import Any
 
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import ProgressCallback
 
 from ..batch import completion_text, prompt_text
+from ..training.scored_groups import ScoredGroups
 from .output import format_table, measure_screen
+
+
+NORMAL_95 = NormalDist().inv_cdf(0.975)
+"""Number of standard errors in half of a 95 % interval."""
 
 
 @dataclass(frozen=True)
@@ -21,21 +30,55 @@ class Measurement:
             Values of the table by name. None if the trainer did not log the value.
         completions (`dict[str, str]`):
             One completion for each prompt that the trainer has logged.
+        means (`dict[str, list[float]]`):
+            Mean score of each prompt by each reward, and its mean total. NaN if nothing was scored.
     """
 
     rows: dict[str, float | None]
     completions: dict[str, str]
+    means: dict[str, list[float]]
 
 
 def measure(trainer: Trainer) -> Measurement:
     """Evaluate the trainer's model on its `eval_dataset`, with the same sampling as in training."""
-    metrics = trainer.evaluate()
+    with collect_groups(trainer) as groups:
+        metrics = trainer.evaluate()
     rows = {name: metrics[f"eval_rewards/{name}/mean"] for name in trainer.reward_func_names}
     rows |= {"reward": metrics["eval_reward"], "dead groups": metrics.get("eval_groups/dead")}
     completions: dict[str, str] = {}
     for prompt, completion in zip(trainer._logs["prompt"], trainer._logs["completion"], strict=True):
         completions.setdefault(prompt_text(prompt), completion_text(completion))
-    return Measurement(rows, completions)
+    means = {
+        name: [mean for one in groups for mean in one.rewards[:, :, place].nanmean(1).tolist()]
+        for place, name in enumerate(trainer.reward_func_names)
+    }
+    means["reward"] = [mean for one in groups for mean in one.totals.nanmean(1).tolist()]
+    return Measurement(rows, completions, means)
+
+
+@contextlib.contextmanager
+def collect_groups(trainer: Trainer) -> Iterator[list[ScoredGroups]]:
+    """Collect the groups that the trainer scores. TRL keeps those of the last batch only."""
+    groups: list[ScoredGroups] = []
+    score = trainer._score
+
+    def collect(*args: Any) -> ScoredGroups:
+        groups.append(score(*args))
+        return groups[-1]
+
+    trainer._score = collect
+    try:
+        yield groups
+    finally:
+        del trainer._score
+
+
+def describe_change(before: Sequence[float], after: Sequence[float]) -> str:
+    """Return the mean difference between two evaluations on the same prompts, with its 95 % interval over the prompts."""
+    differences = [new - old for old, new in zip(before, after, strict=True) if not math.isnan(new - old)]
+    if len(differences) < 2:
+        return ""
+    return f"{fmean(differences):+.3f} ± {NORMAL_95 * stdev(differences) / math.sqrt(len(differences)):.3f}"
 
 
 class BeforeAndAfter(TrainerCallback):
@@ -60,8 +103,13 @@ class BeforeAndAfter(TrainerCallback):
         """Return a table of both evaluations, and the completions of a few problems before and after training."""
         before, after, steps = self.before, self.after, self.trainer.state.global_step
         pairs = [(name, value, after.rows[name]) for name, value in before.rows.items()]
-        rows = [[name, f"{old:.3f}", f"{new:.3f}"] for name, old, new in pairs if old is not None and new is not None]
-        table = format_table([["held-out problems", "before", "after"], *rows], "<>>", measure_screen()[0])
+        rows = [
+            [name, f"{old:.3f}", f"{new:.3f}", describe_change(before.means.get(name, ()), after.means.get(name, ()))]
+            for name, old, new in pairs
+            if old is not None and new is not None
+        ]
+        titles = ["held-out problems", "before", "after", "change"]
+        table = format_table([titles, *rows], "<>>>", measure_screen()[0])
         lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", "", table]
         common = [prompt for prompt in before.completions if prompt in after.completions]
         for prompt in common[:examples]:

@@ -7,12 +7,8 @@ from typing import Any
 
 from ..checks import Findings, as_text, check
 from .command_errors import exit_on
-from .job import JobArguments, load_tokenizer, prepare_job, read_job
+from .job import JobArguments, describe_sizes, knows_model, load_tokenizer, prepare_job, read_job
 from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
-
-
-DESCRIPTION = """Check a job before it uses GPU hours: rewards, dataset, configuration and chat template. This command takes the
-options of `trl-grpo-rewards train`. It loads the tokenizer but not the model."""
 
 
 @dataclass
@@ -25,15 +21,16 @@ class CheckArguments(JobArguments):
 
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
-        job, training, model = read_job(arguments, "check", DESCRIPTION, job_type=CheckArguments)
+        job, training, model = read_job(arguments, "check", job_type=CheckArguments)
         with keep_stdout_for_json(job.json):
-            rewards, problems, _ = prepare_job(job, training, model)
-            tokenizer = load_tokenizer(model, training, job.dataset_name)
+            rewards, problems, held_out = prepare_job(job, training, model)
+            tokenizer = load_tokenizer(model, training, job.dataset_name) if knows_model(model, job) else None
     with keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds)
     if job.json:
         print_json({"expression": str(rewards), **describe_findings(found)})
     else:
+        print(describe_sizes(problems, held_out))
         print(as_text(found) if job.details else summarize_findings(found))
     sys.exit(FAULTY if any(one.faults for one in found) else FINE)
 

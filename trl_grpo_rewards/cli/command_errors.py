@@ -3,14 +3,18 @@
 import argparse
 import contextlib
 import importlib
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from inspect import isfunction
 from pathlib import Path
 from typing import NoReturn
 
-from ..errors import describe_reward_error
+from ..errors import describe_plain, describe_reward_error
+from ..expressions import Reward
+from ..parsing import parse
 from .output import FAULTY, MISUSED, end
 
 
@@ -26,7 +30,10 @@ def exit_on(*errors: type[Exception]) -> Iterator[None]:
     except BrokenPipeError:  # the output is closed, which is not wrong use
         raise
     except errors as error:
-        end(f"error: {error}", MISUSED)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename and error.strerror:
+            text = f"'{error.filename}' cannot be used: {error.strerror}. Choose another path."
+        end(f"error: {text}", MISUSED)
 
 
 @contextlib.contextmanager
@@ -63,9 +70,30 @@ class CommandParser(argparse.ArgumentParser):
         if unknown:
             name = unknown[0].split("=")[0]
             known = [option for action in self._actions for option in action.option_strings]
+            if name in known:  # a recipe has the names of fields, which differ from some options
+                action = next(action for action in self._actions if name in action.option_strings)
+                raise ValueError(f"{name.lstrip('-')!r} {place} is not an option. Write {action.dest}.")
             close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
             remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
             raise ValueError(f"{unknown[0]!r} {place} is not an option. {remedy}")
+
+
+def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
+    """
+    Import the modules, and build the rewards that an expression describes.
+
+    Raises:
+        `ValueError`: the expression is wrong, or names a function of these modules that is not registered.
+    """
+    import_rewards(modules)
+    try:
+        return parse(expression)
+    except ValueError:
+        for name in re.findall(r"[^\W\d]\w*", expression):
+            for module in modules:
+                if isfunction(function := getattr(sys.modules[module], name, None)):
+                    raise ValueError(f"The rewards contain {describe_plain(function)}") from None
+        raise
 
 
 def import_rewards(modules: Sequence[str]) -> None:
@@ -82,11 +110,15 @@ def import_rewards(modules: Sequence[str]) -> None:
         try:
             importlib.import_module(module)
         except Exception as error:  # a module raises errors of any type
-            if not (isinstance(error, ModuleNotFoundError) and error.name == module.split(".")[0]):
+            if not (isinstance(error, ModuleNotFoundError) and error.name in (module, module.split(".")[0])):
                 raise ImportError(describe_import_error(module, error)) from None
+            remedy = (
+                f"Leave out .py: --import {module.removesuffix('.py')}."
+                if module.endswith(".py") and "/" not in module
+                else "Give its name as in an import statement: --import my_rewards for my_rewards.py."
+            )
             raise ValueError(
-                f"There is no module '{module}' in {Path.cwd()} or among the installed packages. "
-                f"Give its name as in an import statement: --import my_rewards for my_rewards.py."
+                f"There is no module '{module}' in {Path.cwd()} or among the installed packages. {remedy}"
             ) from None
 
 

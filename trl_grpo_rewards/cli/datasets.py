@@ -1,22 +1,32 @@
 """Datasets of problems in the format of training, from the hub, from files or from the bundled task."""
 
+import contextlib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
 from ..checks.readings import iterate_column
-from ..demo import arithmetic, programs, reasoning
+from ..demo import arithmetic, programs, reasoning, requests
 from ..errors import SOLUTION_COLUMNS
 
 
-BUNDLED_PROGRAMS = "demo.programs"
-"""Name of the bundled dataset of programming tasks."""
+BUNDLED: dict[str, Callable[..., Dataset]] = {
+    "demo.arithmetic": arithmetic,
+    "demo.programs": programs,
+    "demo.requests": requests,
+}
+"""Functions that return the bundled datasets, by the names of these."""
 
 GENERATED = "reasoning_gym:"
 """Start of the name of a dataset that reasoning-gym generates. Names of generators follow, joined by commas."""
+
+FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
+"""The format of the files with each ending."""
 
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction")
 """Common names of the column with the question. An error message suggests the one that the dataset has."""
@@ -39,17 +49,18 @@ def load_problems(
 
     Args:
         name (`str`, *optional*):
-            Name on the hub, a local folder, or a format such as `"json"` together with `data_files`. Defaults to the
-            bundled addition problems; `"demo.programs"` are the bundled programming tasks. `"reasoning_gym:countdown"`
-            generates tasks.
+            Name on the hub, a local folder, a file, or a format such as `"json"` together with `data_files`. The format
+            of files is known by their endings: `.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.arrow`. Defaults to the
+            bundled addition problems; `"demo.arithmetic"`, `"demo.programs"` and `"demo.requests"` are the bundled
+            datasets. `"reasoning_gym:countdown"` generates tasks.
         config (`str`, *optional*):
-            Configuration of the dataset. For generated tasks, options such as `"size=1000,seed=7"`.
+            Configuration of the dataset. For bundled datasets and generated tasks, options such as `"size=1000,seed=7"`.
         data_files (`list[str]` or `str`, *optional*):
             Files to read.
         train_split (`str`, *optional*, defaults to `"train"`):
             Split for training.
         test_split (`str`, *optional*, defaults to `"test"`):
-            Split for evaluation. If the dataset does not have it, problems are held out from the training split.
+            Split for evaluation. If the dataset does not have it, at most a tenth of the training split is held out.
         prompt_column (`str`, *optional*, defaults to `"prompt"`):
             Column with the question, as text or as messages.
         solution_column (`str`, *optional*, defaults to `"solution"`):
@@ -66,34 +77,67 @@ def load_problems(
     """
     if test_size < 0:
         raise ValueError(f"eval_prompts must be at least 0; got {test_size}. Set it to 0 to evaluate nothing.")
-    data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
-    if name is None and (data_files or config):
+    name, data_files = name_format(name, data_files)
+    if name is None and config:
         raise ValueError(
-            f"data_files={data_files} and dataset_config={config} need a dataset_name, but none is set. Set it to the "
-            f"dataset, or to the format of the files: --dataset_name json --data_files problems.jsonl."
+            f"dataset_config={config} needs a dataset_name, but none is set. Set --dataset_name to the dataset."
         )
-    if name is None:
-        train, test = arithmetic("train"), arithmetic("test", size=max(test_size, 1))
-    elif name == BUNDLED_PROGRAMS:
-        train, test = programs("train"), programs("test")
+    if name is None or name in BUNDLED:
+        train, test = make_problems(BUNDLED[name or "demo.arithmetic"], read_options(config), test_size)
     elif name.startswith(GENERATED):
         train, test = generate_problems(name.removeprefix(GENERATED).split(","), read_options(config), test_size)
     else:
         train, test = split_dataset(read_dataset(name, config, data_files), name, train_split, test_split, test_size)
-    for part in (train, test) if name not in (None, BUNDLED_PROGRAMS) else ():
+    for part in (train, test) if name is not None and name not in BUNDLED else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
     train, test = (to_problems(part, prompt_column, solution_column, system_prompt) for part in (train, test))
-    return train, test.select(range(min(test_size, len(test)))) if test_size else None
+    count = min(test_size, len(test))
+    return train, test.select(range(count)) if count else None
+
+
+def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
+    """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
+    data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
+    if name is not None and Path(name).suffix[1:].lower() in FORMATS and not Path(name).exists():
+        raise ValueError(f"There is no file {name!r} in {Path.cwd()}. Correct --dataset_name.")
+    files = [name] if name is not None and Path(name).is_file() else data_files
+    if not files or (name is not None and files is data_files):
+        return name, data_files
+    ending = Path(files[0].removesuffix(".gz")).suffix[1:].lower()
+    if ending not in FORMATS:
+        raise ValueError(
+            f"The format of a file must be known by its ending, but {files[0]!r} has none of "
+            f"{', '.join(f'.{one}' for one in FORMATS)}. Give the format: --dataset_name json --data_files {files[0]}."
+        )
+    return FORMATS[ending], files
+
+
+def find_separator(file: str) -> str:
+    """Return what separates the columns of a CSV file, by its first line."""
+    with open(file, errors="replace") as lines:
+        heads = lines.readline()
+    return max(",;\t", key=heads.count)
+
+
+def find_broken_line(file: str) -> str:
+    """Return which line of a JSON Lines file is not JSON, or an empty text."""
+    with contextlib.suppress(OSError), open(file, errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                json.loads(line.strip() or "null")
+            except json.JSONDecodeError:
+                return f"line {number} of {file} is not JSON: {line.strip()[:60]!r}" if line.strip()[:1] != "[" else ""
+    return ""
 
 
 def read_options(text: str | None) -> dict[str, Any]:
     """Return options such as `size=1000,seed=7` by name. A value that is not JSON is a text."""
     options: dict[str, Any] = {}
-    for part in text.split(",") if text else ():
+    for part in re.split(r",(?![^\[]*\])", text) if text else ():  # a list has commas of its own
         name, sign, value = map(str.strip, part.partition("="))
         if not name or not sign:
             raise ValueError(
-                f"The configuration of generated tasks must be options with values, joined by commas; got {text!r}. "
+                f"The configuration of this dataset must be options with values, joined by commas; got {text!r}. "
                 f"Write, for example, --dataset_config size=1000,seed=7."
             )
         try:
@@ -101,6 +145,19 @@ def read_options(text: str | None) -> dict[str, Any]:
         except json.JSONDecodeError:
             options[name] = value
     return options
+
+
+def make_problems(make: Callable[..., Dataset], options: dict[str, Any], test_size: int) -> tuple[Dataset, Dataset]:
+    """Return the splits of a bundled dataset. The size in the options is that of the training split."""
+    try:
+        train = make("train", **options)
+        has_size = "size" in signature(make).parameters
+        return train, make("test", **{**options, **({"size": max(test_size, 1)} if has_size else {})})
+    except TypeError:
+        raise ValueError(
+            f"The bundled dataset takes the options {', '.join([*signature(make).parameters][1:])}; got "
+            f"{', '.join(options)}. Change --dataset_config."
+        ) from None
 
 
 def generate_problems(names: list[str], options: dict[str, Any], test_size: int) -> tuple[Dataset, Dataset]:
@@ -121,23 +178,25 @@ def generate_problems(names: list[str], options: dict[str, Any], test_size: int)
 
 
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
-    if Path(name).is_file():
-        raise ValueError(
-            f"A dataset must be a name on the hub, a folder, or a format with its files, but {name!r} is a file. "
-            f"Give its format: --dataset_name json --data_files {name}."
-        )
+    options = {}
+    if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
+        options = {"sep": find_separator(data_files[0])}
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)
         else:
-            loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None)
+            loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
     except Exception as error:  # each builder raises errors of its own types
         causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
         cause = next((text.splitlines()[0].rstrip(".") for text in causes if text), "it is empty")
-        what = f"{name!r} with the files {', '.join(data_files)}" if data_files else repr(name)
+        if data_files:
+            broken = next(filter(None, map(find_broken_line, data_files)), cause) if name == "json" else cause
+            raise ValueError(
+                f"The files {', '.join(data_files)} cannot be read as {name}: {broken}. Correct the files."
+            ) from error
         raise ValueError(
-            f"The dataset {what} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
-            f"or a format with its files: --dataset_name json --data_files problems.jsonl."
+            f"The dataset {name!r} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
+            f"or a file: --dataset_name problems.jsonl."
         ) from error
     return loaded if isinstance(loaded, DatasetDict) else DatasetDict(train=loaded)
 
@@ -154,12 +213,10 @@ def split_dataset(data: DatasetDict, name: str, train: str, test: str, test_size
         return data[train], data[train]
     if test in data and test != train:
         return data[train], data[test]
-    if len(data[train]) <= test_size:
-        raise ValueError(
-            f"The dataset {name!r} has no split {test!r}, and only {len(data[train])} problems, which is too few to "
-            f"hold out {test_size}. Set --eval_prompts to a lower number, or to 0 to evaluate nothing."
-        )
-    parts = data[train].train_test_split(test_size=test_size, seed=0)
+    held_out = min(test_size, len(data[train]) // 10)
+    if not held_out:
+        return data[train], data[train].select([])
+    parts = data[train].train_test_split(test_size=held_out, seed=0)
     return parts["train"], parts["test"]
 
 
@@ -181,6 +238,8 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
+    if not len(data):
+        return data
     for prompt in iterate_column(data, "prompt"):
         if not isinstance(prompt, (str, list)) or not prompt:
             raise ValueError(

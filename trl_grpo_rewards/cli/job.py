@@ -4,7 +4,8 @@ import argparse
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -12,27 +13,20 @@ import torch
 from datasets import Dataset
 from transformers import AutoTokenizer, PreTrainedTokenizerBase, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
-from trl import GRPOConfig, ModelConfig, TrlParser
+from trl import ModelConfig, TrlParser
 from yaml import YAMLError
 
 from .. import demo
 from ..checks.row_shapes import suggest_for
 from ..errors import MissingColumn
 from ..expressions import Reward
-from ..parsing import parse
 from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, unpack_rewards
 from ..training.witness import read_witness
-from .command_errors import CommandParser, import_rewards
-from .datasets import BUNDLED_PROGRAMS, load_problems
-from .output import EXIT_CODES
+from .command_errors import CommandParser, build_rewards
+from .datasets import load_problems, name_format
+from .recipe_files import RECIPES, find_recipe, split_config
 
-
-RECIPE_FOLDER = Path(__file__).with_name("recipes")
-
-RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.stem.startswith("accelerate")}
-"""Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task.
-`code` has another bundled model and task."""
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
 """Packages whose warnings about names that they will remove are not for the user of a command."""
@@ -53,13 +47,15 @@ class JobArguments:
     dataset_name: str | None = field(
         default=None,
         metadata={
-            "help": "Name on the hub, local folder, 'json' with --data_files, or 'reasoning_gym:' with the name of a "
-            "generator. Default: bundled addition."
+            "help": "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs, "
+            "demo.requests, or 'reasoning_gym:' with the name of a generator. Default: the bundled addition task."
         },
     )
     dataset_config: str | None = field(
         default=None,
-        metadata={"help": "Configuration of the dataset. For reasoning_gym, options such as size=1000,seed=7."},
+        metadata={
+            "help": "Configuration of the dataset. For demo and reasoning_gym, options such as size=1000,seed=7."
+        },
     )
     data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
     dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})
@@ -71,10 +67,13 @@ class JobArguments:
     )
     eval_prompts: int = field(
         default=64,
-        metadata={"help": "Maximum number of held-out prompts to evaluate before and after training."},
+        metadata={
+            "help": "Maximum number of held-out prompts to evaluate before and after training. Without a test split, at most "
+            "a tenth of the rows are held out."
+        },
     )
     bad_golds: float = field(
-        default=0.05, metadata={"help": "Share of unreadable solutions above which the run does not start."}
+        default=0.05, metadata={"help": "Stop if more than this share of the solutions is unreadable."}
     )
     no_check: bool = field(default=False, metadata={"help": argparse.SUPPRESS})  # only training looks at it
 
@@ -91,14 +90,10 @@ class Collect(argparse.Action):
 
 
 class JobParser(TrlParser, CommandParser):
-    """Parser of the options of a job. Its help shows the package's own options first."""
+    """Parser of the options of a job."""
 
-    def __init__(self, prog: str, description: str, job: type[JobArguments] = JobArguments) -> None:
-        usage = f"{prog} [--config RECIPE] [--OPTION VALUE ...]"
-        self.job = job
-        TrlParser.__init__(
-            self, (job, FilteredGRPOConfig, ModelConfig), prog=prog, usage=usage, description=description
-        )
+    def __init__(self, prog: str, job: type[JobArguments] = JobArguments) -> None:
+        TrlParser.__init__(self, (job, FilteredGRPOConfig, ModelConfig), prog=prog)
 
     def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
         if "--import" in names:
@@ -119,46 +114,23 @@ class JobParser(TrlParser, CommandParser):
         self.refuse(from_line, "on the command line")
         return (*parts,)
 
-    def format_help(self) -> str:
-        trl = {field.name for field in fields(GRPOConfig)}
-        sections = {
-            "the job": {field.name for field in fields(self.job)},
-            "the trainer of this package (FilteredGRPOConfig)": {f.name for f in fields(FilteredGRPOConfig)} - trl,
-            "the model (TRL's ModelConfig)": {field.name for field in fields(ModelConfig)} - trl,
-            "TRL's trainer (GRPOConfig)": trl,
-        }
-        formatter = argparse.HelpFormatter(self.prog)
-        formatter.add_text(f"usage: {self.usage}")
-        formatter.add_text(self.description)
-        formatter.add_text(
-            f"RECIPE is a YAML file with options, or one of {', '.join(sorted(RECIPES))}, which are in {RECIPE_FOLDER}. Options "
-            f"on the command line take precedence."
-        )
-        for title, names in sections.items():
-            formatter.start_section(title)
-            formatter.add_arguments(action for action in self._actions if action.dest in names)
-            formatter.end_section()
-        return f"{formatter.format_help()}\n{EXIT_CODES}\n"
+
+@overload
+def read_job(arguments: Sequence[str], command: str) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]: ...
 
 
 @overload
 def read_job(
-    arguments: Sequence[str], command: str, description: str = ...
-) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]: ...
-
-
-@overload
-def read_job(
-    arguments: Sequence[str], command: str, description: str = ..., *, job_type: type[Job]
+    arguments: Sequence[str], command: str, *, job_type: type[Job]
 ) -> tuple[Job, FilteredGRPOConfig, ModelConfig]: ...
 
 
 def read_job(
-    arguments: Sequence[str], command: str, description: str = "", *, job_type: type[JobArguments] = JobArguments
+    arguments: Sequence[str], command: str, *, job_type: type[JobArguments] = JobArguments
 ) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]:
     """Return the job of a command line. It is the default job if no model, no dataset and no recipe are given."""
     warnings.filterwarnings("ignore", category=FutureWarning, module=DEPENDENCIES)
-    parser = JobParser(f"trl-grpo-rewards {command}", description, job_type)
+    parser = JobParser(f"trl-grpo-rewards {command}", job_type)
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
     arguments = [part for argument in arguments for part in split_config(argument)]
@@ -173,32 +145,18 @@ def read_job(
         raise ValueError(
             f"The recipe '{arguments[place]}' is not valid YAML: {' '.join(str(error).split())}."
         ) from None
+    except PackageNotFoundError:  # transformers checks the version of a package that an option needs
+        raise ImportError(
+            "--deepspeed needs the package deepspeed, which is not installed. Install it with pip install "
+            "'trl[deepspeed]', or leave out the option."
+        ) from None
+    job.dataset_name, job.data_files = name_format(job.dataset_name, job.data_files)
     if "--config" not in arguments and job.dataset_name is model.model_name_or_path is None:
         job, training, model = parser.read(["--config", str(RECIPES["addition"]), *arguments])
     return job, training, model
 
 
-def split_config(argument: str) -> list[str]:
-    """Split `--config=FILE` into two arguments, which is the only form that TRL's parser reads."""
-    return argument.split("=", 1) if argument.startswith("--config=") else [argument]
-
-
-def find_recipe(name: str) -> Path:
-    """
-    Return a file of options, or the bundled recipe of this name.
-
-    Raises:
-        `ValueError`: there is neither.
-    """
-    if not Path(name).is_file() and name not in RECIPES:
-        raise ValueError(
-            f"--config must be a YAML file or the name of a recipe; there is no file {name!r}, and the recipes are "
-            f"{', '.join(sorted(RECIPES))}. Choose one of these, or give the path of a file."
-        )
-    return Path(name) if Path(name).is_file() else RECIPES[name]
-
-
-BUNDLED_MODELS = {None: demo.MODEL, BUNDLED_PROGRAMS: demo.CODER}
+BUNDLED_MODELS = {None: demo.MODEL, "demo.arithmetic": demo.MODEL, "demo.programs": demo.CODER}
 """The bundled model for each bundled dataset."""
 
 
@@ -207,11 +165,17 @@ def choose_model(model: str | None, dataset: str | None) -> str:
     return model or BUNDLED_MODELS.get(dataset, demo.MODEL)
 
 
-def check_model(model: str | None, dataset: str | None) -> None:
-    if model is None and dataset not in BUNDLED_MODELS:
+def knows_model(model: ModelConfig, job: JobArguments) -> bool:
+    """Whether a model is set, or one is bundled for the dataset."""
+    return model.model_name_or_path is not None or job.dataset_name in BUNDLED_MODELS
+
+
+def check_model(model: ModelConfig, job: JobArguments) -> None:
+    if not knows_model(model, job):
+        dataset = ", ".join(job.data_files or [str(job.dataset_name)])
         raise ValueError(
-            f"The dataset {dataset!r} needs a model, but no model is set, and the bundled ones can only do their own tasks. "
-            f"Set --model_name_or_path. To try the bundled model, set it to {demo.MODEL}."
+            f"The dataset {dataset!r} needs --model_name_or_path, because the bundled models know only their own tasks. "
+            f"To try a bundled model, set it to {demo.MODEL}."
         )
 
 
@@ -219,10 +183,12 @@ def prepare_job(
     job: JobArguments, training: FilteredGRPOConfig, model: ModelConfig
 ) -> tuple[Reward, Dataset, Dataset | None]:
     """Return the rewards and the datasets for training and evaluation. Errors are raised before anything large loads."""
-    check_model(model.model_name_or_path, job.dataset_name)
     check_config(training)
-    import_rewards(job.import_modules)
-    rewards = parse(job.rewards)
+    if training.max_steps < -1 or training.max_steps == 0:
+        raise ValueError(
+            f"--max_steps must be at least 1; got {training.max_steps}. To train for --num_train_epochs, leave it out."
+        )
+    rewards = build_rewards(job.rewards, job.import_modules)
     with training.main_process_first():  # the other processes read its cache
         train_dataset, eval_dataset = load_problems(
             job.dataset_name,
@@ -239,14 +205,21 @@ def prepare_job(
     try:
         check_dataset(train_dataset, [*reward_funcs, *read_witness(training)])
     except MissingColumn as error:
-        if error.column != "solution":
-            raise
-        name = error.similar[0] if error.similar else "NAME"
         suggestion, column = suggest_for(train_dataset)
-        remedy = f"Name the column: --solution_column {name}." if not column or column in error.similar else suggestion
+        if error.column != "solution":
+            raise ValueError(f"{error} {suggestion}" if column else str(error)) from None
+        remedy = suggestion if column and column not in error.similar else "Name the column: --solution_column "
+        if not remedy.endswith("."):
+            remedy += f"{error.similar[0]}." if error.similar else f"NAME. {suggestion}"
         raise ValueError(f"{error.problem} {remedy}") from None
     check_outcome(training.outcome_reward, reward_funcs)
     return rewards, train_dataset, eval_dataset
+
+
+def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:
+    """Return how many problems there are, which small files make worth reading."""
+    held_out = "none is" if eval_dataset is None else f"{len(eval_dataset):,} are"
+    return f"{len(train_dataset):,} problems to train on; {held_out} held out."
 
 
 def load_tokenizer(
@@ -257,10 +230,15 @@ def load_tokenizer(
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
         return AutoTokenizer.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".: ")
+        if Path(name).is_dir() and not (Path(name) / "config.json").exists():
+            reason = "the folder has no config.json"
+        elif name.count("/") > 1 and not Path(name).is_dir():
+            reason = "there is no such folder"
         raise ValueError(
-            f"The tokenizer of the model {name!r} cannot be loaded: {str(error).splitlines()[0]} Give the name of a "
-            f"model on the hub or a local folder: --model_name_or_path."
+            f"The tokenizer of the model {name!r} cannot be loaded: {reason}. Give the name of a model on the hub or the "
+            f"folder of a model: --model_name_or_path."
         ) from None
 
 

@@ -1,14 +1,18 @@
 """The command `trl-grpo-rewards`, with a module for each subcommand."""
 
 import argparse
+import contextlib
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from importlib.metadata import version
 
 from .command_errors import CommandParser
-from .output import EXIT_CODES, flush_output
+from .output import EXIT_CODES, INTERRUPTED, MISUSED, end, flush_output
+from .read_ahead import DESCRIPTIONS, build_parser, read_ahead
 
 
 COMMANDS = {
@@ -22,6 +26,8 @@ COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a subcommand with its arguments, by default those of the process."""
+    if "_ARGCOMPLETE" in os.environ:
+        complete()
     try:
         run_subcommand(sys.argv[1:] if arguments is None else arguments)
     except OSError:
@@ -29,6 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise
     finally:
         flush_output()
+
+
+def complete() -> None:
+    """Answer a shell that asks how a command line goes on, if argcomplete is installed."""
+    with contextlib.suppress(ImportError, LookupError):
+        import argcomplete
+
+        from . import report, score
+
+        parsers = {"score": score.build_parser(), "report": report.build_parser()}
+        parsers |= {command: build_parser(command) for command in DESCRIPTIONS}
+        parser = argparse.ArgumentParser()
+        commands = parser.add_subparsers()
+        for name in COMMANDS:
+            commands.add_parser(name, parents=[parsers[name]], add_help=False)
+        argcomplete.autocomplete(parser)
 
 
 def run_subcommand(arguments: Sequence[str]) -> None:
@@ -41,13 +63,19 @@ def run_subcommand(arguments: Sequence[str]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("trl_grpo_rewards"))
-    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS)
+    parser.add_argument("command", help=argparse.SUPPRESS)
     command = parser.parse_args(arguments[:1] or ["--help"]).command
+    if command not in COMMANDS:
+        close = get_close_matches(command, COMMANDS, n=1)
+        suggestion = f"Did you mean '{close[0]}'? " if close else ""
+        end(f"error: There is no command '{command}'. {suggestion}The commands are {', '.join(COMMANDS)}.", MISUSED)
     for stream in (sys.stdout, sys.stderr):  # a completion may have characters that the terminal or file cannot show
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
+        if command in DESCRIPTIONS:
+            read_ahead(command, arguments[1:])
         importlib.import_module(f".{command}", __package__).main(arguments[1:])
     except KeyboardInterrupt:
         print(f"\ntrl-grpo-rewards {command} was interrupted.", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)

@@ -26,6 +26,9 @@ FAULTY = 1
 MISUSED = 2
 """Exit code of a command that cannot work with its options or files. argparse uses the same one."""
 
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C or SIGTERM interrupted."""
+
 CLOSED = 141
 """Exit code of a command whose output nobody reads any more. A shell reports the same one for a process that SIGPIPE ended."""
 

@@ -20,16 +20,16 @@ def check_output(output_dir: str, checkpoint: str | None) -> None:
     if checkpoint is None and Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
         raise ValueError(
             f"The output directory {output_dir!r} contains an earlier run, which a new run would overwrite. Choose "
-            f"another --output_dir, continue from its last checkpoint with --resume_from_checkpoint true, or remove the directory."
+            f"another --output_dir, continue from its last checkpoint or start again with --resume_from_checkpoint auto, or remove the "
+            f"directory."
         )
     if checkpoint is not None and not is_complete(Path(checkpoint)):
         complete = [str(folder) for folder in list_checkpoints(output_dir)]
-        name = "" if checkpoint == "true" else f" {checkpoint!r}"
-        has = (
-            f"has {', '.join(complete)}. Choose one of these" if complete else "has none. Choose another --output_dir"
-        )
+        has = f"the complete checkpoints {', '.join(complete)}" if complete else "no complete checkpoint"
+        said = "" if checkpoint == "true" else f"{checkpoint!r} is not a complete checkpoint. "
         raise ValueError(
-            f"There is no complete checkpoint{name} to resume from; {output_dir!r} {has}, or leave out --resume_from_checkpoint."
+            f"{said}{output_dir!r} contains {has}. {'Choose one of these, or start' if complete else 'Start'} with "
+            f"--resume_from_checkpoint auto."
         )
 
 
@@ -69,6 +69,10 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
         "load_in_8bit": (model.load_in_8bit, "bitsandbytes"),
         "use_vllm": (training.use_vllm, "vllm"),
         "use_liger_kernel": (training.use_liger_kernel, "liger_kernel"),
+        "attn_implementation flash_attention_2": (
+            model.attn_implementation == "flash_attention_2" and not find_spec("kernels"),  # brings its own
+            "flash_attn",
+        ),
     }
     missing = {option: package for option, (is_set, package) in needed.items() if is_set and not find_spec(package)}
     trackers = {*training.report_to} - {*get_available_reporting_integrations()}
@@ -83,6 +87,18 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
             f"--{option} needs the package {package}, which is not installed. Install it with pip install "
             f"{package.replace('_', '-')}, or leave out the option."
         )
+    if "wandb" in training.report_to and training.process_index == 0 and not has_wandb_key():
+        raise ValueError(
+            "--report_to wandb needs a key, and none is configured. Run wandb login, set WANDB_API_KEY, or set "
+            "WANDB_MODE=offline to keep the run on this machine."
+        )
+
+
+def has_wandb_key() -> bool:
+    """Whether wandb can log in, or need not."""
+    import wandb
+
+    return wandb.setup().settings.mode not in ("online", "run") or bool(wandb.login(prompt=False, verify=False))
 
 
 def use_all_cores(training: FilteredGRPOConfig) -> None:

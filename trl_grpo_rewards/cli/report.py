@@ -12,11 +12,11 @@ from .output import EXIT_CODES, print_json
 from .report_summary import describe_report, summarize_report
 
 
-def main(arguments: Sequence[str]) -> None:
+def build_parser() -> CommandParser:
     parser = CommandParser(
         prog="trl-grpo-rewards report",
-        description="Make a page about a training run: its statistics, warnings about it, and its groups. It is written\n"
-        "from the group records of the run (group_records=True, the default), is a single file, and works offline.\n"
+        description="Make a page about a training run, with its statistics, warnings and groups. The page is a single file\n"
+        "that works offline. It is made from the group records of the run (group_records=True, the default).\n"
         "With several runs, the page compares them.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -31,11 +31,15 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="serve the page on this machine instead, and follow the runs while they go on, until Ctrl-C",
+        help="instead of writing a file, serve the page on this machine and follow the runs until Ctrl-C",
     )
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
     parser.add_argument("--port", type=int, help="port of --live; default: any free port")
-    options = parser.read_arguments(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str]) -> None:
+    options = build_parser().read_arguments(arguments)
     with exit_on(OSError, ValueError):
         if options.live and (options.out or options.json):
             raise ValueError("--live serves the page and writes no file. Leave out --out, --json or --live.")

@@ -6,19 +6,19 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from tqdm import tqdm
 
+from ..batch import TRAINER_DATA
 from ..expressions import Reward
-from ..function_rewards import FunctionReward
-from ..parsing import parse
-from ..records.completions import read_groups
+from ..function_rewards import FunctionReward, find_functions
+from ..records.completions import Group, read_groups
 from ..records.files import match_files
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
-from .command_errors import CommandParser, exit_on, exit_on_reward_error, import_rewards
+from .command_errors import CommandParser, build_rewards, exit_on, exit_on_reward_error
 from .output import EXIT_CODES, keep_stdout_for_json, make_printable, print_json
 from .score_summary import describe_scores, summarize_scores
 
@@ -35,7 +35,7 @@ the rewards need.
 """
 
 
-def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
+def build_parser() -> CommandParser:
     parser = CommandParser(
         prog="trl-grpo-rewards score",
         description="Score completions that were sampled before. This needs no GPU.",
@@ -44,7 +44,7 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("rewards", nargs="?", help="an expression of rewards; default: the rewards of the run")
     parser.add_argument("completions", help="output directory of a run, .parquet table, or JSON Lines file")
-    parser.add_argument("--against", help="old rewards, to show what the new ones change")
+    parser.add_argument("--against", help="old rewards to compare with the new ones")
     parser.add_argument("--out", type=Path, help="write every row with its scores to this JSON Lines file")
     parser.add_argument(
         "--import",
@@ -57,11 +57,11 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--trust",
         action="store_true",
-        help="let the rewards that a run recorded ask their servers and start their programs",
+        help="allow the recorded rewards of a run to contact servers and start programs",
     )
     parser.add_argument("--details", action="store_true", help="print the table and the examples in full")
     parser.add_argument("--json", action="store_true", help="print the statistics as JSON")
-    return parser.read_arguments(arguments)
+    return parser
 
 
 def read_rewards(args: argparse.Namespace) -> Reward:
@@ -72,7 +72,6 @@ def read_rewards(args: argparse.Namespace) -> Reward:
         `ValueError`: the run has no description, or its rewards cannot be built again.
     """
     if args.rewards is not None:
-        import_rewards(args.modules)
         return parse_for_run(args.rewards, args)
     if not Path(args.completions).exists():
         raise FileNotFoundError(
@@ -90,7 +89,6 @@ def read_rewards(args: argparse.Namespace) -> Reward:
             f"The rewards of this run, {run['rewards']}, contain functions that cannot be imported again. Give the "
             f"rewards first, and the modules that register them after --import."
         )
-    import_rewards(args.modules)
     rewards = parse_for_run(run["rewards"], args)
     if (contacts := list_contacts(rewards)) and not args.trust:
         raise ValueError(
@@ -125,7 +123,7 @@ def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
             names them.
     """
     try:
-        return parse(expression)
+        return build_rewards(expression, args.modules)
     except ValueError as error:
         missing = [name for name in (read_run(args.completions) or {}).get("modules", []) if name not in args.modules]
         if not missing:
@@ -151,6 +149,19 @@ def check_out(out: Path) -> None:
         )
 
 
+def check_columns(groups: Iterator[Group], rewards: Sequence[Reward]) -> Iterator[Group]:
+    """
+    Check that the first group has the columns that rewards need. Yield all groups.
+
+    Raises:
+        [`~trl_grpo_rewards.errors.MissingColumn`]: a column is missing.
+    """
+    for group in (first := list(itertools.islice(groups, 1))):
+        for function in {*itertools.chain(*map(find_functions, rewards))}:
+            function.check_columns({*group.columns} - TRAINER_DATA)
+    return itertools.chain(first, groups)
+
+
 def format_row(scored: ScoredGroup, row: int) -> str:
     group = scored.group
     names = {"prompts": "prompt", "completions": "completion"}
@@ -162,7 +173,7 @@ def format_row(scored: ScoredGroup, row: int) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    args = parse_arguments(arguments)
+    args = build_parser().read_arguments(arguments)
     with exit_on(TypeError, ValueError, OSError, ImportError), exit_on_reward_error():
         with keep_stdout_for_json(args.json):
             rewards = read_rewards(args)
@@ -182,7 +193,7 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tupl
     if args.out:
         check_out(args.out)
     tally, difference = Tally(), Difference() if old else None
-    groups = read_groups(args.completions)
+    groups = check_columns(read_groups(args.completions), [one for one in (rewards, old) if one])
     scored_by_old: Iterable[ScoredGroup | None] = itertools.repeat(None)
     if old:  # a copy that nobody reads would keep all groups in memory
         groups, copies = itertools.tee(groups)

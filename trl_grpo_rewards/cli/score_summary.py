@@ -175,7 +175,7 @@ def format_dead(tally: Tally, difference: Difference | None) -> str:
 def list_examples(tally: Tally, difference: Difference | None) -> dict[str, list[tuple[str, Group, int]]]:
     """Return rows to show by the title above them: a label, the group, and the index of the row."""
     surprising = [(format_score(one.totals[row]), one.group, row) for _, _, row, one in list_surprising(tally)]
-    found = {"most surprising, by distance from the mean of the group's other totals:": surprising}
+    found = {"largest outliers within their group:": surprising}
     for way, title in (("up", "rows that earn more:"), ("down", "rows that earn less:")):
         changed = difference.examples[way] if difference else []
         found[title] = [

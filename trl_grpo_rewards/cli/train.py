@@ -1,8 +1,9 @@
 """`trl-grpo-rewards train`: train a model with GRPO, by default the bundled model on the bundled task."""
 
 import contextlib
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -19,15 +20,18 @@ from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
 from .callbacks import BeforeAndAfter, RewardProgress
 from .command_errors import exit_on, exit_on_reward_error
-from .job import JobArguments, choose_model, find_last_checkpoint, load_tokenizer, prepare_job, read_job
-from .output import FAULTY, end
+from .job import (
+    JobArguments,
+    check_model,
+    choose_model,
+    describe_sizes,
+    find_last_checkpoint,
+    load_tokenizer,
+    prepare_job,
+    read_job,
+)
+from .output import FAULTY, INTERRUPTED, end
 from .preparation import check_output, check_packages, check_writable, use_all_cores
-
-
-DESCRIPTION = """Train a model with GRPO. Without options, this trains the bundled model on the bundled task. The command takes
-all options of FilteredGRPOConfig (and thus of TRL's GRPOConfig) and of TRL's ModelConfig, including those for PEFT and vLLM.
-Before the model loads, it runs the same checks as trl-grpo-rewards check. On several GPUs:
-accelerate launch -m trl_grpo_rewards.cli train ..."""
 
 
 @dataclass
@@ -49,16 +53,22 @@ def try_report(run: Path) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
-        job, training, model = read_job(arguments, "train", DESCRIPTION, job_type=TrainArguments)
+        job, training, model = read_job(arguments, "train", job_type=TrainArguments)
         check_packages(training, model)
         use_all_cores(training)
-        if str(training.resume_from_checkpoint).lower() == "true":
-            training.resume_from_checkpoint = find_last_checkpoint(training.output_dir) or "true"
+        resume = str(training.resume_from_checkpoint).lower()
+        if resume in ("true", "auto"):
+            last = find_last_checkpoint(training.output_dir)
+            training.resume_from_checkpoint = last or ("true" if resume == "true" else None)
         if training.process_index == 0:
-            check_output(training.output_dir, training.resume_from_checkpoint)
+            if resume != "auto":
+                check_output(training.output_dir, training.resume_from_checkpoint)
             check_writable(Path(training.output_dir))
+        check_model(model, job)
         rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
         tokenizer = load_tokenizer(model, training, job.dataset_name)
+    if training.process_index == 0:
+        print(describe_sizes(train_dataset, eval_dataset), flush=True)
     has_faults = [False]
     if not job.no_check and training.process_index == 0:
         found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
@@ -75,21 +85,56 @@ def main(arguments: Sequence[str]) -> None:
         trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset, job.dataset_name)
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
+    if eval_dataset is not None:
+        trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
     if not training.disable_tqdm:
         trainer.remove_callback(ProgressCallback)
         trainer.add_callback(progress)
-    if eval_dataset is not None:
-        trainer.add_callback(evaluation)
-    with exit_on(CheckpointMismatch), exit_on_reward_error(), contextlib.closing(progress):
+    with (
+        exit_on(CheckpointMismatch),
+        exit_on_reward_error(),
+        contextlib.closing(progress),
+        end_when_interrupted(trainer),
+    ):
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
     trainer.save_model()
     trainer.create_model_card()
     if trainer.is_world_process_zero():
-        print("", evaluation.report() if eval_dataset is not None else "", "", sep="\n")
+        trained = f"Trained to step {trainer.state.global_step}."
+        print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")
         print(f"The model is in {training.output_dir}.")
         if training.group_records:
             print(try_report(Path(training.output_dir)))
     disconnect(trainer)
+
+
+@contextlib.contextmanager
+def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
+    """
+    End the process with a sentence on what is kept if Ctrl-C or SIGTERM interrupts the run.
+
+    With `enable_jit_checkpoint`, transformers answers SIGTERM with a checkpoint.
+    """
+    if not trainer.args.enable_jit_checkpoint:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if trainer.is_world_process_zero():
+            folder = trainer.args.output_dir
+            last = find_last_checkpoint(folder)
+            kept = (
+                f"The last checkpoint is {last}."
+                if last
+                else f"There is no checkpoint (save_steps is {trainer.args.save_steps:g})."
+            )
+            records = f" The records are in {folder}." if trainer.args.group_records else ""
+            print(
+                f"\nInterrupted at step {trainer.state.global_step}. {kept}{records} To {'continue' if last else 'start again'}, add "
+                f"--resume_from_checkpoint auto to the command.",
+                file=sys.stderr,
+            )
+        sys.exit(INTERRUPTED)
 
 
 def build_trainer(

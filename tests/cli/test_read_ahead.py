@@ -1,0 +1,104 @@
+"""A job's command line is read before torch and TRL are imported, by the names that their source declares."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from trl_grpo_rewards.cli import read_ahead
+from trl_grpo_rewards.cli.check import CheckArguments
+from trl_grpo_rewards.cli.job import JobParser
+from trl_grpo_rewards.cli.read_ahead import DESCRIPTIONS, MOST_USED, build_parser, format_help
+from trl_grpo_rewards.cli.train import TrainArguments
+
+
+JOB_TYPES = {"check": CheckArguments, "train": TrainArguments}
+
+
+@pytest.mark.parametrize("command", DESCRIPTIONS)
+def test_the_source_declares_what_the_parser_of_trl_accepts(command):
+    declared = {spelling: one for one in build_parser(command)._actions for spelling in one.option_strings}
+    accepted = {
+        spelling: one
+        for one in JobParser(command, JOB_TYPES[command])._actions
+        for spelling in one.option_strings
+        if one.nargs != 0 or not spelling.startswith("--no")
+    }
+    negated = {name for name in declared if name.startswith(("--no_", "--no-")) and name not in accepted}
+    assert {*declared} - {"--help-all", "--config"} - negated == {*accepted}
+    assert {name.replace("--no_", "--").replace("--no-", "--") for name in negated} < {*accepted}
+    for name, action in accepted.items():
+        one = declared[name]
+        assert one.dest == action.dest
+        assert action.nargs in (one.nargs, None if one.nargs == "?" else one.nargs), name
+        assert set(one.choices or action.choices or ()) == set(action.choices or ()), name
+        assert (one.help or "").startswith(action.help or "")
+
+
+def test_help_shows_each_of_our_options_once_and_those_of_trl_if_asked(command):
+    shown, everything = command("train", "--help").stdout, command("train", "--help-all").stdout
+    assert shown.count("\n") < 110 and everything.count("\n") > 900
+    for name in ("--rewards", "--dataset_name", "--zero_variance", "--witness"):
+        assert everything.count(f"  {name} ") == shown.count(f"  {name} ") == 1
+    assert "--dataset-name" not in everything
+    assert "  --learning_rate " in everything and "  --learning_rate " not in shown
+    for name in MOST_USED.replace(",", "").replace("and ", "").split():
+        assert f"  {name} " in everything and name in shown
+
+
+def test_only_the_command_that_trains_offers_to_leave_out_the_check():
+    assert "  --no_check " in format_help("train", has_all=False)
+    assert "no_check" not in format_help("check", has_all=True)
+
+
+def test_if_trl_moves_its_classes_its_own_parser_decides(command, monkeypatch):
+    def fail(*names):
+        raise LookupError
+
+    monkeypatch.setattr(read_ahead, "read_options", fail)
+    assert command("check", "--max_stepz", "3").stderr.startswith("error: '--max_stepz' on the command line is not an")
+    assert "--learning_rate" in command("check", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["check", "--rewards", "boxd()"], "error: There is no reward 'boxd'. Did you mean 'boxed'? "),
+        (
+            ["train", "--max_stepz", "2"],
+            "error: '--max_stepz' on the command line is not an option. Did you mean --max",
+        ),
+        (["train", "--unscored=no"], "error: Argument --unscored: invalid choice: 'no' (choose from"),
+        (["train", "--help"], ""),
+        (["check", "--help-all"], ""),
+        (["trian"], "error: There is no command 'trian'. Did you mean 'train'? The commands are train, check, "),
+    ],
+    ids=" ".join,
+)
+def test_what_is_wrong_is_said_before_torch_is_imported(arguments, said):
+    code = (
+        "import sys; from trl_grpo_rewards.cli.main import main\ntry: main(sys.argv[1:])\n"
+        "except SystemExit as e: print(e.code or 0, {'torch', 'trl', 'transformers', 'datasets'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300)
+    assert done.stderr.startswith(said) and done.stdout.splitlines()[-1] == f"{2 if said else 0} set()"
+
+
+@pytest.mark.parametrize(
+    "line, options",
+    [
+        ("tr", ["train"]),
+        ("train --zero_v", ["--zero_variance", "--zero_variance_by", "--zero_variance_tolerance"]),
+        ("check --unscored ", ["row", "term"]),
+        ("score --ag", ["--against"]),
+        ("report --li", ["--live"]),
+    ],
+)
+def test_a_shell_completes_a_command_line(line, options, tmp_path):
+    pytest.importorskip("argcomplete")
+    line = f"trl-grpo-rewards {line}"
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
+    asked["_ARGCOMPLETE_STDOUT_FILENAME"] = str(tmp_path / "out")
+    subprocess.run([sys.executable, "-m", "trl_grpo_rewards.cli"], env={**os.environ, **asked}, timeout=300)
+    assert sorted((tmp_path / "out").read_text().replace("\n", " ").split()) == options
