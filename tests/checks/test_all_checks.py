@@ -24,7 +24,7 @@ from trl_grpo_rewards.checks.all_checks import check
 def test_a_healthy_job_has_no_fault(config):
     tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
     rewards = boxed(evaluated=True) + 0.5 * tags("think")
-    found = check(rewards, demo.arithmetic(size=64), config(FilteredGRPOConfig), tokenizer)
+    found = check(rewards, demo.arithmetic(size=64), config(FilteredGRPOConfig, max_completion_length=64), tokenizer)
     assert as_text(found).endswith("No fault found.") and len(found) == 5
     header, boxes, form, total, batch, _ = found[-1].lines
     assert header.split()[-2:] == ["ms", "each"] and batch.startswith("a batch of 8 takes ")
@@ -52,7 +52,25 @@ def test_what_cannot_be_judged_is_one_fault_and_no_attack():
     assert len(find_faults(boxed() + 0.2 * tags("think"), data)) == 1
     assert not find_faults(boxed() + 0.2 * tags("think"), data, threshold=0.6)
     (fault,) = find_faults(choice(), make_problems(1, 2))
-    assert "solutions earn nothing, because they cannot be judged," in fault and "such as 1, contains what" in fault
+    assert "a right answer cannot be judged. Check that" in fault and "such as 1, contains what" in fault
+
+
+@reward
+def forgot(completion: str) -> float | None:
+    len(completion)
+
+
+def test_a_reward_that_scores_nothing_is_seen():
+    found = check(boxed(evaluated=True) + 0.2 * forgot(), make_problems("7", "8"))
+    warnings = [warning for one in found for warning in one.warnings]
+    assert any(one.startswith("Reward 'forgot' gave None for every completion that was tried") for one in warnings)
+    assert not any("'boxed' gave None" in one for one in warnings)
+    assert [one.is_run for one in found if one.title == "attacks"] == [False]
+
+
+def test_rewards_in_a_list_are_refused():
+    with pytest.raises(TypeError, match=r"must be one expression, but are a list\. Add several: boxed\(\) \+ 0\.2"):
+        check([boxed(), tags("think")], make_problems("7"))
 
 
 def test_a_column_of_completions_and_sources_are_the_datasets_own():
@@ -124,7 +142,9 @@ def test_a_reward_of_the_user_takes_part_in_all_checks():
     assert honest(hashed(), data[0]).endswith("#### 7")
     found = check(hashed(), data)
     assert any(
-        "1 of 3 values cannot be read as a whole, such as 'nine' in row 2." in one for f in found for one in f.faults
+        "1 of 3 values cannot be read as a whole, such as 'nine', the value of the prompt" in one
+        for f in found
+        for one in f.faults
     )
     assert any("hashed: every answer" in fault for one in found for fault in one.faults)
     healthy = make_problems("7", "8", "9").add_column("result", ["1", "2", "3"])

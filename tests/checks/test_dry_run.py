@@ -20,7 +20,15 @@ def worthless(completion: str, solution: str) -> float:
 
 def test_solutions_in_the_wrong_column_are_seen():
     found = dry_run(worthless(), make_problems("yes", "no", "yes", "no"))
-    assert "the dataset's own solutions earn 0.000, and the solutions of other rows earn 0.000." in found.faults[0]
+    assert "a right answer earns 0.000, which is no more than a wrong one earns (0.000)." in found.faults[0]
+
+
+def test_a_right_answer_must_fit_into_a_completion(config):
+    trials = make_trials(boxed() + 0.2 * tags("think"), [*make_problems("1", "2")], attacked=0)
+    args = config(FilteredGRPOConfig, max_completion_length=8)
+    (fault,) = check_dry_run(trials, args, tokens=lambda text: [*text]).faults
+    assert "tokens without any working" in fault and "max_completion_length=8. Raise" in fault
+    assert not check_dry_run(trials, args, tokens=str.split).faults
 
 
 def test_solutions_that_do_not_pass_for_right_are_seen():
@@ -78,7 +86,7 @@ def test_a_reward_that_reads_no_solution_need_not_tell_right_from_wrong():
 
 
 def test_a_mean_of_nothing_is_said_in_words():
-    assert describe_mean(math.nan) == "nothing, because they cannot be judged" and describe_mean(0.5) == "0.500"
+    assert describe_mean(math.nan) == "nothing, because it cannot be judged" and describe_mean(0.5) == "0.500"
 
 
 def test_a_reward_that_compares_the_group_has_one_to_compare():

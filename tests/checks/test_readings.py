@@ -34,7 +34,10 @@ def test_every_solution_is_read():
 def test_too_many_unreadable_solutions_are_a_fault():
     data = make_problems("7", "it is seven of them, I think", "8")
     (fault,) = check_readings(answer(), data)[0].faults
-    assert "1 of 3 values cannot be read as a whole, such as 'it is seven of them, I think' in row 1." in fault
+    assert (
+        "1 of 3 values cannot be read as a whole, such as 'it is seven of them, I think', the value of the prompt"
+        in fault
+    )
     assert "Store only the answer, such as 'think' for this row" in fault and "exact()" not in fault
     assert not check_readings(answer(), data, threshold=0.5)[0].faults
     assert check_readings(exact(), data) == []
@@ -94,7 +97,9 @@ def test_readings_are_counted_by_their_kind():
     ]  # fmt: skip
     assert not found.faults and found.warnings[0].startswith("3 values of 'solution' cannot be read as a whole.")
     (found,) = check_readings(marked(), make_problems(*values), threshold=0.29)
-    assert "3 of 10 values cannot be read as a whole, such as 'not at all:4' in row 8." in found.faults[0]
+    assert (
+        "3 of 10 values cannot be read as a whole, such as 'not at all:4', the value of the prompt" in found.faults[0]
+    )
     assert not found.warnings
 
 

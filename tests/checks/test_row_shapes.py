@@ -13,7 +13,7 @@ from trl_grpo_rewards.checks.row_shapes import SHAPES, suggest_for, suggest_rewa
 from trl_grpo_rewards.registry import REGISTRY
 
 
-PAGE = (ROOT / "docs" / "choosing.md").read_text()
+PAGE = (ROOT / "docs" / "rewards.md").read_text()
 TABLE = dict(re.findall(r"^\| ([^|]+) \| `([^`]+)` \|", PAGE, flags=re.MULTILINE))
 BLOCKS = dict(re.findall(r"^### (.+?)\n.*?```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE))
 MIXED = "rows of several kinds"
@@ -50,7 +50,7 @@ def test_a_row_of_the_page_is_scored_and_suggests_its_reward(title):
     "row, expression",
     [
         ({"answer": "48 / 2 = 24\n#### 24"}, "boxed(solution='answer')"),
-        ({"solution": ["1", "one half", "0.5"]}, "exact()"),
+        ({"solution": ["1", "one whole", "0.5"]}, "exact()"),
         ({"solution": ["0.5", r"\frac12"]}, "boxed()"),
         ({"label": 3}, "boxed(solution='label')"),
         ({"test": "def check(f):\n    assert f(1) == 2", "entry_point": "f"}, "code(tests='test')"),
@@ -105,6 +105,11 @@ def test_the_check_suggests_and_warns_where_nothing_reads_the_answer():
     asked = check(judge(model="m", rubric="Is it good?"), data)[0]
     assert not asked.warnings  # on purpose, perhaps: a judge says what is right
     assert not check(tags("think"), Dataset.from_list([{"prompt": "Write a poem."}] * 4))[0].warnings
+
+
+def test_rows_with_columns_of_other_names_have_a_shape():
+    messages = [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]
+    assert suggest_for(Dataset.from_list([{"messages": messages}] * 3))[1] == ""
 
 
 def test_other_columns_are_not_read():

@@ -64,6 +64,11 @@ def check(
 
     ```
     """
+    if not isinstance(rewards, Reward):
+        raise TypeError(
+            f"The rewards must be one expression, but are a {type(rewards).__name__}. Add several: boxed() + 0.2 * "
+            f"tags('think')."
+        )
     found = [check_contract(rewards, dataset, config)]
     if found[0].faults:
         titles = [title_reading(column, name) for (column, _), name in find_readers(rewards).items()]
@@ -102,5 +107,5 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
             raise
         tried = [Findings(ATTACKS, faults=[fault]), skip(DRY_RUN, "a reward raised an error")]
     else:
-        tried = [check_attacks(trials), check_dry_run(trials, config)]
+        tried = [check_attacks(trials), check_dry_run(trials, config, None if tokenizer is None else tokens)]
     return [found, *tried] if skipped else tried

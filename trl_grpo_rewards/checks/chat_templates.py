@@ -50,17 +50,17 @@ def find_template_faults(reward: FunctionReward, rendered: str) -> list[str]:
     if is_open and not reward.form.prefilled:
         return [
             f"Reward '{reward.name}' expects {opening} in the completion, but the chat template ends the prompt with it. "
-            f"The reward would stay at 0. Write {suggest_reward(reward, prefilled=True)}."
+            f"The reward would stay at 0. Write {suggest_prefilled(reward, prefilled=True)}."
         ]
     if reward.form.prefilled and not is_open:
         return [
             f"Reward '{reward.name}' expects the chat template to end the prompt with {opening}, but it ends with "
-            f"{rendered[-30:]!r}. Write {suggest_reward(reward, prefilled=False)}."
+            f"{rendered[-30:]!r}. Write {suggest_prefilled(reward, prefilled=False)}."
         ]
     return []
 
 
-def suggest_reward(reward: FunctionReward, prefilled: bool) -> str:
+def suggest_prefilled(reward: FunctionReward, prefilled: bool) -> str:
     """Return the reward with the one option changed that gives its form this `prefilled`, or else what to change."""
     for option, value in reward.options.items():
         if isinstance(value, bool):

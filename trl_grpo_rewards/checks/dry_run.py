@@ -3,9 +3,10 @@
 import math
 from typing import TYPE_CHECKING
 
+from .completion_forms import WORKING
 from .findings import Findings
 from .honest_completions import find_answer_column
-from .trials import ROUNDING, Trials, average_scores
+from .trials import ROUNDING, Tokenize, Trials, average_scores
 
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ LEAST_MEAN = 0.9
 """Smallest mean that outcome rewards must give the dataset's own solutions."""
 
 
-def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None) -> Findings:
-    """Check that right answers earn more than wrong ones, and tell the time of each reward."""
+def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None, tokens: Tokenize | None = None) -> Findings:
+    """Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward."""
     found = Findings(DRY_RUN)
     rewards, each = trials.rewards, trials.milliseconds
     means = {
@@ -42,6 +43,12 @@ def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None) -> Finding
     column = find_answer_column(rewards)
     example = trials.trials[0].row.get(column)
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
+    for place, reward in enumerate(rewards.rewards):
+        if all(math.isnan(mean[place]) for mean in means.values()):
+            found.warnings.append(
+                f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
+                f"function of your own, check that it ends with return."
+            )
     for reward, mean in zip(rewards.rewards, means["right"], strict=False):
         if reward.is_outcome and wrong < right and mean < LEAST_MEAN:
             found.faults.append(
@@ -49,13 +56,23 @@ def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None) -> Finding
                 f"right. Compare how they are written, such as {example!r}, with the answers that {reward} expects."
             )
     if trials.has_solution and not right > wrong + ROUNDING:
+        earned = f"earns {right:.3f}, which is no more than a wrong one earns ({describe_mean(wrong)})"
         found.faults.append(
-            f"Under {rewards}, the dataset's own solutions earn {describe_mean(right)}, and the solutions of other rows "
-            f"earn {describe_mean(wrong)}. The dataset's own solutions must earn more. Check that the column "
-            f"'{column}', such as {example!r}, contains what the rewards look for."
+            f"Under {rewards}, a right answer {'cannot be judged' if math.isnan(right) else earned}. Check that the column '{column}', such as {example!r}, contains what the rewards "
+            f"look for."
         )
+    longest = getattr(config, "max_completion_length", None)
+    if tokens is not None and longest is not None:
+        bare = [trial.right.text.replace(WORKING.strip(), "") for trial in trials.trials]
+        shortest = min(bare, key=lambda text: len(tokens(text)))
+        if len(tokens(shortest)) > longest:
+            found.faults.append(
+                f"The shortest right answer in the form that the rewards ask for has {len(tokens(shortest))} tokens "
+                f"without any working ({shortest!r}), but completions end at max_completion_length={longest}. Raise "
+                f"max_completion_length."
+            )
     return found
 
 
 def describe_mean(mean: float) -> str:
-    return "nothing, because they cannot be judged" if math.isnan(mean) else f"{mean:.3f}"
+    return "nothing, because it cannot be judged" if math.isnan(mean) else f"{mean:.3f}"

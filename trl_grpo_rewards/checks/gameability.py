@@ -66,9 +66,11 @@ def check_attacks(trials: Trials) -> Findings:
     if not any(function.columns for function in find_functions(trials.rewards)):
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
     payments = count_payments(trials)
-    if not payments:
-        found.lines.append("no attack was tried, because no honest completion could be made that earns these rewards")
-    found.data["attacks"] = [payment._asdict() for payment in payments]
+    if payments:
+        found.data["attacks"] = [payment._asdict() for payment in payments]
+    else:
+        found.lines.append("not run: no honest completion could be made that earns these rewards")
+        found.is_run = False
     for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")

@@ -103,7 +103,8 @@ def check_column(
             remedy = f"This one is {note}. Correct such rows, or remove them."
         found.faults.append(
             f"Reward '{reward}' reads the column '{column}', but {len(bad):,} of {len(values):,} values cannot be read "
-            f"as a whole, such as {shorten_repr(values[bad[0]])} in row {bad[0]}. {remedy}"
+            f"as a whole, such as {shorten_repr(values[bad[0]])}, the value of the prompt "
+            f"{shorten_repr(prompts[bad[0]])}. {remedy}"
         )
     elif bad:
         found.warnings.append(

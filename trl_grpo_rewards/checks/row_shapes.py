@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..constraints.rows import list_pairs, read_text
+from ..constraints.rows import pair_arguments, parse_text
 from ..errors import SOLUTION_COLUMNS
 from ..judging.rubric_shapes import read_rubric
 from ..mathematics.grammar import read
@@ -88,10 +88,10 @@ def are_accepted(value: Any, row: Row) -> bool:
 
 
 def are_constraints(value: Any, row: Row) -> bool:
-    return is_read(lambda: list_pairs(read_text(value), read_text(row.get("kwargs"))))
+    return is_read(lambda: pair_arguments(parse_text(value), parse_text(row.get("kwargs"))))
 
 
-def is_rubric(value: Any, row: Row) -> bool:
+def holds_rubric(value: Any, row: Row) -> bool:
     """A text is a rubric if it lists several criteria."""
     return not isinstance(parse_column(value), str) or is_read(lambda: read_rubric(value)[1:] or None)
 
@@ -114,7 +114,7 @@ SHAPES = (
     Shape(
         "a rubric for each row, as in HealthBench",
         ("rubric", "rubrics"),
-        is_rubric,
+        holds_rubric,
         "judge(model='MODEL', rubric=column('{column}'))",
     ),
     Shape(
@@ -174,8 +174,9 @@ def suggest_reward(rows: Sequence[Row]) -> tuple[Shape, str, str] | None:
 def suggest_for(dataset: "Dataset") -> tuple[str, str]:
     """Return a sentence with the shape of a dataset's rows and the reward for them, and the column that decides."""
     read_columns = {"kwargs", *COMPANION_COLUMNS, *(column for shape in SHAPES for column in shape.columns)}
-    kept = dataset.select_columns([column for column in dataset.column_names if column in read_columns])
-    suggested = suggest_reward([dict(row) for row in kept.select(range(min(READ_ROWS, len(kept))))])
+    read = [column for column in dataset.column_names if column in read_columns]
+    rows = dataset.select(range(min(READ_ROWS, len(dataset)))).select_columns(read) if read else [{}]
+    suggested = suggest_reward([dict(row) for row in rows])
     assert suggested is not None  # the last shape fits everything
     shape, column, expression = suggested
     return f"The dataset looks like {shape.name}: {expression}.", column

@@ -27,7 +27,7 @@ class Completion(NamedTuple):
             Token ids.
         facts (`dict`):
             Numbers and other short values, which are fields of the record, see
-            [`~trl_grpo_rewards.training.generation.list_facts`].
+            [`~trl_grpo_rewards.training.generation.list_completion_facts`].
         logged (`dict`):
             What the rewards logged about it, by the name of the column.
     """

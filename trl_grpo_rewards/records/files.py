@@ -152,7 +152,8 @@ def find_record_files(source: str | Path) -> list[Path]:
         names = sorted(child.name for child in source.iterdir()) if source.is_dir() else ["no such folder"]
         raise FileNotFoundError(
             f"There are no group records in '{source}' (found: {', '.join(names[:10]) or 'nothing'}). Pass the "
-            f"output_dir of a run with group_records=True, or one of its files {FOLDER}/*.jsonl."
+            f"output_dir of a run of FilteredGRPOTrainer, which writes them unless group_records=False, or one of its "
+            f"files {FOLDER}/*.jsonl."
         )
     return files
 
