@@ -65,6 +65,19 @@ def test_arithmetic():
     assert (a + b).name == "first+second" and (3 * a).name == "first"
 
 
+@pytest.mark.parametrize(
+    "combine", [lambda a, f: a + f, lambda a, f: f + a, lambda a, f: a - f, lambda a, f: sum([a, f])]
+)
+def test_a_plain_function_is_told_to_become_a_reward(combine):
+    def mine(completion):
+        return 1.0
+
+    with pytest.raises(
+        TypeError, match=r"plain function 'mine' instead of a reward. Put @reward above it, .*: mine\(\)"
+    ):
+        combine(first(), mine)
+
+
 @pytest.mark.parametrize("combine", [lambda a, b: a + "1", lambda a, b: "2" * a, lambda a, b: a / 2])
 def test_what_is_no_arithmetic_is_refused(combine):
     with pytest.raises(TypeError, match="unsupported operand|can't multiply"):

@@ -174,7 +174,7 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text("[trl_grpo_rewards]\ntheirs = their_rewards:theirs\n")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(
-        ValueError, match="There is no reward 'their'; the available rewards are .*theirs.*Did you mean 'theirs'"
+        ValueError, match="There is no reward 'their'. Did you mean 'theirs'.* The available rewards are .*theirs"
     ):
         parse("their")
     assert "theirs" not in REGISTRY

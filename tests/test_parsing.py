@@ -36,8 +36,11 @@ def test_parse_builds_what_python_builds(text, value):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("boxxed()", "There is no reward 'boxxed'; the available rewards are .*boxed, .*Did you mean 'boxed'\\?"),
-        ("zzz", "There is no reward 'zzz'; .*Choose one, or import the module that registers it"),
+        ("boxxed()", "There is no reward 'boxxed'. Did you mean 'boxed'\\? .* The available rewards are .*boxed, "),
+        (
+            "zzz",
+            "There is no reward 'zzz'. If it is a text, write it in quotes. To use a function of your own, put @reward above it and import its module. The",
+        ),
         ("boxed() +", "are not a valid expression: invalid syntax"),
         ("boxed(", "are not a valid expression: '\\(' was never closed"),
         ("", "are not a valid expression"),

@@ -21,9 +21,11 @@ from trl_grpo_rewards.registry import REGISTRY
 
 PAGES = {page.name: page.read_text() for page in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]}
 
+UPSTREAM = {page.name: page.read_text() for page in sorted((ROOT / "docs" / "upstream").glob("*.md"))}
+
 EXAMPLES = [
     pytest.param(example, id=f"{name}-{place}")
-    for name, text in PAGES.items()
+    for name, text in {**PAGES, **UPSTREAM}.items()
     for place, example in enumerate(re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE))
 ]
 
@@ -58,8 +60,23 @@ def test_the_options_of_the_commands_exist(command, options, capsys):
         job, training, _ = read_job(shlex.split(options, comments=True), command)
         assert job.rewards and training.output_dir
     with pytest.raises(SystemExit, match="0"):
-        main([command, "--help"])
+        main([command, "--help-all" if command in ("train", "check") else "--help"])
     assert {*re.findall(r" (--\w+)", options)} <= {*re.findall(r"--\w+", capsys.readouterr().out)}
+
+
+def test_the_skill_runs_from_top_to_bottom_and_is_found_at_the_root(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = next(ROOT.glob(".agents/skills/*/SKILL.md")).read_text()
+    assert text == next((ROOT / "trl_grpo_rewards").glob(".agents/skills/*/SKILL.md")).read_text()
+    assert text.count("\n") <= 150 and text.startswith("---\nname: trl-grpo-rewards\ndescription: ")
+    examples = re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    before = dict(REGISTRY)
+    try:
+        exec(compile("\n".join(examples), "skill", "exec"), {"__name__": "skill"})
+    finally:
+        REGISTRY.clear()
+        REGISTRY.update(before)
+    assert {row.strip("()") for row in re.findall(r"\| `(\w+)\(", text)} <= {*trl_grpo_rewards.__all__}
 
 
 def test_examples_and_commands_are_found():
@@ -67,12 +84,42 @@ def test_examples_and_commands_are_found():
     assert {command.values[0] for command in COMMANDS} == {"train", "check", "score", "report"}
 
 
-def test_the_readme_fits_150_lines_and_has_no_link_that_needs_the_repository():
+def test_the_readme_fits_130_lines_and_names_files_that_exist():
     readme = PAGES["README.md"]
-    assert readme.count("\n") <= 150
-    assert re.findall(r"\]\((?!https://)([^)]+)\)", readme) == []
-    named = re.findall(r"`((?:docs|examples|scripts)/[\w./]*|[A-Z]+\.md)`", readme)
-    assert len(named) > 15 and [path for path in named if not (ROOT / path).exists()] == []
+    assert readme.count("\n") <= 130
+    assert len(re.findall(r"^- \[[^]]+\]\(docs/", readme, flags=re.MULTILINE)) == 5
+    named = re.findall(r"`((?:docs|examples|scripts)/[\w./]*|[A-Z]+\.md)", readme)
+    assert len(named) > 5 and [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_one_line_of_the_quickstart_changes(tmp_path):
+    diff = re.search(r"```diff\n(.*?)```", PAGES["README.md"], flags=re.DOTALL)[1].splitlines()
+    assert [line[0] for line in diff if line[:1] in "+-" and line] == ["-", "+"]
+    lines = [line[1:] for line in diff if not line.startswith("-")]
+    lines[lines.index('dataset = load_dataset("trl-lib/DeepMath-103K", split="train")')] = (
+        "from trl_grpo_rewards import FilteredGRPOConfig, demo; dataset = demo.arithmetic(size=8)"
+    )
+    args = f"FilteredGRPOConfig({str(tmp_path)!r}, max_steps=1, max_completion_length=8, use_cpu=True, bf16=False)"
+    code = (
+        "\n".join(lines)
+        .replace('"Qwen/Qwen2-0.5B-Instruct"', "demo.MODEL")
+        .replace("train_dataset=", f"args={args}, train_dataset=")
+    )
+    exec(compile(code, "quickstart", "exec"), {})
+    assert next(read_records(tmp_path))
+
+
+@pytest.mark.slow
+def test_the_fault_in_the_readme_is_what_a_terminal_prints(command, tmp_path):
+    line, fault = re.search(
+        r"^\$ trl-grpo-rewards (.*)\n\.\.\.\n(fault: .*?)\n```", PAGES["README.md"], flags=re.DOTALL | re.MULTILINE
+    ).groups()
+    (tmp_path / "mine.py").write_text(
+        "from trl_grpo_rewards import reward\n\n\n@reward\n"
+        "def brief(completion):\n    return max(0.0, 1 - len(completion) / 20)\n"
+    )
+    run = command(*shlex.split(line))
+    assert run.returncode == 1 and fault in run.stdout
 
 
 def test_the_readme_tests_the_package_as_the_checks_do():

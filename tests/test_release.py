@@ -1,5 +1,6 @@
 """What is released agrees with the repository: the wheel, the sdist, the pages, and the files about the release."""
 
+import ast
 import os
 import re
 import shutil
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from helpers.paths import ROOT
 
@@ -92,7 +94,7 @@ def test_the_pages_name_only_extras_and_addresses_that_exist():
     readme = PAGES[0].read_text()
     for page in PAGES:
         text = page.read_text()
-        assert {*re.findall(r"pip install[^\n`]*\[(\w+)\]", text)} <= extras, page.name
+        assert {*re.findall(r"pip install[^\n`]*(?<!trl)\[(\w+)\]", text)} <= extras, page.name
     assert all(url in readme for url in PROJECT.get("urls", {}).values())
 
 
@@ -166,3 +168,41 @@ def test_the_sdist_has_every_file_and_can_run_the_tests(sdist, files):
         timeout=300,
     )
     assert run.returncode == 0 and " passed" in run.stdout, run.stdout[-3000:]
+
+
+@pytest.mark.slow
+def test_the_container_of_the_docs_builds_and_has_the_command(copy):
+    if not shutil.which("docker") or subprocess.run(["docker", "info"], capture_output=True).returncode:
+        pytest.skip("docker does not run")
+    text = re.search(r"```dockerfile\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), flags=re.DOTALL)[1]
+    build = ["docker", "build", "--quiet", "--file", "-", "."]
+    built = subprocess.run(build, input=text, cwd=copy, capture_output=True, text=True, timeout=1800)
+    assert built.returncode == 0, built.stderr[-3000:]
+    run = subprocess.run(["docker", "run", "--rm", built.stdout.strip(), "--version"], capture_output=True, text=True)
+    assert run.stdout.strip() == PROJECT["version"], run.stderr[-3000:]
+
+
+def test_every_package_that_is_imported_is_declared():
+    """What only some rewards or trackers need is an extra, or comes with the environment or engine that is used."""
+    imported = {
+        name.split(".")[0]
+        for file in (ROOT / "trl_grpo_rewards").rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom) and not node.level
+            else []
+        )
+    } - {*sys.stdlib_module_names, "trl_grpo_rewards"}
+    declared = {canonicalize_name(Requirement(one).name) for one in PROJECT["dependencies"]}
+    optional = {
+        canonicalize_name(Requirement(one).name)
+        for extra in PROJECT["optional-dependencies"].values()
+        for one in extra
+    }
+    distributions = {"yaml": "pyyaml"}
+    names = {canonicalize_name(distributions.get(name, name)) for name in imported}
+    foreign = {"openenv", "huggingface-hub"}  # environments bring the first, transformers the second
+    assert declared <= names and names - declared - foreign <= optional

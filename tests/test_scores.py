@@ -7,7 +7,7 @@ import numpy
 import pytest
 import torch
 
-from trl_grpo_rewards.scores import read_number, read_scores
+from trl_grpo_rewards.scores import convert_score, read_scores
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_a_score_is_a_finite_number(score):
         ValueError, match="Reward 'it' gave .* for row 1 of the batch. Return a finite number, or None if"
     ):
         read_scores([1.0, score], "it", 2)
-    assert read_number(-0.5, "it", 0) == -0.5
+    assert convert_score(-0.5, "it", 0) == -0.5

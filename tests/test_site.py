@@ -117,7 +117,27 @@ def address(site):
 def test_no_page_is_wider_than_a_phone_or_reports_an_error(site, address, browser):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    for page in sorted(site.rglob("index.html")):
-        browser.get(f"{address}/{page.parent.relative_to(site)}/")
+    for page in sorted(site.rglob("*.html")):
+        browser.get(f"{address}/{page.relative_to(site)}")
         assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, page
         assert "trl_grpo_rewards" in browser.title and browser.get_log("browser") == [], page
+
+
+FOUND = """
+return [...document.querySelectorAll("*")].some((one) =>
+    one.shadowRoot?.querySelector("[role=listbox] a[href*='symptoms.html']"))
+"""
+"""Whether the page that says what to do is among the results of the search, which are in a shadow tree."""
+
+
+@pytest.mark.parametrize("is_served", [True, False], ids=["served", "opened as a file"])
+def test_the_search_finds_a_page(site, address, browser, is_served):
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.get(f"{address}/trainer.html" if is_served else (site / "trainer.html").as_uri())
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(browser, 30)
+    wait.until(lambda _: browser.execute_script("return document.readyState") == "complete")
+    browser.find_element("tag name", "body").send_keys("/")
+    wait.until(lambda _: browser.switch_to.active_element.tag_name != "body")
+    browser.switch_to.active_element.send_keys("loss is 0.0")
+    wait.until(lambda _: browser.execute_script(FOUND))
+    assert browser.get_log("browser") == []

@@ -17,6 +17,15 @@ def cites(completion: str, *, at_least: int = 1) -> float:
 def right(completion: str, solution: str) -> float:
     return float(completion == solution)
 
+@reward(batched=True)
+def from_trl(prompts: list[str], completions: list[str], **kwargs: object) -> list[float]:
+    return [0.0 for _ in completions]
+
+@reward
+async def words(completion: str, *, log_extra: object = None, longest: int | None = None) -> float | None:
+    return None
+
+mine: list[Reward] = [cites(), cites(at_least=2, name="c"), right(name="r", solution="answer"), from_trl(), words(longest=3)]
 rewards: Reward = boxed(tolerance=0.1) + 0.2 * gate(tags("think"), by=boxed()) - clip(boxed(name="b"), high=1)
 more: list[Reward] = [keywords(all=["because"]), parse("boxed()"), cites(at_least=2), right()]
 weights: list[float] = rewards.weights
@@ -28,6 +37,9 @@ WRONG = {
     'boxed(units="metres")': 'Argument "units" to "boxed" has incompatible type',
     "gate(boxed())": 'Missing positional argument "by" in call to "gate"',
     "number: int = gate(boxed(), by=boxed())": 'expression has type "Reward", variable has type "int"',
+    'cites(at_least="x")': 'No overload variant of "__call__" of "RewardFactory" matches argument type "str"',
+    "cites(most=2)": 'No overload variant of "__call__" of "RewardFactory" matches argument type "int"',
+    "right(tolerance=0.1)": 'No overload variant of "__call__" of "RewardFactory" matches argument type "float"',
     "boxed() + boxed": "Unsupported operand types for +",
 }
 
@@ -44,7 +56,9 @@ ignore_missing_imports = true
 def test_options_of_rewards_are_checked_in_the_file_of_a_user(tmp_path):
     (tmp_path / "mypy.ini").write_text(SETTINGS)
     (tmp_path / "right.py").write_text(RIGHT)
-    (tmp_path / "wrong.py").write_text("\n".join(["from trl_grpo_rewards import boxed, gate", *WRONG]))
+    (tmp_path / "wrong.py").write_text(
+        "\n".join(["from right import cites, right; from trl_grpo_rewards import boxed, gate", *WRONG])
+    )
     run = subprocess.run(
         [sys.executable, "-m", "mypy", "right.py", "wrong.py"], cwd=tmp_path, capture_output=True, text=True
     )

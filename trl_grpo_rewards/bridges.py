@@ -125,10 +125,10 @@ def from_rubric(rubric: Any) -> Reward:
             f"A rubric must have functions; {rubric!r} has none. Add one: rubric.add_reward_func(function)."
         )
     terms = zip(rubric.weights, rubric.funcs, strict=True)
-    return add(tuple((float(weight), read_function(one, rubric)) for weight, one in terms))
+    return add(tuple((float(weight), wrap_function(one, rubric)) for weight, one in terms))
 
 
-def read_function(function: Callable[..., Any], rubric: Any) -> Reward:
+def wrap_function(function: Callable[..., Any], rubric: Any) -> Reward:
     parameters = inspect.signature(function).parameters
     name = getattr(function, "__name__", "function")
     if found := GROUP_DATA.intersection(parameters):
@@ -151,5 +151,5 @@ def read_function(function: Callable[..., Any], rubric: Any) -> Reward:
 
     score.__name__ = name
     plain = {one.name for one in parameters.values() if one.default is one.empty and one.kind not in UNNAMED}
-    factory = RewardFactory(score, "batch", columns=lambda: plain - ROW_DATA)
+    factory: RewardFactory[...] = RewardFactory(score, "batch", columns=lambda: plain - ROW_DATA)
     return FunctionReward(factory, FrozenDict({}))

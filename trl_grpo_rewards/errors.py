@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
@@ -37,6 +38,12 @@ def describe_reward_error(error: Exception) -> str | None:
         f"Reward {raised_in[0]} raised {type(error).__name__}: {text or 'no message'} ({place.filename}, line "
         f"{place.lineno}). Correct the reward, or let it return None for what it cannot judge."
     )
+
+
+def describe_plain(function: Any) -> str:
+    """Return the end of an error about a function that has not been registered as a reward."""
+    name = function.__name__
+    return f"the plain function '{name}' instead of a reward. Put @reward above it, and call it: {name}()."
 
 
 class MissingColumn(ValueError):

@@ -14,11 +14,13 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from inspect import isfunction
 from numbers import Real
 from typing import Any, TypeVar
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
+from .errors import describe_plain
 from .score_tables import ScoreTable, to_code
 from .scores import Score
 
@@ -390,11 +392,13 @@ def multiply(*rewards: Reward) -> Reward:
 
 def refuse_constant(number: Any, instead: Reward) -> Any:
     """
-    Refuse to add a number to a reward. What is no number is left to Python.
+    Refuse to add a number or a plain function to a reward. Anything else is left to Python.
 
     Raises:
-        `TypeError`: it is a number.
+        `TypeError`: it is a number or a function.
     """
+    if isfunction(number):
+        raise TypeError(f"An expression contains {describe_plain(number)}")
     if not isinstance(number, Real):
         return NotImplemented
     raise TypeError(

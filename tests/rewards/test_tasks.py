@@ -11,7 +11,7 @@ from trl_grpo_rewards import gym, parse
 from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.programs.inside.gym_rules import read_task, write_task
 from trl_grpo_rewards.rewards import tasks
-from trl_grpo_rewards.rewards.tasks import find_answer, read_reply
+from trl_grpo_rewards.rewards.tasks import find_answer, read_score
 from trl_grpo_rewards.sandbox.protocol import RunResult
 
 
@@ -118,8 +118,8 @@ def test_an_answer_that_is_code_is_not_paid(name):
 
 @pytest.mark.parametrize("status", ["finished", "crashed", "timed_out", "refused", "flooded"])
 def test_an_answer_that_ends_the_rule_is_wrong(status):
-    assert read_reply(RunResult(status, "", "")) == (0.0, f"the rule {status} without a score")
-    assert read_reply(RunResult("finished", '{"score": 0.5}', "remarks")) == (0.5, None)
+    assert read_score(RunResult(status, "", "")) == (0.0, f"the rule {status} without a score")
+    assert read_score(RunResult("finished", '{"score": 0.5}', "remarks")) == (0.5, None)
 
 
 @needs_generators

@@ -104,13 +104,13 @@ def check_alone(fields: Mapping[Any, Any], holder: Any) -> None:
     """Check that a list of criteria has no list of numbers next to it, which may be their points."""
     size = len(fields[holder]) if isinstance(fields[holder], list) else None
     for key, item in fields.items():
-        if key != holder and isinstance(item, list) and 0 < len(item) == size and is_number(*item):
+        if key != holder and isinstance(item, list) and 0 < len(item) == size and are_numbers(*item):
             raise UnreadableRubric(
                 "a list of numbers is next to the criteria, but it is not called 'points'", [*fields]
             )
 
 
-def is_number(*values: Any) -> bool:
+def are_numbers(*values: Any) -> bool:
     return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
 
 
@@ -180,7 +180,7 @@ def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
     fields = {str(key): item for key, item in value.items() if item is not None}
     key, required_key = find_key(fields, POINTS), find_key(fields, (REQUIRED,))
     others = {name: item for name, item in fields.items() if name not in (key, required_key)}
-    if key is None and any(map(is_number, others.values())):
+    if key is None and any(map(are_numbers, others.values())):
         raise UnreadableRubric("a criterion has a number, but it is not called 'points' or 'weight'", value)
     texts = {name: item for name, item in others.items() if isinstance(item, str)}
     sentences = {name: item for name, item in texts.items() if len(item.split()) > 1} or texts  # not ids and labels
@@ -212,7 +212,7 @@ def read_points(numbers: Sequence[Any]) -> float:
     if not numbers:
         return 1.0
     try:
-        if len(numbers) == 1 and (isinstance(numbers[0], str) or is_number(numbers[0])):
+        if len(numbers) == 1 and (isinstance(numbers[0], str) or are_numbers(numbers[0])):
             points = float(numbers[0])
             if math.isfinite(points):
                 return points

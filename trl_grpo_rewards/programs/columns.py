@@ -35,7 +35,7 @@ MAX_CODES = 6
 def parse_column(value: Any) -> Any:
     """Return the value that a text stands for, or the value itself."""
     if isinstance(value, str) and PACKED.fullmatch(value):
-        value = unpack(value)
+        value = unpack_text(value)
     if not isinstance(value, str) or not value.lstrip().startswith(("[", "{")):
         return value
     try:
@@ -52,7 +52,7 @@ def parse_column(value: Any) -> Any:
             ) from None
 
 
-def unpack(text: str) -> str:
+def unpack_text(text: str) -> str:
     """Return the string in a packed text."""
     try:
         stream = zlib.decompressobj()

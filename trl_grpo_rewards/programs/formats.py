@@ -158,7 +158,7 @@ def read_code(lines: list[str], context: Mapping[str, Any], packages: Collection
 def build_tests(pairs: list[Pair]) -> RowTests:
     """Build the tests from inputs and outputs, each with what is known about it."""
     cases: list[OutputCase | CallCase] = [
-        read_call(name, one, other)
+        read_call_case(name, one, other)
         if (name := find_function_name(context))
         else OutputCase(join_lines(one), join_lines(other))
         for one, other, context in pairs
@@ -210,7 +210,7 @@ def join_lines(value: Any) -> str:
     )
 
 
-def read_call(name: str, arguments: Any, result: Any) -> CallCase:
+def read_call_case(name: str, arguments: Any, result: Any) -> CallCase:
     """
     Read the call of a function. Arguments are a list, or a text with the JSON of one argument on each line.
 

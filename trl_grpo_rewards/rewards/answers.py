@@ -252,12 +252,12 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     ```
     """
     stated = find_stated_answer(strip_reasoning(completion))
-    given = None if stated is None else read_choice(stated, letters)
-    golds = [read_choice(str(one), letters) for one in list_solutions(solution)]
+    given = None if stated is None else find_letter(stated, letters)
+    golds = [find_letter(str(one), letters) for one in list_solutions(solution)]
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
 
 
-def read_choice(text: str, letters: str) -> str | None:
+def find_letter(text: str, letters: str) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
     text = spell(text).replace("*", "").strip()
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)

@@ -12,7 +12,7 @@ from ..registry import combinator
 from ..scores import Score
 from ..verify.boxes import find_boxed_answer, find_last_box, find_stated_answer, read_content, strip_reasoning
 from ..verify.golds import list_solutions, read_gold
-from ..verify.solutions import is_number, strip_label
+from ..verify.solutions import is_numeric, strip_label
 
 
 __all__ = ["appeal"]
@@ -37,7 +37,7 @@ async def appeal(
     budget: float = 1.0,
 ) -> list[Score]:
     r"""
-    The reward; where it is None, the score of `to`, and with `refused` also where it is at most 0 and `to` finds it right.
+    The reward, or the score of `to` if it is None; with `refused`, also if it is at most 0 and `to` finds it right.
 
     For example, `appeal(boxed(), to=judge(..., reference=True))` asks the judge only about answers whose solution the rule
     cannot read. A rule that reads most solutions refuses few right answers, and a judge also pays some wrong ones. So
@@ -122,9 +122,9 @@ def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
     the stated one. Otherwise a name or a unit, or a text in another place, could buy an appeal for a wrong number.
     """
     golds = [read(gold) for gold in map(read_gold, solutions) if gold is not None]
-    if not any(is_number(gold) for gold in golds):
+    if not any(is_numeric(gold) for gold in golds):
         return False
     text = strip_reasoning(completion_text(completion))
     last = find_last_box(text)
     answers = {find_boxed_answer(text, "first"), last and read_content(text, last)[0], find_stated_answer(text)}
-    return any(is_number(strip_label(read(answer))) for answer in answers if answer)
+    return any(is_numeric(strip_label(read(answer))) for answer in answers if answer)

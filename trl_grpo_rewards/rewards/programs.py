@@ -259,7 +259,7 @@ async def code(
     """
     limits = Limits(timeout, memory_mb, output_bytes)
     programs = [find_program(strip_reasoning(completion_text(completion)), language) for completion in completions]
-    marks, read = read_rows(tests, columns, list_importable(backend, packages, python), language)
+    marks, read = read_row_tests(tests, columns, list_importable(backend, packages, python), language)
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, read, strict=True)
@@ -292,7 +292,7 @@ def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, p
     return 0.0, "no code block"
 
 
-def read_rows(
+def read_row_tests(
     values: list[Any], columns: Mapping[str, list[Any]], importable: Collection[str] | None, language: str
 ) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
     """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""

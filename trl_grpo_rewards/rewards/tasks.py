@@ -66,7 +66,7 @@ def find_answer(text: str) -> str | None:
     return text[start:].removeprefix("<answer>").partition("</answer>")[0].strip() or None
 
 
-def read_text(entry: Any) -> str:
+def write_entry(entry: Any) -> str:
     """Return a task as JSON text. A dataset may also hold it as a dict."""
     return entry if isinstance(entry, str) else write_task(entry)
 
@@ -74,7 +74,7 @@ def read_text(entry: Any) -> str:
 def write_own_answer(row: Mapping[str, Any], entry: str) -> str | None:
     """Return the answer that a task brings, or None if it brings none."""
     try:
-        answer = read_task(read_text(row[entry]))["answer"]
+        answer = read_task(write_entry(row[entry]))["answer"]
     except (ValueError, TypeError):
         return None
     return f"<answer>{answer}</answer>" if answer is not None else None
@@ -86,7 +86,7 @@ def examine_tasks(rows: list[dict[str, Any]], entry: str) -> Examination:
     bad: dict[int, str] = {}
     for place, row in enumerate(rows):
         try:
-            names[read_task(read_text(row[entry]))["metadata"]["source_dataset"]] += 1
+            names[read_task(write_entry(row[entry]))["metadata"]["source_dataset"]] += 1
         except (ValueError, TypeError) as error:
             bad[place] = str(error)
     lines = [f"{count:,} tasks of {name}" for name, count in names.most_common(SHOWN_GENERATORS)]
@@ -129,7 +129,7 @@ async def gym(
 
     Some rules evaluate the answer as Python. So each rule runs in the jail of [`code`], and an answer that holds code
     instead of values is wrong. An answer that takes longer than `timeout` or on which the rule raises an error is wrong,
-    too, as long as the rule can score the answer that the task brings. `docs/tasks.md` names the rules that pay
+    too, as long as the rule can score the answer that the task brings. `docs/programs.md` names the rules that pay
     for worthless answers. Logs `gym/unscored` as a count per batch, and the column `gym/problem` in the table of
     completions. It is installed by `pip install 'trl_grpo_rewards[gym]'` and needs Linux.
 
@@ -155,7 +155,7 @@ async def gym(
     ```
     """
     answers = [find_answer(completion_text(completion)) for completion in completions]
-    keys = [(read_text(task), answer) for task, answer in zip(entry, answers, strict=True)]
+    keys = [(write_entry(task), answer) for task, answer in zip(entry, answers, strict=True)]
     different = [*dict.fromkeys((task, answer) for task, answer in keys if answer is not None)]
     rules, limits = open_rules(), Limits(timeout, MEMORY_MB)
     replies = await asyncio.gather(*(score_answer(rules, task, answer, limits) for task, answer in different))
@@ -171,12 +171,12 @@ async def score_answer(rules: LocalSandbox, task: str, answer: str, limits: Limi
     request = json.dumps({"task": task, "answer": answer})
     try:
         async with aclosing(rules.run(PROGRAM, [request], limits)) as results:
-            return read_reply(await anext(results))
+            return read_score(await anext(results))
     except SandboxFailed as error:
         return None, str(error)
 
 
-def read_reply(result: RunResult) -> tuple[Score, str | None]:
+def read_score(result: RunResult) -> tuple[Score, str | None]:
     """Return the score that a rule has written. An answer that ends the rule or takes too long is wrong."""
     if result.status != "finished" or not result.output:
         return 0.0, f"the rule {result.status} without a score"

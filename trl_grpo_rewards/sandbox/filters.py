@@ -111,7 +111,7 @@ def judge_arguments(files: bool) -> dict[str, bytes]:
     }
 
 
-def list_verdicts(machine: str) -> bytes:
+def compile_verdicts(machine: str) -> bytes:
     """Return the part of the filter for calls that are judged by their number alone."""
     allowed = (when_equal(number, give(ALLOW)) for number in find_call_numbers(ALLOWED, machine).values())
     return b"".join([*allowed, give(EPERM)])
@@ -123,7 +123,7 @@ def build_template(machine: str, files: bool) -> bytes:
     arch = encode_instruction(LOAD, 4) + encode_instruction(JUMP_EQUAL, AUDIT_ARCHES[machine], 1, 0) + give(KILL)
     bodies, numbers = judge_arguments(files), find_call_numbers(TESTED, machine)
     tested = b"".join(when_equal(number, bodies[name]) for name, number in numbers.items())
-    return arch + encode_instruction(LOAD, 0) + tested + list_verdicts(machine)
+    return arch + encode_instruction(LOAD, 0) + tested + compile_verdicts(machine)
 
 
 def build_filter(machine: str, pid: int, files: bool) -> bytes:

@@ -55,7 +55,9 @@ def describe_packages(packages: Iterable[str]) -> dict[str, Any]:
     return {
         "path": [os.path.abspath(path) for path in sys.path if os.path.isdir(path)],
         **{kind: sorted(names) for kind, names in modules.items()},
-        "folders": sorted({str(one.locate_file(part)) for one in found.values() for part in list_parts(one)}),
+        "folders": sorted(
+            {str(one.locate_file(part)) for one in found.values() for part in list_installed_parts(one)}
+        ),
     }
 
 
@@ -72,7 +74,7 @@ def find_distributions(packages: Iterable[str]) -> dict[str, Distribution]:
     return found
 
 
-def list_parts(package: Distribution) -> set[str]:
+def list_installed_parts(package: Distribution) -> set[str]:
     """Return the files and folders of a distribution in the folder where it is installed, without what describes it."""
     parts = {file.parts[0] for file in package.files or ()}
     return {part for part in parts if part not in ("..", "__pycache__", "/") and not part.endswith(("-info", ".pth"))}
@@ -80,7 +82,7 @@ def list_parts(package: Distribution) -> set[str]:
 
 def list_modules(package: Distribution) -> set[str]:
     """Return the names by which a distribution is imported."""
-    parts = list_parts(package) or {*(package.read_text("top_level.txt") or "").split()}
+    parts = list_installed_parts(package) or {*(package.read_text("top_level.txt") or "").split()}
     modules = {part.split(".")[0] for part in parts if part.endswith((".py", ".so")) or "." not in part}
     return {name for name in modules if name.isidentifier() and not name.startswith("__editable__")}
 

@@ -1,6 +1,6 @@
 """What a failure says."""
 
-from trl_grpo_rewards.programs.inside.runner import describe_call, describe_error, find_line, show
+from trl_grpo_rewards.programs.inside.runner import describe_call, describe_error, find_failing_line, show
 
 
 def test_values_are_shown_shortened_and_never_slowly():
@@ -29,4 +29,4 @@ def test_errors_outside_the_tests_have_no_line():
     try:
         raise ValueError
     except ValueError as error:
-        assert find_line(error) == ""
+        assert find_failing_line(error) == ""

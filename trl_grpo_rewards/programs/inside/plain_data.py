@@ -32,7 +32,7 @@ class Violation(Exception):
     """Raised when a message has a form that no honest process writes."""
 
 
-def flatten(pairs: Any) -> "list[Any]":
+def flatten_pairs(pairs: Any) -> "list[Any]":
     return [one for pair in dict.items(pairs) for one in pair]
 
 
@@ -73,7 +73,7 @@ def fill_array(found: Any, items: "list[Any]") -> None:
 
 def list_record(record: Any) -> "list[Any]":
     """Return the name of the class of an object, and its attributes."""
-    return [type(record).__name__, *flatten(vars(record))]
+    return [type(record).__name__, *flatten_pairs(vars(record))]
 
 
 def fill_record(record: Any, items: "list[Any]") -> None:
@@ -83,9 +83,9 @@ def fill_record(record: Any, items: "list[Any]") -> None:
 
 
 MUTABLE: "dict[str, Any]" = {
-    "Counter": (Counter, flatten, fill_dict),
-    "OrderedDict": (OrderedDict, flatten, fill_dict),
-    "dict": (dict, flatten, fill_dict),
+    "Counter": (Counter, flatten_pairs, fill_dict),
+    "OrderedDict": (OrderedDict, flatten_pairs, fill_dict),
+    "dict": (dict, flatten_pairs, fill_dict),
     "list": (list, list.__iter__, fill_list),
     "deque": (deque, deque.__iter__, fill_others),
     "set": (set, set.__iter__, fill_others),
@@ -119,8 +119,8 @@ FIXED: "dict[str, Any]" = {
     "path": (PurePosixPath, lambda one: [str(one)], PurePosixPath),
     "keys": (type({}.keys()), list, lambda *items: dict.fromkeys(items).keys()),
     "values": (type({}.values()), list, lambda *items: dict(enumerate(items)).values()),
-    "items": (type({}.items()), lambda one: flatten(dict(one)), lambda *items: pair_up([*items]).items()),
-    "mapping": (MappingProxyType, lambda one: flatten(dict(one)), lambda *items: pair_up([*items])),
+    "items": (type({}.items()), lambda one: flatten_pairs(dict(one)), lambda *items: pair_up([*items]).items()),
+    "mapping": (MappingProxyType, lambda one: flatten_pairs(dict(one)), lambda *items: pair_up([*items])),
     "Ellipsis": (type(...), lambda one: [], lambda: ...),
     "NotImplemented": (type(NotImplemented), lambda one: [], lambda: NotImplemented),
 }

@@ -18,7 +18,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from .dialogue import GIVEN, Ended, Peer, find_error_name, find_origin, lift_limits, make_error
-from .plain_data import find_data_kind, flatten, list_record, pair_up
+from .plain_data import find_data_kind, flatten_pairs, list_record, pair_up
 from .prelude import select_names
 
 
@@ -50,7 +50,7 @@ class Theirs:
 
 class TheirFunction(Theirs):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._peer.request("call", self, len(args), *args, *flatten(kwargs))
+        return self._peer.request("call", self, len(args), *args, *flatten_pairs(kwargs))
 
 
 class TheirIterator(Theirs):

@@ -121,7 +121,9 @@ class Tests:
     def fail(self, error: BaseException, is_of_program: bool) -> None:
         if not self.failure:
             self.is_crashed = is_of_program
-            self.failure = f"{find_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
+            self.failure = (
+                f"{find_failing_line(error)}{describe_error(error)}{describe_call(*self.peer.last_call or [None])}"
+            )
 
 
 def explain_unjudged(error: BaseException) -> str:
@@ -150,7 +152,7 @@ def describe_error(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:SHOWN_CHARS]
 
 
-def find_line(error: BaseException) -> str:
+def find_failing_line(error: BaseException) -> str:
     """Return the innermost line of the tests that an error passed."""
     lines = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("tests")]
     return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import nodes, pytest_stand_in, stand_ins
 from .dialogue import Ended, Peer, find_origin, make_error
-from .plain_data import CannotCross, Violation, flatten, list_record, pair_up
+from .plain_data import CannotCross, Violation, flatten_pairs, list_record, pair_up
 from .prelude import PRELUDES
 from .stand_ins import ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
 
@@ -76,7 +76,7 @@ class TestsSide(Peer):
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool = False) -> Any:
         self.last_call = [target, args, kwargs, "did not return", None]
         try:
-            value = self.request("call", target, is_made, len(args), *args, *flatten(kwargs))
+            value = self.request("call", target, is_made, len(args), *args, *flatten_pairs(kwargs))
         except BaseException as error:
             self.last_call[3:] = "raised", error
             raise
