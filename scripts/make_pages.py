@@ -46,9 +46,11 @@ FOREIGN = {
 
 GUIDES = {
     "answers": "answers.md",
+    "appeals": "judges.md",
+    "constraints": "judges.md",
     "judges": "judges.md",
     "programs": "programs.md",
-    "tasks": "tasks.md",
+    "tasks": "programs.md",
     "tools": "agents.md",
 }
 """The page that says more about the rewards of a topic. The others are described in general."""
@@ -172,16 +174,13 @@ def show_help(command: str) -> str:
 
 
 def describe_commands() -> str:
-    """Return the page of the commands. Options of TRL and of the model are left out, and options are shown once."""
+    """Return the page of the commands."""
     text = (
-        "# Options of the commands\n\n`trl-grpo-rewards COMMAND --help` prints the same, and the options of TRL. All "
-        "commands have the same [exit codes](commands.md#exit-codes).\n\n"
+        "# Options of the commands\n\n`trl-grpo-rewards COMMAND --help` prints the same, and `--help-all` also the "
+        "options of TRL. All commands have the same [exit codes](commands.md#exit-codes).\n\n"
     )
     for command, what in cli.COMMANDS.items():
-        usage, *others = re.split(r"^the model \(TRL.*", show_help(command), flags=re.MULTILINE)
-        usage = re.sub(
-            r"^  (--[\w-]+)(.*)$", lambda found: f"  {found[1]}{shorten(found[2])}", usage, flags=re.MULTILINE
-        )
+        usage = show_help(command)
         is_shown = "the job:\n" in text
         usage, *own = usage.split("the job:\n") if is_shown else [usage]
         text += f"## `{command}`: {what.split(';')[0]}\n\n```text\n{usage.strip()}\n```\n\n"
@@ -189,15 +188,7 @@ def describe_commands() -> str:
             options = re.findall(r"^  --.*\n(?:   .*\n)*", own[0], flags=re.MULTILINE)
             added = "".join(option for option in options if option not in text)
             text += "The options are those of `train`" + (f", and:\n\n```text\n{added}```\n\n" if added else ".\n\n")
-        elif others:
-            text += "All options of TRL's `ModelConfig` and `GRPOConfig` follow.\n\n"
     return text
-
-
-def shorten(option: str) -> str:
-    """Leave out the other spellings of an option: `X, --with-hyphens X` becomes `X`."""
-    value = r"(?: (?:\{[^}]*\}|\[[^\]]*\]|[A-Z_]+))*"
-    return re.sub(rf", --\w+(?:-\w+)+{value}", "", option)
 
 
 def show_file(file: Path) -> str:
@@ -255,7 +246,7 @@ def make_pages() -> dict[str, str]:
         "Recipes",
         "`trl-grpo-rewards train --config gsm8k` runs a recipe by its name. To change one, save it to a file and pass "
         "the file: `--config my_recipe.yaml`. The two files whose names begin with `accelerate` are for "
-        "`accelerate launch --config_file`, as in [Several machines](machines.md).",
+        "`accelerate launch --config_file`, as in [Several machines](operations.md#several-machines).",
         (ROOT / "trl_grpo_rewards" / "cli" / "recipes").glob("*.yaml"),
     )
     pages["options.md"] = describe_commands()
