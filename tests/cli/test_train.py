@@ -58,10 +58,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
 
     lost = command("train", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
     assert "'runs/addition/checkpoint-9' is not a complete checkpoint. 'runs/addition' contains" in lost.stderr
-    assert (
-        "'runs/addition' has runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these"
-        in lost.stderr
-    )
+    assert "runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these, or" in lost.stderr
     (tmp_path / "runs/addition/checkpoint-2/trainer_state.json").unlink()  # as if killed while it was written
     resumed = train(*SHORT, "--resume_from_checkpoint", "true", "--no_check", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
@@ -119,18 +116,12 @@ def test_bad_input_is_refused_before_the_model_loads(tmp_path, command, argument
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (
-            ["--dataset-name", "json", "--data_files", "p.jsonl"],
-            "The dataset 'json' needs --model_name_or_path, because",
-        ),
-        (["--data_files", "p.jsonl"], "The dataset 'json' needs --model_name_or_path, because"),
-    ],
+    "arguments", [["--dataset-name", "json", "--data_files", "p.jsonl"], ["--data_files", "p.jsonl"]]
 )
-def test_the_bundled_model_is_not_trained_by_mistake(command, arguments, message):
+def test_the_bundled_model_is_not_trained_by_mistake(command, arguments):
     run = command("train", "--output_dir", "out", *arguments)
-    assert run.returncode == 2 and re.search(message, run.stderr.strip().splitlines()[-1])
+    assert run.returncode == 2
+    assert "The dataset 'p.jsonl' needs --model_name_or_path, because" in run.stderr.strip().splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -11,12 +11,12 @@ from trl_grpo_rewards.training.run_description import complete_card, describe_da
 
 
 @reward
-def brief(completion: str, *, most: int = 9) -> float:
+def curt(completion: str, *, most: int = 9) -> float:
     return float(len(completion) <= most)
 
 
 def test_a_run_can_be_told_from_its_folder(config, problems):
-    rewards = boxed(evaluated=True, name="accuracy") + 0.5 * tags("think") - 0.1 * brief(most=7)
+    rewards = boxed(evaluated=True, name="accuracy") + 0.5 * tags("think") - 0.1 * curt(most=7)
     args = config(learning_rate=1e-4, hub_token="secret", save_strategy="steps", save_steps=1)
     trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=problems)
     assert not Path(args.output_dir, "run.json").exists()  # written when training begins
