@@ -64,6 +64,8 @@ def parse(text: str) -> Reward:
         except SyntaxError:
             text = " ".join(text.splitlines())  # a recipe may break lines anywhere
             tree = ast.parse(text, mode="eval")
+        if isinstance(tree.body, ast.Tuple):
+            raise invalid_expression(text, "a comma stands outside a call, and numbers are written with a point")
         value = read_node(tree.body, text)
     except SyntaxError as error:
         raise invalid_expression(text, error.msg) from None

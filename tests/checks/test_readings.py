@@ -72,6 +72,34 @@ def test_solutions_that_need_a_second_opinion_are_counted():
     assert not check_readings(boxed(), make_problems("7", "8"))[0].lines[-1].endswith("can read")
 
 
+@pytest.mark.parametrize(
+    "prompt, is_shown",
+    [
+        ("What is {0} + {0}? (Answer: {1})", True),
+        ("{1}", True),
+        ("What is {0} + {0}?", False),
+        ("What is {1}7 + 1{1}? Not {1}.5", False),  # parts of other numbers
+        ("{0}: Which one is it: 20, 22, 24, 26, 28, 30, 32, 34, 36 or 38?", False),  # options to choose from
+    ],
+)
+def test_prompts_that_contain_their_solutions_are_warned_of(prompt, is_shown):
+    prompts = [prompt.format(number, 2 * number) for number in range(10, 20)]
+    (found,) = check_readings(boxed(), make_problems(*(str(2 * number) for number in range(10, 20)), prompts=prompts))
+    assert found.warnings == (
+        [
+            f"Nearly every prompt contains its solution, such as {prompts[0]!r}. A model can copy it. If the prompts "
+            "should not show it, remove it from them."
+        ]
+        if is_shown
+        else []
+    )
+
+
+def test_rows_without_solutions_are_to_be_removed():
+    (fault,) = check_readings(boxed(), make_problems("7", None, "8"))[0].faults
+    assert fault.endswith("Without a solution, no completion can be judged. Remove such rows.")
+
+
 def read_marked(values: list) -> list[Reading]:
     """Each value says how it is read: its kind, and after a colon its value."""
     return [Reading(*value.partition(":")[::2]) for value in values]

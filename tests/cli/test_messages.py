@@ -173,6 +173,7 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
             ["--max_steps", "few"],
             "Argument --max_steps/--max-steps: invalid int value: 'few'. trl-grpo-rewards train ",
         ),
+        (["--reward", "boxed()"], "Ambiguous option: --reward could match --rewards, "),
         (["more"], "'more' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
         (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),

@@ -133,6 +133,7 @@ def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, command):
         ([], "error: The following arguments are required: completions. trl-grpo-rewards score --help lists the"),
         (["boxed()", "answers.jsonl", "--detials"], "error: '--detials' on the .* Did you mean --details?"),
         (["boxed()", "answers.jsonl", "--nope"], "error: '--nope' on the .* trl-grpo-rewards score --help lists"),
+        (["boxed()", "asked.jsonl"], "error: 'asked.jsonl' has no 'completion', but 'prompt', 'solution'. Pass"),
         (["boxed()", "other.txt"], "error: 'other.txt' begins with 'text', which is not a completion. Pass"),
         (["cites()", "answers.jsonl", "--import", "nothing"], "error: There is no module 'nothing'"),
         (
@@ -143,6 +144,7 @@ def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, command):
 )
 def test_what_cannot_be_scored_is_said_in_a_line(answers, command, arguments, said):
     (answers / "other.txt").write_text("text")
+    (answers / "asked.jsonl").write_text('{"prompt": "2 + 2?", "solution": "4"}')
     (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
     run = command("score", *arguments)
     is_from_a_reward = arguments[:1] == ["length(5)"]

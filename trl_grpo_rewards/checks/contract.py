@@ -11,16 +11,13 @@ from ..parsing import parse
 from ..verify.golds import list_solutions
 from .findings import Findings
 from .honest_completions import find_answer_column
+from .readings import CHECKED_PROMPTS
 from .row_shapes import suggest_for
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from trl import GRPOConfig
-
-
-CHECKED_PROMPTS = 100
-"""Largest number of prompts that are looked at."""
 
 
 def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None) -> Findings:

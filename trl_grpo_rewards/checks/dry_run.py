@@ -58,8 +58,8 @@ def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None, tokens: To
     if trials.has_solution and not right > wrong + ROUNDING:
         earned = f"earns {right:.3f}, which is no more than a wrong one earns ({describe_mean(wrong)})"
         found.faults.append(
-            f"Under {rewards}, a right answer {'cannot be judged' if math.isnan(right) else earned}. Check that the column '{column}', such as {example!r}, contains what the rewards "
-            f"look for."
+            f"Under {rewards}, a right answer {'cannot be judged' if math.isnan(right) else earned}. Check that the "
+            f"column '{column}', such as {example!r}, contains what the rewards look for."
         )
     longest = getattr(config, "max_completion_length", None)
     if tokens is not None and longest is not None:

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 SHOWN_VALUES = 3
 """Largest number of values that are shown of each kind."""
 
+CHECKED_PROMPTS = 100
+"""Largest number of prompts that are looked at."""
+
+SHOWN_SHARE = 0.9
+"""Share of prompts that contain their solution from which on it is a warning."""
+
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
     """Count the values that a reward with the trait `reads` cannot read, reads in part, or reads as several answers."""
@@ -99,7 +105,9 @@ def check_column(
             f"A model writes only the answer, so no completion would be right. Store only the "
             f"answer{suggest_answer(values[bad[0]])}, or remove such rows."
         )
-        if rows["not at all"][:1] == bad[:1] and (note := readings[bad[0]].note):
+        if values[bad[0]] in (None, ""):
+            remedy = "Without a solution, no completion can be judged. Remove such rows."
+        elif rows["not at all"][:1] == bad[:1] and (note := readings[bad[0]].note):
             remedy = f"This one is {note}. Correct such rows, or remove them."
         found.faults.append(
             f"Reward '{reward}' reads the column '{column}', but {len(bad):,} of {len(values):,} values cannot be read "
@@ -112,6 +120,11 @@ def check_column(
         )
     if contradictory:
         found.warnings.append(f"{len(contradictory):,} rows have the prompt of another row but a different {column}.")
+    if (shown := find_shown_solutions(prompts, [reading.value for reading in readings])) is not None:
+        found.warnings.append(
+            f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. A model can copy it. If "
+            f"the prompts should not show it, remove it from them."
+        )
     return found
 
 
@@ -138,6 +151,26 @@ def find_contradictory_rows(prompts: list[str], values: list[str | None]) -> lis
     first: dict[str, str | None] = {}
     several = {text for text, value in zip(prompts, values, strict=True) if first.setdefault(text, value) != value}
     return [row for row, text in enumerate(prompts) if text in several]
+
+
+def find_shown_solutions(prompts: list[str], values: list[str | None]) -> int | None:
+    """
+    Return a row whose prompt contains its solution, if nearly all prompts do.
+
+    Prompts that also contain the solutions of other rows are left out, as with options to choose from.
+    """
+    known = [row for row, value in enumerate(values[:CHECKED_PROMPTS]) if value]
+    shown, others = [], 0
+    for row, other in zip(known, [*known[1:], *known[:1]], strict=True):
+        shown += [row] if has_word(prompts[row], values[row]) else []
+        others += has_word(prompts[row], values[other])
+    is_leak = len(shown) >= SHOWN_SHARE * len(known) and others <= len(known) / 2
+    return shown[0] if len(known) > 1 and is_leak else None
+
+
+def has_word(text: str, word: str | None) -> bool:
+    """Whether a text contains a word, not as a part of another word or number."""
+    return re.search(rf"(?<![\w.]){re.escape(str(word))}(?![\w]|\.\d)", text) is not None
 
 
 def suggest_answer(value: Any) -> str:

@@ -51,7 +51,8 @@ class CommandParser(argparse.ArgumentParser):
     """Parser whose errors are one line, as those of all commands."""
 
     def error(self, message: str) -> NoReturn:
-        end(f"error: {message[0].upper()}{message[1:]}. {self.prog} --help lists the options.", MISUSED)
+        remedy = "Write one of these" if " could match " in message else f"{self.prog} --help lists the options"
+        end(f"error: {message[0].upper()}{message[1:]}. {remedy}.", MISUSED)
 
     def read_arguments(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Return the options, or end the process if there is no such option."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
-from ..checks.readings import iterate_column
+from ..checks.readings import iterate_column, shorten_repr
 from ..demo import arithmetic, programs, reasoning, requests
 from ..errors import SOLUTION_COLUMNS
 
@@ -240,11 +240,11 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
     if not len(data):
         return data
-    for prompt in iterate_column(data, "prompt"):
+    for place, prompt in enumerate(iterate_column(data, "prompt")):
         if not isinstance(prompt, (str, list)) or not prompt:
             raise ValueError(
-                f"A prompt must be a text or a list of messages, but the column '{prompt_column}' has {prompt!r}. "
-                f"Remove such rows, or name another column: --prompt_column."
+                f"A prompt must be a text or a list of messages, but the column '{prompt_column}' has {prompt!r} in the "
+                f"row {shorten_repr(data[place])}. Remove such rows, or name another column: --prompt_column."
             )
     system = [{"role": "system", "content": system_prompt}] if system_prompt else []
 

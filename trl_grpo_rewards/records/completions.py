@@ -68,10 +68,13 @@ def read_first_line(source: Path) -> dict[str, Any]:
         if isinstance(found, dict) and {"completion", "completions", "lengths"} & {*found}:
             return found
     except ValueError:
-        pass
+        found = None
+    problem = f"begins with {line[:80]!r}, which is not a completion"
+    if isinstance(found, dict) and found:
+        problem = f"has no 'completion', but {', '.join(map(repr, found))}"
     raise ValueError(
-        f"'{source}' begins with {line[:80]!r}, which is not a completion. Pass group records, a .parquet table from "
-        f'TRL, or lines of JSON such as {{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
+        f"'{source}' {problem}. Pass group records, a .parquet table from TRL, or lines of JSON such as "
+        f'{{"prompt": "2 + 2?", "completion": "4", "solution": "4"}}.'
     )
 
 
