@@ -41,7 +41,10 @@ def test_parse_builds_what_python_builds(text, value):
             "zzz",
             "There is no reward 'zzz'. If it is a text, write it in quotes. To use a function of your own, put @reward above it and import its module. The",
         ),
-        ("boxed() + 0,2 * tags('a')", "expression: a comma stands outside a call, and numbers are written with a point"),
+        (
+            "boxed() + 0,2 * tags('a')",
+            "expression: a comma stands outside a call, and numbers are written with a point",
+        ),
         ("boxed(), tags('a')", "are not a valid expression: a comma stands outside a call"),
         ("boxed() +", "are not a valid expression: invalid syntax"),
         ("boxed(", "are not a valid expression: '\\(' was never closed"),
