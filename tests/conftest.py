@@ -1,5 +1,6 @@
 """Trainers small enough to run by the dozen: the bundled model, a few problems, a few steps; and scripts run here."""
 
+import gc
 import os
 import runpy
 import sys
@@ -27,6 +28,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    """TRL collects garbage after each run, which would take longer than the run if all modules were looked through."""
+    gc.freeze()
 
 
 @pytest.fixture

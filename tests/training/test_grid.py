@@ -1,7 +1,5 @@
 """Our trainer has TRL's gradient in each of `helpers/settings.py`, step by step, and computes no more than it needs."""
 
-import gc
-
 import pytest
 
 from helpers.grid import compare, compare_on_two_ranks
@@ -23,14 +21,6 @@ QUICK = (
     "entropy bonus, grpo",
     "drop without dead groups, dapo",
 )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_objects():
-    """TRL collects garbage after each run, which takes most of its time if all modules are looked through."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
