@@ -169,6 +169,7 @@ def list_parameters(method: Callable[..., Any]) -> Names:
     return Names([one.name for one in named[1:]], len(named) < len(parameters))
 
 
+@cache
 def list_returned(method: Callable[..., Any]) -> list[Names]:
     """Return the tuples that the source of a method returns, or nothing if it has no source."""
     try:
