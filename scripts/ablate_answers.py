@@ -127,6 +127,8 @@ def find_tables(value: ast.expr) -> Iterator[ast.expr]:
         for item in value.elts:
             if isinstance(item, ast.Starred | ast.Dict | ast.Set):
                 yield from find_tables(item)
+    elif isinstance(value, ast.Subscript):  # a type
+        return
     elif isinstance(value, ast.Constant):
         yield value
     elif not (isinstance(value, ast.Call) and ast.unparse(value.func).startswith("re.")):

@@ -134,7 +134,7 @@ FUNCTIONS = {
 SPECIAL = {"\\Gamma": "gamma", "\\zeta": "zeta"}
 """Letters that are functions if a bracket follows."""
 
-OPERATORS = {*"det dim deg ker max min sup lim gcd lcm".split()}
+OPERATORS = {*"det dim deg ker max min sup gcd lcm".split()}
 """Commands that begin a name or take a list."""
 
 SPELLED = {other: name for name, (_, spellings, bare) in FUNCTIONS.items() for other in f"{spellings} {bare}".split()}

@@ -47,7 +47,7 @@ ROLES: dict[str, str] = {
     "alternative": "or either else other instead except when where alternatively versus but",
     "function word": "all and any each every both for than is equal only which with",
     "label": """answer ans final so thus hence therefore then the total sum result value solution maximum min
-        minimum option choice exactly only precisely is of we get have it""",
+        minimum option choice exactly only precisely of we get have""",
     "verb": "is are equals equal be :",
     "noun phrase": "equal every for which with",
     "reason": "because since",

@@ -9,7 +9,7 @@ from .texts import Text
 
 
 LETTERS = "ABCDEFGHIJ"
-JOINERS = {"and", "or", "nor"}
+JOINERS = {"and", "or"}
 
 
 @dataclass(frozen=True, slots=True)
