@@ -19,6 +19,7 @@ from trl_grpo_rewards.registry import REGISTRY
 
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes that tests start: threads of tiny models only wait
+os.environ.setdefault("MKL_ENABLE_INSTRUCTIONS", "AVX2")  # models sample the same completions on every CPU
 torch.set_num_threads(1)
 
 
