@@ -39,17 +39,8 @@ CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
 
 
 def guard(number: Numeric) -> Numeric:
-    """Return a finite number. Raises [`TooLarge`] or [`Undefined`] for others."""
-    if type(number) is CONTEXT.mpf:
-        _, mantissa, exponent, size = number._mpf_
-        if not mantissa and exponent:
-            raise Undefined
-        if exponent + size > MAX_LOG:
-            raise TooLarge
-        return number
-    if CONTEXT.isnan(number) or CONTEXT.isinf(number):
-        raise Undefined
-    if CONTEXT.mag(number) > MAX_LOG:
+    """Return a number, or raise [`TooLarge`] for one that is too large, infinite or undefined."""
+    if not CONTEXT.mag(number) <= MAX_LOG:
         raise TooLarge
     return number
 
