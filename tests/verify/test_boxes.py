@@ -130,7 +130,7 @@ def test_the_scanner_equals_a_slow_one(text, which):
     st.recursive(st.text(alphabet="ab 1", max_size=4), lambda t: t.map("{{{}}}".format) | st.tuples(t, t).map("".join))
 )
 def test_what_was_boxed_comes_back(content):
-    assert find_boxed_answer(f"so \\boxed{{{content}}} it is") == content
+    assert find_boxed_answer(f"so \\boxed{{{content}}} it is") == (content if content.strip() else "")
 
 
 @pytest.mark.parametrize(

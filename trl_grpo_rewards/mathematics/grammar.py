@@ -145,6 +145,7 @@ GRAMMAR = Grammar(
         ratios.read_dashes,
         texts.skip_remark,
         choices.read_choice,
+        lists.read_parts,
         texts.read_first_word,
         texts.skip_label,
         sets.read_exception,

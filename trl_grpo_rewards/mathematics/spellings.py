@@ -126,7 +126,7 @@ SYNONYMS = read_spellings(
 )
 
 TEXT_FONTS = {*r"\text \textbf \textit \textrm \textnormal \textsf \texttt \textup \emph \mbox \hbox".split()}
-UPRIGHT_FONTS = {*r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm".split()}
+UPRIGHT_FONTS = {*r"\mathrm \operatorname \operatorname* \mathsf \mathtt \rm \ce".split()}
 BOLD_FONTS = {*r"\mathbf \bf".split()}
 OTHER_FONTS = {*r"\boldsymbol \bm \pmb \mathit \underline \boxed \fbox \mathop".split()}
 DROPPED = {

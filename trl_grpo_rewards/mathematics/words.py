@@ -37,17 +37,17 @@ ROLES: dict[str, str] = {
         seventh sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths tens dozens
         scores hundreds thousands millions billions trillions mil mill bil myriad double twice triple many infinite
         infinitely""",
-    "operation": """plus negative squared cubed factorial mod modulo remainder factor exponent power
-        reciprocal inverse opposite product difference base by choose permille permil mils out""",
-    "comparison": "more less fewer greater over under above below between within",
-    "negation": """not no none nor never isn don cannot without wrong false incorrect impossible unknown invalid
-        extraneous hardly unlikely doubtful""",
+    "operation": """plus minus negative divided multiplied squared cubed factorial mod modulo remainder factor exponent
+        power reciprocal inverse opposite product difference base by choose permille permil mils out""",
+    "comparison": "at least most more less fewer greater over under up to above below between within through",
+    "negation": """not no none nope nor never neither isn aren wasn doesn didn don cannot without wrong false incorrect
+        impossible undefined unknown invalid extraneous hardly unlikely doubtful""",
     "hedge": "maybe perhaps possibly could might can guess",
     "rounding": "approximately approx about around roughly",
-    "alternative": "or either else other instead except when where alternatively versus but",
-    "function word": "all and any each every both for than is equal only which with",
+    "alternative": "or either else other instead except unless if when where alternatively versus vs but",
+    "function word": "all and any each every both for from than then is equal only which with",
     "label": """answer ans final so thus hence therefore then the total sum result value solution maximum min
-        minimum option choice exactly only precisely of we get have""",
+        minimum option choice exactly only precisely of we get have is are equals""",
     "verb": "is are equals equal be :",
     "noun phrase": "equal every for which with",
     "reason": "because since",
@@ -82,7 +82,7 @@ STATES: dict[tuple[str, ...], tuple[str, ...]] = {
         "does not exist": ["dne", "doe not", "doesn t"],
         "diverges": ["diverge", "divergent"],
         "converges": ["converge", "convergent"],
-        "infinite": ["infinitely many", "infinitely many solution", "infinite solution"],
+        "infinity": ["infinite", "infinitely many", "infinitely many solution", "infinite solution"],
     }.items()
     for said in variants
 }

@@ -13,7 +13,9 @@ from latex2sympy2_extended import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse, verify
 
 
-IGNORED = re.compile(r"[=<>:'|#@?&~\"‰]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\x00-\x7f]")
+IGNORED = re.compile(
+    r"\d\s?_|[=<>:'|#@?&~\"‰]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\x00-\x7f]"
+)
 """Signs that math-verify ignores, or whose left side it drops."""
 
 

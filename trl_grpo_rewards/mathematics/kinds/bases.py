@@ -52,9 +52,10 @@ def read_digits_with_letters(reader: Reader) -> Value | None:
     """Return digits with letters among them and their base, such as `3F_{16}`."""
     tokens = reader.tokens[reader.place : reader.end]
     texts = [token.text for token in tokens]
-    if "_" not in texts[:-1] or any(one.spaced and not one.upright for one in tokens[1 : texts.index("_")]):
+    place = texts.index("_") if "_" in texts[:-1] else 0
+    pairs = zip(tokens[:place], tokens[1:place], strict=False)
+    if not place or any(one.spaced and not (one.upright or before.upright) for before, one in pairs):
         return None
-    place = texts.index("_")
     digits, after = "".join(texts[:place]).strip("()"), texts[place + 1 :]
     base = find_base(after) if len(after) == 1 or (after[0], after[-1]) == ("{", "}") else None
     if base is None or base <= 10 or not DIGITS.fullmatch(digits):

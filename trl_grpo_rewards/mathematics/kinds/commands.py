@@ -94,8 +94,12 @@ def read_arrangements(reader: Reader) -> Value:
 
 
 def read_marks(reader: Reader, base: str) -> str:
-    """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function."""
-    marks = ""
+    """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function. `x1` is `x_1`."""
+    marks, token = "", reader.peek()
+    is_name = len(base) == 1 and base not in ("e", "i")
+    if is_name and token is not None and token.text.isdecimal() and not token.spaced:
+        reader.place += 1
+        marks = f"_{token.text}"
     while (token := reader.peek()) is not None:
         texts = reader.ahead(6)
         exponent = texts[2] if texts[1] == "{" else texts[1]

@@ -1,15 +1,17 @@
 r"""Families of values: an expression for all integers, such as `k\pi, k \in \mathbb{Z}`, and classes such as `1 \pmod 4`."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
-from ..evaluation import evaluate
+from ..evaluation import are_close, evaluate
 from ..functions import CONTEXT, Numeric, Undefined
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Token
 from ..values import Operation, Symbol, Value, find_symbols, is_expression, list_parts, make_number, substitute
-from .lists import list_items
+from .lists import Collection, is_list, list_items
 
 
 LOWEST = {"N": 0, "N+": 1}
@@ -32,6 +34,10 @@ MAX_CONDITION = 24
 """Largest number of tokens of a condition."""
 
 MAX_SHIFT = 10**6
+MAX_PARTS = 24
+"""Largest number of families into which families with different steps are split, to have one step."""
+
+NO_LINE = None, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +147,7 @@ def as_family(value: Value, other: Value) -> Value:
         value = Residue(*value.operands)
     if isinstance(value, Residue):
         return Family(Operation("+", (value.value, Operation("*", (value.modulus, Symbol("k"))))), "k", "Z")
-    if isinstance(value, Family) or not isinstance(other, Family | Residue):
+    if not isinstance(other, Family | Residue) or not (is_expression(value) or isinstance(value, Collection)):
         return value
     own = find_all_symbols(other.value) - ({other.index} if isinstance(other, Family) else set())
     free = find_all_symbols(value) - own
@@ -153,14 +159,59 @@ def as_family(value: Value, other: Value) -> Value:
 def match_families(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare families by their values: the index may have another name, another start and the other direction."""
     one, other = as_family(gold, answer), as_family(answer, gold)
-    if not isinstance(one, Family) or not isinstance(other, Family):
+    mine, its = list_families(one, other), list_families(other, one)
+    if not mine or not its:
         return same(*(value.value if isinstance(value, Family) else value for value in (one, other)))
-    items, others = list_items(one.value), list_items(other.value)
-    if len(items) == len(others) > 1:
-        mine, its = (
-            [replace(family, value=item) for item in some] for family, some in ((one, items), (other, others))
-        )
+    if {family.domain for family in mine + its} == {"Z"}:
+        mine, its = (drop_equal(families, same) for families in widen_steps(mine, its))
+    if len(mine) > 1 or len(its) > 1:
         return same.in_any_order(mine, its)
+    return match_single(mine[0], its[0], same)
+
+
+def list_families(value: Value, other: Value) -> list[Family]:
+    """Return the families that a value consists of, or an empty list if a part of it is none."""
+    if isinstance(value, Family):
+        return [replace(value, value=item) for item in list_items(value.value)]
+    parts = [as_family(item, other) for item in list_items(value)] if is_list(value) else []
+    families = [part for part in parts if isinstance(part, Family)]
+    return families if len(families) == len(parts) else []
+
+
+def widen_steps(mine: list[Family], its: list[Family]) -> tuple[list[Family], list[Family]]:
+    """Return families of all integers with one step: `k` is `2k` and `2k + 1` if the step on the other side is 2."""
+    steps = [find_line(next(iter(list_expressions(family))), family.index)[1] for family in mine + its]
+    if not all(steps):
+        return mine, its
+    ratios = [Fraction(str(abs(step / steps[0]))).limit_denominator(MAX_PARTS) for step in steps]
+    if not all(are_close(abs(step), abs(steps[0]) * ratio) for step, ratio in zip(steps, ratios, strict=True)):
+        return mine, its
+    widest = math.lcm(*(ratio.numerator for ratio in ratios))
+    counts = [int(widest / ratio) for ratio in ratios]
+    if sum(counts) > MAX_PARTS:
+        return mine, its
+    return split_steps(mine, counts[: len(mine)]), split_steps(its, counts[len(mine) :])
+
+
+def split_steps(families: list[Family], counts: list[int]) -> list[Family]:
+    """Return each family as this number of families whose step is as many times as large."""
+    parts: list[Family] = []
+    for family, count in zip(families, counts, strict=True):
+        wide = Operation("*", (make_number(count), Symbol(family.index)))
+        moved = [Operation("+", (wide, make_number(first))) for first in range(count)] if count > 1 else []
+        parts += [replace(family, value=substitute(family.value, {family.index: one})) for one in moved] or [family]
+    return parts
+
+
+def drop_equal(families: list[Family], same: Same) -> list[Family]:
+    different: list[Family] = []
+    for family in families:
+        if len(different) > MAX_PARTS or not any(match_single(one, family, same) for one in different):
+            different.append(family)
+    return different
+
+
+def match_single(one: Family, other: Family, same: Same) -> Verdict:
     lowest = LOWEST.get(one.domain), LOWEST.get(other.domain)
     if one.domain != other.domain and None in lowest:
         return False
@@ -202,7 +253,7 @@ def find_line(value: Value, index: str) -> tuple[Numeric, Numeric]:
     try:
         numbers = [evaluate(value, {**point, index: CONTEXT.mpf(number)}, only_real=True) for number in (0, 1)]
     except Undefined:
-        return None, None
+        return NO_LINE
     return numbers[0], numbers[1] - numbers[0]
 
 

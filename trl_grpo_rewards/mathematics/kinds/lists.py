@@ -33,6 +33,9 @@ AFTER_JOINERS = {"more", "less", "fewer", "greater", "so"}
 MAX_DOTS = 100
 """Largest number of integers that dots stand for."""
 
+NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
+"""How the parts of a question are numbered, in brackets."""
+
 VECTORS = (("\\mathbf{i}", "\\mathbf{j}", "\\mathbf{k}"), ("i", "j", "k"), ("\\hat{x}", "\\hat{y}", "\\hat{z}"))
 """Names of unit vectors."""
 
@@ -153,6 +156,22 @@ def fill_dots(values: list[Value]) -> list[Value]:
         return values
     start = integers[-2]
     return [*values[:place], *(make_number(start + step * k) for k in range(1, int((last - start) / step) + 1))]
+
+
+def read_parts(reader: Reader) -> Value | None:
+    """Return the answers to the parts of a question in their order: `(i) 3 (ii) 5` or `(1) 3; (2) 5`."""
+    numbers = next((numbers for numbers in NUMBERINGS if reader.ahead(3) == ["(", numbers[0], ")"]), ())
+    starts, place = [reader.place], reader.place + 3
+    while numbers and place < reader.end and len(starts) < len(numbers):
+        if reader.texts(place, place + 3) == ["(", numbers[len(starts)], ")"] and reader.tokens[place].spaced:
+            starts.append(place)
+        place = max(place, reader.match[place]) + 1
+    ends = [*starts[1:], reader.end]
+    if len(starts) == 1 or any(end == start + 3 for start, end in zip(starts, ends, strict=True)):
+        return None
+    items = tuple(reader.statement(start + 3, end) for start, end in zip(starts, ends, strict=True))
+    reader.place = reader.end
+    return Collection("()", items)
 
 
 def read_set(reader: Reader) -> Value:

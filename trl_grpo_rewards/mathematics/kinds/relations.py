@@ -370,7 +370,7 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
     for value, own in zip(values, names, strict=True):
         if own and isinstance(value, Collection):
             items = tuple(find_labelled_value(item) or item for item in value.items if isinstance(item, Relation))
-            value = Collection(value.brackets, items, value.word)
+            value = Collection(value.brackets, group_solutions(own, items), value.word)
         bare.append(value)
     one, other = bare
     if isinstance(one, Collection) and isinstance(other, Collection):
@@ -382,6 +382,16 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
         if are_alternatives and any(value.brackets not in ("", "{}") for value in (one, other)):
             return False  # x = 1 or x = 3 is no point and no interval
     return same(one, other)
+
+
+def group_solutions(names: list[str], values: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Return the points that values are if their names repeat: `x = 1, y = 2 or x = 3, y = 4` is `(1, 2), (3, 4)`."""
+    size = len({*names})
+    if not 1 < size < len(names) or names != names[:size] * (len(names) // size):
+        return values
+    order = sorted(range(size), key=names.__getitem__)
+    solutions = (values[start : start + size] for start in range(0, len(values), size))
+    return tuple(Collection("()", tuple(solution[place] for place in order)) for solution in solutions)
 
 
 def is_open(value: Value, is_part_open: Callable[[Value], bool]) -> bool:

@@ -1,5 +1,6 @@
 """Words: as an answer, as a label before a value, and as a remark after one."""
 
+import re
 from dataclasses import dataclass
 
 from ..matching import Kind, Same, Verdict
@@ -30,9 +31,19 @@ class Text(Value):
 
 
 def read_as_text(tokens: list[Token]) -> Text | None:
-    """Return a sentence or a title that cannot be read otherwise, which can only be compared word for word."""
+    """Return a sentence, a title or a formula that cannot be read otherwise, which can only be compared word for word."""
     texts = tuple(token.text.casefold() for token in tokens)
-    return Text(texts) if is_sentence(tokens) or is_title(tokens) else None
+    if is_sentence(tokens) or is_title(tokens):
+        return Text(texts)
+    formula = re.sub(r"(?<=[a-z])(?=\d)", "_", "".join(text for text in texts if text not in "{}"))
+    return Text((formula,)) if is_formula(tokens) else None
+
+
+def is_formula(tokens: list[Token]) -> bool:
+    r"""Whether the tokens are a chemical formula such as `\mathrm{H_2O}`: upright capitals with subscripts."""
+    are_parts = all(token.kind in ("letter", "word", "number") or token.text in ("_", "{", "}") for token in tokens)
+    is_upright = all(token.upright and (place == 0 or not token.spaced) for place, token in enumerate(tokens))
+    return bool(tokens) and are_parts and is_upright and tokens[0].text[0].isupper()
 
 
 def is_sentence(tokens: list[Token]) -> bool:
@@ -73,7 +84,9 @@ def read_words(reader: Reader) -> Value | None:
     negative = has_role(texts[0], "minus")
     number = find_number_word(texts[negative:])
     number = None if number is None else -number if negative else number
-    return INFINITY if texts == ("infinity",) else Text(texts) if number is None else make_number(number)
+    if number is None:
+        return INFINITY if normalize_words(texts) == ("infinity",) else Text(texts)
+    return make_number(number)
 
 
 def read_first_word(reader: Reader) -> Value | None:
