@@ -43,9 +43,9 @@ def test_parse_builds_what_python_builds(text, value):
         ),
         (
             "boxed() + 0,2 * tags('a')",
-            "expression: a comma stands outside a call, and numbers are written with a point",
+            "expression: a comma is outside a call, and numbers are written with a point",
         ),
-        ("boxed(), tags('a')", "are not a valid expression: a comma stands outside a call"),
+        ("boxed(), tags('a')", "are not a valid expression: a comma is outside a call"),
         ("boxed() +", "are not a valid expression: invalid syntax"),
         ("boxed(", "are not a valid expression: '\\(' was never closed"),
         ("", "are not a valid expression"),

@@ -55,7 +55,7 @@ def parse(text: str) -> Reward:
     if not isinstance(text, str):
         raise TypeError(
             f"parse() requires a text, such as \"boxed() + 0.2 * tags('think')\"; got {text!r}, a "
-            f"{type(text).__name__}. Use a reward as it is."
+            f"{type(text).__name__}. Use a reward without parse()."
         )
     text = text.strip()
     try:
@@ -65,7 +65,7 @@ def parse(text: str) -> Reward:
             text = " ".join(text.splitlines())  # a recipe may break lines anywhere
             tree = ast.parse(text, mode="eval")
         if isinstance(tree.body, ast.Tuple):
-            raise invalid_expression(text, "a comma stands outside a call, and numbers are written with a point")
+            raise invalid_expression(text, "a comma is outside a call, and numbers are written with a point")
         value = read_node(tree.body, text)
     except SyntaxError as error:
         raise invalid_expression(text, error.msg) from None

@@ -185,7 +185,7 @@ def warned(monkeypatch, caplog):
         warn_of_newer_trl.cache_clear()
         monkeypatch.setattr(trl_members, "version", lambda name: installed if name == "trl" else "0.3.0")
         build()
-        return [record.message for record in caplog.records if "older, so" in record.message]
+        return [record.message for record in caplog.records if "and older. Compare" in record.message]
 
     yield warn
     warn_of_newer_trl.cache_clear()
@@ -197,8 +197,8 @@ def test_a_newer_minor_version_of_trl_is_warned_about_once(warned):
         assert warned(tested) == []
     for newer in (f"{major}.{minor + 1}.0.dev0", f"{major}.{minor + 10}.0", f"{major + 1}.0"):
         assert warned(newer) == [
-            f"trl {newer} is installed, but trl_grpo_rewards 0.3.0 was tested with trl {major}.{minor} and older, so "
-            f"compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
+            f"trl {newer} is installed, but trl_grpo_rewards 0.3.0 was tested with trl {major}.{minor} and older. "
+            f"Compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
         ]
 
 

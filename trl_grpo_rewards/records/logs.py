@@ -60,7 +60,10 @@ class LogWriter:
 
     def _warn(self, error: Exception) -> None:
         if not self.has_warned:
-            logger.warning(f"The log of the run cannot be written to '{self.path}': {error}. Training continues.")
+            logger.warning(
+                f"The log of the run cannot be written to '{self.path}': {error}. Training continues, and later "
+                f"entries are tried again. Check the disk and the folder."
+            )
         self.has_warned = True
 
 

@@ -25,7 +25,10 @@ def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
         unfinished.write_text(json.dumps(run, indent=2, default=str) + "\n", encoding="utf-8")
         os.replace(unfinished, path)
     except Exception as error:  # options and columns may be anything
-        logger.warning(f"The description of the run cannot be written to '{path}': {error}. Training continues.")
+        logger.warning(
+            f"The description of the run cannot be written to '{path}': {error}. Training continues without it. Check the "
+            f"disk and the folder."
+        )
 
 
 def read_run(source: str | Path) -> dict[str, Any] | None:

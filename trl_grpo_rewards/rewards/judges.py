@@ -58,14 +58,15 @@ async def judge(
     """
     Score that another model gives by a rubric, from 0 (worst) to 1 (best); None if it gave no valid score.
 
-    With `rubric=column("rubric")`, each row has criteria of its own. The judge says of each whether it is met, and the
-    score is the sum of the points met, divided by the sum of the positive points, within 0 and 1.
+    With `rubric=column("rubric")`, each row has criteria of its own. The judge says whether each criterion is met. The
+    score is the sum of the points met, divided by the sum of the positive points, and limited to the range from 0 to 1.
 
     Each distinct completion takes one call to a server with OpenAI's chat protocol: vLLM, TGI, llama.cpp,
     `transformers serve`, or a hosted one. The judge sees the last question (with a column, the whole conversation) and
-    the last answer, including its reasoning, between random marks that the answer cannot predict. It replies with structured output, or with JSON if
-    the server does not support that. The reply is read strictly: it must contain a number within the scale, or one verdict on each criterion.
-    Completions without a letter, digit or symbol, and phrases such as "Thought process:", get 0 without a call.
+    the last answer, including its reasoning, between random marks that the answer cannot predict. It replies with
+    structured output, or with JSON if the server does not support that. The reply is read strictly: it must contain a
+    number within the scale, or one verdict on each criterion. Completions without a letter, digit or symbol, and phrases
+    such as "Thought process:", get 0 without a call.
 
     Logs for each batch `judge/calls`, `judge/cached`, `judge/failures`, `judge/latency` (mean seconds per call),
     `judge/tokens_in`, `judge/tokens_out` and `judge/criteria/<name>` (the mean of each criterion). Logs the column

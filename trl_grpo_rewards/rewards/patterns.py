@@ -29,7 +29,9 @@ def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None
     try:
         regexes.compile_expression(regex, flags)
     except Exception as error:  # the engine raises several types for invalid expressions
-        raise ValueError(f"pattern() needs a valid regular expression; got regex={regex!r}: {error}.") from None
+        raise ValueError(
+            f"pattern() needs a valid regular expression; got regex={regex!r}: {error}. Correct it."
+        ) from None
 
 
 @reward(check=check_pattern)

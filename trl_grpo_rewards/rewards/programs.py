@@ -197,7 +197,8 @@ async def code(
     or Python code for pytest or unittest, in the formats of APPS, LiveCodeBench, CodeContests, open-r1, PrimeIntellect,
     MBPP, HumanEval and EvalPlus. The program never sees the expected results. Each input and each call is a separate run,
     and its result is compared in the training process. Python tests run unchanged in one process, and the program runs in
-    another one. Two pipes join them, and all Python tests of a row are one case. `docs/programs.md` describes the formats, the two processes and the jail.
+    another one. Two pipes join them, and all Python tests of a row are one case. `docs/programs.md` describes the
+    formats, the two processes and the jail.
 
     Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
     failure was of this kind), `code/weak_tests` (completions with Python tests on a back end that cannot keep them

@@ -121,7 +121,7 @@ async def gym(
     """
     Score of the answer by the rule of its reasoning-gym task, from 0 to 1; None if the rule cannot score the task.
 
-    [reasoning-gym](https://github.com/open-thought/reasoning-gym) generates tasks without end, and each of its hundred
+    [reasoning-gym](https://github.com/open-thought/reasoning-gym) generates tasks without end, and each of its
     generators has a rule of its own. The column `entry` has a task as JSON text, which
     `trl-grpo-rewards train --dataset_name reasoning_gym:NAME` and [`~trl_grpo_rewards.demo.reasoning`] write. The
     answer is the text in the last `<answer>` tags after the reasoning, or else the content of the last box. Without an

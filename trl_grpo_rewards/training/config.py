@@ -37,9 +37,9 @@ class FilteredGRPOConfig(GRPOConfig):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
             Name of the reward that says which completions are right: those with a score of at least 1. `groups/solved`,
-            `groups/failed` and `selective` use it. The default is the first reward that is registered as an outcome,
-            such as `boxed`. Without one, it is the first reward. To choose an environment's own reward, name the
-            environment's class.
+            `groups/failed` and `selective` use it. The default is the first of these that exists: a reward that is
+            registered as an outcome, such as `boxed`; the environment's own reward, which has the name of its class; the
+            first reward.
         zero_variance_by (`str`, *optional*, defaults to `"total"`):
             What decides which groups are dead: the weighted `"total"`, or the `"outcome"` reward alone. With
             `"outcome"`, a group whose answers are all wrong is dead even if other rewards differ. `"outcome"` requires

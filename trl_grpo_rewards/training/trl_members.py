@@ -194,5 +194,5 @@ def warn_of_newer_trl() -> None:
     if tuple(map(int, re.findall(r"\d+", version("trl"))[:2])) > NEWEST_TESTED:
         logger.warning(
             f"trl {version('trl')} is installed, but trl_grpo_rewards {version('trl_grpo_rewards')} was tested with trl "
-            f"{major}.{minor} and older, so compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
+            f"{major}.{minor} and older. Compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
         )

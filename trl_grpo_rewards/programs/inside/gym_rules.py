@@ -67,7 +67,7 @@ def evaluate(source: Any, *namespaces: Any) -> Any:
         if isinstance(
             node, (ast.Attribute, ast.JoinedStr, ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
         ):
-            raise ValueError("an answer may not hold code")
+            raise ValueError("an answer must not contain code")
         if isinstance(node, ast.Name) and (not namespaces or node.id in vars(builtins).keys() - ARITHMETIC):
             raise ValueError("an answer may not name " + node.id)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
@@ -78,7 +78,7 @@ def evaluate(source: Any, *namespaces: Any) -> Any:
             and isinstance(node.value, (str, bytes))
             and id(node) not in texts
         ):
-            raise ValueError("an answer may not hold a text")
+            raise ValueError("an answer must not contain a text")
     return EVALUATE(compile(tree, "answer", "eval"), *namespaces)
 
 
