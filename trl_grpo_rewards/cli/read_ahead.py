@@ -13,9 +13,9 @@ from .recipe_files import RECIPE_FOLDER, RECIPES, split_config
 
 
 DESCRIPTIONS = {
-    "train": "Train a model with GRPO. Without options, this trains the bundled model on the bundled task. Before the model "
-    "loads, it runs the same checks as trl-grpo-rewards check. On several GPUs: accelerate launch -m trl_grpo_rewards.cli "
-    "train ...",
+    "train": "Train a model with GRPO. If no model, dataset or recipe is given, this uses the recipe addition, which trains "
+    "the bundled model on the bundled task. Before the model loads, this runs the same checks as trl-grpo-rewards check. "
+    "On several GPUs: accelerate launch -m trl_grpo_rewards.cli train ...",
     "check": "Check a job before it uses GPU hours: rewards, dataset, configuration and chat template. This command takes "
     "the options of trl-grpo-rewards train. It loads the tokenizer but not the model.",
 }

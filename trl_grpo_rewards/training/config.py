@@ -94,7 +94,10 @@ class FilteredGRPOConfig(GRPOConfig):
     )
     outcome_reward: str | None = field(
         default=None,
-        metadata={"help": "Name of the reward that says which completions are right. Default: the first outcome."},
+        metadata={
+            "help": "Name of the reward that says which completions are right. Default: the first reward that is "
+            "registered as an outcome, else the environment's own reward, else the first reward."
+        },
     )
     zero_variance_by: Literal["total", "outcome"] = field(
         default="total",
