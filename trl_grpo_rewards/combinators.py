@@ -206,7 +206,7 @@ def share(*, by: Annotated[list[Score], Reward]) -> list[Score]:
     """
     The mean score of the group under `by`, which is the share of right answers; None if `by` scores none of them.
 
-    All completions of a group have the same score, so it is of use only as a condition. For example,
+    All completions of a group have the same score, so it is useful only as a condition. For example,
     `gate(shortest(boxed()), by=share(boxed()), at_least=0.5)` rewards brevity only for prompts that the model mostly
     answers right, as in [GRPO-λ](https://huggingface.co/papers/2505.18086).
 

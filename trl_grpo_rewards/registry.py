@@ -206,7 +206,7 @@ def combinator(
     Register an `async` function that gets the batch and its options, and scores rewards on the rows that it chooses.
 
     The result is an outcome if all rewards in the options named by `outcome` are. Where nobody may be asked, the reward in
-    the option named by `unasked` stands for it.
+    the option named by `unasked` takes its place.
     """
 
     def register_function(function: Callable[..., Any]) -> RewardFactory:

@@ -115,7 +115,7 @@ def find_ungated_lengths(reward: Reward, is_gated: bool = False) -> Iterator[Fun
     """
     Yield the length terms without an outcome among the rewards that they depend on, or that they are combined with.
 
-    The terms of a sum do not gate each other. Penalties at the length limit are no length terms: completions that are cut
+    The terms of a sum do not gate each other. Penalties at the length limit are not length terms: completions that are cut
     off are wrong anyway.
     """
     inner = reward.children

@@ -22,7 +22,7 @@ NUMBERS = range(2, 10)
 """The numbers in the tasks."""
 
 INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)
-"""The arguments with which a function is tested, beside its number and the one before."""
+"""The arguments with which a function is tested, in addition to its number and the one before."""
 
 
 class Task(NamedTuple):

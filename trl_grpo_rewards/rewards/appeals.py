@@ -41,8 +41,8 @@ async def appeal(
 
     For example, `appeal(boxed(), to=judge(..., reference=True))` asks the judge only about answers whose solution the rule
     cannot read. A rule that reads most solutions refuses few right answers, and a judge also pays some wrong ones. So
-    appeals against refusals pay only if the rule often refuses answers in words, names or formulas. An answer that is a
-    plain number is final if an accepted solution is one, too.
+    appeals against refusals are worthwhile only if the rule often refuses answers in words, names or formulas. An answer
+    that is a plain number is final if an accepted solution is one, too.
 
     A refused row keeps its score unless `to` gives at least `at_least`, and then gets the score of `to`. If `to` gives
     None, for example because a judge is down, every row keeps its score. Logs `appeal/asked`, `appeal/unanswered`,
@@ -56,10 +56,10 @@ async def appeal(
         to (`Reward`):
             Scores the rows that appeal.
         refused (`bool`, *optional*, defaults to `False`):
-            Whether rows appeal that the rule scores with at most 0, after those that it scores with None.
+            Whether rows that the rule scores with at most 0 also appeal. Rows that it scores with None come first.
         numbers (`bool`, *optional*, defaults to `False`):
-            Whether a number may appeal where an accepted solution is a plain number, too. Solutions are looked for in the
-            columns that the rule reads.
+            Whether an answer that is a number may appeal even if an accepted solution is a plain number. Solutions are
+            looked for in the columns that the rule reads.
         at_least (`float`, *optional*, defaults to `1.0`):
             Score of `to` that overturns a refusal.
         budget (`float`, *optional*, defaults to `1.0`):

@@ -131,7 +131,7 @@ async def gym(
     instead of values is wrong. An answer that takes longer than `timeout` or on which the rule raises an error is wrong,
     too, as long as the rule can score the answer that the task brings. `docs/programs.md` names the rules that pay
     for worthless answers. Logs `gym/unscored` as a count per batch, and the column `gym/problem` in the table of
-    completions. It is installed by `pip install 'trl_grpo_rewards[gym]'` and needs Linux.
+    completions. This reward needs Linux and reasoning-gym: `pip install 'trl_grpo_rewards[gym]'`.
 
     Args:
         partial (`bool`, *optional*, defaults to `True`):
