@@ -22,7 +22,7 @@ CONTEXT.prec = 320
 """Precision of the evaluation, in bits."""
 
 MAX_LOG = 10.0**6
-"""Largest logarithm of a number."""
+"""Largest logarithm of a number to the base 2. Larger numbers would take long to compute."""
 
 Numeric = Any  # a real or complex number of mpmath, which has no types
 Compute = Callable[..., Numeric]
