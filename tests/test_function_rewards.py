@@ -261,12 +261,12 @@ def test_a_factory_in_reward_funcs_says_what_to_write():
 @pytest.mark.parametrize(
     "returned, message",
     [
-        (1.0, "Reward 'broken' returned 1.0 for 2 completions. Return a list with one number or None per completion."),
+        (1.0, "Reward 'miscounts' returned 1.0 for 2 completions. Return a list with one number or None per completion."),
         ({0: 1.0, 1: 0.0}, "returned {0: 1.0, 1: 0.0} for 2 completions"),
         ("10", "returned '10' for 2 completions"),
         ([1.0, "1.5"], "gave '1.5' for row 1"),
-        ([1.0], "Reward 'broken' returned 1 scores for 2 completions. Return one number or None per completion."),
-        ([1.0, float("nan")], "Reward 'broken' gave nan for row 1 of the batch. Return a finite number, or None"),
+        ([1.0], "Reward 'miscounts' returned 1 scores for 2 completions. Return one number or None per completion."),
+        ([1.0, float("nan")], "Reward 'miscounts' gave nan for row 1 of the batch. Return a finite number, or None"),
         ([float("inf"), 0.0], "gave inf for row 0"),
         ([1.0, "good"], "gave 'good' for row 1"),
         ([1.0, [1.0]], "gave \\[1.0\\] for row 1"),
@@ -274,11 +274,11 @@ def test_a_factory_in_reward_funcs_says_what_to_write():
 )
 def test_scores_are_one_finite_number_a_row(returned, message):
     @reward(batched=True)
-    def broken(completions):
+    def miscounts(completions):
         return returned
 
     with pytest.raises(ValueError, match=message):
-        broken()(completions=["a", "b"])
+        miscounts()(completions=["a", "b"])
 
 
 def test_numbers_of_any_kind_become_floats():
