@@ -94,7 +94,7 @@ SETS = (
         "boxed()",
         answer_sets.read_hard_verify,
     ),
-    make_rho("minerva_math", "four models on MATH", "answer"),
+    make_rho("minerva_math", "four models on MATH-500", "answer"),
     make_rho(
         "gsm8k",
         "four models on GSM8K",
