@@ -261,7 +261,10 @@ def test_a_factory_in_reward_funcs_says_what_to_write():
 @pytest.mark.parametrize(
     "returned, message",
     [
-        (1.0, "Reward 'miscounts' returned 1.0 for 2 completions. Return a list with one number or None per completion."),
+        (
+            1.0,
+            "Reward 'miscounts' returned 1.0 for 2 completions. Return a list with one number or None per completion.",
+        ),
         ({0: 1.0, 1: 0.0}, "returned {0: 1.0, 1: 0.0} for 2 completions"),
         ("10", "returned '10' for 2 completions"),
         ([1.0, "1.5"], "gave '1.5' for row 1"),

@@ -148,6 +148,25 @@ def test_families_with_other_values_are_not(family, notation, change, domain):
     assert [answer for answer in wrong if judge(gold, answer)] == []
 
 
+@st.composite
+def sets_of_classes(draw):
+    """Return classes of integers modulo a number, each with its own multiple of the modulus: 1 and 4 mod 6 are 1 mod 3."""
+    modulus = draw(st.integers(1, 6))
+    rests = draw(st.sets(st.integers(0, modulus - 1), min_size=1, max_size=3))
+    steps = {rest: modulus * draw(st.integers(1, 2)) for rest in sorted(rests)}
+    parts = [(rest + modulus * k, step) for rest, step in steps.items() for k in range(step // modulus)]
+    return frozenset(rest + modulus * k for rest in rests for k in range(60 // modulus)), draw(st.permutations(parts))
+
+
+@settings(deadline=None, max_examples=150)
+@given(sets_of_classes(), sets_of_classes(), st.sampled_from(["{}k+{}", r"{}k\pi+\frac{{{}\pi}}{{1}}", "x={}k+{}"]))
+def test_families_are_equal_if_they_have_the_same_values_together(one, other, form):
+    domain = OVER_INTEGERS[0].format("k")
+    texts = [", ".join(form.format(step, rest) for rest, step in parts) + domain for _, parts in (one, other)]
+    assert judge(texts[0], texts[0]) is True
+    assert judge(*texts) is (one[0] == other[0]), texts
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.integers(2, 30), st.integers(0, 29), st.integers(-2, 2), st.integers(1, 28), st.sampled_from(OVER_INTEGERS))
 def test_a_congruence_is_a_family(modulus, rest, shift, change, domain):
