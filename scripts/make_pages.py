@@ -31,11 +31,13 @@ from trl_grpo_rewards.function_rewards import RewardFactory
 
 ROOT = Path(__file__).parents[1]
 
-SECTIONS = re.findall(
-    r"^## `([\w.]+)`\n(.*?)(?=^## )", (ROOT / "docs" / "public_api.md").read_text(), re.DOTALL | re.MULTILINE
-)
-MODULES = {module: re.findall(r"^\| `(\w+)` \|", rows, re.MULTILINE) for module, rows in SECTIONS}
-"""The public names of each module that are not rewards, in the order of the page that lists them."""
+PUBLIC = (ROOT / "docs" / "writing.md").read_text().split("## Public names")[1]
+
+MODULES = {
+    module: re.findall(r"`(\w+)`", names)
+    for module, names in re.findall(r"^\| `([\w.]+)` \| (.+) \|$", PUBLIC, re.MULTILINE)
+}
+"""The public names of each module that are not rewards, in the order of the table that lists them."""
 
 FOREIGN = {
     "GRPOTrainer": "https://huggingface.co/docs/trl/grpo_trainer#trl.GRPOTrainer",
@@ -222,17 +224,26 @@ def link_files(text: str, folder: str = "") -> str:
     return re.sub(r"\]\(docs/", f"]({folder}", text)
 
 
-def link_tables(text: str, page: str) -> str:
-    """Link the name that begins the row of a table to its page. Its options are left out."""
-    link = make_linker(page)
+def link_rewards(text: str) -> str:
+    """Link the reward that begins the row of a table to its page. Its options are left out."""
+    link = make_linker("rewards.md")
     return re.sub(r"^\| `(\w+)(?:\(.*\))?` \|", lambda row: f"| {link(row[1])} |", text, flags=re.MULTILINE)
+
+
+def link_public_names(text: str) -> str:
+    """Link the public names, and the modules that they are in, to the pages that describe them."""
+    link, (before, table) = make_linker("writing.md"), text.split("## Public names")
+    table = re.sub(r"(?<=, |\| )`(\w+)`(?=,| \|$)", lambda name: link(name[1]), table, flags=re.MULTILINE)
+    for module in MODULES:
+        table = table.replace(f"| `{module}` |", f"| [`{module}`](reference/{module}.md) |")
+    return f"{before}## Public names{table}"
 
 
 def make_pages() -> dict[str, str]:
     """Return the text of every page by its path."""
     pages = {file.name: link_files(file.read_text()) for file in (ROOT / "docs").glob("*.md")}
-    for name in ("rewards.md", "public_api.md"):
-        pages[name] = link_tables(pages[name], name)
+    pages["rewards.md"] = link_rewards(pages["rewards.md"])
+    pages["writing.md"] = link_public_names(pages["writing.md"])
     pages["index.md"] = link_files((ROOT / "README.md").read_text())
     for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY"):
         if (file := ROOT / f"{name}.md").exists():

@@ -114,10 +114,8 @@ def test_the_fault_in_the_readme_is_what_a_terminal_prints(command, tmp_path):
     line, fault = re.search(
         r"^\$ trl-grpo-rewards (.*)\n\.\.\.\n(fault: .*?)\n```", PAGES["README.md"], flags=re.DOTALL | re.MULTILINE
     ).groups()
-    (tmp_path / "mine.py").write_text(
-        "from trl_grpo_rewards import reward\n\n\n@reward\n"
-        "def brief(completion):\n    return max(0.0, 1 - len(completion) / 20)\n"
-    )
+    module = re.search(r"`mine.py` contains.*?```python\n(.*?)```", PAGES["README.md"], flags=re.DOTALL)[1]
+    (tmp_path / "mine.py").write_text(module)
     run = command(*shlex.split(line))
     assert run.returncode == 1 and fault in run.stdout
 

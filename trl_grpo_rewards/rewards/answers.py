@@ -51,8 +51,8 @@ def boxed(
     r"""
     1 if the boxed answer is right, `partial` if it is wrong, 0 without a box; None if the solution cannot be read.
 
-    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. Boxes that only
-    a comma, "and" or "or" separates are one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>`
+    The answer is the content of the last `\boxed{}` (or `\fbox{}`, or `\boxed 7`) after the reasoning. Boxes joined
+    by a comma, "and" or "or" are read as one list: `\boxed{1}` and `\boxed{2}` answer `1, 2`. A box inside `<think>`
     and a box that is never closed do not count. The answer is compared with the column `solution`, which may contain
     numbers, truth values, bare LaTeX, `$...$`, `\boxed{...}`, a statement such as `Answer: 72` or GSM8K's
     `... #### 72`. A list of these in the column is a list of accepted solutions: an answer that equals one of them is

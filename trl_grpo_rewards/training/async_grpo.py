@@ -190,8 +190,8 @@ def drop_dead_groups(
         tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
-            Name of the reward that says which completions are right. By default it is the first reward that is
-            registered as an outcome, or the first reward if there is none.
+            Name of the reward that says which completions are right. The default is the first of these that exists:
+            (1) a reward that is registered as an outcome, (2) the first reward.
         selective (`bool`, *optional*, defaults to `False`):
             Whether to draw prompts by the probability that their next group has both right and wrong completions.
             Checkpoints contain what is known about the prompts, and a resumed run continues with it.
