@@ -200,7 +200,7 @@ def test_a_missing_column_names_what_there_is():
         (lambda: brackets(solution="4"), "has no option 'solution'; its options are .* Choose one of these"),
         (
             lambda: length(),
-            "Reward 'length': missing a required argument: 'target'. Its options are target, tolerance=0",
+            r"Reward 'length': missing a required argument: 'target'. Its options are target, tolerance=0.* Write length\(target=...\).",
         ),
         (lambda: length(1, 2, "words", 4), "too many positional arguments"),
         (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'"),

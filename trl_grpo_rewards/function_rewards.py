@@ -135,7 +135,11 @@ class RewardFactory(Generic[Options]):
         try:
             bound = self.__signature__.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"Reward '{self.__name__}': {error}. Its options are {self.declaration}.") from None
+            required = [p.name for p in self.__signature__.parameters.values() if p.default is p.empty]
+            call = f"{self.__name__}({', '.join(f'{one}=...' for one in required if one != self.args_option)})"
+            raise TypeError(
+                f"Reward '{self.__name__}': {error}. Its options are {self.declaration}. Write {call}."
+            ) from None
         bound.apply_defaults()
         return bound.arguments
 

@@ -96,7 +96,7 @@ def test_cosine_counts_a_score_as_right_from_at_least():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"max_tokens": 0}, "requires max_tokens >= 1; got 0"),
+        ({"max_tokens": 0}, "requires max_tokens >= 1; got 0. Set it to max_completion_length."),
         (
             {"max_tokens": 9, "wrong": (0.0, 0.7)},
             "wrong answers never earn more than right ones; got right=.* Use pairs",

@@ -138,6 +138,7 @@ def test_tests_that_cannot_be_read_give_no_score(caplog):
         scores, metrics, extras = call(code(), [block(SUM), "none"], [tests, tests])
         assert scores == [None, None] and metrics["code/unreadable_tests"] == 2
         assert extras["code/failure"][0].startswith("tests cannot be read: ")
+    assert "not scored. Correct these tests, or remove their rows (shown once): " in caplog.text
 
 
 BAD = {

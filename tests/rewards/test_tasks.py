@@ -79,7 +79,9 @@ def test_tags_without_end_take_linear_time():
 def test_the_options_are_checked_and_print():
     assert parse("gym(partial=False, timeout=1.0)") == gym(partial=False, timeout=1)
     assert gym(entry="task").columns == {"task"} and gym().is_outcome and not gym().asks
-    with pytest.raises(ValueError, match="timeout of gym\\(\\) must be more than 0 seconds; got timeout=0.0"):
+    with pytest.raises(
+        ValueError, match="timeout of gym\\(\\) must be more than 0 seconds; got timeout=0.0. Set it to 2"
+    ):
         gym(timeout=0)
 
 

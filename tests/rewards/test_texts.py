@@ -92,5 +92,5 @@ def test_distinct_compares_inside_the_group():
 
 @pytest.mark.parametrize("build", [repetition, distinct])
 def test_ngrams_have_a_length(build):
-    with pytest.raises(ValueError, match="n-grams must be at least 1; got ngram=0"):
+    with pytest.raises(ValueError, match="n-grams must be at least 1; got ngram=0. Set it to 3"):
         build(ngram=0)

@@ -360,7 +360,7 @@ def test_a_number_of_the_environment():
     "options, message",
     [
         ({"attribute": "won"}, "needs an attribute 'won'; a Game has score, tries. Set it in __init__"),
-        ({"attribute": "__dict__"}, "requires the name of a public attribute, such as 'score'; got '__dict__'"),
+        ({"attribute": "__dict__"}, "requires the name of a public attribute; got '__dict__'. Use a name without"),
         ({"attribute": "score.x"}, "requires the name of a public attribute"),
         ({"attribute": "score", "low": 1}, "requires low < high, or neither of them; got low=1, high=None"),
         ({"attribute": "score", "low": 1, "high": 1}, "requires low < high"),

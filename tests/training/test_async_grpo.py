@@ -211,7 +211,7 @@ def test_a_run_without_a_live_group_ends_with_a_clear_error(make_trainer, server
 
 def test_what_cannot_work_is_refused(make_trainer):
     trainer = make_trainer([boxed()])
-    with pytest.raises(ValueError, match="requires a patience of at least 1; got 0"):
+    with pytest.raises(ValueError, match="requires a patience of at least 1; got 0. Set it to the number of"):
         drop_dead_groups(trainer, patience=0)
     with pytest.raises(ValueError, match="selective_prior='rate' must be a column of the dataset"):
         drop_dead_groups(trainer, selective=True, selective_prior="rate")

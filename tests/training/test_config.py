@@ -149,6 +149,12 @@ def test_rounds_do_not_scale_rewards_by_the_whole_batch(config, options):
     check_config(config(zero_variance="drop", max_resample_rounds=3, scale_rewards="none"))
 
 
+TOLERANCE = (
+    "zero_variance_tolerance must be at least 0 and finite; got {}. Set it to the largest difference between the rewards "
+    "of a dead group, such as 1e-6."
+)
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -158,10 +164,10 @@ def test_rounds_do_not_scale_rewards_by_the_whole_batch(config, options):
             {"zero_variance_by": "boxed"},
             "zero_variance_by must be one of 'total', 'outcome'; got 'boxed'. To name a reward, use outcome_reward.",
         ),
-        ({"max_resample_rounds": -1}, "max_resample_rounds must be at least 0; got -1."),
-        ({"zero_variance_tolerance": -1.0}, "zero_variance_tolerance must be at least 0 and finite; got -1.0."),
-        ({"zero_variance_tolerance": math.nan}, "zero_variance_tolerance must be at least 0 and finite; got nan."),
-        ({"zero_variance_tolerance": math.inf}, "zero_variance_tolerance must be at least 0 and finite; got inf."),
+        ({"max_resample_rounds": -1}, "max_resample_rounds must be at least 0; got -1. Set it to 0 to sample once."),
+        ({"zero_variance_tolerance": -1.0}, TOLERANCE.format("-1.0")),
+        ({"zero_variance_tolerance": math.nan}, TOLERANCE.format("nan")),
+        ({"zero_variance_tolerance": math.inf}, TOLERANCE.format("inf")),
     ],
 )
 def test_a_value_that_an_option_cannot_have_is_refused(config, options, message):

@@ -232,7 +232,9 @@ def test_a_solution_that_cannot_be_read_is_said_once_with_the_row(tmp_path):
     run = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
     counted = {"boxed/timeouts": 0, "boxed/unreadable_gold": 1, "boxed/second_opinions": 1}
     assert run.stdout == f"[None] {counted}\n" * 2
-    assert run.stderr.count("A solution cannot be read") == 1
+    assert (
+        run.stderr.count("A solution cannot be read") == 1 and "run `trl-grpo-rewards check --details`" in run.stderr
+    )
     assert "answer is '41' and the solution is '2(0,4]'" in run.stderr
 
 

@@ -26,7 +26,10 @@ Units = Literal["may_omit", "ignore", "must_match"]
 
 def check_tolerance(tolerance: float | None) -> None:
     if tolerance is not None and tolerance < 0:
-        raise ValueError(f"The tolerance of answers must be at least 0; got tolerance={tolerance}.")
+        raise ValueError(
+            f"The tolerance of answers must be at least 0; got tolerance={tolerance}. Set it to 0.01, for example, or leave "
+            f"it out."
+        )
 
 
 @reward(

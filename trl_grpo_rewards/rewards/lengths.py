@@ -126,7 +126,7 @@ def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float
 
 def check_cosine(max_tokens: int, right: tuple[float, float], wrong: tuple[float, float]) -> None:
     if max_tokens < 1:
-        raise ValueError(f"cosine() requires max_tokens >= 1; got {max_tokens}.")
+        raise ValueError(f"cosine() requires max_tokens >= 1; got {max_tokens}. Set it to max_completion_length.")
     if max(wrong) > min(right):
         raise ValueError(
             f"cosine() requires that wrong answers never earn more than right ones; got right={right}, wrong={wrong}. Use "

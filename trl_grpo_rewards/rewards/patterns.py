@@ -23,9 +23,9 @@ def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None
     if {*flags} - {*"aimsx"}:
         raise ValueError(f"pattern() supports the flags a, i, m, s and x; got flags={flags!r}. Remove the others.")
     if at_least < 1:
-        raise ValueError(f"pattern() requires at_least >= 1; got {at_least}.")
+        raise ValueError(f"pattern() requires at_least >= 1; got {at_least}. Set it to a number of matches.")
     if timeout <= 0:
-        raise ValueError(f"pattern() requires timeout > 0, in seconds; got {timeout}.")
+        raise ValueError(f"pattern() requires timeout > 0, in seconds; got {timeout}. Set it to 0.1, for example.")
     try:
         regexes.compile_expression(regex, flags)
     except Exception as error:  # the engine raises several types for invalid expressions

@@ -375,4 +375,7 @@ def is_python(tests: RowTests | UnreadableTests) -> bool:
 
 @cache
 def warn_of_unreadable(message: str) -> None:
-    logger.warning("Tests cannot be read, so their completions are not scored (shown once): %s", message)
+    logger.warning(
+        "Tests cannot be read, so their completions are not scored. Correct these tests, or remove their rows (shown once): %s",
+        message,
+    )

@@ -35,7 +35,9 @@ SHOWN_GENERATORS = 8
 
 def check_gym(timeout: float) -> None:
     if timeout <= 0:
-        raise ValueError(f"The timeout of gym() must be more than 0 seconds; got timeout={timeout}.")
+        raise ValueError(
+            f"The timeout of gym() must be more than 0 seconds; got timeout={timeout}. Set it to 2, for example."
+        )
 
 
 def open_rules() -> LocalSandbox:

@@ -27,7 +27,7 @@ def list_ngrams(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
 
 def check_ngram(ngram: int) -> None:
     if ngram < 1:
-        raise ValueError(f"The size of n-grams must be at least 1; got ngram={ngram}.")
+        raise ValueError(f"The size of n-grams must be at least 1; got ngram={ngram}. Set it to 3, for example.")
 
 
 @reward(check=check_ngram)

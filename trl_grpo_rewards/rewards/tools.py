@@ -233,7 +233,10 @@ def turns(messages: list[Message], *, at_most: int, at_least: int = 1) -> float:
 
 def check_environment(attribute: str, low: float | None, high: float | None) -> None:
     if not attribute.isidentifier() or attribute.startswith("_"):
-        raise ValueError(f"environment() requires the name of a public attribute, such as 'score'; got {attribute!r}.")
+        raise ValueError(
+            f"environment() requires the name of a public attribute; got {attribute!r}. Use a name without a leading "
+            f"underscore, such as attribute='score'."
+        )
     if (low is None) != (high is None) or (low is not None and high is not None and low >= high):
         raise ValueError(
             f"environment() requires low < high, or neither of them; got low={low}, high={high}. Set both or leave out both."

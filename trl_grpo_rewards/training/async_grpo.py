@@ -212,7 +212,10 @@ def drop_dead_groups(
     ```
     """
     if patience < 1:
-        raise ValueError(f"drop_dead_groups() requires a patience of at least 1; got {patience}.")
+        raise ValueError(
+            f"drop_dead_groups() requires a patience of at least 1; got {patience}. Set it to the number of consecutive "
+            f"dead groups that end the run."
+        )
     check_selective(selective, selective_prior)
     worker = trainer.rollout_worker
     if worker is None:  # only the first rank has one

@@ -162,7 +162,8 @@ class FilteredGRPOConfig(GRPOConfig):
                 )
         if not 0 <= self.zero_variance_tolerance < float("inf"):
             raise ValueError(
-                f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}."
+                f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}. Set it to the "
+                f"largest difference between the rewards of a dead group, such as 1e-6."
             )
         if not isinstance(self.witness, (str, Reward, NoneType)):
             raise TypeError(
@@ -175,7 +176,9 @@ class FilteredGRPOConfig(GRPOConfig):
                 f"the groups that the witness scores, such as 0.25."
             )
         if self.max_resample_rounds < 0:
-            raise ValueError(f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}.")
+            raise ValueError(
+                f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}. Set it to 0 to sample once."
+            )
 
 
 def check_config(args: FilteredGRPOConfig) -> None:

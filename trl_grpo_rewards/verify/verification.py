@@ -14,8 +14,10 @@ from .equality import is_unfit, settle
 logger = logging.getLogger(__name__)
 
 FAULT_MESSAGES = {
-    "timeout": "Verifying an answer exceeded the time limit, so the answer counts as wrong.",
-    "gold": "A solution cannot be read, so its completions are not scored.",
+    "timeout": "Verifying an answer exceeded the time limit, so the answer counts as wrong. If this happens often, store "
+    "solutions in a simpler form.",
+    "gold": "A solution cannot be read, so its completions are not scored. To list such solutions, run `trl-grpo-rewards check "
+    "--details`.",
     "worker": "math-verify could not be started, or it was killed from outside, so completions are not scored. To see "
     "the error, run `python -m trl_grpo_rewards.verify.symbolic` in a terminal.",
 }
