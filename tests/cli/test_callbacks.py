@@ -1,6 +1,7 @@
 """What a run has changed, as the scripts show it."""
 
 import math
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -11,11 +12,14 @@ from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
 from trl_grpo_rewards.cli.callbacks import BeforeAndAfter, RewardProgress, describe_change, measure
 
 
+ARGS = SimpleNamespace(enable_jit_checkpoint=False)
+
+
 class Trainer:
     """What the callbacks ask of a trainer, with metrics of our choice."""
 
     reward_func_names = ["boxed", "tags"]
-    state = SimpleNamespace(global_step=7)
+    state = SimpleNamespace(global_step=7, max_steps=7)
 
     def __init__(self, accuracy, dead=0.25, completions=("4", "5", "6")):
         self.metrics = {
@@ -46,20 +50,28 @@ def test_a_measurement_has_a_row_of_each_reward_and_a_completion_of_each_prompt(
     assert measured.means == {"boxed": [0.75, 1.5], "tags": [0.5, 0.5], "reward": [1.25, 2.0]}
 
 
-@pytest.mark.parametrize("dead, has_dead", [(0.25, True), (None, False)])
-def test_the_report_compares_the_end_with_the_beginning(dead, has_dead):
+@pytest.mark.parametrize(
+    "dead, has_dead, begun, first, after",
+    [
+        (0.25, True, 0, "before", "after: "),
+        (None, False, 0, "before", "after: "),
+        (0.25, True, 6, "step 6", "after: "),
+    ],
+)
+def test_the_report_compares_the_end_with_the_beginning(dead, has_dead, begun, first, after):
     trainer = Trainer(0.25, dead)
     callback = BeforeAndAfter(trainer)
-    callback.on_train_begin(None, None, None)
+    callback.on_train_begin(ARGS, SimpleNamespace(global_step=begun), None)
     trainer.metrics, trainer._logs = Trainer(0.75, dead).metrics, Trainer(0.75, dead, ("four", "5", "six"))._logs
-    callback.on_train_end(None, None, None)
+    callback.on_train_end(ARGS, trainer.state, None)
     shown = callback.report(examples=1)
     rows = {line[:17].strip(): line[17:].split() for line in shown.splitlines() if line[17:].strip()}
     assert rows["boxed"] == ["0.250", "0.750", "+0.750", "±", "0.490"]
     assert rows["tags"] == ["0.500", "0.500", "+0.000", "±", "0.000"]
     assert rows["reward"][:2] == ["0.350", "0.850"] and ("dead groups" in rows) == has_dead
     assert shown.startswith("Trained to step 7 in 0 s.")
-    assert shown.endswith("2 + 2?\n  before: 4\n  after:  four") and "3 + 3?" not in shown
+    assert shown.endswith(f"2 + 2?\n  {first}: 4\n  {after} four") and "3 + 3?" not in shown
+    assert re.search(f"^held-out problems +{first} +after", shown, re.MULTILINE)
 
 
 def test_a_change_has_an_interval_over_the_prompts_that_have_scores():

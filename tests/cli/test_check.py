@@ -95,3 +95,10 @@ def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp
     assert re.search(r"^attacks +0 +1\na dry run .* not run  not run$", shown, re.MULTILINE)
     wrong = command("check", "--rewards", "boxed(evaluated=1)", "--json")
     assert wrong.returncode == 2 and "evaluated" in wrong.stderr and wrong.stdout == ""
+
+
+def test_a_prior_that_the_dataset_lacks_is_named(command):
+    done = command("check", "--selective", "true", "--selective_prior", "nocol")
+    assert done.returncode == 2 and done.stderr.startswith(
+        "error: selective_prior='nocol' must be a column of the dataset"
+    )

@@ -95,6 +95,24 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path, 
 
 
 @pytest.mark.slow
+def test_an_interrupt_while_an_object_is_deleted_ends_the_run(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import os, signal\n"
+        "from trl_grpo_rewards import reward\n\n\n"
+        "class Deleted:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n\n\n"
+        "@reward(batched=True)\n"
+        "def interrupts(completions: list) -> list[float]:\n"
+        "    Deleted()\n"
+        "    return [float(len(one)) for one in completions]\n"
+    )
+    options = ["--import", "mine", "--rewards", "interrupts()", "--no_check", "--eval_prompts", "0"]
+    run = train(*options, "--max_steps", "100", cwd=tmp_path)
+    assert run.returncode == 130 and "Interrupted at step 1." in run.stderr, run.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments, message",
     [

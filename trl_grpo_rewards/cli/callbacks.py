@@ -2,10 +2,12 @@
 
 import contextlib
 import math
+import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
+from types import FrameType
 from typing import Any
 
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
@@ -81,6 +83,36 @@ def describe_change(before: Sequence[float], after: Sequence[float]) -> str:
     return f"{fmean(differences):+.3f} ± {NORMAL_95 * stdev(differences) / math.sqrt(len(differences)):.3f}"
 
 
+def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
+    """Whether SIGTERM ended a run with `enable_jit_checkpoint` before its last step."""
+    return bool(args.enable_jit_checkpoint) and state.global_step < state.max_steps
+
+
+class Interrupts(TrainerCallback):
+    """
+    Ends a run at its next step if the interrupt itself was lost.
+
+    Python drops an exception that a signal raises while an object is deleted.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is signal.default_int_handler:
+                with contextlib.suppress(ValueError):  # a thread cannot set it
+                    signal.signal(number, self.interrupt)
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        raise KeyboardInterrupt
+
+    def on_step_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        if self.came:
+            raise KeyboardInterrupt
+
+
 class BeforeAndAfter(TrainerCallback):
     """Evaluates when training begins and ends. Sharded models can only be evaluated within training."""
 
@@ -90,6 +122,7 @@ class BeforeAndAfter(TrainerCallback):
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
+        self.first_step = state.global_step
         self.before = measure(self.trainer)
         self.start = time.monotonic()
 
@@ -97,10 +130,15 @@ class BeforeAndAfter(TrainerCallback):
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
         self.seconds = time.monotonic() - self.start
-        self.after = measure(self.trainer)
+        if not is_cut_short(args, state):
+            self.after = measure(self.trainer)
 
     def report(self, examples: int = 3) -> str:
-        """Return a table of both evaluations, and the completions of a few problems before and after training."""
+        """
+        Return a table of both evaluations, and the completions of a few problems before and after training.
+
+        If the run was resumed, the first evaluation is named by the step of the checkpoint.
+        """
         before, after, steps = self.before, self.after, self.trainer.state.global_step
         pairs = [(name, value, after.rows[name]) for name, value in before.rows.items()]
         rows = [
@@ -108,12 +146,14 @@ class BeforeAndAfter(TrainerCallback):
             for name, old, new in pairs
             if old is not None and new is not None
         ]
-        titles = ["held-out problems", "before", "after", "change"]
+        first = f"step {self.first_step}" if self.first_step else "before"
+        titles = ["held-out problems", first, "after", "change"]
         table = format_table([titles, *rows], "<>>>", measure_screen()[0])
         lines = [f"Trained to step {steps} in {self.seconds:.0f} s.", "", table]
         common = [prompt for prompt in before.completions if prompt in after.completions]
         for prompt in common[:examples]:
-            lines += ["", prompt, f"  before: {before.completions[prompt]}", f"  after:  {after.completions[prompt]}"]
+            shown = {first: before.completions[prompt], "after": after.completions[prompt]}
+            lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in shown.items())]
         return "\n".join(lines)
 
 

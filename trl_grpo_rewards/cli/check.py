@@ -6,8 +6,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..checks import Findings, as_text, check
+from ..training.drawing import read_prior
 from .command_errors import exit_on
-from .job import JobArguments, describe_sizes, knows_model, load_tokenizer, prepare_job, read_job
+from .job import (
+    JobArguments,
+    check_lora_target_modules,
+    describe_sizes,
+    knows_model,
+    load_tokenizer,
+    prepare_job,
+    read_job,
+)
 from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
 
 
@@ -24,7 +33,10 @@ def main(arguments: Sequence[str]) -> None:
         job, training, model = read_job(arguments, "check", job_type=CheckArguments)
         with keep_stdout_for_json(job.json):
             rewards, problems, held_out = prepare_job(job, training, model)
+            read_prior(training.selective_prior, problems)
             tokenizer = load_tokenizer(model, training, job.dataset_name) if knows_model(model, job) else None
+            if tokenizer is not None:
+                check_lora_target_modules(model, job.dataset_name)
     with keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds)
     if job.json:

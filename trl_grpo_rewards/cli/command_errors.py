@@ -108,6 +108,11 @@ def import_rewards(modules: Sequence[str]) -> None:
     if modules and (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)  # at the end, so that a file in this folder replaces no installed module
     for module in modules:
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise ValueError(
+                f"--import must be followed by the name of a module, as in an import statement; got {module!r}. Write "
+                f"--import {Path(module).name.removesuffix('.py')}, and start the command in the folder of its file."
+            )
         try:
             importlib.import_module(module)
         except Exception as error:  # a module raises errors of any type
@@ -115,7 +120,7 @@ def import_rewards(modules: Sequence[str]) -> None:
                 raise ImportError(describe_import_error(module, error)) from None
             remedy = (
                 f"Leave out .py: --import {module.removesuffix('.py')}."
-                if module.endswith(".py") and "/" not in module
+                if module.endswith(".py")
                 else "Give its name as in an import statement: --import my_rewards for my_rewards.py."
             )
             raise ValueError(

@@ -25,12 +25,15 @@ class DeclaredOption:
             Default, or None if it is computed.
         metadata (`dict`):
             What is written as metadata. Values that are computed are left out.
+        module (`str`):
+            Module that declares the field.
     """
 
     name: str
     annotation: str
     default: Any
     metadata: dict[str, Any]
+    module: str
 
     @property
     def spellings(self) -> list[str]:
@@ -81,7 +84,7 @@ def read_options(module: str, name: str) -> list[DeclaredOption]:
         `LookupError`: the source of a class is not found.
     """
     declared: dict[str, DeclaredOption] = {}
-    for node in find_classes(module, name):
+    for place, node in find_classes(module, name):
         for line in node.body:
             match line:
                 case ast.AnnAssign(target=ast.Name(id=field), annotation=annotation, value=value):
@@ -91,30 +94,64 @@ def read_options(module: str, name: str) -> list[DeclaredOption]:
                         continue
                     default = written.get("default", None if isinstance(value, ast.Call) else value)
                     metadata = dict(read_items(written.get("metadata")))
-                    option = DeclaredOption(field, ast.unparse(annotation), read_literal(default), metadata)
+                    option = DeclaredOption(field, ast.unparse(annotation), read_literal(default), metadata, place)
                     declared[field] = option
     return [*declared.values()]
 
 
-def find_classes(module: str, name: str) -> Iterator[ast.ClassDef]:
-    """Yield a class and the classes that it inherits from, these first. Follow imports into other modules."""
+def find_classes(module: str, name: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """Yield a class and the classes that it inherits from, these first, with their modules."""
+    module, found = find_class(module, name)
+    for base in reversed(found.bases):
+        if isinstance(base, ast.Name):
+            yield from find_classes(module, base.id)
+    yield module, found
+
+
+def find_class(module: str, name: str) -> tuple[str, ast.ClassDef]:
+    """Return a class with its module. Follow imports into other modules."""
     file = find_source(module)
     tree = parse_file(file)
     found = next((node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name), None)
     if found is not None:
-        for base in reversed(found.bases):
-            if isinstance(base, ast.Name):
-                yield from find_classes(module, base.id)
-        yield found
-        return
+        return module, found
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     for node in imports:  # a lazy module imports its names for type checkers only
         for alias in node.names:
             if (alias.asname or alias.name) == name:
                 parts = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
                 parts = parts[: len(parts) + 1 - node.level] if node.level else []
-                return (yield from find_classes(".".join([*parts, *filter(None, [node.module])]), alias.name))
+                return find_class(".".join([*parts, *filter(None, [node.module])]), alias.name)
     raise LookupError(f"There is no class {name} in {module}.")
+
+
+def read_members(module: str, name: str) -> list[str]:
+    """
+    Return the values of an enumeration of texts.
+
+    Raises:
+        `LookupError`: the source of the class is not found.
+    """
+    body = find_class(module, name)[1].body
+    values = [read_literal(line.value) for line in body if isinstance(line, ast.Assign)]
+    return [value for value in values if isinstance(value, str)]
+
+
+def read_keys(module: str, name: str) -> list[str]:
+    """
+    Return the keys of a dict that a module assigns to a name.
+
+    Raises:
+        `LookupError`: the source of the module is not found.
+    """
+    for node in ast.walk(parse_file(find_source(module))):
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)], value=ast.Dict(keys=keys))
+                | ast.AnnAssign(target=ast.Name(id=found), value=ast.Dict(keys=keys))
+            ) if found == name:
+                return [text for key in keys if isinstance(text := read_literal(key), str)]
+    return []
 
 
 def find_source(module: str) -> Path:

@@ -1,7 +1,6 @@
 """A training job as a command line describes it, for the command that trains and the one that checks."""
 
 import argparse
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,11 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import torch
+import transformers
 from datasets import Dataset
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, TrainerState
-from transformers.trainer import TRAINER_STATE_NAME
-from trl import ModelConfig, TrlParser
-from yaml import YAMLError
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from trl import ModelConfig, TrlParser, get_peft_config
 
 from .. import demo
 from ..checks.row_shapes import suggest_for
@@ -25,7 +23,7 @@ from ..training.validation import check_dataset, check_outcome, unpack_rewards
 from ..training.witness import read_witness
 from .command_errors import CommandParser, build_rewards
 from .datasets import load_problems, name_format
-from .recipe_files import RECIPES, find_recipe, split_config
+from .recipe_files import DEFAULT_RECIPE, RECIPES, find_recipe, split_config
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
@@ -133,18 +131,12 @@ def read_job(
     parser = JobParser(f"trl-grpo-rewards {command}", job_type)
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
-    arguments = [part for argument in arguments for part in split_config(argument)]
-    if "--config" in arguments[:-1]:
+    arguments = split_config(arguments)
+    if "--config" in arguments:
         place = arguments.index("--config") + 1
-        arguments[place] = str(find_recipe(arguments[place]))
-    elif "--config" in arguments:
-        raise ValueError(f"--config must be followed by a YAML file or a recipe: {', '.join(sorted(RECIPES))}.")
+        arguments[place:] = [str(find_recipe("".join(arguments[place : place + 1]))), *arguments[place + 1 :]]
     try:
         job, training, model = parser.read(arguments)
-    except YAMLError as error:
-        raise ValueError(
-            f"The recipe '{arguments[place]}' is not valid YAML: {' '.join(str(error).split())}."
-        ) from None
     except PackageNotFoundError:  # transformers checks the version of a package that an option needs
         raise ImportError(
             "--deepspeed needs the package deepspeed, which is not installed. Install it with pip install "
@@ -152,7 +144,7 @@ def read_job(
         ) from None
     job.dataset_name, job.data_files = name_format(job.dataset_name, job.data_files)
     if "--config" not in arguments and job.dataset_name is model.model_name_or_path is None:
-        job, training, model = parser.read(["--config", str(RECIPES["addition"]), *arguments])
+        job, training, model = parser.read(["--config", str(RECIPES[DEFAULT_RECIPE]), *arguments])
     return job, training, model
 
 
@@ -184,10 +176,6 @@ def prepare_job(
 ) -> tuple[Reward, Dataset, Dataset | None]:
     """Return the rewards and the datasets for training and evaluation. Errors are raised before anything large loads."""
     check_config(training)
-    if training.max_steps < -1 or training.max_steps == 0:
-        raise ValueError(
-            f"--max_steps must be at least 1; got {training.max_steps}. To train for --num_train_epochs, leave it out."
-        )
     rewards = build_rewards(job.rewards, job.import_modules)
     with training.main_process_first():  # the other processes read its cache
         train_dataset, eval_dataset = load_problems(
@@ -234,29 +222,37 @@ def load_tokenizer(
         reason = str(error).splitlines()[0].rstrip(".: ")
         if Path(name).is_dir() and not (Path(name) / "config.json").exists():
             reason = "the folder has no config.json"
-        elif name.count("/") > 1 and not Path(name).is_dir():
-            reason = "there is no such folder"
         raise ValueError(
             f"The tokenizer of the model {name!r} cannot be loaded: {reason}. Give the name of a model on the hub or the "
             f"folder of a model: --model_name_or_path."
         ) from None
 
 
-def find_last_checkpoint(output_dir: str | Path) -> str | None:
-    """Return the newest complete checkpoint of a run."""
-    numbered = [one for one in list_checkpoints(output_dir) if re.fullmatch(r"checkpoint-\d+", one.name)]
-    return str(max(numbered, key=lambda folder: int(folder.name.split("-")[1]))) if numbered else None
+def check_lora_target_modules(model: ModelConfig, dataset: str | None) -> None:
+    """
+    Check that LoRA would change a module of the model, by building the model without its weights.
 
+    Raises:
+        `ValueError`: it would not.
+    """
+    options = get_peft_config(model)
+    if options is None or options.target_modules in (None, "all-linear"):
+        return
+    name = choose_model(model.model_name_or_path, dataset)
+    config = AutoConfig.from_pretrained(
+        name, revision=model.model_revision, trust_remote_code=getattr(model, "trust_remote_code", False)
+    )
+    architecture = getattr(transformers, (config.architectures or ["-"])[0], None)
+    if architecture is None:  # code from the hub
+        return
+    from peft.tuners.tuners_utils import check_target_module_exists  # an optional package
 
-def list_checkpoints(output_dir: str | Path) -> list[Path]:
-    """Return the complete checkpoints of a run."""
-    return sorted(filter(is_complete, Path(output_dir).glob("checkpoint-*")))
-
-
-def is_complete(checkpoint: Path) -> bool:
-    """Whether a checkpoint has its trainer state, which is written last. A killed run may leave the start of it."""
-    try:
-        TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
-    except (OSError, ValueError, TypeError):
-        return False
-    return True
+    with torch.device("meta"):
+        modules = dict(architecture(config).named_modules())
+    if not any(check_target_module_exists(options, key) for key in modules):
+        linear = {key.split(".")[-1]: None for key, one in modules.items() if isinstance(one, torch.nn.Linear)}
+        raise ValueError(
+            f"--lora_target_modules must match modules of the model {name!r}; got {options.target_modules!r}. Its linear "
+            f"modules are {', '.join(linear)}. Name at least two of them, write a regular expression of whole names such as "
+            f"'.*{[*linear][0]}', or write all-linear."
+        )

@@ -5,6 +5,7 @@ import contextlib
 import importlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -25,7 +26,9 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a subcommand with its arguments, by default those of the process."""
+    """Run a subcommand with its arguments, by default those of the process. SIGTERM interrupts it as Ctrl-C does."""
+    with contextlib.suppress(ValueError):  # a thread cannot set it
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     if "_ARGCOMPLETE" in os.environ:
         complete()
     try:

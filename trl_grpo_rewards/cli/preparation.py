@@ -8,29 +8,18 @@ from pathlib import Path
 
 import torch
 from transformers.integrations import get_available_reporting_integrations
-from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from trl import ModelConfig
 
 from ..cores import count_cores
 from ..training.config import FilteredGRPOConfig
-from .job import is_complete, list_checkpoints
 
 
-def check_output(output_dir: str, checkpoint: str | None) -> None:
-    if checkpoint is None and Path(output_dir).is_dir() and any(Path(output_dir).iterdir()):
-        raise ValueError(
-            f"The output directory {output_dir!r} contains an earlier run, which a new run would overwrite. Choose "
-            f"another --output_dir, continue from its last checkpoint or start again with --resume_from_checkpoint auto, or remove the "
-            f"directory."
-        )
-    if checkpoint is not None and not is_complete(Path(checkpoint)):
-        complete = [str(folder) for folder in list_checkpoints(output_dir)]
-        has = f"the complete checkpoints {', '.join(complete)}" if complete else "no complete checkpoint"
-        said = "" if checkpoint == "true" else f"{checkpoint!r} is not a complete checkpoint. "
-        raise ValueError(
-            f"{said}{output_dir!r} contains {has}. {'Choose one of these, or start' if complete else 'Start'} with "
-            f"--resume_from_checkpoint auto."
-        )
+FLASH_ATTENTION = {
+    "flash_attention_2": ("flash_attn", "flash_attn"),
+    "flash_attention_3": ("flash_attn_interface", "flash_attn_3"),
+    "flash_attention_4": ("flash_attn", "flash_attn_4"),
+}
+"""The module and the package of each version of FlashAttention."""
 
 
 def check_writable(folder: Path) -> None:
@@ -61,7 +50,7 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
 
     Raises:
         `ImportError`: one is missing.
-        `ValueError`: there is no such tracker.
+        `ValueError`: a tracker has no key.
     """
     needed = {
         "use_peft": (model.use_peft, "peft"),
@@ -69,18 +58,12 @@ def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
         "load_in_8bit": (model.load_in_8bit, "bitsandbytes"),
         "use_vllm": (training.use_vllm, "vllm"),
         "use_liger_kernel": (training.use_liger_kernel, "liger_kernel"),
-        "attn_implementation flash_attention_2": (
-            model.attn_implementation == "flash_attention_2" and not find_spec("kernels"),  # brings its own
-            "flash_attn",
-        ),
     }
     missing = {option: package for option, (is_set, package) in needed.items() if is_set and not find_spec(package)}
+    module, package = FLASH_ATTENTION.get(str(model.attn_implementation), ("kernels", ""))
+    if not find_spec(module) and not find_spec("kernels") and package:  # kernels brings its own
+        missing[f"attn_implementation {model.attn_implementation}"] = package
     trackers = {*training.report_to} - {*get_available_reporting_integrations()}
-    if unknown := sorted(trackers - {*INTEGRATION_TO_CALLBACK}):
-        raise ValueError(
-            f"There is no tracker {unknown[0]!r}; the trackers are {', '.join(sorted(INTEGRATION_TO_CALLBACK))}. "
-            f"Set --report_to to one of them, to all or to none."
-        )
     missing |= {f"report_to {tracker}": tracker for tracker in trackers}
     for option, package in missing.items():
         raise ImportError(

@@ -1,15 +1,22 @@
 """What a job's command line says before torch and TRL are imported, which takes seconds: help, and what cannot be right."""
 
 import argparse
+import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from .command_errors import CommandParser, build_rewards, exit_on
-from .declared_options import DeclaredOption, read_options
-from .output import EXIT_CODES, keep_stdout_for_json
-from .recipe_files import RECIPE_FOLDER, RECIPES, split_config
+from .command_errors import LEAST_SIMILARITY, CommandParser, build_rewards, exit_on
+from .declared_options import DeclaredOption, read_keys, read_options
+from .option_values import check_values, list_values
+from .output import EXIT_CODES, FINE, keep_stdout_for_json
+from .recipe_files import DEFAULT_RECIPE, RECIPE_FOLDER, RECIPES, read_recipe, split_config
+from .run_folder import check_output, choose_checkpoint, describe_finished
 
 
 DESCRIPTIONS = {
@@ -40,13 +47,69 @@ def read_ahead(command: str, arguments: Sequence[str]) -> None:
     if {"-h", "--help", "--help-all"} & {*arguments}:
         print(format_help(command, has_all="--help-all" in arguments))
         sys.exit(0)
-    options, unknown = parser.parse_known_args([part for one in arguments for part in split_config(one)])
-    with exit_on(TypeError, ValueError, ImportError), keep_stdout_for_json("--json" in arguments):
+    options, unknown = parser.parse_known_args(split_config(arguments))
+    with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
         parser.refuse([one for one in unknown if one.startswith("-")], "on the command line")
-        if (options.deepspeed or "").endswith(".json") and not Path(options.deepspeed).is_file():
-            raise ValueError(f"--deepspeed must be a JSON file; there is no {options.deepspeed!r}. Correct the path.")
-        if options.rewards and (options.config is None or options.import_modules):  # a recipe may name modules
-            build_rewards(options.rewards, options.import_modules or ())
+        given = {name: value for name, value in vars(options).items() if value is not None}
+        default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else DEFAULT_RECIPE
+        name = given.pop("config", default)
+        recipe = {} if name is None else read_recipe(name)
+        parser.refuse([f"--{name}" for name in recipe if not hasattr(options, name)], "in the recipe")
+        declared = [*chain.from_iterable(list_options(command).values())]
+        settings = {one.name: one.default for one in declared} | recipe | given
+        check_values(settings, declared)
+        check_paths(settings)
+        build_rewards(settings["rewards"], settings["import_modules"] or ())
+        if command == "train" and os.environ.get("RANK", "0") == "0":
+            check_output(find_folder(settings), settings["resume_from_checkpoint"])
+    if command == "train" and (finished := find_finished(settings)):
+        if os.environ.get("RANK", "0") == "0":
+            print(finished)
+        sys.exit(FINE)
+
+
+def check_paths(settings: Mapping[str, Any]) -> None:
+    """
+    Check that the files and folders of a job exist, and that a bundled dataset has this name.
+
+    Raises:
+        `ValueError`: one does not exist.
+    """
+    model, dataset, deepspeed = (
+        str(settings[name] or "") for name in ("model_name_or_path", "dataset_name", "deepspeed")
+    )
+    if deepspeed.endswith(".json") and not Path(deepspeed).is_file():
+        raise ValueError(f"--deepspeed must be a JSON file; there is no {deepspeed!r}. Correct the path.")
+    if (model.startswith((".", "/", "~")) or model.count("/") > 1) and not Path(model).exists():
+        raise ValueError(
+            f"--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder {model!r}. "
+            f"Correct the path."
+        )
+    bundled, formats = (read_keys(f"{__package__}.datasets", name) for name in ("BUNDLED", "FORMATS"))
+    close = [] if "/" in dataset else get_close_matches(dataset, bundled, n=1, cutoff=LEAST_SIMILARITY)
+    if close and dataset not in bundled and not Path(dataset).exists():
+        raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {dataset!r} in this package.")
+    if Path(dataset).suffix[1:].lower() in formats and not Path(dataset).exists():
+        raise ValueError(f"There is no file {dataset!r} in {Path.cwd()}. Correct --dataset_name.")
+    files = settings["data_files"] or []
+    for file in [files] if isinstance(files, str) else files if dataset in ("", *formats) else []:
+        if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
+            raise ValueError(
+                f"--data_files must name files; there is no file {file!r} in {Path.cwd()}. Correct the path."
+            )
+
+
+def find_finished(settings: Mapping[str, Any]) -> str | None:
+    """Return a sentence if the checkpoint to continue from has all steps."""
+    if settings["resume_from_checkpoint"] is None:
+        return None
+    checkpoint = choose_checkpoint(find_folder(settings), settings["resume_from_checkpoint"])
+    return describe_finished(checkpoint, int(settings["max_steps"] or -1), float(settings["num_train_epochs"]))
+
+
+def find_folder(settings: Mapping[str, Any]) -> str:
+    """Return the output directory as the trainer will name it."""
+    return os.path.expanduser(settings["output_dir"] or "trainer_output")
 
 
 def list_options(command: str) -> dict[str, list[DeclaredOption]]:
@@ -64,21 +127,24 @@ def list_options(command: str) -> dict[str, list[DeclaredOption]]:
 
 
 def build_parser(command: str) -> CommandParser:
-    """Return a parser that knows the names of all options, and values only where the options list them."""
+    """Return a parser that knows the names of all options. Their values are texts."""
     parser = CommandParser(prog=f"trl-grpo-rewards {command}")
     parser.add_argument("--help-all", action="store_true", help="show the options of TRL, too")
-    parser.add_argument("--config", nargs="?", help="a YAML file with options, or the name of a bundled recipe")
+    config = parser.add_argument(
+        "--config", nargs="?", const="", help="a YAML file with options, or the name of a bundled recipe"
+    )
+    config.completer = lambda **_: sorted(RECIPES)  # type: ignore[attr-defined]  # of argcomplete
     for option in chain.from_iterable(list_options(command).values()):
         action = "extend" if option.nargs == "+" else "store"
-        parser.add_argument(
+        added = parser.add_argument(
             *option.spellings,
             dest=option.name,
             action=action,
             nargs=option.nargs,
-            choices=option.choices,
             metavar=option.metavar,
             help=option.help,
         )
+        added.completer = partial(list_values, option)  # type: ignore[attr-defined]
     return parser
 
 

@@ -1,6 +1,9 @@
 """The bundled recipes, which are YAML files with options. Loads no torch or TRL."""
 
+from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 
 RECIPE_FOLDER = Path(__file__).with_name("recipes")
@@ -10,9 +13,13 @@ RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.
 `code` has another bundled model and task."""
 
 
-def split_config(argument: str) -> list[str]:
-    """Split `--config=FILE` into two arguments, which is the only form that TRL's parser reads."""
-    return argument.split("=", 1) if argument.startswith("--config=") else [argument]
+DEFAULT_RECIPE = "addition"
+"""The recipe of a command line that names no recipe, model or dataset."""
+
+
+def split_config(arguments: Sequence[str]) -> list[str]:
+    """Return the arguments with `--config=FILE` as two arguments, which is the only form that TRL's parser reads."""
+    return [part for one in arguments for part in (one.split("=", 1) if one.startswith("--config=") else [one])]
 
 
 def find_recipe(name: str) -> Path:
@@ -22,9 +29,37 @@ def find_recipe(name: str) -> Path:
     Raises:
         `ValueError`: there is neither.
     """
-    if not Path(name).is_file() and name not in RECIPES:
+    if Path(name).is_file():
+        return Path(name)
+    if name in RECIPES:
+        return RECIPES[name]
+    if not name:
+        raise ValueError(f"--config must be followed by a YAML file or a recipe: {', '.join(sorted(RECIPES))}.")
+    close = get_close_matches(name, RECIPES, n=1)
+    raise ValueError(
+        f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; there "
+        f"is no file {name!r}, and the recipes are {', '.join(sorted(RECIPES))}. Choose one of these, or give the path of a "
+        f"file."
+    )
+
+
+def read_recipe(name: str) -> dict[str, Any]:
+    """
+    Return the options of a file or of a bundled recipe.
+
+    Raises:
+        `ValueError`: there is neither, or the file has no options.
+    """
+    import yaml
+
+    try:
+        options = yaml.safe_load(find_recipe(name).read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
         raise ValueError(
-            f"--config must be a YAML file or the name of a recipe; there is no file {name!r}, and the recipes are "
-            f"{', '.join(sorted(RECIPES))}. Choose one of these, or give the path of a file."
+            f"The recipe {name!r} is not valid YAML: {' '.join(str(error).split())}. Correct it."
+        ) from None
+    if not isinstance(options, dict):
+        raise ValueError(
+            f"The recipe {name!r} must contain options such as max_steps: 100; got {type(options).__name__}. Correct it."
         )
-    return Path(name) if Path(name).is_file() else RECIPES[name]
+    return {str(option): value for option, value in options.items() if option != "env"}  # variables, which TRL sets

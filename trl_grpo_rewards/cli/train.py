@@ -1,7 +1,6 @@
 """`trl-grpo-rewards train`: train a model with GRPO, by default the bundled model on the bundled task."""
 
 import contextlib
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,20 +17,21 @@ from ..expressions import Reward
 from ..report import write_report
 from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
-from .callbacks import BeforeAndAfter, RewardProgress
+from .callbacks import BeforeAndAfter, Interrupts, RewardProgress, is_cut_short
 from .command_errors import exit_on, exit_on_reward_error
 from .job import (
     JobArguments,
+    check_lora_target_modules,
     check_model,
     choose_model,
     describe_sizes,
-    find_last_checkpoint,
     load_tokenizer,
     prepare_job,
     read_job,
 )
 from .output import FAULTY, INTERRUPTED, end
-from .preparation import check_output, check_packages, check_writable, use_all_cores
+from .preparation import check_packages, check_writable, use_all_cores
+from .run_folder import check_output, choose_checkpoint, find_last_checkpoint
 
 
 @dataclass
@@ -56,17 +56,14 @@ def main(arguments: Sequence[str]) -> None:
         job, training, model = read_job(arguments, "train", job_type=TrainArguments)
         check_packages(training, model)
         use_all_cores(training)
-        resume = str(training.resume_from_checkpoint).lower()
-        if resume in ("true", "auto"):
-            last = find_last_checkpoint(training.output_dir)
-            training.resume_from_checkpoint = last or ("true" if resume == "true" else None)
         if training.process_index == 0:
-            if resume != "auto":
-                check_output(training.output_dir, training.resume_from_checkpoint)
+            check_output(training.output_dir, training.resume_from_checkpoint)
             check_writable(Path(training.output_dir))
+        training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
         check_model(model, job)
         rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
         tokenizer = load_tokenizer(model, training, job.dataset_name)
+        check_lora_target_modules(model, job.dataset_name)
     if training.process_index == 0:
         print(describe_sizes(train_dataset, eval_dataset), flush=True)
     has_faults = [False]
@@ -85,6 +82,7 @@ def main(arguments: Sequence[str]) -> None:
         trainer = build_trainer(training, model, rewards, train_dataset, eval_dataset, job.dataset_name)
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
+    trainer.add_callback(Interrupts())
     if eval_dataset is not None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
     if not training.disable_tqdm:
@@ -97,6 +95,8 @@ def main(arguments: Sequence[str]) -> None:
         end_when_interrupted(trainer),
     ):
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
+        if is_cut_short(training, trainer.state):
+            raise KeyboardInterrupt
     trainer.save_model()
     trainer.create_model_card()
     if trainer.is_world_process_zero():
@@ -113,10 +113,8 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
     """
     End the process with a sentence on what is kept if Ctrl-C or SIGTERM interrupts the run.
 
-    With `enable_jit_checkpoint`, transformers answers SIGTERM with a checkpoint.
+    With `enable_jit_checkpoint`, transformers answers SIGTERM with a checkpoint, and the run ends after its step.
     """
-    if not trainer.args.enable_jit_checkpoint:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:

@@ -168,8 +168,11 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
     """
     reader = RecordReader(source)
     _, records = reader.read_new()
-    yield from records
-    warn_of_damage(source, reader.list_incomplete())
+    count = 0
+    for count, record in enumerate(records, 1):  # noqa: B007
+        yield record
+    if count:  # an error says that there is no record
+        warn_of_damage(source, reader.list_incomplete())
 
 
 class RecordReader:
