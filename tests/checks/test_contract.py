@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from datasets import Dataset
 
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, gate, length, parse, reward, tags
@@ -31,16 +30,6 @@ def test_columns_must_be_there_and_of_the_type_that_is_read():
     assert "Reward 'boxed' needs the column 'gold'; found 'prompt', 'solution'." in fault
     for solutions in ((1, 2), (0.5, 2.5)):
         assert not check_contract(boxed(), make_problems(*solutions)).faults
-
-
-@pytest.mark.parametrize("content, is_fault", [("4", True), ("It is 4.", True), ("<think>", False), ("", False)])
-def test_a_prompt_that_ends_with_the_answer_is_a_fault(content, is_fault):
-    asked = [{"role": "user", "content": "What is 0 + 4?"}]
-    rows = [{"prompt": [*asked, {"role": "assistant", "content": content}], "solution": "4"}] * 3
-    faults = check_contract(boxed(), Dataset.from_list(rows)).faults
-    assert len(faults) == is_fault
-    assert not faults or "contains the solution" in faults[0] and "row['prompt'][:-1]" in faults[0]
-    assert not check_contract(boxed(), Dataset.from_list([{"prompt": asked, "solution": "4"}])).faults
 
 
 def test_lengths_must_be_in_reach(config):

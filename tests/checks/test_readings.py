@@ -26,9 +26,9 @@ def test_every_solution_is_read():
         and "that differ for the same prompt" in text
     )
     assert "'it is seven of them, I think'" in text and not found.faults
-    assert found.warnings[0].startswith("2 values of 'solution' cannot be read") and found.warnings[1].startswith(
-        "2 rows have"
-    )
+    assert found.warnings[0].startswith("2 of 51 values of 'solution' cannot be read") and found.warnings[
+        1
+    ].startswith("2 rows have")
 
 
 def test_too_many_unreadable_solutions_are_a_fault():
@@ -123,7 +123,7 @@ def test_readings_are_counted_by_their_kind():
         "10 read, 5 different", "20.00% unreadable", "'not at all:4'", "'not at all:5'", "10.00% read in part",
         "'in part:3'", "20.00% with several answers", "'several:2'", "'several:2'", "0.00% that differ for the same prompt",
     ]  # fmt: skip
-    assert not found.faults and found.warnings[0].startswith("3 values of 'solution' cannot be read as a whole.")
+    assert not found.faults and found.warnings[0].startswith("3 of 10 values of 'solution' cannot be read as a whole")
     (found,) = check_readings(marked(), make_problems(*values), threshold=0.29)
     assert (
         "3 of 10 values cannot be read as a whole, such as 'not at all:4', the value of the prompt" in found.faults[0]
@@ -140,7 +140,9 @@ def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
     assert find_contradictory_rows(["a", "b", "a", "b"], ["1", "2", "3", "2"]) == [0, 2]
     chat = [[{"role": "user", "content": content}] for content in "aba"]
     (found,) = check_readings(boxed(), make_problems("1", "2", "3", prompts=chat))
-    assert found.warnings == ["2 rows have the prompt of another row but a different solution."]
+    assert found.warnings == [
+        "2 rows have the prompt of another row but a different solution. Correct or remove them."
+    ]
     assert find_contradictory_rows(["a", "a", "a"], ["1", None, "1"]) == [0, 1, 2]
 
 

@@ -110,7 +110,7 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
         ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
         ({"train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
         ({"test_size": -1}, "eval_prompts must be at least 0; got -1"),
-        ({"data_files": ["null.jsonl"]}, "must be a text or a list of messages, but the column 'question' has None in the row {'prompt': None}. Remove such rows"),
+        ({"data_files": ["null.jsonl"]}, "must not be empty. Remove such rows.* This prompt is in the column 'question', in the row {'prompt': None}"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch, options, message):

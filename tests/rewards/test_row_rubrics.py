@@ -353,7 +353,7 @@ def test_check_says_what_was_recognised_and_counts_what_is_unreadable():
     assert "64 read, 2 different" in text and "  3.12% unreadable\n" in text
     assert " 96.88% read as dicts of criterion, points (not tags) with faults" in text
     assert "  3.12% unreadable because it has no criteria" in text and not readings.faults
-    assert "2 values of 'rubric' cannot be read" in readings.warnings[0]
+    assert "2 of 64 values of 'rubric' cannot be read" in readings.warnings[0]
     broken = data.add_column("rubric", ["[{'criterion': 'It is short.'}]"] * 64)
     (fault,) = [fault for one in check(ask, broken) for fault in one.faults if "'rubric'" in fault]
     assert "This one is unreadable because it looks like JSON, but is not. Correct such rows, or remove them." in fault

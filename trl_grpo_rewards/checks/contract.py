@@ -8,10 +8,8 @@ from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..parsing import parse
-from ..verify.golds import list_solutions
+from ..prompts import find_dataset_fault
 from .findings import Findings
-from .honest_completions import find_answer_column
-from .readings import CHECKED_PROMPTS
 from .row_shapes import suggest_for
 
 
@@ -40,8 +38,16 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     for reward in find_functions_of_job(rewards, config):
         found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     found.warnings += list_length_warnings(rewards)
-    found.faults += find_prompt_faults(rewards, dataset)
+    if fault := find_dataset_fault(dataset):
+        found.faults.append(fault)
     found.faults += find_pickle_faults(rewards)
+    needed_prompts = (getattr(config, "generation_batch_size", None) or 0) // getattr(config, "num_generations", 1)
+    if len(dataset) < needed_prompts:
+        found.warnings.append(
+            f"A step needs {needed_prompts:,} prompts (generation_batch_size / num_generations), but the dataset has "
+            f"{len(dataset):,}, so nothing would be trained. Add prompts, or lower per_device_train_batch_size or "
+            f"gradient_accumulation_steps."
+        )
     if config is not None and config.num_generations < 2:
         found.faults.append(
             f"num_generations must be at least 2, because GRPO learns from the differences within a group; got "
@@ -130,23 +136,6 @@ def find_ungated_lengths(reward: Reward, is_gated: bool = False) -> Iterator[Fun
 def is_length_term(reward: FunctionReward) -> bool:
     """Whether a reward pays completions of a length, or pays by length those that another reward chooses."""
     return reward.form.length is not None or (reward.factory.traits.lengths is not None and bool(reward.children))
-
-
-def find_prompt_faults(rewards: Reward, dataset: "Dataset") -> Iterator[str]:
-    """Yield a fault if prompts end with an assistant's message that contains the solution, as in data for fine-tuning."""
-    if "prompt" not in dataset.column_names:
-        return
-    column = find_answer_column(rewards)
-    for row in dataset.select(range(min(CHECKED_PROMPTS, len(dataset)))):
-        last = row["prompt"][-1] if isinstance(row["prompt"], list) and row["prompt"] else {}
-        solutions = [str(one).strip() for one in list_solutions(row.get(column)) if one is not None]
-        if last.get("role") == "assistant" and any(one and one in str(last["content"]) for one in solutions):
-            yield (
-                f"A prompt must end before the answer, but the column 'prompt' ends with a message of the assistant that "
-                f"contains the solution: {str(last['content'])[-80:]!r}. Drop the last message: dataset.map(lambda row: "
-                f"{{'prompt': row['prompt'][:-1]}})."
-            )
-            return
 
 
 def find_pickle_faults(rewards: Reward) -> Iterator[str]:

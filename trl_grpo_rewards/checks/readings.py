@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
+from ..prompts import CHECKED_PROMPTS
 from ..traits import ReadColumn, Reading
 from .findings import Findings
 
@@ -15,11 +16,11 @@ from .findings import Findings
 if TYPE_CHECKING:
     from datasets import Dataset
 
+MIN_ROWS = 20
+"""Smallest number of rows of which not all should have the same solution."""
+
 SHOWN_VALUES = 3
 """Largest number of values that are shown of each kind."""
-
-CHECKED_PROMPTS = 100
-"""Largest number of prompts that are looked at."""
 
 SHOWN_SHARE = 0.9
 """Share of prompts that contain their solution from which on it is a warning."""
@@ -116,10 +117,23 @@ def check_column(
         )
     elif bad:
         found.warnings.append(
-            f"{len(bad):,} values of '{column}' cannot be read as a whole. Their completions get no score or a wrong one."
+            f"{len(bad):,} of {len(values):,} values of '{column}' cannot be read as a whole, such as "
+            f"{shorten_repr(values[bad[0]])}. Their completions get no score or a wrong one. Correct or remove such rows."
         )
     if contradictory:
-        found.warnings.append(f"{len(contradictory):,} rows have the prompt of another row but a different {column}.")
+        found.warnings.append(
+            f"{len(contradictory):,} rows have the prompt of another row but a different {column}. Correct or remove them."
+        )
+    if repeated := len(values) - len({*zip(prompts, map(repr, values), strict=True)}):
+        found.warnings.append(
+            f"{repeated:,} of {len(values):,} rows repeat the prompt and the {column} of another row, so the same prompt may be "
+            f"trained on and held out. Remove them."
+        )
+    if len(values) >= MIN_ROWS and len(different) == 1:
+        found.warnings.append(
+            f"All {len(values):,} rows have the same {column}, {shorten_repr(values[0])}, so a model can learn to repeat it. "
+            f"Check the column."
+        )
     if (shown := find_shown_solutions(prompts, [reading.value for reading in readings])) is not None:
         found.warnings.append(
             f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. A model can copy it. If "

@@ -13,6 +13,7 @@ from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 from ..checks.readings import iterate_column, shorten_repr
 from ..demo import arithmetic, programs, reasoning, requests
 from ..errors import SOLUTION_COLUMNS
+from ..prompts import describe_prompt_fault
 
 
 BUNDLED: dict[str, Callable[..., Dataset]] = {
@@ -241,10 +242,10 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
     if not len(data):
         return data
     for place, prompt in enumerate(iterate_column(data, "prompt")):
-        if not isinstance(prompt, (str, list)) or not prompt:
+        if fault := describe_prompt_fault(prompt):
             raise ValueError(
-                f"A prompt must be a text or a list of messages, but the column '{prompt_column}' has {prompt!r} in the "
-                f"row {shorten_repr(data[place])}. Remove such rows, or name another column: --prompt_column."
+                f"{fault} This prompt is in the column '{prompt_column}', in the row {shorten_repr(data[place])}. To read "
+                f"another column, pass --prompt_column."
             )
     system = [{"role": "system", "content": system_prompt}] if system_prompt else []
 

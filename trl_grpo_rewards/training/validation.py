@@ -6,6 +6,7 @@ from typing import Any
 
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
+from ..prompts import find_dataset_fault
 from .config import FilteredGRPOConfig
 from .witness import read_witness
 
@@ -228,12 +229,12 @@ def check_dataset_size(args: FilteredGRPOConfig, dataset: Any) -> None:
 
 def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:
     """
-    Check that a dataset has rows, prompts and the columns that the rewards need.
+    Check that a dataset has rows, prompts that can be answered, and the columns that the rewards need.
 
     An environment may supply the prompts. A rollout function may add columns, which are known only in the first step.
 
     Raises:
-        `ValueError`: the dataset is empty or lacks a column.
+        `ValueError`: the dataset is empty, lacks a column, or has a prompt or a column name that TRL cannot use.
     """
     if hasattr(dataset, "__len__") and len(dataset) == 0:
         raise ValueError("The dataset is empty, but training needs prompts. Check how it was loaded or filtered.")
@@ -247,6 +248,8 @@ def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = No
         )
     if rollout_func is not None:
         return
+    if environment_factory is None and (fault := find_dataset_fault(dataset)):
+        raise ValueError(fault)
     for function in reward_funcs if isinstance(reward_funcs, list) else []:
         for one in find_functions(function) if isinstance(function, Reward) else []:
             one.check_columns(available)
