@@ -33,13 +33,12 @@ def test_columns_must_be_there_and_of_the_type_that_is_read():
         assert not check_contract(boxed(), make_problems(*solutions)).faults
 
 
-@pytest.mark.parametrize("content, is_fault", [("4", True), ("It is 4.", True), ("<think>", False), ("", False)])
-def test_a_prompt_that_ends_with_the_answer_is_a_fault(content, is_fault):
+@pytest.mark.parametrize("content", ["4", "It is 4.", "<think>", ""])  # TRL opens another message after each of them
+def test_a_prompt_that_ends_with_a_message_of_the_assistant_is_a_fault(content):
     asked = [{"role": "user", "content": "What is 0 + 4?"}]
     rows = [{"prompt": [*asked, {"role": "assistant", "content": content}], "solution": "4"}] * 3
-    faults = check_contract(boxed(), Dataset.from_list(rows)).faults
-    assert len(faults) == is_fault
-    assert not faults or "contains the solution" in faults[0] and "row['prompt'][:-1]" in faults[0]
+    (fault,) = check_contract(boxed(), Dataset.from_list(rows)).faults
+    assert "end with a message of the assistant" in fault and "row['prompt'][:-1]" in fault
     assert not check_contract(boxed(), Dataset.from_list([{"prompt": asked, "solution": "4"}])).faults
 
 

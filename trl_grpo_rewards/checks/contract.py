@@ -8,10 +8,8 @@ from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..parsing import parse
-from ..verify.golds import list_solutions
+from ..training_data import PROMPT_COLUMNS, check_dataset_size, find_bad_columns, find_bad_prompts
 from .findings import Findings
-from .honest_completions import find_answer_column
-from .readings import CHECKED_PROMPTS
 from .row_shapes import suggest_for
 
 
@@ -28,6 +26,9 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
             "The dataset must have at least one row; it is empty. Check how it was loaded or filtered."
         )
         return found
+    found.faults += find_bad_columns(dataset.column_names)
+    if found.faults:
+        return found
     needed = sorted(rewards.columns)
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")
@@ -40,7 +41,7 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     for reward in find_functions_of_job(rewards, config):
         found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     found.warnings += list_length_warnings(rewards)
-    found.faults += find_prompt_faults(rewards, dataset)
+    found.faults += [*find_prompt_faults(dataset), *find_size_faults(dataset, config)]
     found.faults += find_pickle_faults(rewards)
     if config is not None and config.num_generations < 2:
         found.faults.append(
@@ -132,21 +133,25 @@ def is_length_term(reward: FunctionReward) -> bool:
     return reward.form.length is not None or (reward.factory.traits.lengths is not None and bool(reward.children))
 
 
-def find_prompt_faults(rewards: Reward, dataset: "Dataset") -> Iterator[str]:
-    """Yield a fault if prompts end with an assistant's message that contains the solution, as in data for fine-tuning."""
-    if "prompt" not in dataset.column_names:
-        return
-    column = find_answer_column(rewards)
-    for row in dataset.select(range(min(CHECKED_PROMPTS, len(dataset)))):
-        last = row["prompt"][-1] if isinstance(row["prompt"], list) and row["prompt"] else {}
-        solutions = [str(one).strip() for one in list_solutions(row.get(column)) if one is not None]
-        if last.get("role") == "assistant" and any(one and one in str(last["content"]) for one in solutions):
-            yield (
-                f"A prompt must end before the answer, but the column 'prompt' ends with a message of the assistant that "
-                f"contains the solution: {str(last['content'])[-80:]!r}. Drop the last message: dataset.map(lambda row: "
-                f"{{'prompt': row['prompt'][:-1]}})."
-            )
-            return
+def find_prompt_faults(dataset: "Dataset") -> Iterator[str]:
+    """Yield the faults of prompts that cannot be asked. Without the column, an environment must give the prompts."""
+    if "prompt" in dataset.column_names:
+        fault = find_bad_prompts(dataset)
+        yield from [fault] if fault is not None else []
+    elif usual := [name for name in PROMPT_COLUMNS if name in dataset.column_names]:
+        yield (
+            f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, dataset.column_names))}. "
+            f"Rename the column that contains the prompts: dataset.rename_column({usual[0]!r}, 'prompt')."
+        )
+
+
+def find_size_faults(dataset: "Dataset", config: "GRPOConfig | None") -> Iterator[str]:
+    """Yield a fault if the dataset does not fill a generation batch."""
+    if config is not None and config.generation_batch_size:
+        try:
+            check_dataset_size(config, dataset)
+        except ValueError as error:
+            yield str(error)
 
 
 def find_pickle_faults(rewards: Reward) -> Iterator[str]:

@@ -28,7 +28,8 @@ SHOWN_SHARE = 0.9
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
     """Count the values that a reward with the trait `reads` cannot read, reads in part, or reads as several answers."""
     readers = find_readers(rewards)
-    prompts = [prompt_text(prompt) for prompt in iterate_column(dataset, "prompt")] if readers else []
+    has_prompts = "prompt" in dataset.column_names  # else an environment gives them
+    prompts = [prompt_text(prompt) for prompt in iterate_column(dataset, "prompt")] if readers and has_prompts else []
     return [
         check_column([*iterate_column(dataset, column)], prompts, column, name, read, threshold)
         for (column, read), name in readers.items()
@@ -82,7 +83,7 @@ def check_column(
         rows[reading.kind].append(row)
         if reading.note is not None:
             notes[reading.note].append(row)
-    contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings])
+    contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings]) if prompts else []
     different = {reading.value for reading in readings}
     found = Findings(title_reading(column, reward), [f"{len(values):,} read, {len(different):,} different"])
     for title, examples in (
@@ -109,10 +110,10 @@ def check_column(
             remedy = "Without a solution, no completion can be judged. Remove such rows."
         elif rows["not at all"][:1] == bad[:1] and (note := readings[bad[0]].note):
             remedy = f"This one is {note}. Correct such rows, or remove them."
+        place = f", the value of the prompt {shorten_repr(prompts[bad[0]])}" if prompts else ""
         found.faults.append(
             f"Reward '{reward}' reads the column '{column}', but {len(bad):,} of {len(values):,} values cannot be read "
-            f"as a whole, such as {shorten_repr(values[bad[0]])}, the value of the prompt "
-            f"{shorten_repr(prompts[bad[0]])}. {remedy}"
+            f"as a whole, such as {shorten_repr(values[bad[0]])}{place}. {remedy}"
         )
     elif bad:
         found.warnings.append(
@@ -120,7 +121,7 @@ def check_column(
         )
     if contradictory:
         found.warnings.append(f"{len(contradictory):,} rows have the prompt of another row but a different {column}.")
-    if (shown := find_shown_solutions(prompts, [reading.value for reading in readings])) is not None:
+    if prompts and (shown := find_shown_solutions(prompts, [reading.value for reading in readings])) is not None:
         found.warnings.append(
             f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. A model can copy it. If "
             f"the prompts should not show it, remove it from them."
