@@ -163,3 +163,17 @@ def test_a_column_that_two_rewards_miss_is_said_of_each():
     missing = make_problems("1").remove_columns("solution")
     faults = check_contract(boxed() + gate(tags("a"), by=shouted()), missing).faults
     assert [fault.split("'")[1] for fault in faults] == ["boxed", "shouted"]
+
+
+@pytest.mark.parametrize(
+    "solutions, prompts, said",
+    [
+        (["4"] * 20, None, "all 20 have the solution '4'. A model can learn it"),
+        (["4"] * 19, None, None),
+        (["4", "5"] * 10, ["a", "b"] * 10, "18 of 20 rows repeat the prompt and the solution of an earlier row"),
+        (["4", "5"], ["a", "a"], None),  # they contradict each other
+    ],
+)
+def test_repeated_rows_and_one_solution_for_all_are_warned_of(solutions, prompts, said):
+    warnings = check_contract(boxed(), make_problems(*solutions, prompts=prompts)).warnings
+    assert len(warnings) == (said is not None) and (said is None or said in warnings[0])

@@ -1,6 +1,7 @@
 """Check that rewards, dataset and configuration fit together."""
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -10,12 +11,17 @@ from ..options import format_annotation, has_type
 from ..parsing import parse
 from ..training_data import PROMPT_COLUMNS, check_dataset_size, find_bad_columns, find_bad_prompts
 from .findings import Findings
+from .honest_completions import find_answer_column
 from .row_shapes import suggest_for
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from trl import GRPOConfig
+
+
+LEAST_ROWS = 20
+"""Number of rows from which on one solution for all of them is a warning. Fewer rows may share one by chance."""
 
 
 def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None) -> Findings:
@@ -42,6 +48,7 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
         found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     found.warnings += list_length_warnings(rewards)
     found.faults += [*find_prompt_faults(dataset), *find_size_faults(dataset, config)]
+    found.warnings += list_repetition_warnings(dataset, find_answer_column(rewards))
     found.faults += find_pickle_faults(rewards)
     if config is not None and config.num_generations < 2:
         found.faults.append(
@@ -143,6 +150,28 @@ def find_prompt_faults(dataset: "Dataset") -> Iterator[str]:
             f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, dataset.column_names))}. "
             f"Rename the column that contains the prompts: dataset.rename_column({usual[0]!r}, 'prompt')."
         )
+
+
+def list_repetition_warnings(dataset: "Dataset", column: str) -> list[str]:
+    """Return warnings of rows that repeat another row's prompt and solution, and of one solution for all rows."""
+    if not {"prompt", column}.issubset(dataset.column_names):
+        return []
+    pairs: Counter[tuple[str, str]] = Counter()
+    for batch in dataset.select_columns(["prompt", column]).iter(batch_size=1000):
+        pairs.update((repr(prompt), repr(value)) for prompt, value in zip(batch["prompt"], batch[column], strict=True))
+    solutions = {solution for _, solution in pairs}
+    warnings = []
+    if repeated := len(dataset) - len(pairs):
+        warnings.append(
+            f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "
+            f"an earlier row. If they are not repeated on purpose, remove them."
+        )
+    if len(solutions) == 1 and len(dataset) >= LEAST_ROWS and solutions != {"None"}:
+        warnings.append(
+            f"The rows should have different solutions, but all {len(dataset):,} have the {column} {solutions.pop()}. A "
+            f"model can learn it without reading the prompt. Check how the column was made."
+        )
+    return warnings
 
 
 def find_size_faults(dataset: "Dataset", config: "GRPOConfig | None") -> Iterator[str]:

@@ -24,6 +24,9 @@ CHECKED_PROMPTS = 100
 SHOWN_SHARE = 0.9
 """Share of prompts that contain their solution from which on it is a warning."""
 
+SHOWN_END_SHARE = 0.1
+"""Share of prompts that end with their solution from which on it is a warning. A few may do so by chance, as "0 + 7" does."""
+
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
     """Count the values that a reward with the trait `reads` cannot read, reads in part, or reads as several answers."""
@@ -121,12 +124,28 @@ def check_column(
         )
     if contradictory:
         found.warnings.append(f"{len(contradictory):,} rows have the prompt of another row but a different {column}.")
-    if prompts and (shown := find_shown_solutions(prompts, [reading.value for reading in readings])) is not None:
-        found.warnings.append(
-            f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. A model can copy it. If "
-            f"the prompts should not show it, remove it from them."
-        )
+    found.warnings += list_leak_warnings(prompts, [reading.value for reading in readings], column) if prompts else []
     return found
+
+
+def list_leak_warnings(prompts: list[str], values: list[str | None], column: str) -> list[str]:
+    """Return a warning if nearly all prompts contain their solutions, or some end with them."""
+    remedy = "A model can copy it. If the prompts should not show it, remove it from them."
+    if (shown := find_shown_solutions(prompts, values)) is not None:
+        return [f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. {remedy}"]
+    ends = [row for row, text in enumerate(prompts) if ends_with_word(text, values[row])]
+    if len(ends) < SHOWN_END_SHARE * len(prompts) or len(ends) < 2:
+        return []
+    return [
+        f"{len(ends):,} of {len(prompts):,} prompts end with their {column}, such as {shorten_repr(prompts[ends[0]])}. "
+        f"{remedy}"
+    ]
+
+
+def ends_with_word(text: str, word: str | None) -> bool:
+    """Whether a text ends with a word. A question, such as "What is 0 + 7?", does not tell its answer."""
+    text, word = text.rstrip(" \t\r\n.)]}*$\"'"), (word or "").strip()
+    return bool(word) and text.endswith(word) and not re.match(r"[\w.,-]", text[: -len(word)][-1:])
 
 
 def get_readings(values: list[Any], reward: str, read: ReadColumn) -> list[Reading]:

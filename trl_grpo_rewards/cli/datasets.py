@@ -219,6 +219,10 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
             plain = [file for file in data_files if name in ("csv", "json") and not file.endswith(".gz")]
             if (unreadable := next(filter(None, map(find_unreadable, plain)), None)) is not None:
                 raise ValueError(unreadable) from error
+            if "corresponds to no data" in cause:  # what datasets says of a CSV file with only a header
+                raise ValueError(
+                    f"A dataset must have rows, but {', '.join(data_files)} has no rows. Add prompts to it."
+                ) from error
             broken = next(filter(None, map(find_broken_line, data_files)), cause) if name == "json" else cause
             raise ValueError(
                 f"The files {', '.join(data_files)} cannot be read as {name}: {broken}. Correct the files."
