@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from datasets import Dataset
 
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, gate, length, parse, reward, tags
@@ -30,6 +31,15 @@ def test_columns_must_be_there_and_of_the_type_that_is_read():
     assert "Reward 'boxed' needs the column 'gold'; found 'prompt', 'solution'." in fault
     for solutions in ((1, 2), (0.5, 2.5)):
         assert not check_contract(boxed(), make_problems(*solutions)).faults
+
+
+@pytest.mark.parametrize("content", ["4", "It is 4.", "<think>", ""])  # TRL opens another message after each of them
+def test_a_prompt_that_ends_with_a_message_of_the_assistant_is_a_fault(content):
+    asked = [{"role": "user", "content": "What is 0 + 4?"}]
+    rows = [{"prompt": [*asked, {"role": "assistant", "content": content}], "solution": "4"}] * 3
+    (fault,) = check_contract(boxed(), Dataset.from_list(rows)).faults
+    assert "end with a message of the assistant" in fault and "row['prompt'][:-1]" in fault
+    assert not check_contract(boxed(), Dataset.from_list([{"prompt": asked, "solution": "4"}])).faults
 
 
 def test_lengths_must_be_in_reach(config):
@@ -153,3 +163,17 @@ def test_a_column_that_two_rewards_miss_is_said_of_each():
     missing = make_problems("1").remove_columns("solution")
     faults = check_contract(boxed() + gate(tags("a"), by=shouted()), missing).faults
     assert [fault.split("'")[1] for fault in faults] == ["boxed", "shouted"]
+
+
+@pytest.mark.parametrize(
+    "solutions, prompts, said",
+    [
+        (["4"] * 20, None, "all 20 have the solution '4'. A model can learn it"),
+        (["4"] * 19, None, None),
+        (["4", "5"] * 10, ["a", "b"] * 10, "18 of 20 rows repeat the prompt and the solution of an earlier row"),
+        (["4", "5"], ["a", "a"], None),  # they contradict each other
+    ],
+)
+def test_repeated_rows_and_one_solution_for_all_are_warned_of(solutions, prompts, said):
+    warnings = check_contract(boxed(), make_problems(*solutions, prompts=prompts)).warnings
+    assert len(warnings) == (said is not None) and (said is None or said in warnings[0])

@@ -95,6 +95,17 @@ def test_prompts_that_contain_their_solutions_are_warned_of(prompt, is_shown):
     )
 
 
+@pytest.mark.parametrize(
+    "ending, is_told", [(" (answer: {1})", True), ("\nAnswer: {1}.", True), (" + {1} = ?", False), (" 1{1}", False)]
+)
+def test_prompts_of_which_some_end_with_their_solutions_are_counted(ending, is_told):
+    prompts = [f"What is {n} + {n}?" + ending.format(n, 2 * n) * (n % 2) for n in range(10, 50)]
+    (found,) = check_readings(boxed(), make_problems(*(str(2 * n) for n in range(10, 50)), prompts=prompts))
+    assert [one.partition(", such")[0] for one in found.warnings] == [
+        "20 of 40 prompts end with their solution"
+    ] * is_told
+
+
 def test_rows_without_solutions_are_to_be_removed():
     (fault,) = check_readings(boxed(), make_problems("7", None, "8"))[0].faults
     assert fault.endswith("Without a solution, no completion can be judged. Remove such rows.")

@@ -82,7 +82,7 @@ def test_at_most_a_tenth_of_the_rows_is_held_out(tmp_path, rows, held_out):
     assert len(train) == rows - (held_out or 0) and (test and len(test)) == held_out
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
 def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, separator):
     file = tmp_path / name
@@ -100,17 +100,17 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
         ({"name": "no/such/folder"}, "The dataset 'no/such/folder' cannot be read: .* Give the name of a dataset on the hub"),
         ({"name": "gone.jsonl"}, "There is no file 'gone.jsonl' in .* Correct --dataset_name"),
         ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
-        ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Give the format: --dataset_name json --data_files rows.dat"),
+        ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
         ({"name": None, "config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
         ({"data_files": ["missing.jsonl"]}, "The files missing.jsonl cannot be read as json: .*missing"),
         ({"data_files": ["broken.jsonl"]}, "The files broken.jsonl cannot be read as json: "),
-        ({"data_files": ["empty.jsonl"]}, "(cannot be read|is empty)"),
+        ({"data_files": ["empty.jsonl"]}, "empty.jsonl has no rows. Add prompts"),
         ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),
         ({"solution_column": "gold"}, "no column 'gold' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
         ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
         ({"train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
         ({"test_size": -1}, "eval_prompts must be at least 0; got -1"),
-        ({"data_files": ["null.jsonl"]}, "must not be empty. Remove such rows.* This prompt is in the column 'question', in the row {'prompt': None}"),
+        ({"data_files": ["null.jsonl"]}, "must be a text or a list of messages, but .* rows of the column 'question' contain nothing, such as row .*: None. Remove such rows"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch, options, message):
@@ -125,6 +125,27 @@ def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch
     with pytest.raises(ValueError, match=message) as caught:
         load_problems(given.pop("name"), **given)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.csv", b"What is 1 + 1?,2\nWhat is 1 + 2?,3\n", "'What is 1 \\+ 1\\?', which looks like data. Put a line before it"),
+        ("a.csv", b'{"prompt": "a", "solution": "1"}\n' * 3, "a.csv contains JSON. Rename it to a.jsonl"),
+        ("a.csv", b"prompt,solution\n", "has no rows. Add prompts"),
+        ("a.csv", b"", "a.csv has no rows. Add prompts"),
+        ("a.csv", b"prompt,solution\ngr\xfc\xdfe,1\n", "a.csv has another encoding. Save it as UTF-8"),
+        ("a.jsonl", '{"prompt": "a", "solution": "1"}\n'.encode("utf-16"), "a.jsonl has another encoding. Save it as UTF-8"),
+        ("a.json", b'{"data": [{"prompt": "a", "solution": "1"}]}', "the only column is 'data', .*'prompt', 'solution'. Save what"),
+        ("a.jsonl", b'{"data": {"prompt": "a", "solution": "1"}}\n' * 3, "the only column is 'data', .*'prompt', 'solution'. Save"),
+        ("a.jsonl", b'{"prompt": ["a"], "solution": "1"}\n' * 3, "have a list with a value of the type str"),
+    ],
+)  # fmt: skip
+def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, name, content, message):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_problems(name, test_size=0)
 
 
 def test_modules_of_rewards_are_imported_from_the_working_directory(tmp_path, monkeypatch):

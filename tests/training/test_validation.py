@@ -8,7 +8,6 @@ from datasets import Dataset, IterableDataset
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, keywords, tags
 from trl_grpo_rewards.training.validation import (
     check_dataset,
-    check_dataset_size,
     check_outcome,
     check_prompts,
     check_rewards,
@@ -18,6 +17,7 @@ from trl_grpo_rewards.training.validation import (
     warn_of_unreadable_values,
     warn_without_outcome,
 )
+from trl_grpo_rewards.training_data import check_dataset_size
 
 
 ASKED = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")

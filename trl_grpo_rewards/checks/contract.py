@@ -1,6 +1,7 @@
 """Check that rewards, dataset and configuration fit together."""
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
@@ -8,14 +9,19 @@ from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..parsing import parse
-from ..prompts import find_dataset_fault
+from ..training_data import PROMPT_COLUMNS, check_dataset_size, find_bad_columns, find_bad_prompts
 from .findings import Findings
+from .honest_completions import find_answer_column
 from .row_shapes import suggest_for
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from trl import GRPOConfig
+
+
+LEAST_ROWS = 20
+"""Number of rows from which on one solution for all of them is a warning. Fewer rows may share one by chance."""
 
 
 def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None) -> Findings:
@@ -25,6 +31,9 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
         found.faults.append(
             "The dataset must have at least one row; it is empty. Check how it was loaded or filtered."
         )
+        return found
+    found.faults += find_bad_columns(dataset.column_names)
+    if found.faults:
         return found
     needed = sorted(rewards.columns)
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
@@ -38,16 +47,9 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     for reward in find_functions_of_job(rewards, config):
         found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     found.warnings += list_length_warnings(rewards)
-    if fault := find_dataset_fault(dataset):
-        found.faults.append(fault)
+    found.faults += [*find_prompt_faults(dataset), *find_size_faults(dataset, config)]
+    found.warnings += list_repetition_warnings(dataset, find_answer_column(rewards))
     found.faults += find_pickle_faults(rewards)
-    needed_prompts = (getattr(config, "generation_batch_size", None) or 0) // getattr(config, "num_generations", 1)
-    if len(dataset) < needed_prompts:
-        found.warnings.append(
-            f"A step needs {needed_prompts:,} prompts (generation_batch_size / num_generations), but the dataset has "
-            f"{len(dataset):,}, so nothing would be trained. Add prompts, or lower per_device_train_batch_size or "
-            f"gradient_accumulation_steps."
-        )
     if config is not None and config.num_generations < 2:
         found.faults.append(
             f"num_generations must be at least 2, because GRPO learns from the differences within a group; got "
@@ -136,6 +138,49 @@ def find_ungated_lengths(reward: Reward, is_gated: bool = False) -> Iterator[Fun
 def is_length_term(reward: FunctionReward) -> bool:
     """Whether a reward pays completions of a length, or pays by length those that another reward chooses."""
     return reward.form.length is not None or (reward.factory.traits.lengths is not None and bool(reward.children))
+
+
+def find_prompt_faults(dataset: "Dataset") -> Iterator[str]:
+    """Yield the faults of prompts that cannot be asked. Without the column, an environment must give the prompts."""
+    if "prompt" in dataset.column_names:
+        fault = find_bad_prompts(dataset)
+        yield from [fault] if fault is not None else []
+    elif usual := [name for name in PROMPT_COLUMNS if name in dataset.column_names]:
+        yield (
+            f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, dataset.column_names))}. "
+            f"Rename the column that contains the prompts: dataset.rename_column({usual[0]!r}, 'prompt')."
+        )
+
+
+def list_repetition_warnings(dataset: "Dataset", column: str) -> list[str]:
+    """Return warnings of rows that repeat another row's prompt and solution, and of one solution for all rows."""
+    if not {"prompt", column}.issubset(dataset.column_names):
+        return []
+    pairs: Counter[tuple[str, str]] = Counter()
+    for batch in dataset.select_columns(["prompt", column]).iter(batch_size=1000):
+        pairs.update((repr(prompt), repr(value)) for prompt, value in zip(batch["prompt"], batch[column], strict=True))
+    solutions = {solution for _, solution in pairs}
+    warnings = []
+    if repeated := len(dataset) - len(pairs):
+        warnings.append(
+            f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "
+            f"an earlier row. If they are not repeated on purpose, remove them."
+        )
+    if len(solutions) == 1 and len(dataset) >= LEAST_ROWS and solutions != {"None"}:
+        warnings.append(
+            f"The rows should have different solutions, but all {len(dataset):,} have the {column} {solutions.pop()}. A "
+            f"model can learn it without reading the prompt. Check how the column was made."
+        )
+    return warnings
+
+
+def find_size_faults(dataset: "Dataset", config: "GRPOConfig | None") -> Iterator[str]:
+    """Yield a fault if the dataset does not fill a generation batch."""
+    if config is not None and config.generation_batch_size:
+        try:
+            check_dataset_size(config, dataset)
+        except ValueError as error:
+            yield str(error)
 
 
 def find_pickle_faults(rewards: Reward) -> Iterator[str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
-from ..prompts import CHECKED_PROMPTS
 from ..traits import ReadColumn, Reading
 from .findings import Findings
 
@@ -16,20 +15,24 @@ from .findings import Findings
 if TYPE_CHECKING:
     from datasets import Dataset
 
-MIN_ROWS = 20
-"""Smallest number of rows of which not all should have the same solution."""
-
 SHOWN_VALUES = 3
 """Largest number of values that are shown of each kind."""
 
+CHECKED_PROMPTS = 100
+"""Largest number of prompts that are looked at."""
+
 SHOWN_SHARE = 0.9
 """Share of prompts that contain their solution from which on it is a warning."""
+
+SHOWN_END_SHARE = 0.1
+"""Share of prompts that end with their solution from which on it is a warning. A few may do so by chance, as "0 + 7" does."""
 
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
     """Count the values that a reward with the trait `reads` cannot read, reads in part, or reads as several answers."""
     readers = find_readers(rewards)
-    prompts = [prompt_text(prompt) for prompt in iterate_column(dataset, "prompt")] if readers else []
+    has_prompts = "prompt" in dataset.column_names  # else an environment gives them
+    prompts = [prompt_text(prompt) for prompt in iterate_column(dataset, "prompt")] if readers and has_prompts else []
     return [
         check_column([*iterate_column(dataset, column)], prompts, column, name, read, threshold)
         for (column, read), name in readers.items()
@@ -83,7 +86,7 @@ def check_column(
         rows[reading.kind].append(row)
         if reading.note is not None:
             notes[reading.note].append(row)
-    contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings])
+    contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings]) if prompts else []
     different = {reading.value for reading in readings}
     found = Findings(title_reading(column, reward), [f"{len(values):,} read, {len(different):,} different"])
     for title, examples in (
@@ -110,10 +113,10 @@ def check_column(
             remedy = "Without a solution, no completion can be judged. Remove such rows."
         elif rows["not at all"][:1] == bad[:1] and (note := readings[bad[0]].note):
             remedy = f"This one is {note}. Correct such rows, or remove them."
+        place = f", the value of the prompt {shorten_repr(prompts[bad[0]])}" if prompts else ""
         found.faults.append(
             f"Reward '{reward}' reads the column '{column}', but {len(bad):,} of {len(values):,} values cannot be read "
-            f"as a whole, such as {shorten_repr(values[bad[0]])}, the value of the prompt "
-            f"{shorten_repr(prompts[bad[0]])}. {remedy}"
+            f"as a whole, such as {shorten_repr(values[bad[0]])}{place}. {remedy}"
         )
     elif bad:
         found.warnings.append(
@@ -124,22 +127,28 @@ def check_column(
         found.warnings.append(
             f"{len(contradictory):,} rows have the prompt of another row but a different {column}. Correct or remove them."
         )
-    if repeated := len(values) - len({*zip(prompts, map(repr, values), strict=True)}):
-        found.warnings.append(
-            f"{repeated:,} of {len(values):,} rows repeat the prompt and the {column} of another row, so the same prompt may be "
-            f"trained on and held out. Remove them."
-        )
-    if len(values) >= MIN_ROWS and len(different) == 1:
-        found.warnings.append(
-            f"All {len(values):,} rows have the same {column}, {shorten_repr(values[0])}, so a model can learn to repeat it. "
-            f"Check the column."
-        )
-    if (shown := find_shown_solutions(prompts, [reading.value for reading in readings])) is not None:
-        found.warnings.append(
-            f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. A model can copy it. If "
-            f"the prompts should not show it, remove it from them."
-        )
+    found.warnings += list_leak_warnings(prompts, [reading.value for reading in readings], column) if prompts else []
     return found
+
+
+def list_leak_warnings(prompts: list[str], values: list[str | None], column: str) -> list[str]:
+    """Return a warning if nearly all prompts contain their solutions, or some end with them."""
+    remedy = "A model can copy it. If the prompts should not show it, remove it from them."
+    if (shown := find_shown_solutions(prompts, values)) is not None:
+        return [f"Nearly every prompt contains its {column}, such as {shorten_repr(prompts[shown])}. {remedy}"]
+    ends = [row for row, text in enumerate(prompts) if ends_with_word(text, values[row])]
+    if len(ends) < SHOWN_END_SHARE * len(prompts) or len(ends) < 2:
+        return []
+    return [
+        f"{len(ends):,} of {len(prompts):,} prompts end with their {column}, such as {shorten_repr(prompts[ends[0]])}. "
+        f"{remedy}"
+    ]
+
+
+def ends_with_word(text: str, word: str | None) -> bool:
+    """Whether a text ends with a word. A question, such as "What is 0 + 7?", does not tell its answer."""
+    text, word = text.rstrip(" \t\r\n.)]}*$\"'"), (word or "").strip()
+    return bool(word) and text.endswith(word) and not re.match(r"[\w.,-]", text[: -len(word)][-1:])
 
 
 def get_readings(values: list[Any], reward: str, read: ReadColumn) -> list[Reading]:

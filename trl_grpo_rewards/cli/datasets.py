@@ -10,10 +10,9 @@ from typing import Any
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 
-from ..checks.readings import iterate_column, shorten_repr
 from ..demo import arithmetic, programs, reasoning, requests
 from ..errors import SOLUTION_COLUMNS
-from ..prompts import describe_prompt_fault
+from ..training_data import PROMPT_COLUMNS, find_bad_prompts
 
 
 BUNDLED: dict[str, Callable[..., Dataset]] = {
@@ -28,9 +27,6 @@ GENERATED = "reasoning_gym:"
 
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """The format of the files with each ending."""
-
-PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction")
-"""Common names of the column with the question. An error message suggests the one that the dataset has."""
 
 
 def load_problems(
@@ -108,7 +104,7 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
     if ending not in FORMATS:
         raise ValueError(
             f"The format of a file must be known by its ending, but {files[0]!r} has none of "
-            f"{', '.join(f'.{one}' for one in FORMATS)}. Give the format: --dataset_name json --data_files {files[0]}."
+            f"{', '.join(f'.{one}' for one in FORMATS)}. Save it in one of these formats, or correct its ending."
         )
     return FORMATS[ending], files
 
@@ -117,7 +113,35 @@ def find_separator(file: str) -> str:
     """Return what separates the columns of a CSV file, by its first line."""
     with open(file, errors="replace") as lines:
         heads = lines.readline()
-    return max(",;\t", key=heads.count)
+    return max(",;\t|", key=heads.count)
+
+
+def find_unreadable(file: str) -> str | None:
+    """Return what keeps a local text file from being read, and what to do, or None."""
+    try:
+        with open(file, encoding="utf-8") as lines:
+            for _ in lines:
+                pass
+    except UnicodeDecodeError:
+        return f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8."
+    except OSError:
+        return None
+    return None if Path(file).stat().st_size else f"A file must have rows, but {file} has no rows. Add prompts to it."
+
+
+def check_csv(file: str) -> None:
+    """
+    Check that a CSV file does not contain JSON Lines.
+
+    Raises:
+        `ValueError`: it does.
+    """
+    with open(file, errors="replace") as lines:
+        if lines.readline().lstrip("\ufeff ").startswith(("{", "[{")):
+            raise ValueError(
+                f"A CSV file must begin with the names of its columns, but {file} contains JSON. Rename it to "
+                f"{Path(file).stem}.jsonl, or read it with --dataset_name json --data_files {file}."
+            )
 
 
 def find_broken_line(file: str) -> str:
@@ -181,6 +205,7 @@ def generate_problems(names: list[str], options: dict[str, Any], test_size: int)
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
     options = {}
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
+        check_csv(data_files[0])
         options = {"sep": find_separator(data_files[0])}
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
@@ -191,6 +216,13 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
         causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
         cause = next((text.splitlines()[0].rstrip(".") for text in causes if text), "it is empty")
         if data_files:
+            plain = [file for file in data_files if name in ("csv", "json") and not file.endswith(".gz")]
+            if (unreadable := next(filter(None, map(find_unreadable, plain)), None)) is not None:
+                raise ValueError(unreadable) from error
+            if "corresponds to no data" in cause:  # what datasets says of a CSV file with only a header
+                raise ValueError(
+                    f"A dataset must have rows, but {', '.join(data_files)} has no rows. Add prompts to it."
+                ) from error
             broken = next(filter(None, map(find_broken_line, data_files)), cause) if name == "json" else cause
             raise ValueError(
                 f"The files {', '.join(data_files)} cannot be read as {name}: {broken}. Correct the files."
@@ -209,7 +241,9 @@ def split_dataset(data: DatasetDict, name: str, train: str, test: str, test_size
             f"Choose one of them: --dataset_train_split {next(iter(data))}."
         )
     if len(data[train]) == 0:
-        raise ValueError(f"Training needs prompts, but the split {train!r} of {name!r} is empty. Check its files.")
+        raise ValueError(
+            f"Training needs prompts, but the split {train!r} of {name!r} has no rows. Add prompts to its files."
+        )
     if test_size == 0:
         return data[train], data[train]
     if test in data and test != train:
@@ -221,9 +255,30 @@ def split_dataset(data: DatasetDict, name: str, train: str, test: str, test_size
     return parts["train"], parts["test"]
 
 
+def describe_layout(data: Dataset) -> str | None:
+    """Return what is wrong with the layout of a file whose columns are not those of problems, or None."""
+    names = data.column_names
+    data_like = next((name for name in names if re.fullmatch(r"-?[\d.,]+", name) or name.rstrip().endswith("?")), None)
+    if data_like is not None:
+        return (
+            f"The first line of a file must contain the names of its columns, but it contains {data_like!r}, which looks "
+            f"like data. Put a line before it, such as prompt,solution."
+        )
+    value = data[0][names[0]] if len(names) == 1 and len(data) else None
+    inner = value[0] if isinstance(value, list) and value else value
+    if isinstance(inner, dict) and not {"role", "from"} & {*inner}:
+        return (
+            f"Each row must be one problem, but the only column is {names[0]!r}, which contains rows with "
+            f"{', '.join(map(repr, inner))}. Save what is in {names[0]!r} as JSON Lines, one problem in each line."
+        )
+    return None
+
+
 def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_prompt: str | None) -> Dataset:
     """Return the dataset with its prompts as messages and its columns renamed to `prompt` and `solution`."""
     if prompt_column not in data.column_names:
+        if (problem := describe_layout(data)) is not None:
+            raise ValueError(problem)
         close = [name for name in PROMPT_COLUMNS if name in data.column_names] or data.column_names
         raise ValueError(
             f"There is no column {prompt_column!r} to read prompts from; the dataset has "
@@ -241,12 +296,8 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
     if not len(data):
         return data
-    for place, prompt in enumerate(iterate_column(data, "prompt")):
-        if fault := describe_prompt_fault(prompt):
-            raise ValueError(
-                f"{fault} This prompt is in the column '{prompt_column}', in the row {shorten_repr(data[place])}. To read "
-                f"another column, pass --prompt_column."
-            )
+    if (fault := find_bad_prompts(data)) is not None:
+        raise ValueError(fault.replace("column 'prompt'", f"column '{prompt_column}'"))
     system = [{"role": "system", "content": system_prompt}] if system_prompt else []
 
     def to_messages(batch: dict) -> dict:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
-from ..prompts import find_dataset_fault
+from ..training_data import check_dataset_size, find_bad_columns, find_bad_prompts
 from .config import FilteredGRPOConfig
 from .witness import read_witness
 
@@ -54,13 +54,15 @@ def check_arguments(
     Raises:
         `TypeError`: a reward is still a factory.
         `ValueError`: two rewards have the same name, the outcome reward is not among them, the dataset is empty or lacks a
-            column, is smaller than a generation batch, or prompts cannot be drawn from it.
+            column, has prompts that cannot be asked, is smaller than a generation batch, or prompts cannot be drawn from it.
     """
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored)
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
             check_dataset(part, reward_funcs, environment_factory, rollout_func)
+            if environment_factory is None and rollout_func is None:  # those may complete the prompts
+                check_askable(part)
     check_dataset(train_dataset, read_witness(args), environment_factory, rollout_func)
     check_prompts(args, train_dataset, environment_factory)
     check_dataset_size(args, train_dataset)
@@ -208,39 +210,35 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: A
             )
 
 
-def check_dataset_size(args: FilteredGRPOConfig, dataset: Any) -> None:
+def check_askable(dataset: Any) -> None:
     """
-    Check that a dataset fills a generation batch of all ranks. TRL leaves out an incomplete batch, so it would not train.
+    Check that all prompts of a dataset can be asked. The rows of a stream are known only in training.
 
     Raises:
-        `ValueError`: the dataset has too few prompts.
+        `ValueError`: a prompt cannot be asked.
     """
-    assert args.generation_batch_size is not None
-    prompts = args.generation_batch_size // args.num_generations
-    if hasattr(dataset, "__len__") and len(dataset) < prompts:
-        raise ValueError(
-            f"train_dataset must have at least the {prompts} prompts of one generation batch (generation_batch_size="
-            f"{args.generation_batch_size} / num_generations={args.num_generations}, on all ranks together); it has "
-            f"{len(dataset)}, so no step would be trained. Add prompts, or lower per_device_train_batch_size "
-            f"({args.per_device_train_batch_size}) or steps_per_generation ({args.steps_per_generation}), which is "
-            f"gradient_accumulation_steps by default."
-        )
+    if hasattr(dataset, "__len__") and hasattr(dataset, "select_columns"):
+        fault = find_bad_prompts(dataset)
+        if fault is not None:
+            raise ValueError(fault)
 
 
 def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:
     """
-    Check that a dataset has rows, prompts that can be answered, and the columns that the rewards need.
+    Check that a dataset has rows, prompts and the columns that the rewards need.
 
     An environment may supply the prompts. A rollout function may add columns, which are known only in the first step.
 
     Raises:
-        `ValueError`: the dataset is empty, lacks a column, or has a prompt or a column name that TRL cannot use.
+        `ValueError`: the dataset is empty or lacks a column.
     """
     if hasattr(dataset, "__len__") and len(dataset) == 0:
         raise ValueError("The dataset is empty, but training needs prompts. Check how it was loaded or filtered.")
     available = getattr(dataset, "column_names", None)
     if not available:  # a stream may not know its columns
         return
+    for fault in find_bad_columns(available):
+        raise ValueError(fault)
     if "prompt" not in available and environment_factory is None:
         raise ValueError(
             f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, sorted(available)))}. "
@@ -248,8 +246,6 @@ def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = No
         )
     if rollout_func is not None:
         return
-    if environment_factory is None and (fault := find_dataset_fault(dataset)):
-        raise ValueError(fault)
     for function in reward_funcs if isinstance(reward_funcs, list) else []:
         for one in find_functions(function) if isinstance(function, Reward) else []:
             one.check_columns(available)

@@ -1,0 +1,140 @@
+"""What a dataset must contain for training: prompts, columns with names of their own, and enough rows."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .batch import HOOKS
+
+
+PASSED = ("prompts", "completions", "completion_ids", *HOOKS)
+"""Names under which TRL itself passes values to reward functions, so that a column cannot have them."""
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+"""Roles of messages that chat templates know."""
+
+PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")
+"""Common names of the column with the question. An error message suggests the one that the dataset has."""
+
+DROP_LAST = "Drop the last message: dataset.map(lambda row: {'prompt': row['prompt'][:-1]})."
+
+
+def find_bad_columns(columns: list[str]) -> Iterator[str]:
+    """Yield the faults of the names of columns: TRL's own, and several names in one."""
+    for name in columns:
+        if name in PASSED:
+            yield (
+                f"A column must not have a name that TRL passes to rewards itself, but the dataset has the column "
+                f"'{name}'. Rename it: dataset.rename_column('{name}', 'my_{name}')."
+            )
+        separator = next((one for one in (";", "\t", "|") if one in name), "")
+        if separator and len(columns) == 1:
+            yield (
+                f"Each column must have one name, but the only column is {name!r}, so the file was read with the wrong "
+                f"separator. Load it again: load_dataset('csv', data_files=..., sep={separator!r})."
+            )
+
+
+def find_bad_prompts(dataset: Any, column: str = "prompt") -> str | None:
+    """Return the fault of the prompts that no model can be asked, or None. It shows the most frequent kind."""
+    has_images = not {"image", "images"}.isdisjoint(dataset.column_names)
+    counts: Counter[tuple[str, str, str]] = Counter()
+    first: dict[tuple[str, str, str], tuple[int, Any]] = {}
+    place = 0
+    for batch in dataset.select_columns(column).iter(batch_size=1000):
+        for prompt in batch[column]:
+            if (problem := describe_bad_prompt(prompt, has_images)) is not None:
+                counts[problem] += 1
+                first.setdefault(problem, (place, prompt))
+            place += 1
+    if not counts:
+        return None
+    ((expected, found, remedy), count), *_ = counts.most_common(1)
+    row, prompt = first[expected, found, remedy]
+    text = repr(prompt)
+    shown = text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"
+    return (
+        f"{expected}, but {count:,} of {place:,} rows of the column '{column}' {found}, such as row {row + 1:,}: {shown}. "
+        f"{remedy}"
+    )
+
+
+def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str, str] | None:
+    """Return what is expected of a prompt, what is found instead, and what to do; or None for a prompt that can be asked."""
+    remove = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
+    if isinstance(prompt, str):
+        return None if prompt.strip() else ("A prompt must not be empty", "contain no text", remove)
+    if not isinstance(prompt, list):
+        kind = "contain nothing" if prompt is None else f"contain a value of the type {type(prompt).__name__}"
+        return "A prompt must be a text or a list of messages", kind, remove
+    if not prompt:
+        return "A prompt must have at least one message", "have no messages", remove
+    for message in prompt:
+        if (problem := describe_bad_message(message)) is not None:
+            return problem
+    questions = [message["content"] for message in prompt if message["role"] == "user"]
+    if not questions:
+        return (
+            "A prompt must have a message of the user",
+            "have none",
+            "Put the question into a message with the role 'user'.",
+        )
+    if not has_images and not any(one.strip() if isinstance(one, str) else one for one in questions):
+        return "The user's message must not be empty", "contain no text", remove
+    if prompt[-1]["role"] == "assistant":
+        return "A prompt must end before the answer", "end with a message of the assistant", DROP_LAST
+    return None
+
+
+def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
+    """Return what is expected of a message, what is found instead, and what to do; or None for a message in order."""
+    expected = "Each message of a prompt must be a dictionary with 'role' and 'content'"
+    if not isinstance(message, Mapping):
+        return (
+            expected,
+            f"have a list with a value of the type {type(message).__name__}",
+            "Store the text alone, or as a message: [{'role': 'user', 'content': text}].",
+        )
+    keys = [name for name, value in message.items() if value is not None]
+    calls = message.get("role") == "assistant" and message.get("tool_calls")
+    missing = [name for name in ("role", "content") if name not in keys and not (name == "content" and calls)]
+    if missing:
+        remedy = "Rename the keys, or remove such rows."
+        if {"from", "value"}.issubset(keys):
+            remedy = (
+                "Rename 'from' to 'role' and 'value' to 'content', and the roles human to user and gpt to assistant."
+            )
+        return expected, f"have a message with {', '.join(map(repr, keys)) or 'no values'}", remedy
+    if message["role"] not in ROLES:
+        return (
+            f"The role of a message must be {', '.join(ROLES[:-1])} or {ROLES[-1]}",
+            f"have the role {message['role']!r}",
+            "Rename it, for example to 'user'.",
+        )
+    if not calls and not isinstance(message["content"], (str, list)):
+        kind = type(message["content"]).__name__
+        return (
+            "The content of a message must be a text or a list of parts",
+            f"have a value of the type {kind}",
+            "Store it as a text.",
+        )
+    return None
+
+
+def check_dataset_size(args: Any, dataset: Any) -> None:
+    """
+    Check that a dataset fills a generation batch of all ranks. TRL leaves out an incomplete batch, so it would not train.
+
+    Raises:
+        `ValueError`: the dataset has too few prompts.
+    """
+    assert args.generation_batch_size is not None
+    prompts = args.generation_batch_size // args.num_generations
+    if hasattr(dataset, "__len__") and len(dataset) < prompts:
+        raise ValueError(
+            f"train_dataset must have at least the {prompts} prompts of one generation batch (generation_batch_size="
+            f"{args.generation_batch_size} / num_generations={args.num_generations}, on all ranks together); it has "
+            f"{len(dataset)}, so no step would be trained. Add prompts, or lower per_device_train_batch_size "
+            f"({args.per_device_train_batch_size}) or steps_per_generation ({args.steps_per_generation}), which is "
+            f"gradient_accumulation_steps by default."
+        )
