@@ -45,7 +45,7 @@ def files(tmp_path):
         ("--temperature -1", "--temperature must be above 0; got -1. Write, for example, --temperature 1.0."),
         ("--temperature 0", "--temperature must be above 0; got 0. Write, for example, --temperature 1.0."),
         ("--bad_golds 5", "--bad_golds must be from 0 to 1; got 5. Write, for example, --bad_golds 0.05."),
-        ("--beta nan", "--beta must be at least 0; got nan."),
+        ("--beta nan", "--beta must be at least 0; got nan. Write, for example, --beta 0.0."),
         ("--loss_type grppo", "Did you mean --loss_type grpo? --loss_type cannot be 'grppo'."),
         ("--attn_implementation flsh", "Did you mean --attn_implementation flash_attention_"),
         ("--zero_variance skipp", "Did you mean --zero_variance skip? --zero_variance cannot be 'skipp'."),

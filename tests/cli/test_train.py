@@ -113,6 +113,43 @@ def test_an_interrupt_while_an_object_is_deleted_ends_the_run(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seconds", [3, 8])  # while it imports, and later
+def test_sigterm_before_training_is_one_sentence(tmp_path, seconds):
+    process = subprocess.Popen([*COMMAND, "--max_steps", "100"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    time.sleep(seconds)
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=300)[1]
+    assert process.returncode == 130 and "Traceback" not in said
+    assert said.endswith("trl-grpo-rewards train was interrupted.\n") or "Interrupted at step " in said
+
+
+@pytest.mark.slow
+def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_path):
+    options = ["--no_check", "--eval_prompts", "4", "--resume_from_checkpoint", "auto", "--max_steps"]
+    started = [*COMMAND, *options, "500", "--save_steps", "500", "--enable_jit_checkpoint", "true"]
+    process = subprocess.Popen(started, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 300
+    while not [*tmp_path.glob("runs/addition/groups/*")] and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    shown, said = process.communicate(timeout=300)
+    (checkpoint,) = tmp_path.glob("runs/addition/checkpoint-*")
+    assert process.returncode == 130, said
+    assert f"The last checkpoint is runs/addition/{checkpoint.name}." in said and "Trained to" not in shown
+    assert not (tmp_path / "runs/addition/model.safetensors").exists()
+    step = int(checkpoint.name.split("-")[1])
+    resumed = train(*options, step + 1, cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert re.search(rf"^held-out problems +step {step} +after +change", resumed.stdout, re.MULTILINE)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    again = train(*options, step + 1, cwd=tmp_path)
+    assert again.returncode == 0 and again.stdout.startswith(f"The run is finished at step {step + 1}; its last"), (
+        again
+    )
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -120,7 +157,7 @@ def test_an_interrupt_while_an_object_is_deleted_ends_the_run(tmp_path):
         (["--rewards", "boxed(partal=1)"], "error: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
         (["--import", "nothing_here"], "error: There is no module 'nothing_here' in "),
         (["--resume_from_checkpoint", "true"], "error: 'out' contains no complete checkpoint. Start with --resume_from_checkpoint auto"),
-        (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: The files none.jsonl cannot be read as json: "),
+        (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: --data_files must name files; there is no file 'none.jsonl' in "),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0", "--rewards", "boxed(solution='gold')"], "Reward 'boxed' needs the column 'gold'; found 'answer', 'prompt'. Name it: boxed\\(solution='answer'\\)."),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),
         (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
@@ -138,7 +175,8 @@ def test_bad_input_is_refused_before_the_model_loads(tmp_path, command, argument
 @pytest.mark.parametrize(
     "arguments", [["--dataset-name", "json", "--data_files", "p.jsonl"], ["--data_files", "p.jsonl"]]
 )
-def test_the_bundled_model_is_not_trained_by_mistake(command, arguments):
+def test_the_bundled_model_is_not_trained_by_mistake(tmp_path, command, arguments):
+    (tmp_path / "p.jsonl").write_text('{"prompt": "2 + 2?", "solution": "4"}\n')
     run = command("train", "--output_dir", "out", *arguments)
     assert run.returncode == 2
     assert "The dataset 'p.jsonl' needs --model_name_or_path, because" in run.stderr.strip().splitlines()[-1]

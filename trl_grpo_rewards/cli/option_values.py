@@ -90,7 +90,7 @@ def check_value(option: DeclaredOption, value: Any) -> None:
 
 def check_number(option: DeclaredOption, value: Any, *, is_whole: bool) -> None:
     name, number = option.name, read_number(value, is_whole)
-    remedy = f"Write, for example, --{name} {option.default if option.default and option.default > 0 else 1}."
+    remedy = f"Write, for example, --{name} {1 if option.default in (None, -1) else option.default}."
     if number is None:
         raise ValueError(f"--{name} must be a {'whole ' * is_whole}number; got {value!r}. {remedy}")
     if name in RANGES and number not in RANGES[name]:
