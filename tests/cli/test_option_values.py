@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from trl_grpo_rewards.cli.option_values import RANGES, Range, list_values, suggest_values
+from trl_grpo_rewards.cli.option_values import RANGES, Range, list_possible_values, suggest_values
 from trl_grpo_rewards.cli.read_ahead import list_options
 
 
@@ -102,11 +102,11 @@ def test_values_are_those_that_the_sources_declare():
     from transformers.trainer_utils import SchedulerType
     from transformers.training_args import OptimizerNames
 
-    assert [*list_values(OPTIONS["optim"])] == [one.value for one in OptimizerNames]
-    assert [*list_values(OPTIONS["lr_scheduler_type"])] == [one.value for one in SchedulerType]
-    assert {*list_values(OPTIONS["report_to"])} == {*INTEGRATION_TO_CALLBACK, "all", "none"}
-    assert {*ALL_ATTENTION_FUNCTIONS} <= {*list_values(OPTIONS["attn_implementation"])}
-    assert "dapo" in list_values(OPTIONS["loss_type"]) and not list_values(OPTIONS["output_dir"])
+    assert [*list_possible_values(OPTIONS["optim"])] == [one.value for one in OptimizerNames]
+    assert [*list_possible_values(OPTIONS["lr_scheduler_type"])] == [one.value for one in SchedulerType]
+    assert {*list_possible_values(OPTIONS["report_to"])} == {*INTEGRATION_TO_CALLBACK, "all", "none"}
+    assert {*ALL_ATTENTION_FUNCTIONS} <= {*list_possible_values(OPTIONS["attn_implementation"])}
+    assert "dapo" in list_possible_values(OPTIONS["loss_type"]) and not list_possible_values(OPTIONS["output_dir"])
 
 
 def test_a_suggestion_begins_like_the_text():

@@ -82,14 +82,18 @@ def check_value(option: DeclaredOption, value: Any) -> None:
         check_number(option, value, is_whole=number[1] == "int")
     elif option.is_switch and str(value).lower() not in TRUTHS:
         raise ValueError(f"--{name} must be true or false; got {value!r}. Write --{name} true.")
-    elif (values := list_values(option)) and str(value).removeprefix("paged|") not in values and "/" not in str(value):
+    elif (
+        (values := list_possible_values(option))
+        and str(value).removeprefix("paged|") not in values
+        and "/" not in str(value)
+    ):
         if close := suggest_values(str(value), values):
             raise ValueError(f"Did you mean --{name} {' or '.join(close)}? --{name} cannot be {value!r}.")
         raise ValueError(f"--{name} must be one of {', '.join(values)}; got {value!r}. Choose one of these.")
 
 
 def check_number(option: DeclaredOption, value: Any, *, is_whole: bool) -> None:
-    name, number = option.name, read_number(value, is_whole)
+    name, number = option.name, parse_number_option(value, is_whole)
     remedy = f"Write, for example, --{name} {1 if option.default in (None, -1) else option.default}."
     if number is None:
         raise ValueError(f"--{name} must be a {'whole ' * is_whole}number; got {value!r}. {remedy}")
@@ -101,7 +105,7 @@ def check_number(option: DeclaredOption, value: Any, *, is_whole: bool) -> None:
         )
 
 
-def list_values(option: DeclaredOption, **_: Any) -> list[str]:
+def list_possible_values(option: DeclaredOption, **_: Any) -> list[str]:
     """Return the values that an option can have, or nothing if any text may be right. argcomplete passes more arguments."""
     if option.choices:
         return [*map(str, option.choices)]
@@ -123,7 +127,7 @@ def suggest_values(text: str, values: Iterable[str]) -> list[str]:
     return [value for value, one in similarities.items() if one == best][:3] if best >= LEAST_SIMILARITY else []
 
 
-def read_number(value: Any, is_whole: bool) -> float | None:
+def parse_number_option(value: Any, is_whole: bool) -> float | None:
     """Return a number of the command line, where it is text, or of a recipe. None if it is not a number."""
     try:
         number = float(value)

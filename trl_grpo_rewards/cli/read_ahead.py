@@ -13,7 +13,7 @@ from typing import Any
 
 from .command_errors import LEAST_SIMILARITY, CommandParser, build_rewards, exit_on
 from .declared_options import DeclaredOption, read_keys, read_options
-from .option_values import check_values, list_values
+from .option_values import check_values, list_possible_values
 from .output import EXIT_CODES, FINE, keep_stdout_for_json
 from .recipe_files import DEFAULT_RECIPE, RECIPE_FOLDER, RECIPES, read_recipe, split_config
 from .run_folder import check_output, choose_checkpoint, describe_finished
@@ -144,7 +144,7 @@ def build_parser(command: str) -> CommandParser:
             metavar=option.metavar,
             help=option.help,
         )
-        added.completer = partial(list_values, option)  # type: ignore[attr-defined]
+        added.completer = partial(list_possible_values, option)  # type: ignore[attr-defined]
     return parser
 
 

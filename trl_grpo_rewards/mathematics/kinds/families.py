@@ -166,7 +166,7 @@ def match_families(gold: Value, answer: Value, same: Same) -> Verdict:
         mine, its = (drop_equal(families, same) for families in widen_steps(mine, its))
     if len(mine) > 1 or len(its) > 1:
         return same.in_any_order(mine, its)
-    return match_single(mine[0], its[0], same)
+    return match_one_family(mine[0], its[0], same)
 
 
 def list_families(value: Value, other: Value) -> list[Family]:
@@ -206,12 +206,12 @@ def split_steps(families: list[Family], counts: list[int]) -> list[Family]:
 def drop_equal(families: list[Family], same: Same) -> list[Family]:
     different: list[Family] = []
     for family in families:
-        if len(different) > MAX_PARTS or not any(match_single(one, family, same) for one in different):
+        if len(different) > MAX_PARTS or not any(match_one_family(one, family, same) for one in different):
             different.append(family)
     return different
 
 
-def match_single(one: Family, other: Family, same: Same) -> Verdict:
+def match_one_family(one: Family, other: Family, same: Same) -> Verdict:
     lowest = LOWEST.get(one.domain), LOWEST.get(other.domain)
     if one.domain != other.domain and None in lowest:
         return False
