@@ -256,7 +256,7 @@ def split_dataset(data: DatasetDict, name: str, train: str, test: str, test_size
 
 
 def describe_layout(data: Dataset) -> str | None:
-    """Return what is wrong with the layout of a file whose columns are not those of problems, or None."""
+    """Return what is wrong with the layout of a file that has no column for prompts, or None."""
     names = data.column_names
     data_like = next((name for name in names if re.fullmatch(r"-?[\d.,]+", name) or name.rstrip().endswith("?")), None)
     if data_like is not None:
