@@ -123,6 +123,12 @@ def test_sigterm_before_training_is_one_sentence(tmp_path, seconds):
     assert said.endswith("trl-grpo-rewards train was interrupted.\n") or "Interrupted at step " in said
 
 
+def test_an_interrupt_within_exec_has_the_exit_code_of_others(tmp_path):
+    (tmp_path / "interrupted.py").write_text('exec("raise KeyboardInterrupt")')
+    run = train("--rewards", "boxed", "--import", "interrupted", cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (130, "\ntrl-grpo-rewards train was interrupted.\n")
+
+
 @pytest.mark.slow
 def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_path):
     options = ["--no_check", "--eval_prompts", "4", "--resume_from_checkpoint", "auto", "--max_steps"]

@@ -4,4 +4,7 @@ from .main import main
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        exec("")  # else Python ends with -2, not 130, after an interrupt that came within `exec`, as of a dataclass

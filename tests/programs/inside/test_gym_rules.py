@@ -66,7 +66,7 @@ def test_values_are_evaluated(source, namespaces, value):
     ],
 )
 def test_code_is_not_evaluated(source, namespaces):
-    with pytest.raises(ValueError, match="an answer may not"):
+    with pytest.raises(ValueError, match="an answer must not"):
         evaluate(source, *namespaces)
 
 

@@ -69,7 +69,7 @@ def evaluate(source: Any, *namespaces: Any) -> Any:
         ):
             raise ValueError("an answer must not contain code")
         if isinstance(node, ast.Name) and (not namespaces or node.id in vars(builtins).keys() - ARITHMETIC):
-            raise ValueError("an answer may not name " + node.id)
+            raise ValueError("an answer must not name " + node.id)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MAKERS:
             texts.update(map(id, node.args))
         elif (
