@@ -7,4 +7,6 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        exec("")  # else Python ends with -2, not 130, after an interrupt that came within `exec`, as of a dataclass
+        # Python kills a module with SIGINT if an interrupt came within `exec` of a text, which dataclasses use, even
+        # if the interrupt was caught. The next `exec` undoes that, and the exit code of the command stands.
+        exec("")
