@@ -31,13 +31,23 @@ MODES = {
 """Options and the reward."""
 
 
-def main(folder: str, mode: str, *wait: str) -> None:
+LONG = {
+    "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 16, "gradient_accumulation_steps": 2,
+    "num_iterations": 2, "max_steps": 14, "save_steps": 2,
+}  # fmt: skip
+"""An epoch has four steps, and leaves two of ten problems out."""
+
+
+def build_rated_problems():
+    return demo.arithmetic("train", size=10).add_column("rate", [row / 10 for row in range(10)])
+
+
+def main(folder: str, *wait: str) -> None:
     """What the test below runs: a checkpoint after each second step; it may wait to be killed after a step."""
-    options, func = MODES[mode]
+    options, func = MODES["both"]
     args = small_config(
-        Path(folder), FilteredGRPOConfig, output_dir=folder, learning_rate=1e-3, save_strategy="steps", save_steps=2,
-        gradient_accumulation_steps=2, num_iterations=2, max_steps=14, **options,
-    )  # fmt: skip
+        Path(folder), FilteredGRPOConfig, output_dir=folder, learning_rate=1e-3, save_strategy="steps", **LONG, **options
+    )
 
     class Wait(TrainerCallback):
         def on_step_end(self, args, state, control, **kwargs):
@@ -45,32 +55,29 @@ def main(folder: str, mode: str, *wait: str) -> None:
                 Path(folder, f"killed after {state.global_step}").touch()
                 time.sleep(60)
 
-    data = demo.arithmetic("train", size=10)  # an epoch has four steps, and leaves two problems out
-    data = data.add_column("rate", [row / 10 for row in range(10)])
-    trainer = FilteredGRPOTrainer(demo.MODEL, [func], args=args, train_dataset=data, callbacks=[Wait()])
+    trainer = FilteredGRPOTrainer(demo.MODEL, [func], args, train_dataset=build_rated_problems(), callbacks=[Wait()])
     trainer.train(resume_from_checkpoint=any(Path(folder).glob("checkpoint-*")))
     trainer.save_model(f"{folder}/end")
-    Path(folder, "taken").write_text(json.dumps(trainer._prompts and trainer._prompts.position))
+    Path(folder, "taken").write_text(json.dumps(trainer._prompts.position))
 
 
-def start(folder: Path, mode: str, *wait: str) -> subprocess.Popen:
+def start(folder: Path, *wait: str) -> subprocess.Popen:
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, __file__, str(folder), mode, *wait]
+    command = [sys.executable, __file__, str(folder), *wait]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=build_environment())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_resume_after_kills_gives_the_parameters_and_records_of_an_uninterrupted_run(mode, tmp_path):
+def test_resume_after_kills_gives_the_parameters_and_records_of_an_uninterrupted_run(tmp_path):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
-    uninterrupted = start(whole, mode)
+    uninterrupted = start(whole)
     for step in (7, 11):  # in the second and in the third epoch
-        run, end = start(parted, mode, str(step)), time.monotonic() + 300
+        run, end = start(parted, str(step)), time.monotonic() + 300
         while run.poll() is None and not Path(parted, f"killed after {step}").exists() and time.monotonic() < end:
             time.sleep(0.1)
         os.kill(run.pid, signal.SIGKILL)
         assert run.wait() == -signal.SIGKILL and Path(parted, f"checkpoint-{step - 1}").exists()
-    assert start(parted, mode).wait() == uninterrupted.wait() == 0
+    assert start(parted).wait() == uninterrupted.wait() == 0
     expected, got = (load_file(f"{folder}/end/model.safetensors") for folder in (whole, parted))
     assert all(torch.equal(expected[name], got[name]) for name in expected)
     assert Path(whole, "taken").read_text() == Path(parted, "taken").read_text()
@@ -115,12 +122,20 @@ def check_resumes(config, problems, steps: tuple[int, ...], **options) -> None:
         rest = train_small(config, problems, f"{whole.args.output_dir}/checkpoint-{step}", **options)
         records = [record for record in read_contents(whole.args.output_dir) if record["step"] > step]
         assert read_contents(rest.args.output_dir) == records
+        assert rest._prompts == whole._prompts or rest._prompts.position == whole._prompts.position
         pairs = zip(whole.model.parameters(), rest.model.parameters(), strict=True)
         assert all(torch.equal(expected, got) for expected, got in pairs)
 
 
 def test_resume_in_the_second_epoch_goes_on_with_the_prompts_that_are_left(config, problems):
     check_resumes(config, problems.select(range(5)), (3,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_resume_in_the_second_and_in_the_third_epoch(mode, config):
+    options, func = MODES[mode]
+    check_resumes(config, build_rated_problems(), (6, 10), func=func, **LONG, **options)
 
 
 EPOCHS = {
