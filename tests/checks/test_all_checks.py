@@ -14,6 +14,7 @@ from trl_grpo_rewards import (
     gate,
     judge,
     keywords,
+    repetition,
     reward,
     tags,
 )
@@ -53,6 +54,19 @@ def test_what_cannot_be_judged_is_one_fault_and_no_attack():
     assert not find_faults(boxed() + 0.2 * tags("think"), data, threshold=0.6)
     (fault,) = find_faults(choice(), make_problems(1, 2))
     assert "a right answer cannot be judged. Check that" in fault and "such as 1, contains what" in fault
+
+
+@reward
+def polite(completion: str) -> float:
+    return float("thank you" in completion)
+
+
+def test_a_function_that_never_pays_is_seen():
+    problems = make_problems("7", "8")
+    found = check(boxed(evaluated=True) + 0.2 * polite() + 0.1 * repetition(), problems)
+    (warning,) = [warning for one in found for warning in one.warnings if "to every completion" in warning]
+    assert warning.startswith("Reward 'polite' gave 0 to every completion that was tried, so these checks cannot tell")
+    assert polite()(completions=["Four, thank you"]) == [1.0]  # what it advises
 
 
 @reward

@@ -69,7 +69,7 @@ def test_the_share_of_the_best_score_fits_a_screen():
     shown, full = (summarize_scores(tally_of(rewards, *groups), None, has_details=one) for one in (False, True))
     assert all(text.count("  0.3123: 12%, 0.8123: 12%, 1.123: 12%, 1.512: 62%\n") == 2 for text in (shown, full))
     assert shown.startswith("reward     mean  None  scores\n") and full.startswith(
-        "reward     mean  None  p99 ms  rec"
+        "reward     mean  None  p99 ms  unc"
     )
     assert shown.endswith("\n\n--details shows the table and the examples in full.") and "--details" not in full
     assert "q " * 59 in full and "..." not in full

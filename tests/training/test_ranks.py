@@ -185,7 +185,7 @@ def test_ranks_hide_the_same_criteria_from_a_group(tmp_path, server):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario, first, last",
-    [("resumed", 3, 6), ("resumed_selective", 3, 15), ("resumed_later", 3, 7), ("resumed_with_surplus", 4, 8)],
+    [("resumed_selective", 3, 15), ("resumed_later", 3, 7), ("resumed_with_surplus", 4, 8)],
 )
 def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, scenario, first, last):
     whole, parted = tmp_path / "whole", tmp_path / "parted"

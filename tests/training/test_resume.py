@@ -46,7 +46,13 @@ def main(folder: str, *wait: str) -> None:
     """What the test below runs: a checkpoint after each second step; it may wait to be killed after a step."""
     options, func = MODES["both"]
     args = small_config(
-        Path(folder), FilteredGRPOConfig, output_dir=folder, learning_rate=1e-3, save_strategy="steps", **LONG, **options
+        Path(folder),
+        FilteredGRPOConfig,
+        output_dir=folder,
+        learning_rate=1e-3,
+        save_strategy="steps",
+        **LONG,
+        **options,
     )
 
     class Wait(TrainerCallback):

@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
+from ..expressions import Reward
+from ..function_rewards import FunctionReward
 from .completion_forms import WORKING
 from .findings import Findings
 from .honest_completions import find_answer_column
@@ -11,6 +13,8 @@ from .trials import ROUNDING, Tokenize, Trials, average_scores
 
 if TYPE_CHECKING:
     from trl import GRPOConfig
+
+PACKAGE = __name__.partition(".")[0]
 
 DRY_RUN = "a dry run on the dataset's own solutions"
 """Title of this check."""
@@ -44,10 +48,17 @@ def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None, tokens: To
     example = trials.trials[0].row.get(column)
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
     for place, reward in enumerate(rewards.rewards):
-        if all(math.isnan(mean[place]) for mean in means.values()):
+        scores = {example.scores[place] for trial in trials.trials for example in trial}
+        if scores == {None}:
             found.warnings.append(
                 f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
                 f"function of your own, check that it ends with return."
+            )
+        elif len(scores) == 1 and is_own(reward):  # a penalty of this package may well be 0
+            found.warnings.append(
+                f"Reward '{reward.name}' gave {scores.pop():g} to every completion that was tried, so these checks cannot "
+                f"tell whether it works. Call it on a completion that should earn something else: "
+                f"{reward}(completions=[...])."
             )
     for reward, mean in zip(rewards.rewards, means["right"], strict=False):
         if reward.is_outcome and wrong < right and mean < LEAST_MEAN:
@@ -72,6 +83,11 @@ def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None, tokens: To
                 f"max_completion_length."
             )
     return found
+
+
+def is_own(reward: Reward) -> bool:
+    """Return whether a reward is a function of the user's."""
+    return isinstance(reward, FunctionReward) and not reward.factory.__module__.startswith(f"{PACKAGE}.")
 
 
 def describe_mean(mean: float) -> str:

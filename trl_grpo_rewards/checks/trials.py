@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
@@ -56,6 +56,9 @@ class Trial:
     wrong: Example
     helpless: Example
     attacks: dict[str, Example]
+
+    def __iter__(self) -> Iterator[Example]:
+        return iter((self.right, self.wrong, self.helpless, *self.attacks.values()))
 
 
 @dataclass(frozen=True)

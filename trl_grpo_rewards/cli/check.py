@@ -20,6 +20,12 @@ from .job import (
 from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
 
 
+NO_MODEL = (
+    "No model is set, so words count as tokens, and no chat template is checked.\n"
+    "Add --model_name_or_path to check them. The command train needs it."
+)
+
+
 @dataclass
 class CheckArguments(JobArguments):
     """The job to check, and what to print."""
@@ -43,6 +49,8 @@ def main(arguments: Sequence[str]) -> None:
         print_json({"expression": str(rewards), **describe_findings(found)})
     else:
         print(describe_sizes(problems, held_out))
+        if tokenizer is None:
+            print(f"{NO_MODEL}\n")
         print(as_text(found) if job.details else summarize_findings(found))
     sys.exit(FAULTY if any(one.faults for one in found) else FINE)
 

@@ -125,7 +125,7 @@ def format_summary(tally: Tally, difference: Difference | None, columns: int, li
 
 def format_scores(tally: Tally, columns: int) -> str:
     """Return a table of the rewards. The times, and then what was recorded, are left out if the scores would be cut."""
-    rows = [["reward", "mean", "None", "p99 ms", "recorded", "scores"]]
+    rows = [["reward", "mean", "None", "p99 ms", "unchanged", "scores"]]
     for name, scores in tally.scores.items():
         found = describe_reward(tally, name)
         mean, time, recorded = found["mean"], found["milliseconds"], found["as_recorded"]
