@@ -1,13 +1,10 @@
 """The order of prompts, and selective drawing: prompts whose next group is likely to teach something, and none forgotten."""
 
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from datasets import Dataset
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helpers.runs import get_metric, train_and_read
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
@@ -16,10 +13,8 @@ from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.training.config import check_config
 from trl_grpo_rewards.training.drawing import (
     MAX_SKIPS,
-    PLACE_COLUMN,
     PromptStream,
     SelectiveStream,
-    draw_rows,
     read_prior,
 )
 
@@ -49,18 +44,6 @@ def test_an_epoch_has_each_prompt_once(shuffle):
     first, second = stream.draw(32), stream.draw(32)
     assert sorted(first) == sorted(second) == [*range(32)]
     assert (first == second) == (not shuffle) == (first == [*range(32)])
-
-
-def test_ranks_get_equal_numbers_of_rows_of_the_same_prompts():
-    dataset = [{"prompt": f"{place}"} for place in range(10)]
-    parts = [
-        draw_rows(PromptStream(10, seed=3), dataset, 3, 2, SimpleNamespace(num_processes=4, process_index=rank))
-        for rank in range(4)
-    ]
-    assert [len(part) for part in parts] == [2, 2, 2, 2]  # 3 prompts of 2 rows are rounded up to 4
-    rows = [row for part in parts for row in part]
-    assert [row[PLACE_COLUMN] for row in rows] == [place for place in PromptStream(10, seed=3).draw(4) for _ in "ab"]
-    assert all(row["prompt"] == f"{row[PLACE_COLUMN]}" for row in rows)
 
 
 def test_the_chance_is_that_of_the_next_group():
@@ -270,14 +253,3 @@ def test_a_run_draws_prompts_that_teach(config, options):
     assert np.mean(dead[1]) < 0.7 * np.mean(dead[0])
     assert max(get_metric(trainer, "skipped_prompts")[-16:]) > 0
     assert {line["prompt_id"] for line in lines} == {hash_prompt(row["prompt"]) for row in data}
-
-
-@given(st.integers(1, 30), st.integers(0, 40), st.sets(st.integers(0, 29)), st.integers(0, 50), st.booleans())
-def test_other_rows_come_once_and_are_none_of_those_to_avoid(size, count, avoid, before, is_selective):
-    stream = SelectiveStream(size, 0, True, GROUP) if is_selective else PromptStream(size, 0)
-    stream.draw(before + 1)
-    rows = stream.draw_others(count, avoid & {*range(size)})
-    others = {*range(size)} - avoid
-    assert len({*rows}) == len(rows) <= count and {*rows} <= others
-    assert len(rows) == count or {*rows} == others or (before + 1) % size  # an epoch may have begun
-    assert 0 <= stream.skipped < 1

@@ -2,14 +2,19 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import AutoModelForCausalLM, TrainerCallback
 
 from helpers.reward_functions import all_dead, first_summand, live_if_odd, mostly_dead
 from helpers.runs import get_metric, read_contents
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from trl_grpo_rewards.training.drawing import PLACE_COLUMN, PromptStream, SelectiveStream
+from trl_grpo_rewards.training.resampling import draw_others, draw_rows
 
 
 class Asked(TrainerCallback):
@@ -173,3 +178,26 @@ def test_resample_surplus_outlives_a_resume(config, problems):
     assert read_contents(rest.args.output_dir) == [one for one in read_contents(folder) if one["step"] > 2 * after]
     pairs = zip(whole.model.parameters(), rest.model.parameters(), strict=True)
     assert all(torch.equal(expected, got) for expected, got in pairs)
+
+
+def test_ranks_get_equal_numbers_of_rows_of_the_same_prompts():
+    dataset = [{"prompt": f"{place}"} for place in range(10)]
+    parts = [
+        draw_rows(PromptStream(10, seed=3), dataset, 3, 2, SimpleNamespace(num_processes=4, process_index=rank))
+        for rank in range(4)
+    ]
+    assert [len(part) for part in parts] == [2, 2, 2, 2]  # 3 prompts of 2 rows are rounded up to 4
+    rows = [row for part in parts for row in part]
+    assert [row[PLACE_COLUMN] for row in rows] == [place for place in PromptStream(10, seed=3).draw(4) for _ in "ab"]
+    assert all(row["prompt"] == f"{row[PLACE_COLUMN]}" for row in rows)
+
+
+@given(st.integers(1, 30), st.integers(0, 40), st.sets(st.integers(0, 29)), st.integers(0, 50), st.booleans())
+def test_other_rows_come_once_and_are_none_of_those_to_avoid(size, count, avoid, before, is_selective):
+    stream = SelectiveStream(size, 0, True, group=8) if is_selective else PromptStream(size, 0)
+    stream.draw(before + 1)
+    rows = draw_others(stream, count, avoid & {*range(size)})
+    others = {*range(size)} - avoid
+    assert len({*rows}) == len(rows) <= count and {*rows} <= others
+    assert len(rows) == count or {*rows} == others or (before + 1) % size  # an epoch may have begun
+    assert 0 <= stream.skipped < 1

@@ -3,13 +3,12 @@
 import math
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch.utils.data import Dataset
 
@@ -62,17 +61,6 @@ class PromptStream:
             self.epoch, self.order = epoch, shuffled if self.shuffle else torch.arange(self.size)
             self.luck = torch.rand(self.size, generator=generator)
         return int(self.order[index]), float(self.luck[index])
-
-    def draw_others(self, count: int, avoid: Collection[int]) -> list[int]:
-        """Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew."""
-        rows, before, tried = list[int](), self.position, 0
-        while len(rows) < count and self.position - before < self.size:
-            (row,) = self.draw(1)
-            tried += 1
-            if row not in rows and (row not in avoid or not self.has_prompts):
-                rows.append(row)
-        self.skipped = 1.0 - tried / (self.position - before) if tried else 0.0
-        return rows
 
     def get_state(self) -> dict[str, Any]:
         """Return what is saved in a checkpoint, and must be equal on all ranks."""
@@ -234,29 +222,6 @@ def build_prompts(
     stream = PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset)
     stream.has_prompts = has_prompts
     return stream
-
-
-def draw_rows(
-    stream: PromptStream,
-    dataset: Any,
-    count: int,
-    num_generations: int,
-    accelerator: Accelerator,
-    avoid: Collection[int] = (),
-) -> list[dict[str, Any]]:
-    """
-    Draw `count` prompts on all ranks and return the rows of this rank, `num_generations` for each prompt.
-
-    The number of prompts is rounded up so that every rank gets the same number of rows. There are fewer if all other
-    prompts are among those to avoid.
-    """
-    ranks = accelerator.num_processes
-    step = ranks // math.gcd(ranks, num_generations)
-    drawn = stream.draw_others(math.ceil(count / step) * step, avoid)
-    places = [place for place in drawn[: len(drawn) // step * step] for _ in range(num_generations)]
-    share = len(places) // ranks
-    first = accelerator.process_index * share
-    return [{**dataset[place], PLACE_COLUMN: place} for place in places[first : first + share]]
 
 
 def read_prior(prior: str | None, dataset: Any) -> np.ndarray | None:

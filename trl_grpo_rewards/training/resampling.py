@@ -1,7 +1,7 @@
 """Resampling: dead groups of a batch are replaced by live groups of other prompts."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 
-from .drawing import PromptStream, draw_rows
+from .drawing import PLACE_COLUMN, PromptStream
 from .exchange import spread_rows
 from .generation import Generation
 from .group_statistics import take_first
@@ -135,6 +135,41 @@ def select_rows_of(rows: list[TensorRow], generation: Generation, groups: Tensor
 def copy_row(row: TensorRow) -> TensorRow:
     """Return a row of its own. The tensors of an unstacked row are views, which would keep the whole batch in memory."""
     return {key: value.clone() if isinstance(value, Tensor) else value for key, value in row.items()}
+
+
+def draw_rows(
+    stream: PromptStream,
+    dataset: Any,
+    count: int,
+    num_generations: int,
+    accelerator: Accelerator,
+    avoid: Collection[int] = (),
+) -> list[dict[str, Any]]:
+    """
+    Draw `count` prompts on all ranks and return the rows of this rank, `num_generations` for each prompt.
+
+    The number of prompts is rounded up so that every rank gets the same number of rows. There are fewer if all other
+    prompts are among those to avoid.
+    """
+    ranks = accelerator.num_processes
+    step = ranks // math.gcd(ranks, num_generations)
+    drawn = draw_others(stream, math.ceil(count / step) * step, avoid)
+    places = [place for place in drawn[: len(drawn) // step * step] for _ in range(num_generations)]
+    share = len(places) // ranks
+    first = accelerator.process_index * share
+    return [{**dataset[place], PLACE_COLUMN: place} for place in places[first : first + share]]
+
+
+def draw_others(stream: PromptStream, count: int, avoid: Collection[int]) -> list[int]:
+    """Return up to `count` rows that are not among those to avoid, each once. Fewer if the rows begin anew."""
+    rows, before, tried = list[int](), stream.position, 0
+    while len(rows) < count and stream.position - before < stream.size:
+        (row,) = stream.draw(1)
+        tried += 1
+        if row not in rows and (row not in avoid or not stream.has_prompts):
+            rows.append(row)
+    stream.skipped = 1.0 - tried / (stream.position - before) if tried else 0.0
+    return rows
 
 
 def build_resampler(trainer: Any, prompts: PromptStream | None) -> Resampler | None:
