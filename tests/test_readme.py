@@ -147,7 +147,9 @@ def test_the_tutorial_does_what_it_says(command, tmp_path, monkeypatch):
     refused, accepted = run(bad), run(good)
     assert refused.returncode == 1 and " ".join(fault.split()) in " ".join(refused.stdout.split())
     assert accepted.returncode == 0
-    trained = run("train --import my_rewards --rewards no_hedging() --max_steps 1 --eval_prompts 4 --no_check")
+    trained = run(
+        "train --import my_rewards --rewards no_hedging() --max_steps 1 --per_device_train_batch_size 32 --eval_prompts 4 --no_check"
+    )
     assert trained.returncode == 0 and (tmp_path / "runs" / "addition" / "report.html").exists()
 
 

@@ -43,8 +43,7 @@ def last_line(done, code: int = 2) -> str:
 
 def run(*arguments, cwd):
     started = [sys.executable, "-m", "trl_grpo_rewards.cli", *map(str, arguments)]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
+    return subprocess.run(started, cwd=cwd, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("name", ["check", "train"])
@@ -154,7 +153,9 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
     assert checked.returncode == 1 and "Traceback" not in checked.stderr
     assert re.search(f"fault: {said}", " ".join(checked.stdout.split())) and "1 fault found." in checked.stdout
     later = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + fragile()", "--output_dir", "out"]
-    trained = run("train", *later, "--max_steps", 2, "--eval_prompts", 0, cwd=tmp_path)
+    trained = run(
+        "train", *later, "--per_device_train_batch_size", 32, "--max_steps", 2, "--eval_prompts", 0, cwd=tmp_path
+    )
     assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*my_rewards.py, line 10\)", last_line(trained, code=1))
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
     scored = run("score", "broken()", "rows.jsonl", "--import", "my_rewards", cwd=tmp_path)

@@ -1,7 +1,6 @@
 """`trl-grpo-rewards train` as a user starts it: in a process of its own."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -15,16 +14,16 @@ from helpers.paths import SCRIPTS
 from trl_grpo_rewards import demo
 
 
-SHORT = ["--max_steps", "2", "--eval_prompts", "4", "--save_steps", "1"]
+SMALL = ["--per_device_train_batch_size", "32", "--eval_prompts", "4"]
+SHORT = [*SMALL, "--max_steps", "2", "--save_steps", "1"]
 
 
 COMMAND = (sys.executable, "-m", "trl_grpo_rewards.cli", "train")
 
 
 def train(*arguments, cwd, launcher=COMMAND):
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     started = [*launcher, *map(str, arguments)]
-    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
+    return subprocess.run(started, cwd=cwd, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.slow
@@ -70,7 +69,7 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
 @pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path, sent):
-    options = ["--no_check", "--eval_prompts", "0", "--resume_from_checkpoint", "auto", "--save_steps"]
+    options = [*SMALL, "--no_check", "--eval_prompts", "0", "--resume_from_checkpoint", "auto", "--save_steps"]
     command = [*COMMAND, *options, "100", "--max_steps", "100"]
     process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 300
@@ -107,7 +106,7 @@ def test_an_interrupt_while_an_object_is_deleted_ends_the_run(tmp_path):
         "    Deleted()\n"
         "    return [float(len(one)) for one in completions]\n"
     )
-    options = ["--import", "mine", "--rewards", "interrupts()", "--no_check", "--eval_prompts", "0"]
+    options = [*SMALL, "--import", "mine", "--rewards", "interrupts()", "--no_check", "--eval_prompts", "0"]
     run = train(*options, "--max_steps", "100", cwd=tmp_path)
     assert run.returncode == 130 and "Interrupted at step 1." in run.stderr, run.stderr
 
@@ -131,7 +130,7 @@ def test_an_interrupt_within_exec_has_the_exit_code_of_others(tmp_path):
 
 @pytest.mark.slow
 def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_path):
-    options = ["--no_check", "--eval_prompts", "4", "--resume_from_checkpoint", "auto", "--max_steps"]
+    options = [*SMALL, "--no_check", "--resume_from_checkpoint", "auto", "--max_steps"]
     started = [*COMMAND, *options, "500", "--save_steps", "500", "--enable_jit_checkpoint", "true"]
     process = subprocess.Popen(started, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 300
