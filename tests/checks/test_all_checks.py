@@ -57,16 +57,18 @@ def test_what_cannot_be_judged_is_one_fault_and_no_attack():
 
 
 @reward
-def polite(completion: str) -> float:
+def grateful(completion: str) -> float:
     return float("thank you" in completion)
 
 
 def test_a_function_that_never_pays_is_seen():
     problems = make_problems("7", "8")
-    found = check(boxed(evaluated=True) + 0.2 * polite() + 0.1 * repetition(), problems)
+    found = check(boxed(evaluated=True) + 0.2 * grateful() + 0.1 * repetition(), problems)
     (warning,) = [warning for one in found for warning in one.warnings if "to every completion" in warning]
-    assert warning.startswith("Reward 'polite' gave 0 to every completion that was tried, so these checks cannot tell")
-    assert polite()(completions=["Four, thank you"]) == [1.0]  # what it advises
+    assert warning.startswith(
+        "Reward 'grateful' gave 0 to every completion that was tried, so these checks cannot tell"
+    )
+    assert grateful()(completions=["Four, thank you"]) == [1.0]  # what it advises
 
 
 @reward
