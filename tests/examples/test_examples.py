@@ -55,10 +55,10 @@ def test_images(load, tmp_path):
 
 @pytest.mark.slow
 def test_programs(load, tmp_path):
-    before, after = load("programs").main(str(tmp_path / "run"), max_steps=25)
+    before, after = load("programs").main(str(tmp_path / "run"), max_steps=10)
     assert after > before + 0.1
     records = list(read_records(tmp_path / "run"))
-    assert len(records) == 25 * 16 and any(one["logged"]["passes/failure"] for one in records)
+    assert len(records) == 10 * 16 and any(one["logged"]["passes/failure"] for one in records)
     assert "passes/failure" in (tmp_path / "run" / "report.html").read_text()
 
 
@@ -73,10 +73,10 @@ def test_calculator(load, tmp_path):
 
 @pytest.mark.slow
 def test_guess_number(load, tmp_path):
-    before, after = load("guess_number").main(str(tmp_path / "run"), max_steps=32)
+    before, after = load("guess_number").main(str(tmp_path / "run"), max_steps=12)
     assert after > before + 0.05
     records = list(read_records(tmp_path / "run"))
-    assert {record["outcome_reward"] for record in records} == {"Game"} and len(records) == 9 * 32
+    assert {record["outcome_reward"] for record in records} == {"Game"} and len(records) == 9 * 12
     assert max(len(text) for record in records for text in record["completions"]) >= 7  # three guesses
 
 

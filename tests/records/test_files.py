@@ -417,12 +417,12 @@ def main(folder: Path, kills: int) -> None:
 
 @pytest.mark.slow
 def test_records_of_finished_steps_outlive_kills(tmp_path):
-    """Killed at 20 random moments and resumed: no finished step of the last attempt is missing, none is read twice."""
-    command = [sys.executable, __file__, str(tmp_path), "20"]
+    """Killed at 10 random moments and resumed: no finished step of the last attempt is missing, none is read twice."""
+    command = [sys.executable, __file__, str(tmp_path), "10"]
     run = subprocess.run(command, env=build_environment(), capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr[-4000:]
     seen = json.loads((tmp_path / "seen").read_text())
-    assert len(seen) == 20 and len(list((tmp_path / "groups").iterdir())) >= 5
+    assert len(seen) == 10 and len(list((tmp_path / "groups").iterdir())) >= 3
     for one in seen:
         found = [tuple(place) for place in one["places"]]
         whole = [(step, group) for step in range(1, one["done"][-1] + 1) for group in range(4)]

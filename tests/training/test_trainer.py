@@ -408,7 +408,7 @@ def test_the_bundled_task_is_learned(config, problems):
         per_device_train_batch_size=256,
         num_generations=8,
         max_completion_length=64,
-        max_steps=20,
+        max_steps=14,
         learning_rate=5e-4,
         lr_scheduler_type="constant",
     )
