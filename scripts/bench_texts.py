@@ -125,7 +125,7 @@ def main() -> None:
         is_slow |= seconds[slowest] > options.limit
         label = f"{reward}" if len(f"{reward}") < 60 else f"{reward.name}(...)"
         print(f"| `{label}` | {1000 * seconds[slowest]:.1f} | {slowest!r} |")
-    sys.exit(is_slow)
+    sys.exit(int(is_slow))
 
 
 if __name__ == "__main__":
