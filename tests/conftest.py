@@ -9,8 +9,6 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a model that is not here is not looked for
 from helpers.chat_server import Scripted
 from helpers.paths import SCRIPTS, TESTS
 from helpers.processes import find_free_port, run_server

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import multiprocessing
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -130,7 +131,9 @@ def test_the_command_line_of_trl_takes_a_reward_of_the_users_module(tmp_path):
     ]
     command += ["--use_cpu", "True", "--bf16", "False", "--report_to", "none", "--logging_steps", "1"]
     command += ["--max_completion_length", "32", "--num_generations", "4", "--per_device_train_batch_size", "8"]
-    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    run = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=240
+    )
     assert run.returncode == 0, run.stderr[-4000:]
     assert "rewards/boxed+tags+shorter/mean" in run.stdout
     assert (tmp_path / "out" / "model.safetensors").exists()

@@ -43,7 +43,8 @@ def last_line(done, code: int = 2) -> str:
 
 def run(*arguments, cwd):
     started = [sys.executable, "-m", "trl_grpo_rewards.cli", *map(str, arguments)]
-    return subprocess.run(started, cwd=cwd, capture_output=True, text=True, timeout=300)
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
 
 
 @pytest.mark.parametrize("name", ["check", "train"])
@@ -265,6 +266,7 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
     pytest.importorskip("wandb")
     monkeypatch.setenv("HOME", str(tmp_path))  # no .netrc
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("wandb.login", lambda **options: False)
     arguments = ["train", "--report_to", "wandb", "--output_dir", "out", "--model_name_or_path", "no/model"]
     assert last_line(command(*arguments)).startswith(

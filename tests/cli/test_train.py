@@ -1,6 +1,7 @@
 """`trl-grpo-rewards train` as a user starts it: in a process of its own."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -22,8 +23,9 @@ COMMAND = (sys.executable, "-m", "trl_grpo_rewards.cli", "train")
 
 
 def train(*arguments, cwd, launcher=COMMAND):
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     started = [*launcher, *map(str, arguments)]
-    return subprocess.run(started, cwd=cwd, capture_output=True, text=True, timeout=600)
+    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
 
 
 @pytest.mark.slow

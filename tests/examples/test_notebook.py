@@ -29,6 +29,7 @@ def run(tmp_path, monkeypatch):
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
     def run(name: str, parameters: str) -> list[str]:
         notebook = nbformat.read(EXAMPLES / name, as_version=4)

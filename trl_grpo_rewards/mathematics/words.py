@@ -45,9 +45,9 @@ ROLES: dict[str, str] = {
     "hedge": "maybe perhaps possibly could might can guess",
     "rounding": "approximately approx about around roughly",
     "alternative": "or either else other instead except unless if when where alternatively versus vs but",
-    "function word": "all and any each every both for from than then is equal only which with",
+    "function word": "all and any each every both for from than then equal only which with",
     "label": """answer ans final so thus hence therefore then the total sum result value solution maximum min
-        minimum option choice exactly only precisely of we get have is are equals""",
+        minimum option choice exactly only precisely of we get have is equals""",
     "verb": "is are equals equal be :",
     "noun phrase": "equal every for which with",
     "reason": "because since",
