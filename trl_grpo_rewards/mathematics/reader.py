@@ -64,8 +64,8 @@ class Grammar(NamedTuple):
 
 
 AFTER_INTERVALS = {"", "\\cup", "\\cap", "\\setminus", ",", "or", "and", "."}
-LEADING = {"=", "\\approx", "\\equiv", "\\to", "\\sim", "#", "*", "`", '"', ",", "."}
-TRAILING = {".", "*", "`", '"', ":", "?", "\\quad"}
+LEADING = {"=", "\\approx", "\\equiv", "\\to", "\\sim", "#", "*", "`", '"', ",", "\\quad", "."}
+TRAILING = {".", "*", "`", '"', ":", "?"}
 """Signs that mean nothing at the start and at the end of a statement. They are left out before openings and prefixes run."""
 
 
