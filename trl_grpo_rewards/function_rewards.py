@@ -94,6 +94,11 @@ class RewardFactory(Generic[Options]):
         name = inspect.Parameter("name", by_keyword, default=None, annotation=str | None)
         return inspect.Signature([*options, *columns, name])
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the function is not one of this package."""
+        return self.__module__.partition(".")[0] != __name__.partition(".")[0]
+
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
         """The type of each parameter. An option is a reward if its type is `Annotated[..., Reward]`."""

@@ -107,6 +107,6 @@ def test_a_prior_that_the_dataset_lacks_is_named(command):
 def test_without_a_model_the_need_for_one_is_said(command, tmp_path):
     (tmp_path / "q.jsonl").write_text("".join(f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in (4, 7)))
     given = ["check", "--dataset_name", "q.jsonl", "--rewards", "boxed(evaluated=True)"]
-    needed = "Add --model_name_or_path to check them. The command train needs it.\n"
+    needed = "Set --model_name_or_path to check both. `train` needs it, too.\n"
     assert needed in command(*given).stdout
     assert needed not in command(*given, "--model_name_or_path", demo.MODEL).stdout

@@ -22,7 +22,7 @@ from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_fo
 
 NO_MODEL = (
     "No model is set, so words count as tokens, and no chat template is checked.\n"
-    "Add --model_name_or_path to check them. The command train needs it."
+    "Set --model_name_or_path to check both. `train` needs it, too."
 )
 
 

@@ -47,7 +47,7 @@ ROLES: dict[str, str] = {
     "alternative": "or either else other instead except unless if when where alternatively versus vs but",
     "function word": "all and any each every both for from than then equal only which with",
     "label": """answer ans final so thus hence therefore then the total sum result value solution maximum min
-        minimum option choice exactly only precisely of we get have is equals""",
+        minimum option choice exactly only precisely of we get have is are equals""",
     "verb": "is are equals equal be :",
     "noun phrase": "equal every for which with",
     "reason": "because since",

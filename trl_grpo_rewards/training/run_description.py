@@ -111,9 +111,8 @@ def hide_secrets(value: Any) -> Any:
 
 def list_reward_modules(rewards: Iterable[Reward]) -> Iterator[str]:
     """Yield the modules outside this package that register the functions of rewards."""
-    own = __name__.partition(".")[0]
     for reward in rewards:
-        if isinstance(reward, FunctionReward) and reward.factory.__module__.partition(".")[0] != own:
+        if isinstance(reward, FunctionReward) and reward.factory.is_foreign:
             yield reward.factory.__module__
         yield from list_reward_modules(reward.children)
 
