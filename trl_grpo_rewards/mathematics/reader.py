@@ -65,7 +65,7 @@ class Grammar(NamedTuple):
 
 AFTER_INTERVALS = {"", "\\cup", "\\cap", "\\setminus", ",", "or", "and", "."}
 LEADING = {"=", "\\approx", "\\equiv", "\\to", "\\sim", "#", "*", "`", '"', ",", "\\quad", "."}
-TRAILING = {".", "*", "`", '"', ":", "?"}
+TRAILING = {".", "*", "`", '"', ":", "?", "\\quad"}
 """Signs that mean nothing at the start and at the end of a statement. They are left out before openings and prefixes run."""
 
 
