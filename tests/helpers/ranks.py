@@ -33,7 +33,7 @@ def run_together_on_two_ranks(
 ) -> dict[str, list[dict]]:
     """Run scenarios one after another in the same two processes, and return what each rank saw in each of them."""
     for scenario in scenarios:
-        (folder / scenario).mkdir()
+        (folder / scenario).mkdir(exist_ok=True)
     run = launch_on_two_ranks(",".join(scenarios), folder, script)
     assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-6000:]
     return {scenario: read_ranks(folder / scenario) for scenario in scenarios}

@@ -182,25 +182,30 @@ def test_ranks_hide_the_same_criteria_from_a_group(tmp_path, server):
         assert score == pytest.approx(met / sum(value for _, value in points))
 
 
+KILLED = {"resumed_selective": (3, 15), "resumed_later": (3, 7), "resumed_with_surplus": (4, 8)}
+"""Scenarios, and the steps of their first and last checkpoints."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "scenario, first, last",
-    [("resumed_selective", 3, 15), ("resumed_later", 3, 7), ("resumed_with_surplus", 4, 8)],
-)
-def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path, scenario, first, last):
+def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     whole.mkdir()
     parted.mkdir()
-    expected = run_on_two_ranks(scenario, whole)
-    (parted / "kill").touch()
-    assert "SIGKILL" in launch_on_two_ranks(scenario, parted).stderr and not (parted / "0.json").exists()
-    assert [folder.name for folder in parted.glob("checkpoint-*")] == [f"checkpoint-{first}"]
-    (parted / "kill").unlink()
-    assert run_on_two_ranks(scenario, parted) == expected
-    assert expected[0] == expected[1] and (parted / f"checkpoint-{last}").exists()
-    assert expected[0]["prompts"].get("position", 0) > 0 or scenario == "resumed_later"
-    assert scenario != "resumed_with_surplus" or expected[0]["carried"][first] > 0
-    assert read_contents(parted) == read_contents(whole)
+    wanted = run_together_on_two_ranks([*KILLED], whole)
+    for scenario, (first, _) in KILLED.items():
+        own = parted / scenario
+        own.mkdir()
+        (own / "kill").touch()
+        assert "SIGKILL" in launch_on_two_ranks(scenario, own).stderr and not (own / "0.json").exists()
+        assert [folder.name for folder in own.glob("checkpoint-*")] == [f"checkpoint-{first}"]
+        (own / "kill").unlink()
+    assert run_together_on_two_ranks([*KILLED], parted) == wanted
+    for scenario, (first, last) in KILLED.items():
+        one, other = wanted[scenario]
+        assert one == other and (parted / scenario / f"checkpoint-{last}").exists()
+        assert one["prompts"].get("position", 0) > 0 or scenario == "resumed_later"
+        assert scenario != "resumed_with_surplus" or one["carried"][first] > 0
+        assert read_contents(parted / scenario) == read_contents(whole / scenario)
 
 
 @pytest.mark.slow
