@@ -148,12 +148,21 @@ def test_ranks_send_records_to_the_rank_that_writes_them_and_keep_nothing(seen):
     assert one["lost"]["kept"] and not one["on"]["kept"]
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory, chat_server):
+    """What each rank saw in the scenarios with judges, and the most requests that were under way at once."""
+    folder, scenarios = tmp_path_factory.mktemp("judged"), ("judged", "judged_by_rows")
+    for scenario in scenarios:
+        (folder / scenario).mkdir()
+        (folder / scenario / "port").write_text(chat_server.root.rpartition(":")[2])
+    chat_server(latency=0.02)
+    return run_together_on_two_ranks(scenarios, folder) | {"most": chat_server.most}
+
+
 @pytest.mark.slow
-def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
-    (tmp_path / "port").write_text(server.root.rpartition(":")[2])
-    server(latency=0.02)
-    one, other = run_on_two_ranks("judged", tmp_path)
-    assert server.most <= 64 + 4
+def test_ranks_ask_judges_about_whole_groups(judged):
+    one, other = judged["judged"]
+    assert judged["most"] <= 64 + 4
     for trainer in ("GRPOTrainer", "FilteredGRPOTrainer"):
         assert one[trainer] == other[trainer]
         run = one[trainer]
@@ -167,9 +176,8 @@ def test_ranks_ask_judges_about_whole_groups(tmp_path, server):
 
 
 @pytest.mark.slow
-def test_ranks_hide_the_same_criteria_from_a_group(tmp_path, server):
-    (tmp_path / "port").write_text(server.root.rpartition(":")[2])
-    one, other = run_on_two_ranks("judged_by_rows", tmp_path)
+def test_ranks_hide_the_same_criteria_from_a_group(judged):
+    one, other = judged["judged_by_rows"]
     assert one == other and one["unreadable"] == [0, 0]
     groups = [one["verdicts"][start : start + 4] for start in range(0, len(one["verdicts"]), 4)]
     assert len(groups) in (3, 6) and all(text for group in groups for text in group)
