@@ -8,9 +8,9 @@ r"""Remove the rules of the answers wing one at a time, and print those that no 
 A rule is an entry of a table at the top of a module (an item of a literal, or a word of a text), a function
 that can return nothing of interest (None, False, an empty value, or its argument), or a branch of an `if` in a function.
 Each rule is removed from the syntax tree, in a process of its own, and every pair of a solution and an answer is judged
-again: the outside data, tests/verify/cases.txt, and tests/verify/completions.txt. The cases are also judged with other
-options of the rewards, and the completions by each way to find an answer. A rule that changes no verdict has no datum:
-give it a case, or remove it. The rules inside such a rule are not listed again.
+again: the outside data, and cases.txt, completions.txt and cells.txt in tests/verify. The cases are also judged with other
+options of the rewards, the completions by each way to find an answer, and the cells by what their texts alone decide. A
+rule that changes no verdict has no datum: give it a case, or remove it. The rules inside such a rule are not listed again.
 
 By default, a rule is left as soon as one verdict has changed, and the rows that missed earlier rules are judged first.
 """
@@ -18,6 +18,8 @@ By default, a rule is left as soon as one verdict has changed, and the rows that
 import argparse
 import ast
 import contextlib
+import decimal
+import fractions
 import gzip
 import importlib
 import importlib.machinery
@@ -34,6 +36,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+
+import numpy
 
 
 ROOT = Path(__file__).parents[1]
@@ -222,6 +226,9 @@ def read_rows(folder: Path | None, cases: Path) -> list[Row]:
     for line in completions.read_text().splitlines()[1:] if completions.is_file() else ():
         gold, _, text = line[2:].partition(" # ")
         rows.append(("completions", gold, None, text.replace("¶", "\n")))
+    cells = cases.with_name("cells.txt")
+    for line in cells.read_text().splitlines()[1:] if cells.is_file() else ():
+        rows.append(("cells", line, None, ""))
     return [*dict.fromkeys(rows)]
 
 
@@ -238,8 +245,8 @@ def judge(package: str, rows: list[Row], order: list[int], before: list[str] | N
     verdicts = {}
     for place in order:
         name, gold, answer, text = rows[place]
-        signs = ""
-        ways = [boxes.find_boxed_answer]
+        signs = judge_cell(package, gold) if name == "cells" else ""
+        ways = [] if signs else [boxes.find_boxed_answer]
         if name == "completions":
             ways = [boxes.find_stated_answer, *(partial(ways[0], which=which) for which in ("last", "only", "first"))]
         for options, find in itertools.product([{}, *(OPTIONS if name == "cases" else [])], ways):
@@ -254,6 +261,30 @@ def judge(package: str, rows: list[Row], order: list[int], before: list[str] | N
         if before is not None and signs != before[place]:
             break
     return verdicts
+
+
+def judge_cell(package: str, line: str) -> str:
+    """
+    Return the verdict on a value of a column, and what texts alone decide: whether math-verify is not asked, and whether
+    the answer is copied from the prompt or spelt as a solution.
+    """
+    equality = importlib.import_module(f"{package}.verify.equality")
+    golds = importlib.import_module(f"{package}.verify.golds")
+    spell = importlib.import_module(f"{package}.mathematics.tokens").spell
+    rules = importlib.import_module(f"{package}.mathematics.matching").AnswerRules()
+    _, cell, answer, prompt = eval(line, {"decimal": decimal, "fractions": fractions, "numpy": numpy})
+    try:
+        texts = [golds.read_gold(one) for one in golds.list_solutions(cell)]
+        verdicts = [None if text is None else equality.settle(text, answer, rules) for text in texts]
+        best = golds.choose_best([None if verdict is None else float(verdict) for verdict in verdicts])
+        decided = (
+            equality.is_unfit(answer),
+            equality.is_restated(answer, prompt),
+            spell(answer) in map(spell, filter(None, texts)),
+        )
+        return "".join("?" if one is None else str(int(one)) for one in (best, *decided))
+    except Exception:  # a rule may keep the code after it from crashing
+        return "!!!!"
 
 
 def judge_without(rule: Rule | None) -> tuple[Rule | None, dict[int, str] | None, list[str]]:

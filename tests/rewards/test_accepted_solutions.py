@@ -1,5 +1,7 @@
 r"""A list in the column is a list of accepted solutions, any of which is right. A text with a list is one solution."""
 
+import decimal
+import fractions
 import json
 
 import numpy
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.checks import find_faults, get_section, make_problems
+from helpers.paths import TESTS
 from trl_grpo_rewards import answer, boxed, choice, exact, overlap, tags
 from trl_grpo_rewards.checks import assert_not_gameable, attacks
 from trl_grpo_rewards.checks.honest_completions import honest, swap_completions
@@ -34,6 +37,15 @@ def test_a_list_scores_as_the_best_of_its_solutions(rewards, data):
     best = 1.0 if 1.0 in each else None if None in each or not each else max(each)
     assert score(rewards, completion, accepted) == score(rewards, completion, tuple(accepted)) == best
     assert score(rewards, completion, accepted[::-1]) == score(rewards, completion, accepted * 2) == best
+
+
+def test_a_value_of_any_type_pays_the_right_answer_alone():
+    lines = (TESTS / "verify" / "cells.txt").read_text().splitlines()[1:]
+    modules = {"decimal": decimal, "fractions": fractions, "numpy": numpy}
+    right, cells, answers, prompts = zip(*(eval(line, modules) for line in lines), strict=True)
+    completions = [rf"\boxed{{{one}}}" for one in answers]
+    scores = boxed(evaluated=True)(prompts=[*prompts], completions=completions, solution=[*cells])
+    assert [score == 1.0 for score in scores] == [*right]
 
 
 @pytest.mark.parametrize("rewards", REWARDS, ids=str)

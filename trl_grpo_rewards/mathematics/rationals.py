@@ -40,8 +40,8 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     return base ** int(exponent)
 
 
-def exact_root(radicand: Fraction, index: Fraction = Fraction(2)) -> Fraction | None:
-    if index != 2 or radicand < 0 or radicand.numerator.bit_length() > MAX_BITS:
+def exact_root(radicand: Fraction) -> Fraction | None:
+    if radicand < 0 or radicand.numerator.bit_length() > MAX_BITS:
         return None
     root = Fraction(math.isqrt(radicand.numerator), math.isqrt(radicand.denominator))
     return root if root * root == radicand else None
@@ -83,7 +83,6 @@ EXACT: dict[str, Callable[..., Fraction | None]] = {
     "^": exact_power,
     "mixed": lambda one, other: one + other,
     "sqrt": exact_root,
-    "root": exact_root,
     "factorial": exact_factorial,
     "binom": exact_binomial,
     "abs": abs,

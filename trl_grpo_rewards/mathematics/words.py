@@ -40,7 +40,7 @@ ROLES: dict[str, str] = {
     "operation": """plus minus negative divided multiplied squared cubed factorial mod modulo remainder factor exponent
         power reciprocal inverse opposite product difference base by choose permille permil mils out""",
     "comparison": "at least most more less fewer greater over under up to above below between within through",
-    "negation": """not no none nope nor never neither isn aren wasn doesn didn don cannot without wrong false incorrect
+    "negation": """not no none nope nor never neither isn don cannot without wrong false incorrect
         impossible undefined unknown invalid extraneous hardly unlikely doubtful""",
     "hedge": "maybe perhaps possibly could might can guess",
     "rounding": "approximately approx about around roughly",
