@@ -123,6 +123,34 @@ def test_the_question_restated_is_no_answer():
     assert paid([{"role": "assistant", "content": r"\boxed{(x+1)^2}"}], "x^2+2x+1", messages) == 0.0
 
 
+@pytest.mark.parametrize("sentence", ["Factor {} completely.", "Is {}", "{} is what?", "Write {} as a power, please"])
+@pytest.mark.parametrize("marks", ["{}", "${}$", r"\({}\)", "$ {} $", "**{}**", "${}$,", "({})"])
+@pytest.mark.parametrize(
+    "copied, solution",
+    [
+        ("x^2+2x+1", "(x+1)^2"),
+        (r"x^2 + 2 x + 1", "(x+1)^2"),
+        (r"\sqrt{12}", r"2\sqrt{3}"),
+        (r"\sqrt x \cdot \sqrt x", "x"),
+        (r"\frac{x^2}{x}", "x"),
+        (r"a\cdot b\cdot a", "a^2b"),
+    ],
+)
+def test_the_question_restated_is_no_answer_wherever_it_stands(copied, solution, marks, sentence):
+    prompt = sentence.format(marks.format(copied))
+    answers = [copied, copied.replace(" ", "") if "\\" not in copied else copied, f"${copied}$", solution]
+    completions = [f"\\boxed{{{one}}}" for one in answers]
+    scores = boxed(evaluated=True)(prompts=[prompt] * 4, completions=completions, solution=[solution] * 4)
+    assert scores == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_a_part_of_a_term_of_the_question_is_an_answer():
+    prompts = ["Subtract $x$ from $2x+1$, please.", "What is $12a-b$ less $11a$ here?", r"Halve $22\sqrt{3}$ now"]
+    completions = [r"\boxed{x+1}", r"\boxed{a-b}", r"\boxed{2\sqrt{3}}"]
+    scores = boxed(evaluated=True)(prompts=prompts, completions=completions, solution=["1+x", "-b+a", r"\sqrt{12}"])
+    assert scores == [1.0, 1.0, 1.0]
+
+
 @pytest.mark.parametrize(
     "completion, paid",
     [

@@ -93,5 +93,4 @@ EXACT: dict[str, Callable[..., Fraction | None]] = {
     "lcm": exact_lcm,
     "max": max,
     "min": min,
-    "degree": lambda number: number,
 }

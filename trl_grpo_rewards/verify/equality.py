@@ -68,4 +68,18 @@ def is_restated(answer: str, question: str) -> bool:
     if is_worked_out or not OPERATION.search(answer):
         return False
     start = r"(?<![\w\\])" if answer[0].isalnum() else ""
-    return re.search(rf"{start}{re.escape(answer)}(?!\w)", spell(question).replace(" ", "")) is not None
+    copied = " ?".join(map(re.escape, answer))
+    return re.search(rf"{start}{copied}(?!\w)", set_words_apart(question)) is not None
+
+
+def set_words_apart(text: str) -> str:
+    """Return the spelling of a text without spaces, except for those next to words."""
+    try:
+        tokens = tokenize(text)
+    except Unreadable:
+        return spell(text)
+    parts, is_word = "", False
+    for token in tokens:
+        was_word, is_word = is_word, len(token.text) > 1 and token.text.isalpha()
+        parts += " " * (token.spaced and (is_word or was_word)) + token.text
+    return parts
