@@ -41,8 +41,6 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def exact_root(radicand: Fraction) -> Fraction | None:
-    if radicand < 0 or radicand.numerator.bit_length() > MAX_BITS:
-        return None
     root = Fraction(math.isqrt(radicand.numerator), math.isqrt(radicand.denominator))
     return root if root * root == radicand else None
 

@@ -12,6 +12,7 @@ from ..mathematics.values import Symbol, Value
 
 
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
+BRACED = re.compile(r"\{(\w)\}")
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
 
 
@@ -64,12 +65,12 @@ def is_restated(answer: str, question: str) -> bool:
     """Return whether an answer that contains operations is copied from the question."""
     value = read(answer)
     is_worked_out = value is not None and evaluate_exactly(value) is not None and not is_open(value)
-    answer = spell(answer).replace(" ", "")
+    answer = BRACED.sub(r"\1", spell(answer).replace(" ", ""))
     if is_worked_out or not OPERATION.search(answer):
         return False
     start = r"(?<![\w\\])" if answer[0].isalnum() else ""
     copied = " ?".join(map(re.escape, answer))
-    return re.search(rf"{start}{copied}(?!\w)", set_words_apart(question)) is not None
+    return re.search(rf"{start}{copied}(?!\w)", BRACED.sub(r"\1", set_words_apart(question))) is not None
 
 
 def set_words_apart(text: str) -> str:

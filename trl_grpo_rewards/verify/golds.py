@@ -10,9 +10,6 @@ from ..scores import Score
 from .boxes import find_boxed_answer
 
 
-DELIMITERS = (("$$", "$$"), ("$", "$"), ("\\(", "\\)"), ("\\[", "\\]"))
-
-
 def list_solutions(value: Any) -> list[Any]:
     """
     Return the accepted solutions in a dataset column: the items of a list, or the value itself.
@@ -64,9 +61,4 @@ def read_gold_text(gold: str) -> str | None:
         gold = gold.rpartition("####")[2]
     boxed = find_boxed_answer(gold)
     gold = (gold if boxed is None else boxed).strip()
-    for opening, closing in DELIMITERS:
-        inside = gold[len(opening) : -len(closing)]
-        if gold.startswith(opening) and gold.endswith(closing) and closing not in inside:
-            gold = inside.strip()
-            break
     return gold if gold.strip("$ ") else None
