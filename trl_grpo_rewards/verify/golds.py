@@ -36,7 +36,7 @@ def choose_best(scores: list[Score]) -> Score:
 
 def read_gold(gold: Any) -> str | None:
     r"""
-    Return the gold answer in a dataset column as LaTeX, or None if the value contains no answer.
+    Return the gold answer in a dataset column, or None if the value contains no answer.
 
     The value is one solution: a number, a truth value, bare LaTeX, `$...$`, `\(...\)`, `\[...\]`, a text with a box, or a text in
     GSM8K's form `... #### 72`.

@@ -62,8 +62,8 @@ def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Ver
     try:
         if asked and (is_unfit(gold) or not second_opinion.ask(spell(gold), spell(gold))):
             return Verification(None, "gold", not is_unfit(gold))
-        if answer is None or (asked and spell(gold) == spell(answer)):
-            return Verification(answer is not None, None, asked)
+        if not answer or (asked and spell(gold) == spell(answer)):
+            return Verification(bool(answer), None, asked)
         if (verdict := settle(gold, answer, rules)) is not None or is_unfit(gold) or is_unfit(answer):
             return Verification(bool(verdict), None, asked)
         opinion = second_opinion.ask(spell(gold), spell(answer))
