@@ -19,7 +19,11 @@ SLOW_EXCEPT_ONE = slow_except(["qwen2.5-vl"], LAYOUTS)
 
 
 def rows_of(layout):
-    """Two batches whose live rows have two and one images, and none and one. Idefics3 in TRL has none with no image."""
+    """
+    Numbers of images of the prompts of two batches: the live rows have two and one in the first, none and one in the second.
+
+    With Idefics3, TRL cannot train on rows without an image next to rows with two.
+    """
     return (1, 2, 2, 1) if layout == "idefics3" else (0, 2, 1, 1, 1, 0, 2, 1)
 
 

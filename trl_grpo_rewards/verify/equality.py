@@ -12,7 +12,7 @@ from ..mathematics.values import Symbol, Value
 
 
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
-BRACED = re.compile(r"\{(\w)\}")
+BRACED = re.compile(r"\{(\w)\}")  # `x^{2}` is `x^2`
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
 
 
