@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import answer, boxed, choice, exact
+from trl_grpo_rewards.verify import second_opinion
 
 
 def score(completion, solution, **options):
@@ -217,6 +218,13 @@ def test_any_completion_has_a_score(text):
     assert score(text, "42") in (0.0, 1.0)
 
 
+@pytest.fixture(scope="module")
+def math_verify():
+    """Its process is already running, since starting it takes longer than hypothesis allows an example."""
+    second_opinion.ask("1", "1")
+
+
+@pytest.mark.usefixtures("math_verify")
 @given(st.text(), st.text())
 def test_no_text_makes_an_answer_raise(text, gold):
     for one in (answer(), exact(), choice()):
