@@ -46,7 +46,7 @@ WRONG = {
 SETTINGS = """
 [mypy]
 strict = true
-[mypy-trl.*,torch.*,transformers.*,datasets.*,accelerate.*]
+[mypy-trl.*,torch.*,transformers.*,datasets.*,accelerate.*,openai.*,huggingface_hub.*]
 follow_imports = skip
 ignore_missing_imports = true
 """  # they take most of a minute to read, and no reward depends on them

@@ -53,7 +53,7 @@ def test_a_cheat_is_not_paid(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", TESTS)
 def test_no_cheat_is_paid_by_any_kind_of_test(kind):
-    check_unpaid(CHEATS, [kind])
+    check_unpaid({*CHEATS} - WAITING, [kind])
 
 
 @pytest.mark.slow
