@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import version
+from types import ModuleType
 
 from .command_errors import CommandParser
 from .output import EXIT_CODES, INTERRUPTED, MISUSED, end, flush_output
@@ -22,7 +23,10 @@ COMMANDS = {
     "score": "score completions that were sampled before",
     "report": "make a page about a run",
 }
-"""What each subcommand does. A subcommand is the function `main` of the module with its name."""
+"""
+What each subcommand does. A subcommand is the module with its name, which has the function `main`, and `build_parser`
+unless `read_ahead` describes it.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,15 +49,17 @@ def complete() -> None:
     with contextlib.suppress(ImportError, LookupError):
         import argcomplete
 
-        from . import report, score
-
-        parsers = {"score": score.build_parser(), "report": report.build_parser()}
-        parsers |= {command: build_parser(command) for command in DESCRIPTIONS}
         parser = argparse.ArgumentParser()
         commands = parser.add_subparsers()
         for name in COMMANDS:
-            commands.add_parser(name, parents=[parsers[name]], add_help=False)
+            own = build_parser(name) if name in DESCRIPTIONS else load_command(name).build_parser()
+            commands.add_parser(name, parents=[own], add_help=False)
         argcomplete.autocomplete(parser)
+
+
+def load_command(name: str) -> ModuleType:
+    """Return the module of a subcommand. Others are not loaded, because they import torch."""
+    return importlib.import_module(f".{name}", __package__)
 
 
 def run_subcommand(arguments: Sequence[str]) -> None:
@@ -78,7 +84,7 @@ def run_subcommand(arguments: Sequence[str]) -> None:
     try:
         if command in DESCRIPTIONS:
             read_ahead(command, arguments[1:])
-        importlib.import_module(f".{command}", __package__).main(arguments[1:])
+        load_command(command).main(arguments[1:])
     except KeyboardInterrupt:
         print(f"\ntrl-grpo-rewards {command} was interrupted.", file=sys.stderr)
         sys.exit(INTERRUPTED)

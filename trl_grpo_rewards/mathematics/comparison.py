@@ -1,4 +1,4 @@
-"""Comparison of answers by their values."""
+"""Comparison of values: the `kinds` are asked in their order. The rules are theirs."""
 
 from .kinds import KINDS
 from .matching import AnswerRules, Same

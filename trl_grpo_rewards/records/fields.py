@@ -110,7 +110,7 @@ def describe_groups(completions: list[CompletionFields], scores: list[dict[str, 
         completions (`list[CompletionFields]`):
             Completions of all groups, one group after another.
         scores (`list[dict]`):
-            The fields of each group that say how its completions were scored.
+            How the completions of each group were scored: the fields of `ScoredGroups.describe`.
     """
     size = len(completions) // len(scores)
     groups = (completions[index * size : (index + 1) * size] for index in range(len(scores)))

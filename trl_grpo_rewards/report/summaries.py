@@ -83,7 +83,7 @@ SECTIONS: dict[str, Callable[[Summary], Any]] = {
     "heat": lambda summary: build_heatmap(summary.prompts),
     "sizes": lambda summary: compare_group_sizes(summary.prompts, summary.run.size),
 }
-"""What the page knows about a run. The section of the same name in `page/sections.js` shows it."""
+"""What the page knows about a run. The scripts in `page` read it by these names."""
 
 
 def chart_columns(run: RunStatistics) -> dict[str, Any]:
