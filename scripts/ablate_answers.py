@@ -157,8 +157,11 @@ def list_entries(node: ast.expr) -> list[tuple[ast.expr, str]]:
 
 
 def split_text(text: object) -> list[str]:
-    """Return the words of a text of several words."""
-    return text.split() if isinstance(text, str) and len(text.split()) > 1 else []
+    """Return the words of a text of several words, or the letters of a text in a script without spaces."""
+    words = text.split() if isinstance(text, str) else []
+    if len(words) == 1 and len(words[0]) > 1 and all(letter > "\u2e7f" for letter in words[0]):
+        return [*words[0]]
+    return words if len(words) > 1 else []
 
 
 def find_neutral(function: ast.FunctionDef) -> str | None:
@@ -201,7 +204,7 @@ def remove(source: str, rule: Rule) -> ast.Module:
 def drop_word(text: str, number: int) -> str:
     """Return a text without one of its words. Spaces and lines stay, since they may have a meaning."""
     place = 0
-    for word in text.split()[: number + 1]:
+    for word in split_text(text)[: number + 1]:
         place = text.index(word, place) + len(word)
     return text[: place - len(word)] + text[place:]
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from trl_grpo_rewards.judging.chat_client import read_content
 from trl_grpo_rewards.judging.grading_prompts import GradingPrompt, Rubric
 from trl_grpo_rewards.judging.verdicts import (
     TruncatedReply,
@@ -37,7 +38,7 @@ def reply(content, finish="stop", **message) -> dict:
     ],
 )
 def test_a_verdict_is_an_object_or_a_last_line(content, verdict):
-    assert read_verdict(reply(content), PROMPT) == verdict
+    assert read_verdict(read_content(reply(content)), PROMPT) == verdict
 
 
 @pytest.mark.parametrize(
@@ -57,23 +58,23 @@ def test_a_verdict_is_an_object_or_a_last_line(content, verdict):
 )
 def test_what_is_not_clearly_a_verdict_of_the_judge_is_refused(content):
     with pytest.raises(UnreadableReply) as caught:
-        read_verdict(reply(content), PROMPT)
+        read_verdict(read_content(reply(content)), PROMPT)
     assert not isinstance(caught.value, TruncatedReply)
 
 
 @pytest.mark.parametrize("broken", [{}, {"choices": []}, {"choices": [{"message": None}]}, [], "text"])
 def test_what_is_not_a_chat_completion_is_refused(broken):
     with pytest.raises(UnreadableReply):
-        read_verdict(broken, PROMPT)
+        read_content(broken)
 
 
 def test_a_reply_that_was_cut_off_is_known_with_its_tokens():
     cut = reply(None, finish="length", reasoning_content="Hm. Hm.") | {"usage": {"completion_tokens": 4096}}
     with pytest.raises(TruncatedReply) as caught:
-        read_verdict(cut, PROMPT)
+        read_content(cut)
     assert "4096 tokens" in str(caught.value) and "Hm. Hm." in str(caught.value)
     with pytest.raises(TruncatedReply):
-        read_verdict(reply('{"score": 7}', finish="length"), PROMPT)
+        read_content(reply('{"score": 7}', finish="length"))
 
 
 def test_only_reasoning_at_the_beginning_is_left_out():

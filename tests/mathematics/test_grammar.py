@@ -10,10 +10,11 @@ from trl_grpo_rewards.mathematics.kinds.arrays import Matrix
 from trl_grpo_rewards.mathematics.kinds.choices import Choice
 from trl_grpo_rewards.mathematics.kinds.lists import Collection
 from trl_grpo_rewards.mathematics.kinds.quantities import Parts, Quantity
-from trl_grpo_rewards.mathematics.kinds.ratios import Dashed, Ratio, Time
+from trl_grpo_rewards.mathematics.kinds.ratios import Dashed, Ratio
 from trl_grpo_rewards.mathematics.kinds.relations import Relation
 from trl_grpo_rewards.mathematics.kinds.sets import Builder
 from trl_grpo_rewards.mathematics.kinds.texts import Text
+from trl_grpo_rewards.mathematics.kinds.times import Time
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.values import Number, Operation, Symbol
 from trl_grpo_rewards.verify.equality import settle

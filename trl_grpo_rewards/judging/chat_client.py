@@ -1,4 +1,4 @@
-"""Requests by OpenAI's chat protocol, with structured output and a limit of tokens if the server accepts them."""
+"""OpenAI's chat protocol: requests with structured output and a limit of tokens if the server accepts them, and replies."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from .grading_prompts import GradingPrompt
 from .gradings import Grading
 from .http_client import REQUEST_SECONDS, build_client
 from .settings import Settings
-from .verdicts import UnreadableReply, read_verdict
+from .verdicts import TruncatedReply, UnreadableReply, read_verdict
 
 
 STRUCTURED_OUTPUT: dict[tuple[str | None, str], bool] = {}
@@ -41,7 +41,7 @@ class ChatClient:
         """Return the verdict on a prompt, and add what the requests cost to the grading."""
         REQUEST_SECONDS.set(grading.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
-            return read_verdict(await self._fetch_reply(prompt, grading), prompt)
+            return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
 
     async def _fetch_reply(self, prompt: GradingPrompt, grading: Grading) -> Any:
         reply = await self._send_accepted(prompt, grading)
@@ -93,3 +93,31 @@ class ChatClient:
 
     async def close(self) -> None:
         await self.client.close()
+
+
+def read_content(reply: Any) -> str:
+    """
+    Return the text of a chat completion.
+
+    Raises:
+        [`UnreadableReply`]: it is not a chat completion, or has no text.
+        [`TruncatedReply`]: the text was cut off at its limit of tokens.
+    """
+    try:
+        choice = reply["choices"][0]
+        message, is_truncated = choice["message"], choice.get("finish_reason") == "length"
+        content = message.get("content")
+    except (KeyError, IndexError, TypeError, AttributeError):
+        raise UnreadableReply(f"the reply is not a chat completion: {str(reply)[:200]}") from None
+    if is_truncated:
+        start = content or message.get("reasoning_content") or message.get("reasoning") or ""
+        raise TruncatedReply(f"the reply was cut off at its limit of {describe_size(reply)}: {str(start)[:200]!r}")
+    if not isinstance(content, str) or not content.strip():
+        raise UnreadableReply(f"the reply is empty: {str(choice)[:200]}")
+    return content
+
+
+def describe_size(reply: dict[str, Any]) -> str:
+    usage = reply.get("usage")
+    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    return f"{count} tokens" if isinstance(count, int) else "tokens"

@@ -34,27 +34,15 @@ class TruncatedReply(UnreadableReply):
     """Raised when a reply was cut off at its limit of tokens."""
 
 
-def read_verdict(reply: Any, prompt: GradingPrompt) -> dict[str, Any]:
+def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
     """
     Return the JSON object that the reply consists of or ends with. A last line `Score: 7` is read as such an object, too.
 
     Raises:
         [`UnreadableReply`]: there is no such object or more than one, it quotes a graded text, or its reasoning never
             ends.
-        [`TruncatedReply`]: the reply was cut off at its limit of tokens.
     """
-    try:
-        choice = reply["choices"][0]
-        message, is_truncated = choice["message"], choice.get("finish_reason") == "length"
-        content = message.get("content")
-    except (KeyError, IndexError, TypeError, AttributeError):
-        raise UnreadableReply(f"the reply is not a chat completion: {str(reply)[:200]}") from None
-    if is_truncated:
-        start = content or message.get("reasoning_content") or message.get("reasoning") or ""
-        raise TruncatedReply(f"the reply was cut off at its limit of {describe_size(reply)}: {str(start)[:200]!r}")
-    if not isinstance(content, str) or not content.strip():
-        raise UnreadableReply(f"the reply is empty: {str(choice)[:200]}")
-    text = drop_reasoning(content.strip())
+    text = drop_reasoning(reply.strip())
     if (found := parse_object(whole := drop_code_fence(text))) is not None:
         refuse_quote(whole, prompt)
         return found
@@ -75,12 +63,6 @@ def refuse_quote(verdict: str, prompt: GradingPrompt) -> None:
     """Raise [`UnreadableReply`] if a verdict stands in a graded text, so that the judge may only repeat it."""
     if any(verdict in graded for _, graded in prompt.texts):
         raise UnreadableReply(f"the reply quotes a verdict from the graded text: {verdict[:200]!r}")
-
-
-def describe_size(reply: dict[str, Any]) -> str:
-    usage = reply.get("usage")
-    count = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    return f"{count} tokens" if isinstance(count, int) else "tokens"
 
 
 def drop_reasoning(text: str) -> str:

@@ -16,6 +16,7 @@ from .kinds import (
     relations,
     sets,
     texts,
+    times,
 )
 from .kinds.texts import Text
 from .reader import (
@@ -95,7 +96,7 @@ FACTORS = (
     Infix(FACTOR, arithmetic.read_mixed),
     Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor),
 )
-UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, ratios.read_time), Infix(UNIT, quantities.attach_unit))
+UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, times.read_time), Infix(UNIT, quantities.attach_unit))
 
 
 def operation(sign: str, power: int, name: str = "") -> Infix:

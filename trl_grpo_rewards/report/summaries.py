@@ -45,7 +45,7 @@ class Summary:
         """Return the data of the page. The description of the run and its log are read again."""
         self.run.end_step()
         self.description, self.log = read_run(self.source) or {}, read_log(self.source)
-        return {name: describe(self) for name, describe in SECTIONS.items()}
+        return {name: describe(self) for name, describe in FIELDS.items()}
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class Summary:
         return source.parent.name if source.name == FOLDER else source.name
 
 
-SECTIONS: dict[str, Callable[[Summary], Any]] = {
+FIELDS: dict[str, Callable[[Summary], Any]] = {
     "name": lambda summary: summary.name,
     "progress": lambda summary: describe_progress(
         summary.run.whole.last, summary.description.get("options") or {}, summary.log

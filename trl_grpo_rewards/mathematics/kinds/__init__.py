@@ -8,10 +8,11 @@ from .expressions import EXPRESSIONS, FORMAL_OPERATIONS
 from .families import FAMILIES
 from .lists import COLLECTIONS
 from .quantities import QUANTITIES, QUANTITIES_IN_PARTS
-from .ratios import DASHES, RATIOS, TIMES
+from .ratios import DASHES, RATIOS
 from .relations import NAMED_ITEMS, RELATIONS
 from .sets import BUILDERS, INTERVALS, SETS
 from .texts import TEXTS
+from .times import TIMES
 
 
 KINDS = (

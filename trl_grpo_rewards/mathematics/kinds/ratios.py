@@ -1,6 +1,5 @@
-"""Numbers that are joined by colons or hyphens: ratios, times of day, dates, scores and ranges."""
+"""Numbers that are joined by colons or hyphens: ratios, dates, scores and ranges."""
 
-import re
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -8,10 +7,7 @@ from ..equivalence import are_equal_expressions
 from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LEADING, RATIO, TRAILING, Reader
 from ..values import Number, Operation, Value, is_expression, make_number
-
-
-CLOCK = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d")
-HALVES = {"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"}
+from .times import read_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +15,6 @@ class Ratio(Value):
     """A ratio such as `1:2:3`."""
 
     terms: tuple[Value, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Time(Value):
-    """A time of day such as `7:30 pm`, with an empty string for the half of the day if the text names none."""
-
-    hour: int
-    minute: int
-    half: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +48,10 @@ def read_dashes(reader: Reader) -> Value | None:
     return Dashed(tuple(Fraction(token.text) for token in numbers), "to" if joined == {"to"} else "")
 
 
-def read_time(reader: Reader, value: Value) -> Value | None:
-    """Return an hour such as `7 pm`."""
-    half = HALVES.get("".join(reader.texts(reader.place, reader.end)).lower())
-    if half is None or not isinstance(value, Number) or value.value not in range(1, 13):
-        return None
-    reader.place = reader.end
-    return Time(int(value.value), 0, half)
-
-
 def read_ratio(reader: Reader, value: Value) -> Value:
     """Return a ratio, or a time of day if two digits of minutes follow the only colon."""
-    clock = "".join(reader.texts(reader.place - 1, reader.place + 2))
-    rest = "".join(reader.texts(reader.place + 2, reader.end)).lower()
-    if reader.is_literal() and CLOCK.fullmatch(clock) and (not rest or rest in HALVES):
-        reader.place = reader.end
-        hour, minute = map(int, clock.split(":"))
-        return Time(hour, minute, HALVES.get(rest, ""))
+    if (time := read_clock(reader)) is not None:
+        return time
     terms = [value]
     while reader.ahead(1) == [":"]:
         reader.place += 1
@@ -126,13 +100,4 @@ def match_ratios(gold: Value, answer: Value, same: Same) -> Verdict:
 RATIOS = Kind(lambda value: isinstance(value, Ratio), match_ratios)
 
 
-def match_times(gold: Value, answer: Value, same: Same) -> Verdict:
-    """Compare times of day. Without a half of the day, an hour is one of 24."""
-    if not isinstance(gold, Time) or not isinstance(answer, Time) or "" not in (gold.half, answer.half):
-        return False
-    hours = [time.hour % 12 + 12 * (time.half == "pm") if time.half else time.hour for time in (gold, answer)]
-    return hours[0] == hours[1] > 12 and gold.minute == answer.minute
-
-
-TIMES = Kind(lambda value: isinstance(value, Time), match_times)
 DASHES = Kind(lambda value: isinstance(value, Dashed), match_dashed, lambda value, is_part_open: True)
