@@ -163,6 +163,18 @@ def test_resample_trains_on_the_surplus_of_the_step_before_with_the_log_probabil
     assert [math.ceil(count / 2) for count in old] == carried  # groups of two
 
 
+def test_resample_takes_no_more_of_the_surplus_than_is_missing(config, problems):
+    live = iter([4, 8, 7])  # groups: of the first generation, of its only round, and of the second generation
+
+    def live_by_call(completions, **kwargs):
+        rows = 2 * next(live)
+        return [float(row % 2 and row < rows) for row in range(len(completions))]
+
+    trainer, _ = trained(config, problems, live_by_call, **{**GROUPS, "num_iterations": 2, "max_steps": 4})
+    assert get_metric(trainer, "carried_over") == [0, 1] and get_metric(trainer, "resample_rounds") == [1, 0]
+    assert get_metric(trainer, "rows_computed") == [16, 16] and next(live, None) is None
+
+
 def test_resample_keeps_no_surplus_without_log_probabilities(config, problems):
     trainer, rows = run(config, problems, max_steps=3)
     assert get_metric(trainer, "carried_over") == [0, 0, 0] and trainer._resampler.surplus == []
