@@ -39,6 +39,7 @@ def test_identical_floats_are_dead_although_their_deviation_is_not_zero():
         ([None, 1.0], [None, 1.0], "unscored"),
         ([1.0, 1.0], [nan, nan], "flat"),
         ([1.0, 1.0], [1.0, None], "solved"),
+        ([1.0, 1.0], [1.0, 0.0], "flat"),
         ([0.0, 1.0], [0.0, 1.0], "live"),
     ],
 )
