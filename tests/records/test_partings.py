@@ -57,6 +57,10 @@ def test_a_healthy_run_has_no_alarm(name):
     assert sum(find_first_parting(make_run(HEALTHY[name], seed)) is not None for seed in range(12)) <= 1
 
 
+def test_a_reward_that_rises_more_than_its_witness_has_not_parted():
+    assert find_first_parting([Point(step, step / 100, step / 1000) for step in range(100)]) is None
+
+
 def test_few_points_say_nothing():
     points = make_run(HACKED["at once, witness falls"], 0)[ONSET - WINDOW : ONSET + WINDOW - 2]
     assert find_parting([]) is find_parting(points) is find_first_parting(points) is None
