@@ -1,4 +1,4 @@
-"""OpenAI's chat protocol: requests with structured output and a limit of tokens if the server accepts them, and replies."""
+"""OpenAI's chat protocol: replies, and requests with structured output and a limit of tokens if the server takes them."""
 
 import asyncio
 import json

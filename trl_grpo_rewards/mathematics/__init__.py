@@ -9,7 +9,7 @@ Mathematics as values: a text such as `\frac12` becomes a value, and two values 
 | values are worked out | `rationals` exactly, `evaluation` at a point, `equivalence` at many points, `segments` as intervals |
 | values are compared | `comparison` asks the `kinds` in their order; `matching` is what they share |
 
-To add a rule, add to one table:
+Rules are entries of tables. `scripts/ablate_answers.py` lists those that no verdict needs. To add one:
 
 | what | where |
 |---|---|

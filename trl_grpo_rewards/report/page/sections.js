@@ -1,5 +1,5 @@
 // The sections of the page, in their order. A new one is a function that returns what `Section` shows, or null where it
-// has nothing to say, and an entry in `SECTIONS`.
+// has nothing to say, and an entry in `SECTIONS`. `data.runs` has the fields of `summaries.py` for each run.
 
 const one = () => data.runs[0];
 const outcome = () => one().outcome || "the outcome reward";
