@@ -1,4 +1,4 @@
-"""OpenAI's chat protocol: replies, and requests with structured output and a limit of tokens if the server takes them."""
+"""OpenAI's chat protocol: replies, and requests with structured output and a limit of tokens where accepted."""
 
 import asyncio
 import json
