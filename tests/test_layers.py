@@ -13,7 +13,7 @@ TESTS = Path(__file__).parent
 LAYERS = [
     {"mathematics"},
     {"mathematics.kinds"},
-    {"mathematics.grammar", "mathematics.comparison"},  # the tables of all kinds
+    {"mathematics.grammar"},  # the table of all kinds
     {"algebra"},  # the modules at the top of the package
     {"verify", "judging", "tools", "records", "constraints"},
     {"sandbox"},

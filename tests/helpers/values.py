@@ -1,7 +1,7 @@
 """What tests of mathematics ask: whether two texts are equal, and what value a text is."""
 
-from trl_grpo_rewards.mathematics.comparison import compare
 from trl_grpo_rewards.mathematics.grammar import read
+from trl_grpo_rewards.mathematics.kinds import compare
 from trl_grpo_rewards.mathematics.kinds.arrays import Matrix
 from trl_grpo_rewards.mathematics.kinds.bases import Based
 from trl_grpo_rewards.mathematics.kinds.families import Residue

@@ -5,9 +5,9 @@ import time
 import pytest
 import sympy
 
-from trl_grpo_rewards.mathematics.comparison import compare
 from trl_grpo_rewards.mathematics.evaluation import evaluate_constant, make_gauss_rule
 from trl_grpo_rewards.mathematics.grammar import read
+from trl_grpo_rewards.mathematics.kinds import compare
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 
 

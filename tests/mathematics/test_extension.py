@@ -67,9 +67,9 @@ def extend(tmp_path, monkeypatch):
             (place,) = (number for number, one in enumerate(old) if one.strip().startswith(start))
             file.write_text("\n".join([*old[: place + 1], line, *old[place + 1 :]]))
         monkeypatch.syspath_prepend(tmp_path)
-        modules = [importlib.import_module(f"{name}.{one}") for one in ("grammar", "comparison", "matching")]
-        grammar, comparison, matching = modules
-        return lambda gold, answer: comparison.compare(*map(grammar.read, (gold, answer)), matching.AnswerRules())
+        modules = [importlib.import_module(f"{name}.{one}") for one in ("grammar", "kinds", "matching")]
+        grammar, kinds, matching = modules
+        return lambda gold, answer: kinds.compare(*map(grammar.read, (gold, answer)), matching.AnswerRules())
 
     return write
 

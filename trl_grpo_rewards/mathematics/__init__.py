@@ -7,9 +7,10 @@ Mathematics as values: a text such as `\frac12` becomes a value, and two values 
 | tokens become a value | `reader` reads by precedence what the table `grammar` says |
 | what a value can be | `values` for expressions, and a module of `kinds` for each other kind |
 | values are worked out | `rationals` exactly, `evaluation` at a point, `equivalence` at many points, `segments` as intervals |
-| values are compared | `comparison` asks the `kinds` in their order; `matching` is what they share |
+| values are compared | `kinds.compare` asks the kinds in their order; `matching` is what they share |
 
-Rules are entries of tables. `scripts/ablate_answers.py` lists those that no verdict needs. To add one:
+A rule is an entry of a table, or a branch in the module of a kind. `scripts/ablate_answers.py` lists those that no verdict
+needs. To add one:
 
 | what | where |
 |---|---|
@@ -20,5 +21,6 @@ Rules are entries of tables. `scripts/ablate_answers.py` lists those that no ver
 | a sign or a bracket that means the same as another | a line of `spellings.SIGNS` (Unicode) or `spellings.SYNONYMS` (commands) |
 | a sign with a meaning of its own | an entry of `grammar.PREFIXES` (before a value) or `grammar.INFIXES` (after one) |
 | a bracket with a meaning of its own | an entry of `tokens.BRACKETS`, and one of `grammar.PREFIXES` |
+| when values of a kind are equal | the function `match_...` of its module in `kinds` |
 | a kind of value | a module of `kinds`, an entry of `kinds.KINDS`, and the entries of `grammar` that read it |
 """

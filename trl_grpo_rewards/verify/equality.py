@@ -2,8 +2,8 @@
 
 import re
 
-from ..mathematics.comparison import compare, is_open
 from ..mathematics.grammar import MAX_CACHED_CHARS, read
+from ..mathematics.kinds import compare, is_open
 from ..mathematics.kinds.lists import is_letter
 from ..mathematics.matching import AnswerRules
 from ..mathematics.rationals import evaluate_exactly

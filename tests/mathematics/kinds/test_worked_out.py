@@ -3,8 +3,8 @@ r"""Expressions: which are equal within a tolerance, and which could be worked o
 import pytest
 
 from helpers.values import is_equal
-from trl_grpo_rewards.mathematics.comparison import is_open
 from trl_grpo_rewards.mathematics.grammar import read
+from trl_grpo_rewards.mathematics.kinds import is_open
 from trl_grpo_rewards.mathematics.kinds.expressions import FORMAL, are_within
 
 

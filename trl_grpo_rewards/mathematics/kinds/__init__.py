@@ -1,5 +1,7 @@
 """The kinds of values. Each has a module: what a value of this kind is, how it is read, and how it is compared."""
 
+from ..matching import AnswerRules, Same
+from ..values import Value, list_parts
 from .arrays import MATRICES
 from .bases import BASED
 from .cases import CASES
@@ -39,3 +41,14 @@ KINDS = (
 """
 The kinds, in the order in which they decide whether two values are equal: kinds that hold values of others come first.
 """
+
+
+def compare(gold: Value, answer: Value, rules: AnswerRules) -> bool | None:
+    """Return whether two values are equal, or None if that cannot be computed."""
+    return Same(KINDS, rules)(gold, answer)
+
+
+def is_open(value: Value) -> bool:
+    r"""Return whether a value contains an operation on numbers that could be worked out: `12 \times 6`, and not 72."""
+    kind = next(kind for kind in KINDS if kind.holds(value))
+    return any(map(is_open, list_parts(value))) if kind.is_open is None else kind.is_open(value, is_open)
