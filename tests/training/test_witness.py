@@ -27,6 +27,11 @@ async def grown(completion: str, log_extra, log_metric, *, fail: str = "") -> fl
     return None if "?" in completion else len(completion) / 10
 
 
+@reward
+def steps_taken(completion: str, trainer_state) -> float:
+    return float(trainer_state.global_step)
+
+
 @reward(grouped=True)
 def place_in_group(prompt: str, completions: list[str]) -> list[float]:
     return [sorted(completions).index(one) for one in completions]
@@ -52,6 +57,12 @@ def test_scores_are_added_to_the_completions_and_logged():
     assert [one.facts["witness"] for one in generation.completions] == [0.4, None, 0.2, 0.6]
     assert [one.logged for one in generation.completions][0] == {"witness/grown/seen": "abcd"}
     assert metrics == {"witness": pytest.approx(0.4), "witnessed": 0.5, "witness/grown/calls": 1}
+
+
+def test_it_sees_the_step_before_the_one_that_is_taken_as_rewards_do():
+    generation = generate(["a", "b"], [1.0, 0.0])
+    watch(steps_taken()).observe(3, generation)
+    assert [one.facts["witness"] for one in generation.completions] == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("share, expected", [(1.0, 24), (0.5, 12), (0.25, 6), (0.1, 2)])
