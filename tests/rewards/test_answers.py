@@ -204,6 +204,11 @@ def test_one_letter_is_the_choice(text, letter):
     assert scores == [float(letter is not None)] * 2
 
 
+@pytest.mark.parametrize("text", ["A or B", "B or A", "either B or C", "A, then B, then C"])
+def test_several_letters_choose_none_of_them(text):
+    assert choice()(completions=[f"\\boxed{{{text}}}"] * 3, solution=[*"ABC"]) == [0.0] * 3
+
+
 def test_the_solution_of_a_choice():
     golds = ["B", "(b)", r"\text{(B)}", "B) 42", "42", None, "F"]
     assert choice()(completions=["B"] * 7, solution=golds) == [1.0, 1.0, 1.0, 1.0, None, None, None]
