@@ -76,7 +76,7 @@ def test_the_template_may_have_opened_the_first_tag(completion, paid):
 
 def test_three_tags_share_evenly():
     assert score("<a>1</a><b></b><c>3</c>", "a", "b", "c", partial=True) == pytest.approx(2 / 3)
-    assert score("</a><b>2</b><a>", "a", "b", "c", partial=True) == 0.0  # a tag that closes first is no section
+    assert score("</a><b>2</b><a>", "a", "b", "c", partial=True) == 0.0  # the first tag closes before it opens
 
 
 @pytest.mark.parametrize("names", [(), ("think", "think"), ("<think>",), ("",), ("a b",)])

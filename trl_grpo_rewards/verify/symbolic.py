@@ -13,9 +13,7 @@ from latex2sympy2_extended import NormalizationConfig
 from math_verify import LatexExtractionConfig, parse, verify
 
 
-IGNORED = re.compile(
-    r"\d\s?_|[=<>:'|#@?&~\"‰]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\x00-\x7f]"
-)
+LOST = re.compile(r"\d\s?_|[=<>:'|#@?&~\"]|\\(?:[lgn]e|in|ldots|equiv|approx|sim|subset|perp)(?![A-Za-z])|[^\0-\x7f]")
 """Signs that math-verify ignores, or whose left side it drops."""
 
 
@@ -41,7 +39,7 @@ def are_equal(gold: str, answer: str) -> bool:
     if gold == answer or not right:
         return bool(right)
     given = parse_latex(answer)
-    if not given or IGNORED.search(gold + answer) or has_other_case(gold, answer) or are_different(right[0], given[0]):
+    if not given or LOST.search(gold + answer) or has_other_case(gold, answer) or are_different(right[0], given[0]):
         return False
     return bool(verify(right, given, allow_set_relation_comp=True, timeout_seconds=None))
 
