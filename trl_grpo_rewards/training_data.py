@@ -35,6 +35,32 @@ def find_bad_columns(columns: list[str]) -> Iterator[str]:
             )
 
 
+def find_dataset_faults(dataset: Any, args: Any = None) -> Iterator[str]:
+    """
+    Yield the faults of a dataset's prompts and of the number of its rows.
+
+    Without the column `prompt`, an environment may give the prompts, unless another column looks like them.
+    """
+    if "prompt" in dataset.column_names:
+        fault = find_bad_prompts(dataset)
+        yield from [fault] if fault is not None else []
+    elif usual := [name for name in PROMPT_COLUMNS if name in dataset.column_names]:
+        yield describe_missing_prompts(dataset.column_names, usual[0])
+    if args is not None and args.generation_batch_size:
+        try:
+            check_dataset_size(args, dataset)
+        except ValueError as error:
+            yield str(error)
+
+
+def describe_missing_prompts(columns: list[str], similar: str | None = None) -> str:
+    """Return the fault of a dataset without the column `prompt`, with the column that may be renamed."""
+    return (
+        f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, columns))}. Rename the column that "
+        f"contains the prompts: dataset.rename_column({repr(similar) if similar else '...'}, 'prompt')."
+    )
+
+
 def find_bad_prompts(dataset: Any, column: str = "prompt") -> str | None:
     """Return the fault of the prompts that no model can be asked, or None. It shows the most frequent kind."""
     has_images = not {"image", "images"}.isdisjoint(dataset.column_names)

@@ -51,9 +51,9 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
 
     ```
     """
-    expression = find_expression(prompt_text(row.get("prompt")))
-    form = merge_forms(rewards, row)
     golds = [gold for gold in map(read_gold, list_known_solutions(rewards, row)) if gold is not None]
+    question = prompt_text(row.get("prompt"))
+    form = merge_forms(rewards, row)
     wrong = make_wrong_answer(golds, form.choices)
     names = form.tags or ("think", "answer")
     opening, empty = "".join(f"<{name}>" for name in names), "".join(f"<{name}></{name}>" for name in names)
@@ -75,7 +75,7 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
         "form without an answer": write(NO_ANSWER),
         "many boxes": write(" ".join(map(form.write_answer, guesses))),
         "many answers in a box": write(form.write_answer(", ".join(guesses))),
-        "question restated": write(form.write_answer(expression)),
+        "question restated": write(form.write_answer(find_expression(question))),
         "padding": write(form.write_answer(wrong), WORKING * 200),
         "flattery": write(FLATTERY),
     }

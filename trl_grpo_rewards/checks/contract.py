@@ -9,7 +9,7 @@ from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..parsing import parse
-from ..training_data import PROMPT_COLUMNS, check_dataset_size, find_bad_columns, find_bad_prompts
+from ..training_data import find_bad_columns, find_dataset_faults
 from .findings import Findings
 from .honest_completions import find_answer_column
 from .row_shapes import suggest_for
@@ -32,9 +32,14 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
             "The dataset must have at least one row; it is empty. Check how it was loaded or filtered."
         )
         return found
-    found.faults += find_bad_columns(dataset.column_names)
-    if found.faults:
+    repetitions = list_repetition_warnings(dataset, find_answer_column(rewards))
+    misfits: list[str] = []
+    for reward in find_functions_of_job(rewards, config):
+        misfits += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
+    if bad := [*find_bad_columns(dataset.column_names)]:  # the other faults would only follow from these
+        found.faults += bad
         return found
+    found.faults += [*misfits, *find_dataset_faults(dataset, config)]
     needed = sorted(rewards.columns)
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")
@@ -44,11 +49,7 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     is_judged = any(reward.is_outcome or reward.asks for reward in find_functions(rewards))
     if column and column not in rewards.columns and not (is_judged and rewards.columns.issubset(dataset.column_names)):
         found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")
-    for reward in find_functions_of_job(rewards, config):
-        found.faults += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
-    found.warnings += list_length_warnings(rewards)
-    found.faults += [*find_prompt_faults(dataset), *find_size_faults(dataset, config)]
-    found.warnings += list_repetition_warnings(dataset, find_answer_column(rewards))
+    found.warnings += [*list_length_warnings(rewards), *repetitions]
     found.faults += find_pickle_faults(rewards)
     if config is not None and config.num_generations < 2:
         found.faults.append(
@@ -140,18 +141,6 @@ def is_length_term(reward: FunctionReward) -> bool:
     return reward.form.length is not None or (reward.factory.traits.lengths is not None and bool(reward.children))
 
 
-def find_prompt_faults(dataset: "Dataset") -> Iterator[str]:
-    """Yield the faults of prompts that cannot be asked. Without the column, an environment must give the prompts."""
-    if "prompt" in dataset.column_names:
-        fault = find_bad_prompts(dataset)
-        yield from [fault] if fault is not None else []
-    elif usual := [name for name in PROMPT_COLUMNS if name in dataset.column_names]:
-        yield (
-            f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, dataset.column_names))}. "
-            f"Rename the column that contains the prompts: dataset.rename_column({usual[0]!r}, 'prompt')."
-        )
-
-
 def list_repetition_warnings(dataset: "Dataset", column: str) -> list[str]:
     """Return warnings of rows that repeat another row's prompt and solution, and of one solution for all rows."""
     if not {"prompt", column}.issubset(dataset.column_names):
@@ -172,15 +161,6 @@ def list_repetition_warnings(dataset: "Dataset", column: str) -> list[str]:
             f"model can learn it without reading the prompt. Check how the column was made."
         )
     return warnings
-
-
-def find_size_faults(dataset: "Dataset", config: "GRPOConfig | None") -> Iterator[str]:
-    """Yield a fault if the dataset does not fill a generation batch."""
-    if config is not None and config.generation_batch_size:
-        try:
-            check_dataset_size(config, dataset)
-        except ValueError as error:
-            yield str(error)
 
 
 def find_pickle_faults(rewards: Reward) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
-from ..training_data import check_dataset_size, find_bad_columns, find_bad_prompts
+from ..training_data import check_dataset_size, describe_missing_prompts, find_bad_columns, find_bad_prompts
 from .config import FilteredGRPOConfig
 from .witness import read_witness
 
@@ -240,10 +240,7 @@ def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = No
     for fault in find_bad_columns(available):
         raise ValueError(fault)
     if "prompt" not in available and environment_factory is None:
-        raise ValueError(
-            f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, sorted(available)))}. "
-            f"Rename the column that contains the prompts: dataset.rename_column(..., 'prompt')."
-        )
+        raise ValueError(describe_missing_prompts(sorted(available)))
     if rollout_func is not None:
         return
     for function in reward_funcs if isinstance(reward_funcs, list) else []:
