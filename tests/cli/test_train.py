@@ -68,6 +68,15 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert history["global_step"] == 2
 
 
+@pytest.mark.slow
+def test_a_warning_of_a_step_stands_on_a_line_of_its_own(tmp_path):
+    options = ["--rewards", "pattern(regex='never')", "--max_steps", "5", "--eval_prompts", "0", "--no_check"]
+    run = train(*options, cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert re.search("^No group was live in steps 1 to 5", run.stderr, re.MULTILINE), run.stderr
+    assert run.stderr.count("No group was live") == 1
+
+
 def accept_interrupts():
     """A shell lets programs in the background ignore Ctrl-C, and what they start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,6 +1,7 @@
 """`trl-grpo-rewards train`: train a model with GRPO, by default the bundled model on the bundled task."""
 
 import contextlib
+import logging
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from accelerate.utils import broadcast_object_list
 from datasets import Dataset
+from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
@@ -93,6 +95,7 @@ def main(arguments: Sequence[str]) -> None:
         exit_on_reward_error(),
         contextlib.closing(progress),
         end_when_interrupted(trainer),
+        logging_redirect_tqdm([logging.getLogger("trl_grpo_rewards")]),  # warnings above the bar, not behind it
     ):
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
         if is_cut_short(training, trainer.state):

@@ -6,9 +6,9 @@ const outcome = () => one().outcome || "the outcome reward";
 
 const KINDS = {
   solved: () => `solved if all its completions are right (${outcome()} is at least 1)`,
-  live: () => "live if their rewards differ, so that there is something to learn",
-  failed: () => `failed if all are wrong (${outcome()} is at most 0)`,
-  flat: () => "flat if their rewards are equal, but it is neither solved nor failed",
+  live: () => "live if its rewards differ, so that there is something to learn",
+  failed: () => `failed if all its completions are wrong (${outcome()} is at most 0)`,
+  flat: () => "flat if its rewards are equal, but it is neither solved nor failed",
   unscored: () => "unscored if it has no rewards",
 };
 
