@@ -92,6 +92,15 @@ def test_the_readme_fits_130_lines_and_names_files_that_exist():
     assert len(named) > 5 and [path for path in named if not (ROOT / path).exists()] == []
 
 
+def test_every_example_is_named_where_readers_are():
+    files = [file for file in (ROOT / "examples").iterdir() if file.suffix in (".py", ".ipynb")]
+    texts = PAGES | {file.name: file.read_text() for file in files}
+    unnamed = [
+        file.name for file in files if not any(file.stem in text for name, text in texts.items() if name != file.name)
+    ]
+    assert len(files) > 5 and unnamed == []
+
+
 def test_one_line_of_the_quickstart_changes(tmp_path):
     diff = re.search(r"```diff\n(.*?)```", PAGES["README.md"], flags=re.DOTALL)[1].splitlines()
     assert [line[0] for line in diff if line[:1] in "+-" and line] == ["-", "+"]

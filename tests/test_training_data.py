@@ -20,7 +20,7 @@ USER = {"role": "user", "content": "2 + 2?"}
         ([{"role": "bot", "content": "?"}], "must be system, .* have the role 'bot', such as row 2: .* Rename it"),
         ([{"role": "system", "content": "?"}], "must have a message of the user, .* Put the question into a message with the role"),
         ([{"role": "user", "content": " "}], "user's message must not be empty"),
-        ([USER, {"role": "assistant", "content": "It is easy."}], "must end before the answer, .* Drop the last message"),
+        ([USER, {"role": "assistant", "content": "It is easy."}], "must end before the answer, .* Leave out the last message of each row"),
         ([{"role": "user", "text": "?"}], "with 'role' and 'content', .* have a message with 'role', 'text'.* Rename the keys"),
         ([{"from": "human", "value": "?"}], "have a message with 'from', 'value', .* Rename 'from' to 'role' and 'value' to"),
     ],

@@ -16,7 +16,8 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")
 """Common names of the column with the question. An error message suggests the one that the dataset has."""
 
-DROP_LAST = "Drop the last message: dataset.map(lambda row: {'prompt': row['prompt'][:-1]})."
+DROP_LAST = "Leave out the last message of each row: dataset.map(lambda row: {COLUMN: row[COLUMN][:-1]})."
+"""What to do with prompts that contain the answer. The name of the column takes the place of COLUMN."""
 
 
 def find_bad_columns(columns: list[str]) -> Iterator[str]:
@@ -81,7 +82,7 @@ def find_bad_prompts(dataset: Any, column: str = "prompt") -> str | None:
     shown = text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"
     return (
         f"{expected}, but {count:,} of {place:,} rows of the column '{column}' {found}, such as row {row + 1:,}: {shown}. "
-        f"{remedy}"
+        f"{remedy.replace('COLUMN', repr(column))}"
     )
 
 

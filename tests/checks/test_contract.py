@@ -177,3 +177,16 @@ def test_a_column_that_two_rewards_miss_is_said_of_each():
 def test_repeated_rows_and_one_solution_for_all_are_warned_of(solutions, prompts, said):
     warnings = check_contract(boxed(), make_problems(*solutions, prompts=prompts)).warnings
     assert len(warnings) == (said is not None) and (said is None or said in warnings[0])
+
+
+def test_a_column_that_repeats_the_prompts_is_not_taken_for_the_solutions():
+    asked = [f"What is {number} + 1?" for number in range(6)]
+    right = [f"{number + 1}" for number in range(6)]
+    for copied in range(7):
+        data = make_problems(*asked[:copied], *right[copied:], prompts=asked)
+        said = [fault for fault in check_contract(boxed(evaluated=True), data).faults if "repeats the prompt" in fault]
+        assert len(said) == (copied > 3)
+    assert said[0].startswith(
+        "The column 'solution' must contain solutions, but in 6 of 6 rows it repeats the prompt, such"
+    )
+    assert not check_contract(tags("think"), data).faults

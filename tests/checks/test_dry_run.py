@@ -26,9 +26,15 @@ def test_solutions_in_the_wrong_column_are_seen():
 def test_a_right_answer_must_fit_into_a_completion(config):
     trials = make_trials(boxed() + 0.2 * tags("think"), [*make_problems("1", "2")], attacked=0)
     args = config(FilteredGRPOConfig, max_completion_length=8)
-    (fault,) = check_dry_run(trials, args, tokens=lambda text: [*text]).faults
+    (fault,) = check_dry_run(trials, args, lambda text: [*text], "tokens").faults
     assert "tokens without any working" in fault and "max_completion_length=8. Raise" in fault
-    assert not check_dry_run(trials, args, tokens=str.split).faults
+    assert not check_dry_run(trials, args, str.split).faults
+
+
+def test_a_right_answer_of_more_words_than_tokens_allowed_is_found_without_a_tokenizer(config):
+    args = config(FilteredGRPOConfig, max_completion_length=1)
+    (fault,) = find_faults(boxed() + tags("think"), make_problems("1", "2"), config=args)
+    assert "words without any working" in fault and "max_completion_length=1. Raise" in fault
 
 
 def test_solutions_that_do_not_pass_for_right_are_seen():

@@ -71,11 +71,19 @@ def test_the_name_of_a_module_says_nothing_about_a_reward(monkeypatch):
 def test_an_expression_in_the_question_is_no_answer():
     data = demo.arithmetic(size=64)
     (fault,) = find_faults(boxed() + 0.2 * tags("think"), data)
+    assert "Require an answer that is worked out, for example with boxed(evaluated=True)" in fault
     assert "The attack 'question restated' earns at least as much under boxed() + 0.2 * tags('think')" in fault
     assert fault.endswith(
         "on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
     )
     assert not find_faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
+
+
+def test_a_reward_that_requires_working_out_is_not_told_to():
+    questions = [f"{number} + {number + 1}" for number in range(2, 6)]
+    swapped = make_problems(*questions, prompts=[f"{2 * number + 1}" for number in range(2, 6)])
+    (said,) = [fault for fault in find_faults(boxed(evaluated=True), swapped) if "question restated" in fault]
+    assert "Check that prompts and solutions are not swapped" in said and "worked out" not in said
 
 
 def test_rows_that_cannot_be_judged_are_asked_for():

@@ -104,6 +104,23 @@ def test_a_prior_that_the_dataset_lacks_is_named(command):
     )
 
 
+@pytest.mark.parametrize(
+    "rows, said",
+    [
+        (1, "1 problem to train on; none is held out."),
+        (19, "18 problems to train on; 1 is held out."),
+        (29, "27 problems to train on; 2 are held out."),
+    ],
+)
+def test_how_many_problems_are_held_out_is_said(command, tmp_path, rows, said):
+    (tmp_path / "q.jsonl").write_text(
+        "".join(f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in range(rows))
+    )
+    batch = ["--per_device_train_batch_size", "8", "--gradient_accumulation_steps", "1"]
+    done = command("check", "--dataset_name", "q.jsonl", "--rewards", "boxed(evaluated=True)", *batch)
+    assert done.returncode == 0 and said in done.stdout
+
+
 def test_without_a_model_the_need_for_one_is_said(command, tmp_path):
     (tmp_path / "q.jsonl").write_text("".join(f'{{"prompt": "{n} + {n}?", "solution": "{2 * n}"}}\n' for n in (4, 7)))
     given = ["check", "--dataset_name", "q.jsonl", "--rewards", "boxed(evaluated=True)"]

@@ -82,18 +82,6 @@ def test_at_most_a_tenth_of_the_rows_is_held_out(tmp_path, rows, held_out):
     assert len(train) == rows - (held_out or 0) and (test and len(test)) == held_out
 
 
-@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
-def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, separator):
-    file = tmp_path / name
-    lines = [f'"What is {number} + 1, really?"{separator}{number + 1}' for number in range(20)]
-    file.write_text("\n".join([f"question{separator}answer", *lines]))
-    columns = {"prompt_column": "question", "solution_column": "answer", "test_size": 0}
-    train, _ = load_problems(str(file), **columns)
-    assert [*load_problems(None, data_files=[str(file)], **columns)[0]] == [*train]
-    assert train["solution"][3] == 4 and train["prompt"][3][0]["content"] == "What is 3 + 1, really?"
-
-
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -106,6 +94,7 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
         ({"data_files": ["broken.jsonl"]}, "The files broken.jsonl cannot be read as json: "),
         ({"data_files": ["empty.jsonl"]}, "empty.jsonl has no rows. Add prompts"),
         ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),
+        ({"solution_column": "question"}, "must be in two columns, but both are read from 'question'. Set --solution_column to another column; the dataset has 'question', 'answer'"),
         ({"solution_column": "gold"}, "no column 'gold' to read solutions from; the dataset has .*Name the column: --solution_column answer"),
         ({"data_files": ["renamed.jsonl"], "solution_column": "gold"}, "the dataset has 'question', 'reply'. Name the column: --solution_column reply"),
         ({"train_split": "training"}, "has no split 'training'; it has 'train'. Choose one of them: --dataset_train_split train"),
@@ -127,25 +116,18 @@ def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    "name, content, message",
-    [
-        ("a.csv", b"What is 1 + 1?,2\nWhat is 1 + 2?,3\n", "'What is 1 \\+ 1\\?', which looks like data. Put a line before it"),
-        ("a.csv", b'{"prompt": "a", "solution": "1"}\n' * 3, "a.csv contains JSON. Rename it to a.jsonl"),
-        ("a.csv", b"prompt,solution\n", "has no rows. Add prompts"),
-        ("a.csv", b"", "a.csv has no rows. Add prompts"),
-        ("a.csv", b"prompt,solution\ngr\xfc\xdfe,1\n", "a.csv has another encoding. Save it as UTF-8"),
-        ("a.jsonl", '{"prompt": "a", "solution": "1"}\n'.encode("utf-16"), "a.jsonl has another encoding. Save it as UTF-8"),
-        ("a.json", b'{"data": [{"prompt": "a", "solution": "1"}]}', "the only column is 'data', .*'prompt', 'solution'. Save what"),
-        ("a.jsonl", b'{"data": {"prompt": "a", "solution": "1"}}\n' * 3, "the only column is 'data', .*'prompt', 'solution'. Save"),
-        ("a.jsonl", b'{"prompt": ["a"], "solution": "1"}\n' * 3, "have a list with a value of the type str"),
-    ],
-)  # fmt: skip
-def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, name, content, message):
-    monkeypatch.chdir(tmp_path)
-    Path(name).write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        load_problems(name, test_size=0)
+def test_an_answer_at_the_end_of_messages_is_found_in_the_column_of_the_file(tmp_path):
+    rows = [{"role": "user", "content": "2 + 2?"}, {"role": "assistant", "content": "4"}]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"messages": rows}))
+    with pytest.raises(ValueError, match=r"column 'messages' end with.* \{'messages': row\['messages'\]\[:-1\]\}"):
+        load_problems(str(tmp_path / "a.jsonl"), prompt_column="messages")
+
+
+@pytest.mark.parametrize("least, held_out", [(0, 3), (31, 3), (32, 2), (34, None), (40, None)])
+def test_what_is_held_out_leaves_a_batch(tmp_path, least, held_out):
+    (tmp_path / "a.jsonl").write_text("".join(f'{{"prompt": "{number} + 0?"}}\n' for number in range(34)))
+    train, test = load_problems(str(tmp_path / "a.jsonl"), least_rows=least)
+    assert len(train) == 34 - (held_out or 0) and (test and len(test)) == held_out
 
 
 def test_modules_of_rewards_are_imported_from_the_working_directory(tmp_path, monkeypatch):

@@ -107,5 +107,5 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
             raise
         tried = [Findings(ATTACKS, faults=[fault]), skip(DRY_RUN, "a reward raised an error")]
     else:
-        tried = [check_attacks(trials), check_dry_run(trials, config, None if tokenizer is None else tokens)]
+        tried = [check_attacks(trials), check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")]
     return [found, *tried] if skipped else tried

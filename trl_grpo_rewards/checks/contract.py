@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+from ..batch import prompt_text
 from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from trl import GRPOConfig
 
+
+TRIED_ROWS = 1000
+"""Number of rows in which prompts and solutions are compared."""
 
 LEAST_ROWS = 20
 """Number of rows from which on one solution for all of them is a warning. Fewer rows may share one by chance."""
@@ -39,7 +43,7 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
     if bad := [*find_bad_columns(dataset.column_names)]:  # the other faults would only follow from these
         found.faults += bad
         return found
-    found.faults += [*misfits, *find_dataset_faults(dataset, config)]
+    found.faults += [*misfits, *([*find_dataset_faults(dataset, config)] or find_copied_prompts(rewards, dataset))]
     needed = sorted(rewards.columns)
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")
@@ -57,6 +61,21 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
             f"{config.num_generations}. Set it to 2 or more."
         )
     return found
+
+
+def find_copied_prompts(rewards: Reward, dataset: "Dataset") -> Iterator[str]:
+    """Yield a fault if the column that the rewards take for the solution contains the prompts."""
+    column = find_answer_column(rewards)
+    if column not in rewards.columns or not {"prompt", column}.issubset(dataset.column_names):
+        return
+    rows = dataset.select_columns(["prompt", column])[:TRIED_ROWS]
+    pairs = [*zip(map(prompt_text, rows["prompt"]), rows[column], strict=True)]
+    copied = sum(prompt == solution for prompt, solution in pairs)
+    if copied > len(pairs) / 2:
+        yield (
+            f"The column '{column}' must contain solutions, but in {copied:,} of {len(pairs):,} rows it repeats the prompt, "
+            f"such as {pairs[-1][1]!r}. Name the column that contains the solutions."
+        )
 
 
 def find_functions_of_job(rewards: Reward, config: "GRPOConfig | None") -> Iterator[FunctionReward]:

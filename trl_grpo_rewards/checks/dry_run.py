@@ -7,7 +7,7 @@ from ..function_rewards import FunctionReward
 from .completion_forms import WORKING
 from .findings import Findings
 from .honest_completions import find_answer_column
-from .trials import ROUNDING, Tokenize, Trials, average_scores
+from .trials import ROUNDING, Tokenize, Trials, average_scores, split_words
 
 
 if TYPE_CHECKING:
@@ -20,8 +20,14 @@ LEAST_MEAN = 0.9
 """Smallest mean that outcome rewards must give the dataset's own solutions."""
 
 
-def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None, tokens: Tokenize | None = None) -> Findings:
-    """Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward."""
+def check_dry_run(
+    trials: Trials, config: "GRPOConfig | None" = None, tokens: Tokenize = split_words, unit: str = "words"
+) -> Findings:
+    """
+    Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward.
+
+    Without a tokenizer, words are counted, each of which has at least one token. `unit` says which of the two is counted.
+    """
     found = Findings(DRY_RUN)
     rewards, each = trials.rewards, trials.milliseconds
     means = {
@@ -71,12 +77,12 @@ def check_dry_run(trials: Trials, config: "GRPOConfig | None" = None, tokens: To
             f"column '{column}', such as {example!r}, contains what the rewards look for."
         )
     longest = getattr(config, "max_completion_length", None)
-    if tokens is not None and longest is not None:
+    if longest is not None:
         bare = [trial.right.text.replace(WORKING.strip(), "") for trial in trials.trials]
         shortest = min(bare, key=lambda text: len(tokens(text)))
-        if len(tokens(shortest)) > longest:
+        if (count := len(tokens(shortest))) > longest:
             found.faults.append(
-                f"The shortest right answer in the form that the rewards ask for has {len(tokens(shortest))} tokens "
+                f"The shortest right answer in the form that the rewards ask for has {count} {unit} "
                 f"without any working ({shortest!r}), but completions end at max_completion_length={longest}. Raise "
                 f"max_completion_length."
             )

@@ -88,8 +88,11 @@ def ask_questions(rewards: Reward) -> list[dict[str, Any]]:
 
 def describe_attack(rewards: Reward, payment: Payment) -> str:
     """Return the message for an attack that pays."""
+    can_require = any(one.options.get("evaluated") is False for one in find_functions(rewards))
     remedies = {
-        "question restated": "Require an answer that is worked out, for example with boxed(evaluated=True).",
+        "question restated": "Require an answer that is worked out, for example with boxed(evaluated=True)."
+        if can_require
+        else "Check that prompts and solutions are not swapped, and that no solution repeats its prompt.",
         "many boxes": "Require a single answer, for example with boxed(box='only').",
         "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
     }

@@ -3,16 +3,19 @@
 import contextlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
+from datasets import logging as datasets_logging
+from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from ..demo import arithmetic, programs, reasoning, requests
 from ..errors import SOLUTION_COLUMNS
 from ..training_data import PROMPT_COLUMNS, find_bad_prompts
+from .data_files import check_csv, describe_broken_files, find_separator, is_small, name_format
 
 
 BUNDLED: dict[str, Callable[..., Dataset]] = {
@@ -25,8 +28,8 @@ BUNDLED: dict[str, Callable[..., Dataset]] = {
 GENERATED = "reasoning_gym:"
 """Start of the name of a dataset that reasoning-gym generates. Names of generators follow, joined by commas."""
 
-FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
-"""The format of the files with each ending."""
+MANY = 50_000
+"""Number of rows from which on making messages takes long enough for a progress bar."""
 
 
 def load_problems(
@@ -40,6 +43,7 @@ def load_problems(
     solution_column: str = "solution",
     system_prompt: str | None = None,
     test_size: int = 64,
+    least_rows: int = 0,
 ) -> tuple[Dataset, Dataset | None]:
     """
     Return problems for training and held-out problems for evaluation.
@@ -66,6 +70,8 @@ def load_problems(
             System message that is put before every prompt.
         test_size (`int`, *optional*, defaults to `64`):
             Maximum number of problems for evaluation. With 0, nothing is evaluated.
+        least_rows (`int`, *optional*, defaults to `0`):
+            Number of rows below which the training split must not fall when some of its rows are held out.
 
     Returns:
         `tuple[Dataset, Dataset or None]`:
@@ -84,75 +90,13 @@ def load_problems(
     elif name.startswith(GENERATED):
         train, test = generate_problems(name.removeprefix(GENERATED).split(","), read_options(config), test_size)
     else:
-        train, test = split_dataset(read_dataset(name, config, data_files), name, train_split, test_split, test_size)
+        data = read_dataset(name, config, data_files)
+        train, test = split_dataset(data, name, train_split, test_split, test_size, least_rows)
     for part in (train, test) if name is not None and name not in BUNDLED else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
     train, test = (to_problems(part, prompt_column, solution_column, system_prompt) for part in (train, test))
     count = min(test_size, len(test))
     return train, test.select(range(count)) if count else None
-
-
-def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
-    """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
-    data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
-    if name is not None and Path(name).suffix[1:].lower() in FORMATS and not Path(name).exists():
-        raise ValueError(f"There is no file {name!r} in {Path.cwd()}. Correct --dataset_name.")
-    files = [name] if name is not None and Path(name).is_file() else data_files
-    if not files or (name is not None and files is data_files):
-        return name, data_files
-    ending = Path(files[0].removesuffix(".gz")).suffix[1:].lower()
-    if ending not in FORMATS:
-        raise ValueError(
-            f"The format of a file must be known by its ending, but {files[0]!r} has none of "
-            f"{', '.join(f'.{one}' for one in FORMATS)}. Save it in one of these formats, or correct its ending."
-        )
-    return FORMATS[ending], files
-
-
-def find_separator(file: str) -> str:
-    """Return what separates the columns of a CSV file, by its first line."""
-    with open(file, errors="replace") as lines:
-        heads = lines.readline()
-    return max(",;\t|", key=heads.count)
-
-
-def find_unreadable(file: str) -> str | None:
-    """Return what keeps a local text file from being read, and what to do, or None."""
-    try:
-        with open(file, encoding="utf-8") as lines:
-            for _ in lines:
-                pass
-    except UnicodeDecodeError:
-        return f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8."
-    except OSError:
-        return None
-    return None if Path(file).stat().st_size else f"A file must have rows, but {file} has no rows. Add prompts to it."
-
-
-def check_csv(file: str) -> None:
-    """
-    Check that a CSV file does not contain JSON Lines.
-
-    Raises:
-        `ValueError`: it does.
-    """
-    with open(file, errors="replace") as lines:
-        if lines.readline().lstrip("\ufeff ").startswith(("{", "[{")):
-            raise ValueError(
-                f"A CSV file must begin with the names of its columns, but {file} contains JSON. Rename it to "
-                f"{Path(file).stem}.jsonl, or read it with --dataset_name json --data_files {file}."
-            )
-
-
-def find_broken_line(file: str) -> str:
-    """Return which line of a JSON Lines file is not JSON, or an empty text."""
-    with contextlib.suppress(OSError), open(file, errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                json.loads(line.strip() or "null")
-            except json.JSONDecodeError:
-                return f"line {number} of {file} is not JSON: {line.strip()[:60]!r}" if line.strip()[:1] != "[" else ""
-    return ""
 
 
 def read_options(text: str | None) -> dict[str, Any]:
@@ -205,36 +149,44 @@ def generate_problems(names: list[str], options: dict[str, Any], test_size: int)
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
     options = {}
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
-        check_csv(data_files[0])
-        options = {"sep": find_separator(data_files[0])}
+        options = {"sep": find_separator(data_files[0]), "skipinitialspace": True}
+        check_csv(data_files[0], options["sep"])
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)
         else:
-            loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
+            with quiet_datasets(has_bars=not is_small(data_files)):
+                loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
     except Exception as error:  # each builder raises errors of its own types
         causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
         cause = next((text.splitlines()[0].rstrip(".") for text in causes if text), "it is empty")
-        if data_files:
-            plain = [file for file in data_files if name in ("csv", "json") and not file.endswith(".gz")]
-            if (unreadable := next(filter(None, map(find_unreadable, plain)), None)) is not None:
-                raise ValueError(unreadable) from error
-            if "corresponds to no data" in cause:  # what datasets says of a CSV file with only a header
-                raise ValueError(
-                    f"A dataset must have rows, but {', '.join(data_files)} has no rows. Add prompts to it."
-                ) from error
-            broken = next(filter(None, map(find_broken_line, data_files)), cause) if name == "json" else cause
-            raise ValueError(
-                f"The files {', '.join(data_files)} cannot be read as {name}: {broken}. Correct the files."
-            ) from error
         raise ValueError(
-            f"The dataset {name!r} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
+            describe_broken_files(name, data_files, cause)
+            if data_files
+            else f"The dataset {name!r} cannot be read: {cause}. Give the name of a dataset on the hub, a local folder, "
             f"or a file: --dataset_name problems.jsonl."
         ) from error
     return loaded if isinstance(loaded, DatasetDict) else DatasetDict(train=loaded)
 
 
-def split_dataset(data: DatasetDict, name: str, train: str, test: str, test_size: int) -> tuple[Dataset, Dataset]:
+@contextlib.contextmanager
+def quiet_datasets(has_bars: bool) -> Iterator[None]:
+    """Keep datasets from logging an error that is raised too, and from showing bars that are over at once."""
+    level, hides = datasets_logging.get_verbosity(), not has_bars and not are_progress_bars_disabled()
+    datasets_logging.set_verbosity(datasets_logging.CRITICAL)
+    if hides:
+        disable_progress_bars()
+    try:
+        yield
+    finally:
+        datasets_logging.set_verbosity(level)
+        if hides:
+            enable_progress_bars()
+
+
+def split_dataset(
+    data: DatasetDict, name: str, train: str, test: str, test_size: int, least_rows: int
+) -> tuple[Dataset, Dataset]:
     if train not in data:
         raise ValueError(
             f"The dataset {name!r} has no split {train!r}; it has {', '.join(map(repr, data))}. "
@@ -248,8 +200,8 @@ def split_dataset(data: DatasetDict, name: str, train: str, test: str, test_size
         return data[train], data[train]
     if test in data and test != train:
         return data[train], data[test]
-    held_out = min(test_size, len(data[train]) // 10)
-    if not held_out:
+    held_out = min(test_size, len(data[train]) // 10, len(data[train]) - least_rows)
+    if held_out < 1:
         return data[train], data[train].select([])
     parts = data[train].train_test_split(test_size=held_out, seed=0)
     return parts["train"], parts["test"]
@@ -291,13 +243,18 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
             f"There is no column {solution_column!r} to read solutions from; the dataset has "
             f"{', '.join(map(repr, data.column_names))}. Name the column: --solution_column {close[0]}."
         )
+    if solution_column == prompt_column:
+        raise ValueError(
+            f"Prompts and solutions must be in two columns, but both are read from {prompt_column!r}. Set --solution_column "
+            f"to another column; the dataset has {', '.join(map(repr, data.column_names))}."
+        )
+    if len(data) and (fault := find_bad_prompts(data, prompt_column)) is not None:
+        raise ValueError(fault)
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)
     if not len(data):
         return data
-    if (fault := find_bad_prompts(data)) is not None:
-        raise ValueError(fault.replace("column 'prompt'", f"column '{prompt_column}'"))
     system = [{"role": "system", "content": system_prompt}] if system_prompt else []
 
     def to_messages(batch: dict) -> dict:
@@ -306,4 +263,5 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
 
     if not system and not isinstance(data[0]["prompt"], str):
         return data
-    return data.map(to_messages, batched=True, desc="Reading problems")
+    with quiet_datasets(has_bars=len(data) >= MANY):
+        return data.map(to_messages, batched=True, desc="Reading problems")

@@ -188,6 +188,7 @@ def prepare_job(
             solution_column=job.solution_column,
             system_prompt=job.system_prompt,
             test_size=job.eval_prompts,
+            least_rows=(training.generation_batch_size or 0) // training.num_generations,
         )
     reward_funcs, _ = unpack_rewards(rewards, training)
     try:
@@ -206,8 +207,9 @@ def prepare_job(
 
 def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:
     """Return how many problems there are, which small files make worth reading."""
-    held_out = "none is" if eval_dataset is None else f"{len(eval_dataset):,} are"
-    return f"{len(train_dataset):,} problems to train on; {held_out} held out."
+    held_out = 0 if eval_dataset is None else len(eval_dataset)
+    problems = f"{len(train_dataset):,} problem{'' if len(train_dataset) == 1 else 's'} to train on"
+    return f"{problems}; {f'{held_out:,}' if held_out else 'none'} {'are' if held_out > 1 else 'is'} held out."
 
 
 def load_tokenizer(

@@ -1,0 +1,48 @@
+"""Files with problems: what they are read as, and what is said of those that cannot be."""
+
+from pathlib import Path
+
+import pytest
+
+from trl_grpo_rewards.cli.datasets import load_problems
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
+def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, separator):
+    file = tmp_path / name
+    lines = [f'"What is {number} + 1, really?"{separator}{number + 1}' for number in range(20)]
+    file.write_text("\n".join([f"question{separator}answer", *lines]))
+    columns = {"prompt_column": "question", "solution_column": "answer", "test_size": 0}
+    train, _ = load_problems(str(file), **columns)
+    assert [*load_problems(None, data_files=[str(file)], **columns)[0]] == [*train]
+    assert train["solution"][3] == 4 and train["prompt"][3][0]["content"] == "What is 3 + 1, really?"
+
+
+@pytest.mark.parametrize(
+    "name, content, message",
+    [
+        ("a.csv", b"What is 1 + 1?,2\nWhat is 1 + 2?,3\n", "'What is 1 \\+ 1\\?', which looks like data. Put a line before it"),
+        ("a.csv", b'{"prompt": "a", "solution": "1"}\n' * 3, "a.csv contains JSON. Rename it to a.jsonl"),
+        ("a.csv", b"prompt,solution\nTom has 3, Ann 10. How many?,13\n" * 2, "the 2 fields of its first line, but line 2 of a.csv has 3. Put texts that contain ',' in double quotes"),
+        ("a.csv", b"prompt;solution\na;1\nb\n\"c; d\";1\ne; f;1\n", "line 5 of a.csv has 3. Put texts that contain ';'"),
+        ("a.csv", b"prompt,solution\n", "has no rows. Add prompts"),
+        ("a.csv", b"", "a.csv has no rows. Add prompts"),
+        ("a.csv", b"prompt,solution\ngr\xfc\xdfe,1\n", "a.csv has another encoding. Save it as UTF-8"),
+        ("a.jsonl", '{"prompt": "a", "solution": "1"}\n'.encode("utf-16"), "a.jsonl has another encoding. Save it as UTF-8"),
+        ("a.json", b'{"data": [{"prompt": "a", "solution": "1"}]}', "the only column is 'data', .*'prompt', 'solution'. Save what"),
+        ("a.jsonl", b'{"data": {"prompt": "a", "solution": "1"}}\n' * 3, "the only column is 'data', .*'prompt', 'solution'. Save"),
+        ("a.jsonl", b'{"prompt": ["a"], "solution": "1"}\n' * 3, "have a list with a value of the type str"),
+    ],
+)  # fmt: skip
+def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, capfd, name, content, message):
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        load_problems(name, test_size=0)
+    assert capfd.readouterr().err == ""  # datasets logs errors of its own, and shows bars
+
+
+def test_spaces_after_separators_belong_to_no_column(tmp_path):
+    (tmp_path / "a.csv").write_text('prompt, solution\n"2 + 2, really?", 4\n' * 2)
+    assert load_problems(str(tmp_path / "a.csv"), test_size=0)[0]["solution"][0] == "4"
