@@ -147,7 +147,7 @@ def generate_problems(names: list[str], options: dict[str, Any], test_size: int)
 
 
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
-    options = {}
+    options: dict[str, Any] = {}
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
         options = {"sep": find_separator(data_files[0]), "skipinitialspace": True}
         check_csv(data_files[0], options["sep"])

@@ -22,7 +22,8 @@ from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, unpack_rewards
 from ..training.witness import read_witness
 from .command_errors import CommandParser, build_rewards
-from .datasets import load_problems, name_format
+from .data_files import name_format
+from .datasets import load_problems
 from .recipe_files import DEFAULT_RECIPE, RECIPES, find_recipe, split_config
 
 
