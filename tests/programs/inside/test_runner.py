@@ -1,6 +1,18 @@
 """What a failure says."""
 
+import sys
+
+import pytest
+
 from trl_grpo_rewards.programs.inside.runner import describe_call, describe_error, find_failing_line, show
+
+
+@pytest.fixture(autouse=True)
+def digits():
+    """The process of a program has no limit of digits, and that of the tests keeps its own."""
+    limit = sys.get_int_max_str_digits()
+    yield
+    sys.set_int_max_str_digits(limit)
 
 
 def test_values_are_shown_shortened_and_never_slowly():
