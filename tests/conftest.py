@@ -36,16 +36,6 @@ def pytest_collection_finish():
     gc.freeze()
 
 
-@pytest.fixture(autouse=True)
-def without_rewards_of_examples(request):
-    """The rewards that an example of a docstring registers are gone after it."""
-    before = dict(REGISTRY)
-    yield
-    if isinstance(request.node, pytest.DoctestItem):
-        REGISTRY.clear()
-        REGISTRY.update(before)
-
-
 @pytest.fixture
 def config(tmp_path):
     return lambda cls=FilteredGRPOConfig, **options: small_config(tmp_path, cls, **options)

@@ -1,0 +1,15 @@
+"""Examples of docstrings run as tests."""
+
+import pytest
+
+from trl_grpo_rewards.registry import REGISTRY
+
+
+@pytest.fixture(autouse=True)
+def without_rewards_of_examples(request):
+    """The rewards that an example of a docstring registers are gone after it."""
+    before = dict(REGISTRY)
+    yield
+    if isinstance(request.node, pytest.DoctestItem):
+        REGISTRY.clear()
+        REGISTRY.update(before)
