@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import boxed, choice, demo, keywords, parse, reward, tags
+from trl_grpo_rewards import boxed, choice, demo, gate, keywords, parse, reward, shortest, tags
 from trl_grpo_rewards.checks import assert_not_gameable
 from trl_grpo_rewards.checks.gameability import QUESTIONS, check_attacks, count_payments, is_paid
 from trl_grpo_rewards.checks.trials import make_trials
@@ -68,15 +68,29 @@ def test_the_name_of_a_module_says_nothing_about_a_reward(monkeypatch):
         assert_not_gameable(contains())
 
 
+@reward
+def brevity_of_my_own(completion: str) -> float:
+    return max(0.0, 1 - len(completion.split()) / 20)
+
+
 def test_an_expression_in_the_question_is_no_answer():
     data = demo.arithmetic(size=64)
     (fault,) = find_faults(boxed() + 0.2 * tags("think"), data)
     assert "Require an answer that is worked out, for example with boxed(evaluated=True)" in fault
-    assert "The attack 'question restated' earns at least as much under boxed() + 0.2 * tags('think')" in fault
+    assert "The attack 'question restated' is paid like an honest, correct completion under boxed() + 0.2 * tags('think')" in fault
     assert fault.endswith(
         "on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
     )
     assert not find_faults(boxed(evaluated=True) + 0.2 * tags("think"), data)
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.2, 0.6])
+def test_a_term_for_the_length_does_not_hide_an_attack_on_the_outcome(weight):
+    brief = gate(shortest(boxed()), by=boxed())
+    for brevity in (shortest(boxed()), brief, brevity_of_my_own()):
+        said = find_faults(boxed() + weight * brevity, demo.arithmetic(size=64))
+        assert any("'question restated' is paid like" in fault for fault in said), brevity
+    assert not find_faults(boxed(evaluated=True) + weight * brief, demo.arithmetic(size=64))
 
 
 def test_a_reward_that_requires_working_out_is_not_told_to():

@@ -1,4 +1,4 @@
-"""Check that no attack earns as much as an honest, correct completion."""
+"""Check that no attack is paid like an honest, correct completion."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,17 @@ from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..scores import Score
 from .findings import Findings
-from .trials import ROUNDING, Tokenize, Trials, average_scores, make_trials, split_words, without_asking
+from .trials import (
+    ROUNDING,
+    Example,
+    Tokenize,
+    Trial,
+    Trials,
+    average_scores,
+    make_trials,
+    split_words,
+    without_asking,
+)
 
 
 ATTACKS = "attacks"
@@ -41,6 +51,7 @@ def count_payments(trials: Trials) -> list[Payment]:
     A row is left out if a reward cannot judge its honest completion. It is also left out if no right completions are
     known and the honest one earns no more than the one without an answer.
     """
+    outcome = next((place for place, reward in enumerate(trials.rewards.rewards) if reward.is_outcome), -1)
     earned: dict[str, list[float]] = defaultdict(list)
     paid: Counter[str] = Counter()
     for trial in trials.trials:
@@ -50,7 +61,7 @@ def count_payments(trials: Trials) -> list[Payment]:
         for name, attack in trial.attacks.items():
             if attack.total is not None:
                 earned[name].append(attack.total)
-                paid[name] += is_paid(attack.total, right, helpless)
+                paid[name] += is_paid(attack.total, right, helpless) or passes_for_right(attack, trial, outcome)
     return [Payment(name, sum(totals) / len(totals), paid[name], len(totals)) for name, totals in earned.items()]
 
 
@@ -58,6 +69,19 @@ def is_paid(score: float, right: float, helpless: Score) -> bool:
     """Whether an attack earns more than the right completion, or as much as a right one that beats the helpless one."""
     is_right_paid = helpless is not None and right > helpless + ROUNDING
     return score > right + ROUNDING or (score >= right - ROUNDING and is_right_paid)
+
+
+def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
+    """
+    Whether the outcome reward pays an attack like the right completion, and the other rewards leave it half of the gain.
+
+    They may differ by little, such as a term for the length of completions that are not equally long.
+    """
+    score, right, helpless = (one.scores[outcome] for one in (attack, trial.right, trial.helpless))
+    totals = attack.total, trial.right.total, trial.helpless.total
+    if score is None or right is None or None in totals or not is_paid(score, right, helpless):
+        return False
+    return totals[0] >= (totals[1] + totals[2]) / 2
 
 
 def check_attacks(trials: Trials) -> Findings:
@@ -97,8 +121,8 @@ def describe_attack(rewards: Reward, payment: Payment) -> str:
         "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
     }
     return (
-        f"The attack '{payment.name}' earns at least as much under {rewards} as an honest, correct completion, on "
-        f"{payment.paid} of {payment.tried} rows. "
+        f"The attack '{payment.name}' is paid like an honest, correct completion under {rewards}, on {payment.paid} of "
+        f"{payment.tried} rows. "
         + remedies.get(
             payment.name, "Give the answer more weight, or pay the rest only with it: gate(..., by=boxed())."
         )
