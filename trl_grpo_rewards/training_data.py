@@ -148,6 +148,21 @@ def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
     return None
 
 
+def describe_unused_template(dataset: Any, tokenizer: Any) -> str | None:
+    """Return what keeps the chat template of a tokenizer from being applied, and what to do, or None."""
+    columns = getattr(dataset, "column_names", None) or ()
+    if not getattr(tokenizer, "chat_template", None) or "prompt" not in columns or not hasattr(dataset, "__len__"):
+        return None
+    prompt = dataset[0]["prompt"] if len(dataset) else None
+    marks = getattr(getattr(tokenizer, "tokenizer", tokenizer), "all_special_tokens", ())
+    if not isinstance(prompt, str) or any(mark in prompt for mark in marks):  # such a text has been rendered already
+        return None
+    return (
+        "A chat model expects messages, but the prompts are texts, to which its chat template is not applied. For such a "
+        "model, store messages: dataset.map(lambda row: {'prompt': [{'role': 'user', 'content': row['prompt']}]})."
+    )
+
+
 def check_dataset_size(args: Any, dataset: Any) -> None:
     """
     Check that a dataset fills a generation batch of all ranks. TRL leaves out an incomplete batch, so it would not train.

@@ -3,7 +3,7 @@
 from transformers import AutoTokenizer
 
 from helpers.checks import find_faults, make_problems, open_think
-from trl_grpo_rewards import boxed, demo, gate, reward, tags
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, reward, tags
 from trl_grpo_rewards.checks import Form
 from trl_grpo_rewards.checks.chat_templates import check_template
 
@@ -40,3 +40,17 @@ def test_the_options_of_the_template_are_those_of_the_run():
     tokenizer.chat_template += "{% if add_generation_prompt and thinking %}{{ '<think>' }}{% endif %}"
     assert not check_template(tags("think"), data, tokenizer).faults
     assert len(check_template(tags("think"), data, tokenizer, {"thinking": True}).faults) == 1
+
+
+def test_texts_for_a_chat_model_are_warned_of_here_and_by_the_trainer(config, caplog):
+    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
+    data = make_problems(*"1234567")
+    asked = data.map(lambda row: {"prompt": [{"role": "user", "content": row["prompt"]}]})
+    rendered = data.map(lambda row: {"prompt": f"{tokenizer.eos_token}{row['prompt']}"})
+    for rows, count in ((data, 1), (asked, 0), (rendered, 0)):
+        assert len(check_template(boxed(), rows, tokenizer).warnings) == count
+        caplog.clear()
+        FilteredGRPOTrainer(demo.MODEL, boxed(), config(), rows)
+        assert sum("store messages: dataset.map(" in record.message for record in caplog.records) == count
+    tokenizer.chat_template = None
+    assert not check_template(boxed(), data, tokenizer).warnings

@@ -77,7 +77,10 @@ def test_an_expression_in_the_question_is_no_answer():
     data = demo.arithmetic(size=64)
     (fault,) = find_faults(boxed() + 0.2 * tags("think"), data)
     assert "Require an answer that is worked out, for example with boxed(evaluated=True)" in fault
-    assert "The attack 'question restated' is paid like an honest, correct completion under boxed() + 0.2 * tags('think')" in fault
+    assert (
+        "The attack 'question restated' is paid like an honest, correct completion under boxed() + 0.2 * tags('think')"
+        in fault
+    )
     assert fault.endswith(
         "on 16 of 16 rows. Require an answer that is worked out, for example with boxed(evaluated=True)."
     )

@@ -16,6 +16,7 @@ from trl import GRPOTrainer
 
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
+from ..training_data import describe_unused_template
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
 from .dead_stretch import DeadStretch
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
@@ -92,6 +93,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
         super().__init__(model, reward_funcs, args, train_dataset, eval_dataset, callbacks=callbacks, **kwargs)
         check_members(self, ATTRIBUTES)
+        if self.accelerator.is_main_process and (
+            unused := describe_unused_template(train_dataset, self.processing_class)
+        ):
+            logger.warning(unused)
         self.accelerator.backward = partial(skip_constant, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
