@@ -63,6 +63,8 @@ def test_parse_builds_what_python_builds(text, value):
         ("options(c=(column(),))", r"'column\(\)' does not name a column, as column\('rubric'\) does. Rewards are"),
         ("options(c=(column('a', 'b'),))", "does not name a column"),
         ("options(c=(column(boxed),))", "does not name a column"),
+        ("boxed(evaluated=true)", "'true' must be written as in Python: True"),
+        ("boxed(tolerance=null)", "'null' must be written as in Python: None"),
         ("boxed() / 2", "'boxed\\(\\) / 2' cannot be read"),
         ("boxed().name", "cannot be read"),
         ("__import__('os').system('true')", "cannot be read"),

@@ -1,10 +1,11 @@
 """Datasets that cannot be trained on: the check and the trainer say so, and what to do, before the model loads."""
 
 import pytest
-from datasets import Dataset
+from datasets import Dataset, DatasetDict
 
 from helpers.checks import find_faults
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, tags
+from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.training_data import describe_bad_prompt
 
 
@@ -80,3 +81,19 @@ def test_a_dataset_below_a_generation_batch_is_a_fault_of_the_check(config, prob
     args = config(gradient_accumulation_steps=3)
     (fault,) = find_faults(tags("a"), problems.select(range(5)), config=args)
     assert "at least the 6 prompts of one generation batch" in fault
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (DatasetDict(train=Dataset.from_dict({"prompt": ["a"]})), r"has the splits 'train'. Choose one: dataset\['train'\]"),
+        ("problems.jsonl", "but is a str. Load a file with load_dataset"),
+        ([{"prompt": "a"}], r"but is a list. .* make rows with Dataset.from_list"),
+    ],
+)  # fmt: skip
+def test_what_is_no_dataset_is_said(config, given, said):
+    with pytest.raises(TypeError, match=said):
+        check(boxed(), given)
+    if isinstance(given, dict):
+        with pytest.raises(ValueError, match=said):
+            FilteredGRPOTrainer("no/model", boxed(), config(), given)

@@ -94,6 +94,9 @@ def read_node(node: ast.expr, text: str) -> Any:
     match node:
         case ast.Constant(value=None | bool() | int() | float() | str() as value):
             return value
+        case ast.Name(id="true" | "false" | "none" | "null" as name):
+            written = {"null": "None"}.get(name, name.capitalize())
+            raise syntax_error(node, text, f"must be written as in Python: {written}")
         case ast.Name(id=name):
             return find_factory(name)()
         case ast.Call(func=ast.Name(id="column"), args=[ast.Constant(value=str() as name)], keywords=[]):

@@ -20,6 +20,22 @@ DROP_LAST = "Leave out the last message of each row: dataset.map(lambda row: {CO
 """What to do with prompts that contain the answer. The name of the column takes the place of COLUMN."""
 
 
+def describe_no_dataset(dataset: Any) -> str | None:
+    """Return what is wrong with a value that is no dataset, or that is several splits, or None."""
+    if isinstance(dataset, Mapping):
+        first = next(iter(dataset), "train")
+        return (
+            f"The dataset must be one split, but has the splits {', '.join(map(repr, dataset))}. Choose one: "
+            f"dataset[{first!r}]."
+        )
+    if not hasattr(dataset, "column_names"):
+        return (
+            f"The dataset must be a datasets.Dataset, but is a {type(dataset).__name__}. Load a file with "
+            f"load_dataset('json', data_files=..., split='train'), or make rows with Dataset.from_list(...)."
+        )
+    return None
+
+
 def find_bad_columns(columns: list[str]) -> Iterator[str]:
     """Yield the faults of the names of columns: TRL's own, and several names in one."""
     for name in columns:

@@ -95,6 +95,16 @@ def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path, 
     assert " needs the column '" in message and message.endswith(f"The dataset looks like {said}")
 
 
+def test_a_column_that_an_option_renamed_is_named_as_it_is_now(command, tmp_path):
+    (tmp_path / "renamed.py").write_text(
+        "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
+    )
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "gold": "4"}\n' * 20)
+    options = ["--dataset_name", "rows.jsonl", "--import", "renamed", "--rewards", "same_end()"]
+    message = last_line(command("check", *options, "--solution_column", "gold"))
+    assert "--solution_column gold renamed it to 'solution'. Name it: same_end(gold='solution')." in message
+
+
 @pytest.mark.parametrize(
     "judge, said",
     [

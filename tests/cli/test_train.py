@@ -52,8 +52,8 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert again.returncode == 2
     assert again.stderr.strip().splitlines()[-1] == (
         "error: The output directory 'runs/addition' contains an earlier run, which a new run would overwrite. "
-        "Choose another --output_dir, continue from its last checkpoint or start again with --resume_from_checkpoint "
-        "auto, or remove the directory."
+        "To continue it, pass --resume_from_checkpoint auto, which starts anew if there is no checkpoint. Otherwise "
+        "choose another --output_dir, or remove the directory."
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
 
@@ -178,7 +178,7 @@ def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_
         (["--rewards", "boxed() + tagz('think')"], "error: There is no reward 'tagz'. Did you mean 'tags'\\? .* The available rewards are .*answer, .*boxed, "),
         (["--rewards", "boxed(partal=1)"], "error: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
         (["--import", "nothing_here"], "error: There is no module 'nothing_here' in "),
-        (["--resume_from_checkpoint", "true"], "error: 'out' contains no complete checkpoint. Start with --resume_from_checkpoint auto"),
+        (["--resume_from_checkpoint", "true"], "error: 'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which starts anew"),
         (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: --data_files must name files; there is no file 'none.jsonl' in "),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0", "--rewards", "boxed(solution='gold')"], "Reward 'boxed' needs the column 'gold'; found 'answer', 'prompt'. Name it: boxed\\(solution='answer'\\)."),
         (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),

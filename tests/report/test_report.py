@@ -257,7 +257,7 @@ def test_bad_input_is_one_line(tmp_path):
     (tmp_path / "torn.jsonl").write_text('{"run": 1, "step": 1, "gro')
     for arguments, message in [
         ([tmp_path / "nowhere"], "error: There are no group records in .* Pass the output_dir"),
-        ([tmp_path / "torn.jsonl"], "error: .* contain no complete record. Train for a step"),
+        ([tmp_path / "torn.jsonl"], "error: .* contain no complete record. Choose the folder of a run that trained"),
         (
             [tmp_path / "torn.jsonl", "--out", tmp_path / "no" / "x.html"],
             "error: .* does not exist. Create it",

@@ -254,3 +254,15 @@ def test_columns_that_appear_only_in_the_first_step_are_not_missed():
     check_dataset(IterableDataset.from_generator(lambda: iter([{"prompt": "?"}])), [boxed()])
     with pytest.raises(ValueError, match="'boxed' needs the column 'solution'"):
         check_dataset(asked.to_iterable_dataset(), [boxed()])
+
+
+def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loads(config, problems):
+    def forgot(completion, solution):
+        return 1.0
+
+    def as_trl_calls_it(prompts, completions, **columns):
+        return [1.0] * len(completions)
+
+    with pytest.raises(TypeError, match="reward_funcs contains the plain function 'forgot' .* Put @reward above it"):
+        FilteredGRPOTrainer("no/model", [boxed(), forgot], config(), problems)
+    FilteredGRPOTrainer(demo.MODEL, [boxed(), as_trl_calls_it], config(), problems)

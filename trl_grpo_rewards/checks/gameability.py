@@ -78,10 +78,10 @@ def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
     They may differ by little, such as a term for the length of completions that are not equally long.
     """
     score, right, helpless = (one.scores[outcome] for one in (attack, trial.right, trial.helpless))
-    totals = attack.total, trial.right.total, trial.helpless.total
-    if score is None or right is None or None in totals or not is_paid(score, right, helpless):
+    earned, honest, base = attack.total, trial.right.total, trial.helpless.total
+    if score is None or right is None or earned is None or honest is None or base is None:
         return False
-    return totals[0] >= (totals[1] + totals[2]) / 2
+    return is_paid(score, right, helpless) and earned >= (honest + base) / 2
 
 
 def check_attacks(trials: Trials) -> Findings:

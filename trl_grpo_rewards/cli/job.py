@@ -59,8 +59,12 @@ class JobArguments:
     data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
     dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})
     dataset_test_split: str = field(default="test", metadata={"help": "Split for evaluation."})
-    prompt_column: str = field(default="prompt", metadata={"help": "Column with the question."})
-    solution_column: str = field(default="solution", metadata={"help": "Column with the right answer."})
+    prompt_column: str = field(
+        default="prompt", metadata={"help": "Column with the question."}
+    )
+    solution_column: str = field(
+        default="solution", metadata={"help": "Column with the answer, renamed to solution."}
+    )
     system_prompt: str | None = field(
         default=None, metadata={"help": "System message that is put before every prompt."}
     )
@@ -196,6 +200,12 @@ def prepare_job(
         check_dataset(train_dataset, [*reward_funcs, *read_witness(training)])
     except MissingColumn as error:
         suggestion, column = suggest_for(train_dataset)
+        if error.column in ({job.prompt_column, job.solution_column} - {*train_dataset.column_names, "solution"}):
+            new = "prompt" if error.column == job.prompt_column else "solution"
+            problem = f"{error.problem} --{new}_column {error.column} renamed it to '{new}'."
+            raise ValueError(
+                f"{MissingColumn(problem, error.column, [new], error.call or f'NAME({error.column}=')}"
+            ) from None
         if error.column != "solution":
             raise ValueError(f"{error} {suggestion}" if column else str(error)) from None
         remedy = suggestion if column and column not in error.similar else "Name the column: --solution_column "

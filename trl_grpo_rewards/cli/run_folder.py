@@ -24,17 +24,17 @@ def check_output(output_dir: str | Path, resume: str | None) -> None:
     folder, checkpoint = Path(output_dir), choose_checkpoint(output_dir, resume)
     if resume is None and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(
-            f"The output directory {str(folder)!r} contains an earlier run, which a new run would overwrite. Choose "
-            f"another --output_dir, continue from its last checkpoint or start again with --resume_from_checkpoint auto, or remove the "
-            f"directory."
+            f"The output directory {str(folder)!r} contains an earlier run, which a new run would overwrite. To "
+            f"continue it, pass --resume_from_checkpoint auto, which starts anew if there is no checkpoint. Otherwise choose another "
+            f"--output_dir, or remove the directory."
         )
     if checkpoint is not None and not is_complete(Path(checkpoint)):
         complete = [str(folder) for folder in list_checkpoints(output_dir)]
         has = f"the complete checkpoints {', '.join(complete)}" if complete else "no complete checkpoint"
         said = "" if checkpoint == "true" else f"{checkpoint!r} is not a complete checkpoint. "
         raise ValueError(
-            f"{said}{str(folder)!r} contains {has}. {'Choose one of these, or start' if complete else 'Start'} with "
-            f"--resume_from_checkpoint auto."
+            f"{said}{str(folder)!r} contains {has}. {'Choose one of these, or pass' if complete else 'Pass'} "
+            f"--resume_from_checkpoint auto, which {'continues from the last one' if complete else 'starts anew'}."
         )
 
 

@@ -31,7 +31,7 @@ class Savings(NamedTuple):
     def __str__(self) -> str:
         return (
             f"The passes over the model computed {self.computed:.0%} of the tokens of TRL's batches; {self.needed:.0%} were "
-            f"needed. Skipping dead groups saved {self.skipped:.0%}, and packing {self.packed:.0%}."
+            f"needed. Skipping dead groups saved {self.skipped:.0%}, and packing {round(self.packed, 2) + 0.0:.0%}."
         )
 
 

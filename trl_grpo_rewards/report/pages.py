@@ -79,8 +79,8 @@ def summarize_run(source: str | Path, runs: int = 1) -> Summary:
         summary.add(record)
     if not summary.excerpts.count:
         raise ValueError(
-            f"A report needs at least one group, but the files of '{source}' contain no complete record. Train for a "
-            f"step with group_records=True, or choose another run."
+            f"A report needs at least one group, but the files of '{source}' contain no complete record. Choose the "
+            f"folder of a run that trained for at least one step with group_records=True."
         )
     return summary
 

@@ -1,12 +1,21 @@
 """Checks of the trainer's rewards and datasets before the model loads."""
 
+import inspect
 import logging
 import random
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..errors import describe_plain
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
-from ..training_data import check_dataset_size, describe_missing_prompts, find_bad_columns, find_bad_prompts
+from ..training_data import (
+    check_dataset_size,
+    describe_missing_prompts,
+    describe_no_dataset,
+    find_bad_columns,
+    find_bad_prompts,
+)
 from .config import FilteredGRPOConfig
 from .witness import read_witness
 
@@ -56,6 +65,8 @@ def check_arguments(
         `ValueError`: two rewards have the same name, the outcome reward is not among them, the dataset is empty or lacks a
             column, has prompts that cannot be asked, is smaller than a generation batch, or prompts cannot be drawn from it.
     """
+    if isinstance(train_dataset, Mapping):
+        raise ValueError(describe_no_dataset(train_dataset))
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored)
     for dataset in (train_dataset, eval_dataset):
@@ -76,14 +87,24 @@ def check_rewards(reward_funcs: Any) -> None:
     Check that rewards have been built and that their names differ.
 
     Raises:
-        `TypeError`: a reward is still a factory.
+        `TypeError`: a reward is still a factory, or a function that TRL cannot call.
         `ValueError`: two rewards have the same name.
     """
     reward_funcs = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     for function in reward_funcs:
         if isinstance(function, RewardFactory):
             raise TypeError(f"reward_funcs contains {describe_uncalled(function)}")
+        if not isinstance(function, Reward) and inspect.isroutine(function) and not takes_groups(function):
+            raise TypeError(f"reward_funcs contains {describe_plain(function)}")
     check_names([function.__name__ for function in reward_funcs if hasattr(function, "__name__")])
+
+
+def takes_groups(function: Callable) -> bool:
+    """Whether a function can be called as TRL calls reward functions, with names for prompts and completions."""
+    parameters = inspect.signature(function).parameters
+    return {"prompts", "completions"} <= {*parameters} or any(
+        one.kind is one.VAR_KEYWORD for one in parameters.values()
+    )
 
 
 def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
