@@ -123,6 +123,14 @@ def test_an_answer_at_the_end_of_messages_is_found_in_the_column_of_the_file(tmp
         load_problems(str(tmp_path / "a.jsonl"), prompt_column="messages")
 
 
+def test_a_bad_row_has_the_number_that_it_has_in_the_file(tmp_path):
+    rows = [{"prompt": f"{number} + 0?"} for number in range(30)]
+    rows[19]["prompt"] = ""
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(ValueError, match="but 1 of 30 rows of the column 'prompt' .*such as row 20: ''"):
+        load_problems(str(tmp_path / "a.jsonl"))
+
+
 @pytest.mark.parametrize("least, held_out", [(0, 3), (31, 3), (32, 2), (34, None), (40, None)])
 def test_what_is_held_out_leaves_a_batch(tmp_path, least, held_out):
     (tmp_path / "a.jsonl").write_text("".join(f'{{"prompt": "{number} + 0?"}}\n' for number in range(34)))

@@ -91,6 +91,9 @@ def load_problems(
         train, test = generate_problems(name.removeprefix(GENERATED).split(","), read_options(config), test_size)
     else:
         data = read_dataset(name, config, data_files)
+        for split in (train_split, test_split):  # before rows are held out, so that they have the numbers of the file
+            if split in data and prompt_column in data[split].column_names:
+                check_prompts(data[split], prompt_column)
         train, test = split_dataset(data, name, train_split, test_split, test_size, least_rows)
     for part in (train, test) if name is not None and name not in BUNDLED else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
@@ -207,6 +210,11 @@ def split_dataset(
     return parts["train"], parts["test"]
 
 
+def check_prompts(data: Dataset, column: str) -> None:
+    if (fault := find_bad_prompts(data, column)) is not None:
+        raise ValueError(fault)
+
+
 def describe_layout(data: Dataset) -> str | None:
     """Return what is wrong with the layout of a file that has no column for prompts, or None."""
     names = data.column_names
@@ -248,8 +256,6 @@ def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_
             f"Prompts and solutions must be in two columns, but both are read from {prompt_column!r}. Set --solution_column "
             f"to another column; the dataset has {', '.join(map(repr, data.column_names))}."
         )
-    if len(data) and (fault := find_bad_prompts(data, prompt_column)) is not None:
-        raise ValueError(fault)
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:
             data = data.remove_columns([new] if new in data.column_names else []).rename_column(old, new)

@@ -59,12 +59,8 @@ class JobArguments:
     data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
     dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})
     dataset_test_split: str = field(default="test", metadata={"help": "Split for evaluation."})
-    prompt_column: str = field(
-        default="prompt", metadata={"help": "Column with the question."}
-    )
-    solution_column: str = field(
-        default="solution", metadata={"help": "Column with the answer, renamed to solution."}
-    )
+    prompt_column: str = field(default="prompt", metadata={"help": "Column with the question."})
+    solution_column: str = field(default="solution", metadata={"help": "Column with the answer, renamed to solution."})
     system_prompt: str | None = field(
         default=None, metadata={"help": "System message that is put before every prompt."}
     )
