@@ -51,7 +51,7 @@ def write_page(table: dict[str, Any]) -> str:
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>Verifiers on public sets</title>"
         f"<meta name=viewport content='width=device-width, initial-scale=1'><style>{STYLE}</style>",
-        "<h1>Verifiers on public sets</h1>",
+        "<main><h1>Verifiers on public sets</h1>",
         "<p>Each set below was published with labels. A <b>false pay</b> is a completion that is labelled wrong and gets "
         "the full reward. A <b>false refusal</b> is one that is labelled right and does not get it. Intervals are 95 % by "
         "Wilson’s formula. Rows that are <b>not judged</b> are in neither figure.</p>",
@@ -75,7 +75,7 @@ def write_page(table: dict[str, Any]) -> str:
             "<h2>Made sets</h2><p>We derived the rows of these sets from public ones. They are not counted above.</p>",
             *map(write_set, made),
         ]
-    return "\n".join(parts)
+    return "\n".join([*parts, "</main>"])
 
 
 def write_overview(sets: list[dict[str, Any]]) -> str:
