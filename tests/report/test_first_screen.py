@@ -59,10 +59,16 @@ def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
             "dataset": dataset, "evaluations": len(steps), "steps": [0, 2], "values": [("boxed", [values[0], values[-1]])],
         }  # fmt: skip
 
-    def say(*held_out):
-        return write_verdict(run, find_ends(run), held_out)[0]
+    def say(*held_out, rows=None):
+        return write_verdict(run, find_ends(run), held_out, rows)[0]
 
     assert say(evaluated(0.28, 0.91)) == "On held-out problems, boxed rose from 28% to 91%."
+    for rows, where in (
+        ({"": 20}, "20 held-out problems"),
+        ({"": 1}, "1 held-out problem"),
+        ({"": "a"}, "held-out problems"),
+    ):
+        assert say(evaluated(0.28, 0.91), rows=rows) == f"On {where}, boxed rose from 28% to 91%."
     assert say(evaluated(0.28)) == "In training, boxed stayed at 50%."
     assert say(evaluated(0.1), evaluated(0.2, 0.1, dataset="hard")) == (
         "On held-out problems of hard, boxed fell from 20% to 10%."

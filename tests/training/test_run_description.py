@@ -18,13 +18,15 @@ def curt(completion: str, *, most: int = 9) -> float:
 def test_a_run_can_be_told_from_its_folder(config, problems):
     rewards = boxed(evaluated=True, name="accuracy") + 0.5 * tags("think") - 0.1 * curt(most=7)
     args = config(learning_rate=1e-4, hub_token="secret", save_strategy="steps", save_steps=1)
-    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=problems)
+    held_out = problems.select(range(8))
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=problems, eval_dataset=held_out)
     assert not Path(args.output_dir, "run.json").exists()  # written when training begins
     trainer.train()
     run = read_run(args.output_dir)
     assert parse(run["rewards"]) == rewards and run["is_expression"]
     assert run["modules"] == [__name__] and run["model"] == demo.MODEL
     assert run["dataset"]["name"] == "trl_grpo_rewards.demo.arithmetic" and run["dataset"]["rows"] == 64
+    assert run["held_out"] == {"": 8}
     assert run["options"]["learning_rate"] == 1e-4 and run["options"]["zero_variance"] == "auto"
     assert run["versions"].keys() >= {"trl_grpo_rewards", "trl", "torch"} and run["first_step"] == 1
     assert "secret" not in Path(args.output_dir, "run.json").read_text()

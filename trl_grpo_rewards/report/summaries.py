@@ -59,7 +59,9 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
         summary.run.whole.last, summary.description.get("options") or {}, summary.log
     ),
     "recorded": lambda summary: int(max(file.stat().st_mtime for file in find_record_files(summary.source))),
-    "verdict": lambda summary: write_verdict(summary.run, find_ends(summary.run), compare_held_out(summary.log)),
+    "verdict": lambda summary: write_verdict(
+        summary.run, find_ends(summary.run), compare_held_out(summary.log), summary.description.get("held_out")
+    ),
     "examples": lambda summary: summary.examples.describe(),
     "facts": lambda summary: list({**list_facts(summary.description), **describe_savings(summary.log)}.items()),
     "size": lambda summary: summary.run.size,

@@ -15,7 +15,9 @@ STATES = {
 """What the verdict says about groups that are not solved."""
 
 
-def write_verdict(run: RunStatistics, ends: Sequence[StepBin], held_out: Sequence[dict[str, Any]]) -> list[str]:
+def write_verdict(
+    run: RunStatistics, ends: Sequence[StepBin], held_out: Sequence[dict[str, Any]], rows: Any = None
+) -> list[str]:
     """
     Return how the outcome reward and the share of solved groups changed.
 
@@ -27,12 +29,17 @@ def write_verdict(run: RunStatistics, ends: Sequence[StepBin], held_out: Sequenc
         held_out (`list`):
             Evaluations on held-out problems. The verdict is about the first dataset that was evaluated twice, and about
             training if there is none.
+        rows (`dict[str, int]`, *optional*):
+            Number of problems of each such dataset, as the run's description has it, in which anything may stand.
     """
     values, where = [mean for part in ends if (mean := part.mean(("reward", run.outcome))) is not None], "In training"
     for one in reversed(held_out):
         pair = dict(one["values"]).get(run.outcome)
         if pair and None not in pair and one["evaluations"] > 1:
-            values, where = pair, "On held-out problems" + (f" of {one['dataset']}" if one["dataset"] else "")
+            count = rows.get(one["dataset"] or "") if isinstance(rows, dict) else None
+            known = isinstance(count, int) and count > 0
+            problems = f"{count:,} held-out problem{'' if count == 1 else 's'}" if known else "held-out problems"
+            values, where = pair, f"On {problems}" + (f" of {one['dataset']}" if one["dataset"] else "")
     first = [f"{where}, {run.outcome} {tell_change(values, run.is_share)}."] if values else []
     return [*first, tell_solved(ends)]
 

@@ -57,6 +57,7 @@ def describe_run(
     args: Any,
     model: Any,
     dataset: Any,
+    eval_dataset: Any = None,
 ) -> dict[str, Any]:
     """
     Return the description of a run as JSON can hold it.
@@ -78,11 +79,18 @@ def describe_run(
         "modules": sorted({*list_reward_modules(rewards)}),
         "model": model.config._name_or_path or type(model).__name__,
         "dataset": describe_dataset(dataset),
+        "held_out": count_rows(eval_dataset),
         "options": {name: hide_secrets(value) for name, value in args.to_dict().items()},
         "ranks": args.world_size,
         "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
     }
+
+
+def count_rows(dataset: Any) -> dict[str, int]:
+    """Return the number of rows of each dataset for evaluation by its name, which is empty if there is only one."""
+    parts = dataset if isinstance(dataset, dict) else {"": dataset}
+    return {name: len(part) for name, part in parts.items() if hasattr(part, "__len__")}
 
 
 def describe_readiness(rewards: Iterable[Any]) -> dict[str, str]:

@@ -109,7 +109,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if args.outcome_reward is None and self.accelerator.is_main_process:
             warn_without_outcome(args, self.reward_funcs, self.reward_func_names, outcome)
         exact = weights or args.reward_weights  # TRL's are rounded to float32
-        self.run = describe_run(self.reward_funcs, self.reward_func_names, exact, args, self.model, self.train_dataset)
+        data = self.train_dataset, self.eval_dataset
+        self.run = describe_run(self.reward_funcs, self.reward_func_names, exact, args, self.model, *data)
         self.add_callback(RunDescription(self.run, self.reward_funcs))
         self.add_callback(RunLog())
         self.add_callback(self._recorder.table)
