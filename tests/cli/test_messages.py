@@ -186,7 +186,7 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
             "--max_steps must be a whole number; got 'few'. Write, for example, --max_steps 1.",
         ),
         (["--reward", "boxed()"], "Ambiguous option: --reward could match --rewards, "),
-        (["more"], "'more' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
+        (["more"], "'more' on the command line is not an option. If it is part of a value, put the whole in quotes."),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
         (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),
         (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),

@@ -71,6 +71,19 @@ def test_if_trl_moves_its_classes_its_own_parser_decides(command, monkeypatch):
             ["train", "--max_stepz", "2"],
             "error: '--max_stepz' on the command line is not an option. Did you mean --max",
         ),
+        (["check", "--dataset_name", "gone.jsonl"], "error: There is no file 'gone.jsonl' in "),
+        (
+            ["check", "gone.jsonl"],
+            "error: 'gone.jsonl' on the command line is not an option. If it is part of a value",
+        ),
+        (
+            ["check", "--rewards", "boxed()", "+", "tags()"],
+            "error: '+' on the command line is not an option. If it is part of a value, put the whole in quotes.",
+        ),
+        (
+            ["check", __file__],
+            f"error: {__file__!r} on the command line is not an option. If it is a dataset, write --dat",
+        ),
         (["train", "--unscored=no"], "error: --unscored must be one of term, row; got 'no'. Choose one of these."),
         (["train", "--help"], ""),
         (["check", "--help-all"], ""),

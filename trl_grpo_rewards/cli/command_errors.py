@@ -74,8 +74,15 @@ class CommandParser(argparse.ArgumentParser):
             if name in known:  # a recipe has the names of fields, which differ from some options
                 action = next(action for action in self._actions if name in action.option_strings)
                 raise ValueError(f"{name.lstrip('-')!r} {place} is not an option. Write {action.dest}.")
-            close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY)
+            close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY) if name.startswith("-") else []
             remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
+            if not name.startswith("-"):
+                value = (
+                    f"a dataset, write --dataset_name {name}"
+                    if Path(name).is_file()
+                    else "part of a value, put the whole in quotes"
+                )
+                remedy = f"If it is {value}."
             raise ValueError(f"{unknown[0]!r} {place} is not an option. {remedy}")
 
 

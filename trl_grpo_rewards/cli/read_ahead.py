@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .command_errors import LEAST_SIMILARITY, CommandParser, build_rewards, exit_on
+from .data_files import FORMATS
 from .declared_options import DeclaredOption, read_keys, read_options
 from .option_values import check_values, list_possible_values
 from .output import EXIT_CODES, FINE, keep_stdout_for_json
@@ -49,7 +50,7 @@ def read_ahead(command: str, arguments: Sequence[str]) -> None:
         sys.exit(0)
     options, unknown = parser.parse_known_args(split_config(arguments))
     with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
-        parser.refuse([one for one in unknown if one.startswith("-")], "on the command line")
+        parser.refuse(unknown, "on the command line")
         given = {name: value for name, value in vars(options).items() if value is not None}
         default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else DEFAULT_RECIPE
         name = given.pop("config", default)
@@ -85,14 +86,14 @@ def check_paths(settings: Mapping[str, Any]) -> None:
             f"--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder {model!r}. "
             f"Correct the path."
         )
-    bundled, formats = (read_keys(f"{__package__}.datasets", name) for name in ("BUNDLED", "FORMATS"))
+    bundled = read_keys(f"{__package__}.datasets", "BUNDLED")
     close = [] if "/" in dataset else get_close_matches(dataset, bundled, n=1, cutoff=LEAST_SIMILARITY)
     if close and dataset not in bundled and not Path(dataset).exists():
         raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {dataset!r} in this package.")
-    if Path(dataset).suffix[1:].lower() in formats and not Path(dataset).exists():
+    if Path(dataset).suffix[1:].lower() in FORMATS and not Path(dataset).exists():
         raise ValueError(f"There is no file {dataset!r} in {Path.cwd()}. Correct --dataset_name.")
     files = settings["data_files"] or []
-    for file in [files] if isinstance(files, str) else files if dataset in ("", *formats) else []:
+    for file in [files] if isinstance(files, str) else files if dataset in ("", *FORMATS) else []:
         if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
             raise ValueError(
                 f"--data_files must name files; there is no file {file!r} in {Path.cwd()}. Correct the path."
