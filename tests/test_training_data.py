@@ -86,9 +86,9 @@ def test_a_dataset_below_a_generation_batch_is_a_fault_of_the_check(config, prob
 @pytest.mark.parametrize(
     "given, said",
     [
-        (DatasetDict(train=Dataset.from_dict({"prompt": ["a"]})), r"has the splits 'train'. Choose one: dataset\['train'\]"),
-        ("problems.jsonl", "but is a str. Load a file with load_dataset"),
-        ([{"prompt": "a"}], r"but is a list. .* make rows with Dataset.from_list"),
+        (DatasetDict(train=Dataset.from_dict({"prompt": ["a"]})), r"is a DatasetDict. Choose one of several splits, such as dataset\['train'\]"),
+        ("problems.jsonl", "but is a str. .* or load one: load_dataset"),
+        ([{"prompt": "a"}], "but is a list. "),
     ],
 )  # fmt: skip
 def test_what_is_no_dataset_is_said(config, given, said):

@@ -16,24 +16,17 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")
 """Common names of the column with the question. An error message suggests the one that the dataset has."""
 
+NO_DATASET = (
+    "The dataset must be a datasets.Dataset, but is a {kind}. Choose one of several splits, such as dataset['train'], or "
+    "load one: load_dataset('json', data_files=..., split='train')."
+)
+"""What to say of a value of another type."""
+
+COMPARED_ROWS = 1000
+"""Number of rows in which prompts and solutions are compared."""
+
 DROP_LAST = "Leave out the last message of each row: dataset.map(lambda row: {COLUMN: row[COLUMN][:-1]})."
 """What to do with prompts that contain the answer. The name of the column takes the place of COLUMN."""
-
-
-def describe_no_dataset(dataset: Any) -> str | None:
-    """Return what is wrong with a value that is no dataset, or that is several splits, or None."""
-    if isinstance(dataset, Mapping):
-        first = next(iter(dataset), "train")
-        return (
-            f"The dataset must be one split, but has the splits {', '.join(map(repr, dataset))}. Choose one: "
-            f"dataset[{first!r}]."
-        )
-    if not hasattr(dataset, "column_names"):
-        return (
-            f"The dataset must be a datasets.Dataset, but is a {type(dataset).__name__}. Load a file with "
-            f"load_dataset('json', data_files=..., split='train'), or make rows with Dataset.from_list(...)."
-        )
-    return None
 
 
 def find_bad_columns(columns: list[str]) -> Iterator[str]:
@@ -52,14 +45,14 @@ def find_bad_columns(columns: list[str]) -> Iterator[str]:
             )
 
 
-def find_dataset_faults(dataset: Any, args: Any = None) -> Iterator[str]:
+def find_dataset_faults(dataset: Any, args: Any = None, solution: str | None = None) -> Iterator[str]:
     """
-    Yield the faults of a dataset's prompts and of the number of its rows.
+    Yield the faults of a dataset's prompts, of the column that rewards take for the solution, and of the number of rows.
 
     Without the column `prompt`, an environment may give the prompts, unless another column looks like them.
     """
     if "prompt" in dataset.column_names:
-        fault = find_bad_prompts(dataset)
+        fault = find_bad_prompts(dataset) or find_copied_prompts(dataset, solution)
         yield from [fault] if fault is not None else []
     elif usual := [name for name in PROMPT_COLUMNS if name in dataset.column_names]:
         yield describe_missing_prompts(dataset.column_names, usual[0])
@@ -68,6 +61,21 @@ def find_dataset_faults(dataset: Any, args: Any = None) -> Iterator[str]:
             check_dataset_size(args, dataset)
         except ValueError as error:
             yield str(error)
+
+
+def find_copied_prompts(dataset: Any, column: str | None) -> str | None:
+    """Return a fault if a column repeats the prompts, which can be asked, in most rows, or None."""
+    if column not in dataset.column_names:
+        return None
+    rows = dataset.select_columns(["prompt", column])[:COMPARED_ROWS]
+    asked = [one if isinstance(one, str) else one[-1]["content"] for one in rows["prompt"]]
+    copied = sum(prompt == solution for prompt, solution in zip(asked, rows[column], strict=True))
+    if copied <= len(asked) / 2:
+        return None
+    return (
+        f"The column '{column}' must contain solutions, but in {copied:,} of {len(asked):,} rows it repeats the prompt, such "
+        f"as {asked[-1]!r}. Name the column that contains the solutions."
+    )
 
 
 def describe_missing_prompts(columns: list[str], similar: str | None = None) -> str:

@@ -4,7 +4,7 @@ from transformers import AutoTokenizer
 
 from helpers.checks import find_faults, make_problems, open_think
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, reward, tags
-from trl_grpo_rewards.checks import Form
+from trl_grpo_rewards.checks import Form, check
 from trl_grpo_rewards.checks.chat_templates import check_template
 
 
@@ -48,9 +48,10 @@ def test_texts_for_a_chat_model_are_warned_of_here_and_by_the_trainer(config, ca
     asked = data.map(lambda row: {"prompt": [{"role": "user", "content": row["prompt"]}]})
     rendered = data.map(lambda row: {"prompt": f"{tokenizer.eos_token}{row['prompt']}"})
     for rows, count in ((data, 1), (asked, 0), (rendered, 0)):
-        assert len(check_template(boxed(), rows, tokenizer).warnings) == count
+        warnings = [text for one in check(boxed(), rows, tokenizer=tokenizer) for text in one.warnings]
+        assert sum("store messages: dataset.map(" in text for text in warnings) == count
         caplog.clear()
         FilteredGRPOTrainer(demo.MODEL, boxed(), config(), rows)
         assert sum("store messages: dataset.map(" in record.message for record in caplog.records) == count
     tokenizer.chat_template = None
-    assert not check_template(boxed(), data, tokenizer).warnings
+    assert not [text for one in check(boxed(), data, tokenizer=tokenizer) for text in one.warnings]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import describe_reward_error
 from ..expressions import Reward
 from ..forms import ContradictoryForms
-from ..training_data import describe_no_dataset
+from ..training_data import NO_DATASET
 from .chat_templates import TEMPLATE, check_template
 from .contract import check_contract, check_readiness
 from .dry_run import DRY_RUN, check_dry_run
@@ -70,9 +70,9 @@ def check(
             f"The rewards must be one expression, but are a {type(rewards).__name__}. Add several: boxed() + 0.2 * "
             f"tags('think')."
         )
-    if (problem := describe_no_dataset(dataset)) is not None:
-        raise TypeError(problem)
-    found = [check_contract(rewards, dataset, config)]
+    if not isinstance(getattr(dataset, "column_names", None), list):
+        raise TypeError(NO_DATASET.format(kind=type(dataset).__name__))
+    found = [check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:
         titles = [title_reading(column, name) for (column, _), name in find_readers(rewards).items()]
         titles += [title_examination(reward.name) for reward in find_examiners(rewards)]

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
 from ..options import FrozenDict
-from ..training_data import describe_unused_template
 from .findings import Findings
 
 
@@ -29,8 +28,6 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
     prompt = dataset[0]["prompt"]
     if isinstance(prompt, str):
         found.lines.append("prompts are text, so no template is applied")
-        unused = describe_unused_template(dataset, tokenizer)
-        found.warnings += [unused] if unused else []
         rendered = prompt
     elif not getattr(tokenizer, "chat_template", None):
         found.faults.append(

@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ..batch import prompt_text
 from ..expressions import Reward, Sum
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..parsing import parse
-from ..training_data import find_bad_columns, find_dataset_faults
+from ..training_data import describe_unused_template, find_bad_columns, find_dataset_faults
 from .findings import Findings
 from .honest_completions import find_answer_column
 from .row_shapes import suggest_for
@@ -21,29 +20,31 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
 
-TRIED_ROWS = 1000
-"""Number of rows in which prompts and solutions are compared."""
-
 LEAST_ROWS = 20
 """Number of rows from which on one solution for all of them is a warning. Fewer rows may share one by chance."""
 
 
-def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None) -> Findings:
-    """Check dataset columns, their types, lengths in tokens, and whether the rewards can be pickled."""
+def check_contract(
+    rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None, tokenizer: Any = None
+) -> Findings:
+    """Check prompts, dataset columns, their types, lengths in tokens, and whether the rewards can be pickled."""
     found = Findings("rewards, dataset and configuration")
     if len(dataset) == 0:
         found.faults.append(
             "The dataset must have at least one row; it is empty. Check how it was loaded or filtered."
         )
         return found
-    repetitions = list_repetition_warnings(dataset, find_answer_column(rewards))
+    answers = find_answer_column(rewards)
+    repetitions = list_repetition_warnings(dataset, answers)
     misfits: list[str] = []
     for reward in find_functions_of_job(rewards, config):
         misfits += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     if bad := [*find_bad_columns(dataset.column_names)]:  # the other faults would only follow from these
         found.faults += bad
         return found
-    found.faults += [*misfits, *([*find_dataset_faults(dataset, config)] or find_copied_prompts(rewards, dataset))]
+    found.faults += [*misfits, *find_dataset_faults(dataset, config, answers if answers in rewards.columns else None)]
+    unused = describe_unused_template(dataset, tokenizer)
+    found.warnings += [unused] if unused else []
     needed = sorted(rewards.columns)
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")
@@ -61,21 +62,6 @@ def check_contract(rewards: Reward, dataset: "Dataset", config: "GRPOConfig | No
             f"{config.num_generations}. Set it to 2 or more."
         )
     return found
-
-
-def find_copied_prompts(rewards: Reward, dataset: "Dataset") -> Iterator[str]:
-    """Yield a fault if the column that the rewards take for the solution contains the prompts."""
-    column = find_answer_column(rewards)
-    if column not in rewards.columns or not {"prompt", column}.issubset(dataset.column_names):
-        return
-    rows = dataset.select_columns(["prompt", column])[:TRIED_ROWS]
-    pairs = [*zip(map(prompt_text, rows["prompt"]), rows[column], strict=True)]
-    copied = sum(prompt == solution for prompt, solution in pairs)
-    if copied > len(pairs) / 2:
-        yield (
-            f"The column '{column}' must contain solutions, but in {copied:,} of {len(pairs):,} rows it repeats the prompt, "
-            f"such as {pairs[-1][1]!r}. Name the column that contains the solutions."
-        )
 
 
 def find_functions_of_job(rewards: Reward, config: "GRPOConfig | None") -> Iterator[FunctionReward]:

@@ -10,9 +10,9 @@ from ..errors import describe_plain
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
 from ..training_data import (
+    NO_DATASET,
     check_dataset_size,
     describe_missing_prompts,
-    describe_no_dataset,
     find_bad_columns,
     find_bad_prompts,
 )
@@ -66,7 +66,7 @@ def check_arguments(
             column, has prompts that cannot be asked, is smaller than a generation batch, or prompts cannot be drawn from it.
     """
     if isinstance(train_dataset, Mapping):
-        raise ValueError(describe_no_dataset(train_dataset))
+        raise ValueError(NO_DATASET.format(kind=type(train_dataset).__name__))
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored)
     for dataset in (train_dataset, eval_dataset):
