@@ -73,7 +73,7 @@ def is_paid(score: float, right: float, helpless: Score) -> bool:
 
 def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
     """
-    Whether the outcome reward pays an attack like the right completion, and the other rewards leave it half of the gain.
+    Whether the outcome reward pays an attack like the right completion, and the other rewards leave it most of the gain.
 
     They may differ by little, such as a term for the length of completions that are not equally long.
     """
@@ -81,7 +81,7 @@ def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
     earned, honest, base = attack.total, trial.right.total, trial.helpless.total
     if score is None or right is None or earned is None or honest is None or base is None:
         return False
-    return is_paid(score, right, helpless) and earned >= (honest + base) / 2
+    return is_paid(score, right, helpless) and earned > (honest + base) / 2 + ROUNDING
 
 
 def check_attacks(trials: Trials) -> Findings:
