@@ -79,7 +79,7 @@ def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
 # --- checks ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("steps", "checks"), [(1, 0), (19, 0), (20, 4), (49, 4), (50, 6)])
+@pytest.mark.parametrize(("steps", "checks"), [(1, 0), (4, 0), (5, 1), (19, 1), (20, 5), (49, 5), (50, 7)])
 def test_a_run_passes_the_checks_that_it_is_long_enough_to_fail(steps, checks):
     assert len(run_checks(summed(story(steps=steps)))) == checks
 
@@ -95,13 +95,13 @@ def test_a_run_with_one_reward_or_a_witness_has_checks_of_its_own():
 def test_passed_checks_are_listed_on_demand_and_failed_ones_are_not_among_them(browser, tmp_path):
     page = write_report(written(tmp_path, story(right=(0.7, 0.3), style=(0.2, 0.9))), tmp_path / "report.html")
     browser.open(page)
-    assert browser.text("#anomalies summary") == ["✓ 5 checks passed"]
+    assert browser.text("#anomalies summary") == ["✓ 6 checks passed"]
     assert not any(browser.text("#anomalies details li"))
     browser.focus("#anomalies summary")
     browser.press("\ue007")
     until(lambda: any(browser.text("#anomalies details li")))
     passed = browser.text("#anomalies details li")
-    assert len(passed) == 5 and "No reward rises while boxed falls." not in passed
+    assert len(passed) == 6 and "No reward rises while boxed falls." not in passed
     browser.assert_sound(page)
 
 

@@ -179,6 +179,30 @@ def test_warnings_say_what_is_wrong_and_nothing_else(name):
     assert all("steps 1–100" in one.details or "steps 91–100" in one.details for one in found)
 
 
+@pytest.mark.parametrize("steps", [5, 30, 60])
+@pytest.mark.parametrize("score", [0.0, 0.5, None])
+def test_an_outcome_that_ends_without_a_lesson_is_one_warning(steps, score):
+    healthy = [(step, record({"boxed": [1.0, 0.0], "style": [0.0, 0.5]})) for step in range(1, 6)]
+    dead = [
+        (step, record({"boxed": [score] * 2, "style": [0.0, 1.0 + place]}))
+        for step in range(6, 6 + steps)
+        for place in range(4)
+    ]
+    (found,) = [one for one in find_anomalies(summed(healthy + dead)) if one.title.startswith("boxed")]
+    assert found.title == "boxed teaches nothing"
+    assert found.details.startswith(
+        f"'boxed' was the same for all completions of each prompt in steps 6 to {5 + steps}, so only other rewards"
+    )
+    assert not find_anomalies(summed(healthy + dead[:4] + healthy))
+
+
+def test_an_outcome_that_is_learned_is_no_warning():
+    solved = (
+        (step, record({"boxed": [1.0, float(step > 9 or place == 3)]})) for step in range(1, 90) for place in range(4)
+    )
+    assert not find_anomalies(summed(solved))
+
+
 def watched(right, seen, **options):
     """A story with a witness, whose share of right completions goes from start to end in the second half of the run."""
     rng = random.Random(1)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ..records import dead_stretches
 from ..records.partings import Parting, Point, find_first_parting
 from .trends import RunStatistics, StepBin, merge_bins
 
@@ -57,14 +58,18 @@ class Anomaly:
 
 
 def find_anomalies(run: RunStatistics) -> list[Anomaly]:
-    """Return all warnings about a run."""
-    return [anomaly for found in run_checks(run).values() for anomaly in found]
+    """Return all warnings about a run. One that several checks give is told once."""
+    return [*dict.fromkeys(anomaly for found in run_checks(run).values() for anomaly in found)]
 
 
 def run_checks(run: RunStatistics) -> dict[str, list[Anomaly]]:
     """Return the warnings of each check for which the run is long enough. Its key says what holds without warnings."""
     checks = {}
-    constant, unscored = find_constant_rewards(run), find_unscored_rewards(run)
+    constant, unscored, dead = find_constant_rewards(run), find_unscored_rewards(run), find_dead_stretch(run)
+    for found in (constant, unscored):
+        found |= {name: one for name, one in dead.items() if name in found}
+    if run.outcome and run.whole.last - run.whole.first + 1 >= dead_stretches.MIN_STEPS:
+        checks[f"In the latest steps, {run.outcome} differs within groups, or most are solved."] = [*dead.values()]
     if run.rewards and run.whole.last - run.whole.first + 1 >= CONSTANT_STEPS:
         checks["Every reward gives scores."] = [one for name, one in unscored.items() if name not in constant]
         checks[f"No reward is constant for {CONSTANT_STEPS} steps, unless at its best score."] = [*constant.values()]
@@ -82,6 +87,13 @@ def run_checks(run: RunStatistics) -> dict[str, list[Anomaly]]:
     checks["Completions do not grow longer and worse."] = find_length_growth(run, parts)
     checks["Completions do not become duplicates without being right."] = find_collapse(run, parts)
     return checks
+
+
+def find_dead_stretch(run: RunStatistics) -> dict[str, Anomaly]:
+    """Return a warning if the outcome reward teaches nothing in the latest steps, unless most groups are solved."""
+    if not run.stretch.is_long or run.stretch.kind == "solved":
+        return {}
+    return {run.outcome: Anomaly(f"{run.outcome} teaches nothing", run.stretch.describe(run.outcome))}
 
 
 def split_into_tenths(run: RunStatistics) -> list[StepBin]:

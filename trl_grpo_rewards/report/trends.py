@@ -12,6 +12,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..records.dead_groups import is_dead, kind_of_group
+from ..records.dead_stretches import DeadStretch
+
 
 GROUP_OUTCOMES = ("solved", "live", "failed", "flat", "unscored")
 """The outcomes that a group can have, in the order in which the chart stacks them."""
@@ -179,6 +182,7 @@ class RunStatistics:
 
     `points` are the bins of the charts, and `whole` is one bin of all steps. `rewards` has the history of each reward
     by name, and `weights` the latest weights. `outcome` is the name of the outcome reward, empty if there is none.
+    `stretch` are the steps at the end in which it taught nothing.
     """
 
     def __init__(self) -> None:
@@ -188,6 +192,8 @@ class RunStatistics:
         self.weights: dict[str, float] = {}
         self.outcome = ""
         self.sizes: Counter[int] = Counter()
+        self.stretch = DeadStretch()
+        self._kinds: list[tuple[Any, Any]] = []
         self._step: StepBin | None = None
 
     def add(self, record: dict[str, Any]) -> None:
@@ -202,6 +208,7 @@ class RunStatistics:
         else:
             self.end_step()
             self._step = group
+        self._kinds.append(read_kinds(record))
 
     def end_step(self) -> None:
         """Add the step that is now complete. This must also be called after the last record."""
@@ -211,6 +218,8 @@ class RunStatistics:
         for name, history in self.rewards.items():
             if step.count(("reward", name)):
                 history.add(step.first, step.lowest["reward", name], step.highest["reward", name])
+        self.stretch.observe(step.first, *zip(*self._kinds, strict=True))
+        self._kinds = []
         self.whole.merge(step)
         self.points.add(step)
 
@@ -251,6 +260,13 @@ def read_outcome_scores(record: dict[str, Any]) -> list[float | None]:
 def read_passes(record: dict[str, Any]) -> list[bool]:
     """Return whether each completion with an outcome score is right."""
     return [score >= 1 for score in read_outcome_scores(record) if score is not None]
+
+
+def read_kinds(record: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the kind of a group, and the kind that it would have if the outcome reward were the only one."""
+    scores, kind = read_outcome_scores(record), record.get("outcome")
+    mine = kind_of_group(is_dead(scores), scores, scores)
+    return kind if kind in GROUP_OUTCOMES else mine, mine
 
 
 def find_pass_band(passed: int, total: int) -> str:

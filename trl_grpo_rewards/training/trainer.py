@@ -18,7 +18,7 @@ from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from ..training_data import describe_unused_template
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
-from .dead_stretch import DeadStretch
+from .dead_stretch import StretchAlarm
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
 from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
@@ -105,7 +105,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             logger.warning(reason)
         outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs, given)
         self._rule = build_rule(args, self.reward_func_names[outcome])
-        self._stretch = DeadStretch(self._rule.outcome_reward, args)
+        self._alarm = StretchAlarm(self._rule.outcome_reward, args)
         if args.outcome_reward is None and self.accelerator.is_main_process:
             warn_without_outcome(args, self.reward_funcs, self.reward_func_names, outcome)
         exact = weights or args.reward_weights  # TRL's are rounded to float32
@@ -246,7 +246,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if isinstance(self._prompts, SelectiveStream):
             self._log_groups(skipped_prompts=self._prompts.skipped)
             self._prompts.learn(prompts, *generation.groups.count_right())
-        self._stretch.observe(self.state.global_step + 1, generation.groups.kinds, generation.groups.kinds_by_outcome)
+        self._alarm.observe(self.state.global_step + 1, generation.groups.kinds, generation.groups.kinds_by_outcome)
         self._recorder.record(self.state.global_step + 1, generation, self._logs["advantages"])
 
     def _save_rng_state(self, output_dir: str) -> None:
