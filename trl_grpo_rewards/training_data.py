@@ -25,6 +25,9 @@ NO_DATASET = (
 COMPARED_ROWS = 1000
 """Number of rows in which prompts and solutions are compared."""
 
+PLACE = "0123456789"
+"""The content of a message with which a chat template is tried."""
+
 DROP_LAST = "Leave out the last message of each row: dataset.map(lambda row: {COLUMN: row[COLUMN][:-1]})."
 """What to do with prompts that contain the answer. The name of the column takes the place of COLUMN."""
 
@@ -69,12 +72,12 @@ def find_copied_prompts(dataset: Any, column: str | None) -> str | None:
         return None
     rows = dataset.select_columns(["prompt", column])[:COMPARED_ROWS]
     asked = [one if isinstance(one, str) else one[-1]["content"] for one in rows["prompt"]]
-    copied = sum(prompt == solution for prompt, solution in zip(asked, rows[column], strict=True))
-    if copied <= len(asked) / 2:
+    copied = [prompt for prompt, solution in zip(asked, rows[column], strict=True) if prompt == solution]
+    if len(copied) <= len(asked) / 2:
         return None
     return (
-        f"The column '{column}' must contain solutions, but in {copied:,} of {len(asked):,} rows it repeats the prompt, such "
-        f"as {asked[-1]!r}. Name the column that contains the solutions."
+        f"The column '{column}' must contain solutions, but in {len(copied):,} of {len(asked):,} rows it repeats the prompt, "
+        f"such as {shorten_value(copied[0])}. Name the column that contains the solutions."
     )
 
 
@@ -102,12 +105,17 @@ def find_bad_prompts(dataset: Any, column: str = "prompt") -> str | None:
         return None
     ((expected, found, remedy), count), *_ = counts.most_common(1)
     row, prompt = first[expected, found, remedy]
-    text = repr(prompt)
-    shown = text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"
     return (
-        f"{expected}, but {count:,} of {place:,} rows of the column '{column}' {found}, such as row {row + 1:,}: {shown}. "
+        f"{expected}, but {count:,} of {place:,} rows of the column '{column}' {found}, such as row {row + 1:,}: "
+        f"{shorten_value(prompt)}. "
         f"{remedy.replace('COLUMN', repr(column))}"
     )
+
+
+def shorten_value(value: Any) -> str:
+    """Return a value as Python writes it, without the middle of a long one."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"
 
 
 def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str, str] | None:
@@ -178,8 +186,14 @@ def describe_unused_template(dataset: Any, tokenizer: Any) -> str | None:
     if not getattr(tokenizer, "chat_template", None) or "prompt" not in columns or not hasattr(dataset, "__len__"):
         return None
     prompt = dataset[0]["prompt"] if len(dataset) else None
-    marks = getattr(getattr(tokenizer, "tokenizer", tokenizer), "all_special_tokens", ())
-    if not isinstance(prompt, str) or any(mark in prompt for mark in marks):  # such a text has been rendered already
+    if not isinstance(prompt, str):
+        return None
+    messages = [{"role": "user", "content": PLACE}]
+    try:
+        text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+    except Exception:  # a template raises errors of any type
+        return None
+    if text.partition(PLACE)[2].strip() in prompt:  # it has been rendered already
         return None
     return (
         "A chat model expects messages, but the prompts are texts, to which its chat template is not applied. For such a "

@@ -6,6 +6,7 @@ from helpers.checks import find_faults, make_problems, open_think
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, reward, tags
 from trl_grpo_rewards.checks import Form, check
 from trl_grpo_rewards.checks.chat_templates import check_template
+from trl_grpo_rewards.training_data import describe_unused_template
 
 
 def test_a_tag_that_the_template_opens_is_not_the_models():
@@ -46,12 +47,26 @@ def test_texts_for_a_chat_model_are_warned_of_here_and_by_the_trainer(config, ca
     tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
     data = make_problems(*"1234567")
     asked = data.map(lambda row: {"prompt": [{"role": "user", "content": row["prompt"]}]})
-    rendered = data.map(lambda row: {"prompt": f"{tokenizer.eos_token}{row['prompt']}"})
+    rendered = data.map(lambda row: {"prompt": render(tokenizer, row["prompt"])})
     for rows, count in ((data, 1), (asked, 0), (rendered, 0)):
         warnings = [text for one in check(boxed(), rows, tokenizer=tokenizer) for text in one.warnings]
         assert sum("store messages: dataset.map(" in text for text in warnings) == count
         caplog.clear()
         FilteredGRPOTrainer(demo.MODEL, boxed(), config(), rows)
         assert sum("store messages: dataset.map(" in record.message for record in caplog.records) == count
-    tokenizer.chat_template = None
-    assert not [text for one in check(boxed(), data, tokenizer=tokenizer) for text in one.warnings]
+    for template, is_usable in ((None, False), ("{{ raise_exception('none') }}", False), (INSTRUCTION, True)):
+        tokenizer.chat_template = template
+        assert (describe_unused_template(data, tokenizer) is not None) == is_usable
+    rendered = data.map(lambda row: {"prompt": render(tokenizer, row["prompt"])})
+    assert (
+        rendered[0]["prompt"].endswith("How many? [/INST]") and describe_unused_template(rendered, tokenizer) is None
+    )
+
+
+INSTRUCTION = "{% for one in messages %}[INST] {{ one.content }} [/INST]{% endfor %}"
+"""A template without a token of its own."""
+
+
+def render(tokenizer, text):
+    asked = [{"role": "user", "content": text}]
+    return tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)

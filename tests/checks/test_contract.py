@@ -179,6 +179,11 @@ def test_repeated_rows_and_one_solution_for_all_are_warned_of(solutions, prompts
     assert len(warnings) == (said is not None) and (said is None or said in warnings[0])
 
 
+@reward(outcome=True)
+def makes_sum(completion: str, puzzle: str) -> float:
+    return float(str(len(puzzle)) in completion)
+
+
 def test_a_column_that_repeats_the_prompts_is_not_taken_for_the_solutions():
     asked = [f"What is {number} + 1?" for number in range(6)]
     right = [f"{number + 1}" for number in range(6)]
@@ -190,3 +195,5 @@ def test_a_column_that_repeats_the_prompts_is_not_taken_for_the_solutions():
         "The column 'solution' must contain solutions, but in 6 of 6 rows it repeats the prompt, such"
     )
     assert not check_contract(tags("think"), data).faults
+    puzzles = data.rename_column("solution", "puzzle")
+    assert not check_contract(makes_sum(), puzzles).faults and check_contract(boxed(solution="puzzle"), puzzles).faults

@@ -57,7 +57,7 @@ def test_what_pays_is_named(expression, attack):
     if attack is None:
         return assert_not_gameable(parse(expression))
     with pytest.raises(
-        AssertionError, match=f"Under .* these attacks earn as much as an honest, correct completion: .*{attack}"
+        AssertionError, match=f"Under .* these attacks are paid like an honest, correct completion: .*{attack}"
     ):
         assert_not_gameable(parse(expression))
 
@@ -94,6 +94,16 @@ def test_a_term_for_the_length_does_not_hide_an_attack_on_the_outcome(weight):
         said = find_faults(boxed() + weight * brevity, demo.arithmetic(size=64))
         assert any("'question restated' is paid like" in fault for fault in said), brevity
     assert not find_faults(boxed(evaluated=True) + weight * brief, demo.arithmetic(size=64))
+
+
+@reward
+def spells_out(completion: str, prompt: str) -> float:
+    return -float("+" in completion)
+
+
+def test_a_penalty_hides_an_attack_if_it_takes_half_of_what_the_outcome_pays():
+    for weight, faults in ((0.1, 1), (0.4, 1), (0.6, 0)):
+        assert len(find_faults(boxed() + weight * spells_out(), demo.arithmetic(size=64))) == faults
 
 
 def test_a_reward_that_requires_working_out_is_not_told_to():

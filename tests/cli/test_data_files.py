@@ -26,6 +26,7 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
         ("a.csv", b'{"prompt": "a", "solution": "1"}\n' * 3, "a.csv contains JSON. Rename it to a.jsonl"),
         ("a.csv", b"prompt,solution\nTom has 3, Ann 10. How many?,13\n" * 2, "the 2 fields of its first line, but line 2 of a.csv has 3. Put texts that contain ',' in double quotes"),
         ("a.csv", b"prompt;solution\na;1\nb\n\"c; d\";1\ne; f;1\n", "line 5 of a.csv has 3. Put texts that contain ';'"),
+        ("a.csv", b"prompt\n2, 3?\n", "the one field of its first line, but line 2 of a.csv has 2. Put .* or name all columns"),
         ("a.csv", b"prompt,solution\n", "has no rows. Add prompts"),
         ("a.csv", b"", "a.csv has no rows. Add prompts"),
         ("a.csv", b"prompt,solution\ngr\xfc\xdfe,1\n", "a.csv has another encoding. Save it as UTF-8"),
@@ -41,6 +42,12 @@ def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, 
     with pytest.raises(ValueError, match=message):
         load_problems(name, test_size=0)
     assert capfd.readouterr().err == ""  # datasets logs errors of its own, and shows bars
+
+
+@pytest.mark.parametrize("start", ["", "\n", "\n\n", "\ufeff"])
+def test_empty_first_lines_and_spaces_in_values_are_read_as_they_are(tmp_path, start):
+    (tmp_path / "a.csv").write_text(f"{start}prompt,solution\nf,    return 1\n\ng,    return 2\n")
+    assert load_problems(str(tmp_path / "a.csv"), test_size=0)[0]["solution"] == ["    return 1", "    return 2"]
 
 
 def test_spaces_after_separators_belong_to_no_column(tmp_path):

@@ -1,6 +1,7 @@
 """Datasets from folders and files, and what is said of those that cannot be read."""
 
 import json
+import logging
 import re
 from pathlib import Path
 
@@ -129,6 +130,25 @@ def test_a_bad_row_has_the_number_that_it_has_in_the_file(tmp_path):
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(ValueError, match="but 1 of 30 rows of the column 'prompt' .*such as row 20: ''"):
         load_problems(str(tmp_path / "a.jsonl"))
+
+
+def test_a_bad_row_of_a_split_is_found_if_the_split_is_used(tmp_path):
+    data = DatasetDict(train=Dataset.from_list(ROWS), test=Dataset.from_list([*ROWS, {"question": "", "answer": "1"}]))
+    data.save_to_disk(str(tmp_path / "saved"))
+    assert len(load_problems(str(tmp_path / "saved"), prompt_column="question", test_size=0)[0]) == 20
+    with pytest.raises(ValueError, match="The split 'test' cannot be used. A prompt must .* such as row 21"):
+        load_problems(str(tmp_path / "saved"), prompt_column="question")
+
+
+def test_what_datasets_warns_of_is_shown(monkeypatch, caplog):
+    def load(*names, **options):
+        logging.getLogger("datasets.load").warning("Using the latest cached version")
+        return Dataset.from_list(ROWS)
+
+    monkeypatch.setattr("trl_grpo_rewards.cli.datasets.load_dataset", load)
+    monkeypatch.setattr(logging.getLogger("datasets"), "propagate", True)
+    load_problems("someone/problems", prompt_column="question")
+    assert "latest cached version" in caplog.text
 
 
 @pytest.mark.parametrize("least, held_out", [(0, 3), (31, 3), (32, 2), (34, None), (40, None)])

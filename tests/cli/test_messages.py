@@ -103,6 +103,8 @@ def test_a_column_that_an_option_renamed_is_named_as_it_is_now(command, tmp_path
     options = ["--dataset_name", "rows.jsonl", "--import", "renamed", "--rewards", "same_end()"]
     message = last_line(command("check", *options, "--solution_column", "gold"))
     assert "--solution_column gold renamed it to 'solution'. Name it: same_end(gold='solution')." in message
+    message = last_line(command("check", *options, "--prompt_column", "gold"))
+    assert message.endswith("renamed it to 'prompt'. Name the parameter of the function 'prompt', too.")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,12 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
             "--max_steps must be a whole number; got 'few'. Write, for example, --max_steps 1.",
         ),
         (["--reward", "boxed()"], "Ambiguous option: --reward could match --rewards, "),
-        (["more"], "'more' on the command line is not an option. If it is part of a value, put the whole in quotes."),
+        (["more"], "'more' on the command line is not an option. Put a value that contains spaces in quotes."),
+        (["a" * 300], "' on the command line is not an option. Put a value that contains spaces in quotes."),
+        (["boxed() + tags('a')"], """ on the command line is not an option. Write --rewards "boxed() + tags('a')"."""),
+        (["openai/gsm8k"], " on the command line is not an option. Write --dataset_name openai/gsm8k."),
+        (["addition"], " on the command line is not an option. Write --config addition."),
+        (["mine.yaml"], " on the command line is not an option. Write --config mine.yaml."),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
         (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),
         (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),

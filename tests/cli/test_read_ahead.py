@@ -74,15 +74,15 @@ def test_if_trl_moves_its_classes_its_own_parser_decides(command, monkeypatch):
         (["check", "--dataset_name", "gone.jsonl"], "error: There is no file 'gone.jsonl' in "),
         (
             ["check", "gone.jsonl"],
-            "error: 'gone.jsonl' on the command line is not an option. If it is part of a value",
+            "error: 'gone.jsonl' on the command line is not an option. Write --dataset_name gone.jsonl.",
         ),
         (
             ["check", "--rewards", "boxed()", "+", "tags()"],
-            "error: '+' on the command line is not an option. If it is part of a value, put the whole in quotes.",
+            "error: '+' on the command line is not an option. Put a value that contains spaces in quotes.",
         ),
         (
             ["check", __file__],
-            f"error: {__file__!r} on the command line is not an option. If it is a dataset, write --dat",
+            f"error: {__file__!r} on the command line is not an option. Write --dataset_name {__file__}.",
         ),
         (["train", "--unscored=no"], "error: --unscored must be one of term, row; got 'no'. Choose one of these."),
         (["train", "--help"], ""),

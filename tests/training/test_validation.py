@@ -1,5 +1,6 @@
 """What is checked of rewards and datasets before the model loads, and what is only warned about."""
 
+import functools
 import re
 
 import pytest
@@ -263,6 +264,11 @@ def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loa
     def as_trl_calls_it(prompts, completions, **columns):
         return [1.0] * len(completions)
 
+    @functools.wraps(forgot)
+    def adapted(completions, **columns):
+        return [1.0] * len(completions)
+
+    check_rewards([adapted, max])
     with pytest.raises(TypeError, match="reward_funcs contains the plain function 'forgot' .* Put @reward above it"):
         FilteredGRPOTrainer("no/model", [boxed(), forgot], config(), problems)
     FilteredGRPOTrainer(demo.MODEL, [boxed(), as_trl_calls_it], config(), problems)

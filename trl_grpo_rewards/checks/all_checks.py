@@ -70,7 +70,7 @@ def check(
             f"The rewards must be one expression, but are a {type(rewards).__name__}. Add several: boxed() + 0.2 * "
             f"tags('think')."
         )
-    if not isinstance(getattr(dataset, "column_names", None), list):
+    if not isinstance(getattr(dataset, "column_names", None), list) or not hasattr(dataset, "__len__"):
         raise TypeError(NO_DATASET.format(kind=type(dataset).__name__))
     found = [check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:

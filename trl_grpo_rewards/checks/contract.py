@@ -42,7 +42,8 @@ def check_contract(
     if bad := [*find_bad_columns(dataset.column_names)]:  # the other faults would only follow from these
         found.faults += bad
         return found
-    found.faults += [*misfits, *find_dataset_faults(dataset, config, answers if answers in rewards.columns else None)]
+    has_solutions = any(one.column_of.get("solution") == answers for one in find_functions(rewards))
+    found.faults += [*misfits, *find_dataset_faults(dataset, config, answers if has_solutions else None)]
     unused = describe_unused_template(dataset, tokenizer)
     found.warnings += [unused] if unused else []
     needed = sorted(rewards.columns)

@@ -62,7 +62,7 @@ def check_dry_run(
             found.warnings.append(
                 f"Reward '{reward.name}' gave {scores.pop():g} to every completion that was tried, so these checks cannot "
                 f"tell whether it works. Call it on a completion that should earn something else: "
-                f"{reward}({', '.join(f'{name}=[...]' for name in ['completions', *sorted(reward.columns)])})."
+                f"{reward}({', '.join(f'{name}=[...]' for name in ['prompts', 'completions', *sorted(reward.columns)])})."
             )
     for reward, mean in zip(rewards.rewards, means["right"], strict=False):
         if reward.is_outcome and wrong < right and mean < LEAST_MEAN:

@@ -75,7 +75,7 @@ def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
     """
     Whether the outcome reward pays an attack like the right completion, and the other rewards leave it most of the gain.
 
-    They may differ by little, such as a term for the length of completions that are not equally long.
+    A small term, such as one for length or a penalty, does not keep a model from it where no completion is right.
     """
     score, right, helpless = (one.scores[outcome] for one in (attack, trial.right, trial.helpless))
     earned, honest, base = attack.total, trial.right.total, trial.helpless.total
@@ -85,7 +85,7 @@ def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
 
 
 def check_attacks(trials: Trials) -> Findings:
-    """Check that no attack earns as much as an honest, correct completion."""
+    """Check that no attack is paid like an honest, correct completion."""
     found = Findings(ATTACKS)
     if not any(function.columns for function in find_functions(trials.rewards)):
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
@@ -112,11 +112,11 @@ def ask_questions(rewards: Reward) -> list[dict[str, Any]]:
 
 def describe_attack(rewards: Reward, payment: Payment) -> str:
     """Return the message for an attack that pays."""
-    can_require = any(one.options.get("evaluated") is False for one in find_functions(rewards))
+    is_required = any(one.options.get("evaluated") for one in find_functions(rewards))
     remedies = {
-        "question restated": "Require an answer that is worked out, for example with boxed(evaluated=True)."
-        if can_require
-        else "Check that prompts and solutions are not swapped, and that no solution repeats its prompt.",
+        "question restated": "Check that prompts and solutions are not swapped, and that no solution repeats its prompt."
+        if is_required
+        else "Require an answer that is worked out, for example with boxed(evaluated=True).",
         "many boxes": "Require a single answer, for example with boxed(box='only').",
         "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
     }
@@ -133,7 +133,7 @@ def assert_not_gameable(
     reward: Reward, rows: Sequence[Mapping[str, Any]] | None = None, tokens: Tokenize = split_words
 ) -> None:
     """
-    Assert that no attack earns as much as an honest, correct completion. Use it in the tests of your own rewards.
+    Assert that no attack is paid like an honest, correct completion. Use it in the tests of your own rewards.
 
     Args:
         reward ([`Reward`]):
@@ -169,7 +169,7 @@ def assert_not_gameable(
     trials = make_trials(offline, rows, tokens, attacked=len(rows))
     paid = [payment for payment in count_payments(trials) if payment.paid]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)
-    assert not paid, f"Under {offline}, these attacks earn as much as an honest, correct completion: {table}."
+    assert not paid, f"Under {offline}, these attacks are paid like an honest, correct completion: {table}."
     right = average_scores(trial.right for trial in trials.trials)[-1]
     helpless = average_scores(trial.helpless for trial in trials.trials)[-1]
     assert not trials.has_solution or right > helpless, (

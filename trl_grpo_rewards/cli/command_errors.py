@@ -9,13 +9,17 @@ import traceback
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from inspect import isfunction
+from os.path import exists, splitext
 from pathlib import Path
+from shlex import quote
 from typing import NoReturn
 
 from ..errors import describe_plain, describe_reward_error
 from ..expressions import Reward
 from ..parsing import parse
+from .data_files import FORMATS
 from .output import FAULTY, MISUSED, end
+from .recipe_files import RECIPES
 
 
 LEAST_SIMILARITY = 0.8
@@ -77,13 +81,21 @@ class CommandParser(argparse.ArgumentParser):
             close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY) if name.startswith("-") else []
             remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
             if not name.startswith("-"):
-                value = (
-                    f"a dataset, write --dataset_name {name}"
-                    if Path(name).is_file()
-                    else "part of a value, put the whole in quotes"
-                )
-                remedy = f"If it is {value}."
+                remedy = suggest_option(unknown[0], known)
             raise ValueError(f"{unknown[0]!r} {place} is not an option. {remedy}")
+
+
+def suggest_option(value: str, known: Sequence[str]) -> str:
+    """Return what to write instead of a value without an option, by what it looks like."""
+    ending = splitext(value)[1][1:].lower()
+    kinds = {
+        "rewards": "(" in value,
+        "config": value in RECIPES or ending in ("yaml", "yml"),
+        "dataset_name": ending in FORMATS or value.count("/") == 1 or exists(value),
+    }
+    option = next((f"--{name}" for name, is_alike in kinds.items() if is_alike and f"--{name}" in known), None)
+    shown = value if quote(value) == value else f'"{value}"'
+    return f"Write {option} {shown}." if option else "Put a value that contains spaces in quotes."
 
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:

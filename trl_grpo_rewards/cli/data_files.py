@@ -40,6 +40,12 @@ def find_separator(file: str) -> str:
     return max(",;\t|", key=heads.count)
 
 
+def has_spaces(file: str, separator: str) -> bool:
+    """Return whether a space follows the separators of a CSV file, by its first line."""
+    with open(file, errors="replace") as lines:
+        return f"{separator} " in lines.readline()
+
+
 def find_unreadable(file: str) -> str | None:
     """Return what keeps a local text file from being read, and what to do, or None."""
     try:
@@ -74,13 +80,14 @@ def find_long_row(file: str, separator: str, count: int | None = None) -> str | 
     """Return which of the first rows of a CSV file has more fields than its heads, and what to do, or None."""
     csv.field_size_limit(sys.maxsize)
     with contextlib.suppress(OSError, csv.Error), open(file, newline="", errors="replace") as lines:
-        rows = csv.reader(lines, delimiter=separator, skipinitialspace=True)
-        heads = next(rows, [])
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=has_spaces(file, separator))
+        heads = next(filter(None, rows), [])
         for row in islice(rows, count):
             if len(row) > len(heads):
+                fields = f"the {len(heads)} fields" if len(heads) > 1 else "the one field"
                 return (
-                    f"Each row of a CSV file must have the {len(heads)} fields of its first line, but line {rows.line_num} of "
-                    f"{file} has {len(row)}. Put texts that contain {separator!r} in double quotes."
+                    f"Each row of a CSV file must have {fields} of its first line, but line {rows.line_num} of {file} has "
+                    f"{len(row)}. Put texts that contain {separator!r} in double quotes, or name all columns in the first line."
                 )
     return None
 

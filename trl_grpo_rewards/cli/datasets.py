@@ -15,7 +15,7 @@ from datasets.utils import are_progress_bars_disabled, disable_progress_bars, en
 from ..demo import arithmetic, programs, reasoning, requests
 from ..errors import SOLUTION_COLUMNS
 from ..training_data import PROMPT_COLUMNS, find_bad_prompts
-from .data_files import check_csv, describe_broken_files, find_separator, is_small, name_format
+from .data_files import check_csv, describe_broken_files, find_separator, has_spaces, is_small, name_format
 
 
 BUNDLED: dict[str, Callable[..., Dataset]] = {
@@ -91,9 +91,8 @@ def load_problems(
         train, test = generate_problems(name.removeprefix(GENERATED).split(","), read_options(config), test_size)
     else:
         data = read_dataset(name, config, data_files)
-        for split in (train_split, test_split):  # before rows are held out, so that they have the numbers of the file
-            if split in data and prompt_column in data[split].column_names:
-                check_prompts(data[split], prompt_column)
+        for split in [train_split, test_split] if test_size else [train_split]:
+            check_prompts(data, split, prompt_column)  # before rows are held out, so that they have the file's numbers
         train, test = split_dataset(data, name, train_split, test_split, test_size, least_rows)
     for part in (train, test) if name is not None and name not in BUNDLED else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
@@ -152,13 +151,14 @@ def generate_problems(names: list[str], options: dict[str, Any], test_size: int)
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
     options: dict[str, Any] = {}
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
-        options = {"sep": find_separator(data_files[0]), "skipinitialspace": True}
-        check_csv(data_files[0], options["sep"])
+        separator = find_separator(data_files[0])
+        options = {"sep": separator, "skipinitialspace": has_spaces(data_files[0], separator)}
+        check_csv(data_files[0], separator)
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)
         else:
-            with quiet_datasets(has_bars=not is_small(data_files)):
+            with quiet_datasets(has_bars=not is_small(data_files)) if data_files else contextlib.nullcontext():
                 loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
     except Exception as error:  # each builder raises errors of its own types
         causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]
@@ -210,9 +210,11 @@ def split_dataset(
     return parts["train"], parts["test"]
 
 
-def check_prompts(data: Dataset, column: str) -> None:
-    if (fault := find_bad_prompts(data, column)) is not None:
-        raise ValueError(fault)
+def check_prompts(data: DatasetDict, split: str, column: str) -> None:
+    if split not in data or column not in data[split].column_names:
+        return
+    if (fault := find_bad_prompts(data[split], column)) is not None:
+        raise ValueError(fault if len(data) == 1 else f"The split {split!r} cannot be used. {fault}")
 
 
 def describe_layout(data: Dataset) -> str | None:

@@ -199,6 +199,8 @@ def prepare_job(
         if error.column in ({job.prompt_column, job.solution_column} - {*train_dataset.column_names, "solution"}):
             new = "prompt" if error.column == job.prompt_column else "solution"
             problem = f"{error.problem} --{new}_column {error.column} renamed it to '{new}'."
+            if new == "prompt":
+                raise ValueError(f"{problem} Name the parameter of the function 'prompt', too.") from None
             raise ValueError(
                 f"{MissingColumn(problem, error.column, [new], error.call or f'NAME({error.column}=')}"
             ) from None

@@ -76,8 +76,8 @@ def main(arguments: Sequence[str]) -> None:
     if broadcast_object_list(has_faults)[0]:  # all processes end
         if training.process_index == 0:
             end(
-                "To see every finding, run trl-grpo-rewards check --details with the same options. --no_check trains without "
-                "these checks, if the trainer can train on what it gets.",
+                "To see every finding, run trl-grpo-rewards check --details with the same options. --no_check skips these "
+                "checks; the trainer still refuses what it cannot train on.",
                 FAULTY,
             )
         sys.exit(FAULTY)

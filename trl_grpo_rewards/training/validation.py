@@ -101,7 +101,10 @@ def check_rewards(reward_funcs: Any) -> None:
 
 def takes_groups(function: Callable) -> bool:
     """Whether a function can be called as TRL calls reward functions, with names for prompts and completions."""
-    parameters = inspect.signature(function).parameters
+    try:
+        parameters = inspect.signature(function, follow_wrapped=False).parameters
+    except ValueError:  # some builtin functions have none
+        return True
     return {"prompts", "completions"} <= {*parameters} or any(
         one.kind is one.VAR_KEYWORD for one in parameters.values()
     )
