@@ -95,16 +95,21 @@ def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path, 
     assert " needs the column '" in message and message.endswith(f"The dataset looks like {said}")
 
 
-def test_a_column_that_an_option_renamed_is_named_as_it_is_now(command, tmp_path):
-    (tmp_path / "renamed.py").write_text(
+@pytest.mark.parametrize(
+    "renamed, said",
+    [
+        ("solution", "Name it: same_end(gold='solution')."),
+        ("prompt", "Name the parameter of the function 'prompt', too."),
+    ],
+)
+def test_a_column_that_an_option_renamed_is_named_as_it_is_now(command, tmp_path, renamed, said):
+    (tmp_path / f"my_{renamed}.py").write_text(
         "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
     )
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "gold": "4"}\n' * 20)
-    options = ["--dataset_name", "rows.jsonl", "--import", "renamed", "--rewards", "same_end()"]
-    message = last_line(command("check", *options, "--solution_column", "gold"))
-    assert "--solution_column gold renamed it to 'solution'. Name it: same_end(gold='solution')." in message
-    message = last_line(command("check", *options, "--prompt_column", "gold"))
-    assert message.endswith("renamed it to 'prompt'. Name the parameter of the function 'prompt', too.")
+    options = ["--dataset_name", "rows.jsonl", "--import", f"my_{renamed}", "--rewards", "same_end()"]
+    message = last_line(command("check", *options, f"--{renamed}_column", "gold"))
+    assert message.endswith(f"--{renamed}_column gold renamed it to '{renamed}'. {said}")
 
 
 @pytest.mark.parametrize(
@@ -189,11 +194,17 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
         ),
         (["--reward", "boxed()"], "Ambiguous option: --reward could match --rewards, "),
         (["more"], "'more' on the command line is not an option. Put a value that contains spaces in quotes."),
-        (["a" * 300], "' on the command line is not an option. Put a value that contains spaces in quotes."),
-        (["boxed() + tags('a')"], """ on the command line is not an option. Write --rewards "boxed() + tags('a')"."""),
-        (["openai/gsm8k"], " on the command line is not an option. Write --dataset_name openai/gsm8k."),
-        (["addition"], " on the command line is not an option. Write --config addition."),
-        (["mine.yaml"], " on the command line is not an option. Write --config mine.yaml."),
+        (
+            ["a" * 300],
+            f"{'a' * 300!r} on the command line is not an option. Put a value that contains spaces in quotes.",
+        ),
+        (
+            ["boxed() + tags('a')"],
+            """"boxed() + tags('a')" on the command line is not an option. Write --rewards "boxed() + tags('a')".""",
+        ),
+        (["openai/gsm8k"], "'openai/gsm8k' on the command line is not an option. Write --dataset_name openai/gsm8k."),
+        (["addition"], "'addition' on the command line is not an option. Write --config addition."),
+        (["mine.yaml"], "'mine.yaml' on the command line is not an option. Write --config mine.yaml."),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
         (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),
         (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
