@@ -205,6 +205,10 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
         (["openai/gsm8k"], "'openai/gsm8k' on the command line is not an option. Write --dataset_name openai/gsm8k."),
         (["addition"], "'addition' on the command line is not an option. Write --config addition."),
         (["mine.yaml"], "'mine.yaml' on the command line is not an option. Write --config mine.yaml."),
+        (
+            ["--config", "rows.csv"],
+            "A recipe must be a YAML file, but 'rows.csv' is a dataset. Write --dataset_name rows",
+        ),
         (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
         (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),
         (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),

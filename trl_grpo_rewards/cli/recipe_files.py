@@ -5,6 +5,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from .data_files import FORMATS
+
 
 RECIPE_FOLDER = Path(__file__).with_name("recipes")
 
@@ -27,8 +29,10 @@ def find_recipe(name: str) -> Path:
     Return a file of options, or the bundled recipe of this name.
 
     Raises:
-        `ValueError`: there is neither.
+        `ValueError`: there is neither, or the file contains rows.
     """
+    if Path(name).suffix[1:].lower() in FORMATS.keys() - {"json"}:  # YAML contains JSON
+        raise ValueError(f"A recipe must be a YAML file, but {name!r} is a dataset. Write --dataset_name {name}.")
     if Path(name).is_file():
         return Path(name)
     if name in RECIPES:
