@@ -188,12 +188,12 @@ def describe_unused_template(dataset: Any, tokenizer: Any) -> str | None:
     prompt = dataset[0]["prompt"] if len(dataset) else None
     if not isinstance(prompt, str):
         return None
-    messages = [{"role": "user", "content": PLACE}]
     try:
-        text = tokenizer.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
+        text = tokenizer.apply_chat_template([{"role": "user", "content": PLACE}], tokenize=False)
     except Exception:  # a template raises errors of any type
         return None
-    if text.partition(PLACE)[2].strip() in prompt:  # it has been rendered already
+    parts = map(str.strip, text.split(PLACE))
+    if any(part and part in prompt for part in parts):  # it has been rendered already
         return None
     return (
         "A chat model expects messages, but the prompts are texts, to which its chat template is not applied. For such a "

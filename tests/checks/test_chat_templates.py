@@ -1,5 +1,6 @@
 """Who opens the first tag: the chat template or the model."""
 
+import pytest
 from transformers import AutoTokenizer
 
 from helpers.checks import find_faults, make_problems, open_think
@@ -54,17 +55,20 @@ def test_texts_for_a_chat_model_are_warned_of_here_and_by_the_trainer(config, ca
         caplog.clear()
         FilteredGRPOTrainer(demo.MODEL, boxed(), config(), rows)
         assert sum("store messages: dataset.map(" in record.message for record in caplog.records) == count
-    for template, is_usable in ((None, False), ("{{ raise_exception('none') }}", False), (INSTRUCTION, True)):
+    for template, is_usable in ((None, False), ("{{ raise_exception('none') }}", False), ("none", True)):
         tokenizer.chat_template = template
         assert (describe_unused_template(data, tokenizer) is not None) == is_usable
+
+
+@pytest.mark.parametrize("template", ["[INST] CONTENT [/INST]", "<|{{ one.role }}|>\nCONTENT\n", "CONTENT</s>"])
+@pytest.mark.parametrize("ending", ["", "{% if add_generation_prompt %}Answer:{% endif %}"])
+def test_texts_that_were_rendered_are_known_without_a_token_of_their_own(template, ending):
+    tokenizer, data = AutoTokenizer.from_pretrained(demo.MODEL), make_problems(*"1234567")
+    written = template.replace("CONTENT", "{{ one.content }}")
+    tokenizer.chat_template = f"{{% for one in messages %}}{written}{{% endfor %}}{ending}"
     rendered = data.map(lambda row: {"prompt": render(tokenizer, row["prompt"])})
-    assert (
-        rendered[0]["prompt"].endswith("How many? [/INST]") and describe_unused_template(rendered, tokenizer) is None
-    )
-
-
-INSTRUCTION = "{% for one in messages %}[INST] {{ one.content }} [/INST]{% endfor %}"
-"""A template without a token of its own."""
+    assert rendered[0]["prompt"] != data[0]["prompt"] and describe_unused_template(data, tokenizer) is not None
+    assert describe_unused_template(rendered, tokenizer) is None
 
 
 def render(tokenizer, text):

@@ -99,7 +99,7 @@ def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path, 
     "renamed, said",
     [
         ("solution", "Name it: same_end(gold='solution')."),
-        ("prompt", "Name the parameter of the function 'prompt', too."),
+        ("prompt", "In the function, rename the parameter 'gold' to 'prompt'."),
     ],
 )
 def test_a_column_that_an_option_renamed_is_named_as_it_is_now(command, tmp_path, renamed, said):
@@ -193,14 +193,29 @@ def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
             "--max_steps must be a whole number; got 'few'. Write, for example, --max_steps 1.",
         ),
         (["--reward", "boxed()"], "Ambiguous option: --reward could match --rewards, "),
-        (["more"], "'more' on the command line is not an option. Put a value that contains spaces in quotes."),
+        (
+            ["more"],
+            "'more' on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
+        ),
         (
             ["a" * 300],
-            f"{'a' * 300!r} on the command line is not an option. Put a value that contains spaces in quotes.",
+            f"{'a' * 300!r} on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
         ),
         (
             ["boxed() + tags('a')"],
             """"boxed() + tags('a')" on the command line is not an option. Write --rewards "boxed() + tags('a')".""",
+        ),
+        (
+            ['boxed() + tags("a")'],
+            """'boxed() + tags("a")' on the command line is not an option. Write --rewards 'boxed() + tags("a")'.""",
+        ),
+        (
+            ["my (new).csv.gz"],
+            "'my (new).csv.gz' on the command line is not an option. Write --dataset_name \"my (new).csv",
+        ),
+        (
+            ["demo.requests"],
+            "'demo.requests' on the command line is not an option. Write --dataset_name demo.requests.",
         ),
         (["openai/gsm8k"], "'openai/gsm8k' on the command line is not an option. Write --dataset_name openai/gsm8k."),
         (["addition"], "'addition' on the command line is not an option. Write --config addition."),

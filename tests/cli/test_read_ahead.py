@@ -78,7 +78,7 @@ def test_if_trl_moves_its_classes_its_own_parser_decides(command, monkeypatch):
         ),
         (
             ["check", "--rewards", "boxed()", "+", "tags()"],
-            "error: '+' on the command line is not an option. Put a value that contains spaces in quotes.",
+            "error: '+' on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
         ),
         (
             ["check", __file__],

@@ -75,7 +75,7 @@ def test_a_single_evaluation_has_one_column(browser, tmp_path):
     tables = [one.text.splitlines() for one in browser.driver.find_elements("css selector", "#numbers table")]
     assert tables[0] == ["On held-out problems step 0", "total reward (held-out) 0.25"]
     assert tables[1][0] == "In training step 1"
-    assert browser.text("#anomalies") == ["Too short for most warnings (1 of 20 steps)"]
+    assert browser.text("#anomalies") == ["Too short for most checks (1 of 20 steps)"]
     both = [tmp_path, with_log(tmp_path / "other", steps=19)]
     browser.open(write_report(both, tmp_path / "report.html"))
     assert "total reward (held-out) 0.25 0.25 → 0.75" in browser.text("#numbers tr")

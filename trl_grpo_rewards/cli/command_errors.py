@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from inspect import isfunction
-from os.path import exists, splitext
+from os.path import exists
 from pathlib import Path
 from shlex import quote
 from typing import NoReturn
@@ -17,7 +17,7 @@ from typing import NoReturn
 from ..errors import describe_plain, describe_reward_error
 from ..expressions import Reward
 from ..parsing import parse
-from .data_files import FORMATS
+from .data_files import FORMATS, find_ending
 from .output import FAULTY, MISUSED, end
 from .recipe_files import RECIPES
 
@@ -87,15 +87,22 @@ class CommandParser(argparse.ArgumentParser):
 
 def suggest_option(value: str, known: Sequence[str]) -> str:
     """Return what to write instead of a value without an option, by what it looks like."""
-    ending = splitext(value)[1][1:].lower()
-    kinds = {
-        "rewards": "(" in value,
-        "config": value in RECIPES or ending in ("yaml", "yml"),
-        "dataset_name": ending in FORMATS or value.count("/") == 1 or exists(value),
-    }
-    option = next((f"--{name}" for name, is_alike in kinds.items() if is_alike and f"--{name}" in known), None)
-    shown = value if quote(value) == value else f'"{value}"'
-    return f"Write {option} {shown}." if option else "Put a value that contains spaces in quotes."
+    ending = find_ending(value)
+    kinds = (
+        ("--config", value in RECIPES or ending in ("yaml", "yml")),
+        ("--dataset_name", ending in FORMATS or value.startswith(("demo.", "reasoning_gym:"))),
+        ("--rewards", "(" in value),
+        ("--dataset_name", value.count("/") == 1 or exists(value)),
+    )
+    option = next((option for option, is_alike in kinds if is_alike and option in known), None)
+    if option is None:
+        return "If it is part of a value with spaces, put the whole value in quotes."
+    return f"Write {option} {quote_value(value)}."
+
+
+def quote_value(value: str) -> str:
+    """Return a value as a shell reads it, in double quotes where they are enough."""
+    return quote(value) if quote(value) == value or not {*'"$`\\!'}.isdisjoint(value) else f'"{value}"'
 
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:

@@ -12,19 +12,27 @@ from pathlib import Path
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """The format of the files with each ending."""
 
+READ_LINES = 100
+"""Number of lines of a CSV file that show how its columns are separated."""
+
 LARGE = 50_000_000
 """Number of bytes from which on reading takes long enough for a progress bar."""
+
+
+def find_ending(name: str) -> str:
+    """Return the ending of a file, without that of its compression."""
+    return Path(name.removesuffix(".gz")).suffix[1:].lower()
 
 
 def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
     """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
     data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
-    if name is not None and Path(name).suffix[1:].lower() in FORMATS and not Path(name).exists():
+    if name is not None and find_ending(name) in FORMATS and not Path(name).exists():
         raise ValueError(f"There is no file {name!r} in {Path.cwd()}. Correct --dataset_name.")
     files = [name] if name is not None and Path(name).is_file() else data_files
     if not files or (name is not None and files is data_files):
         return name, data_files
-    ending = Path(files[0].removesuffix(".gz")).suffix[1:].lower()
+    ending = find_ending(files[0])
     if ending not in FORMATS:
         raise ValueError(
             f"The format of a file must be known by its ending, but {files[0]!r} has none of "
@@ -33,17 +41,16 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
     return FORMATS[ending], files
 
 
-def find_separator(file: str) -> str:
-    """Return what separates the columns of a CSV file, by its first line."""
-    with open(file, errors="replace") as lines:
-        heads = lines.readline()
-    return max(",;\t|", key=heads.count)
+def find_separator(file: str) -> tuple[str, bool]:
+    """
+    Return what separates the columns of a CSV file, and whether spaces follow it, by its first lines.
 
-
-def has_spaces(file: str, separator: str) -> bool:
-    """Return whether a space follows the separators of a CSV file, by its first line."""
+    A space between a separator and a quote is no part of a value. Any other space may be: an indented line of a program.
+    """
     with open(file, errors="replace") as lines:
-        return f"{separator} " in lines.readline()
+        heads, *others = [*islice(filter(str.strip, lines), READ_LINES)] or [""]
+    separator = max(",;\t|", key=heads.count)
+    return separator, f"{separator} " in heads or any(f'{separator} "' in line for line in others)
 
 
 def find_unreadable(file: str) -> str | None:
@@ -59,7 +66,7 @@ def find_unreadable(file: str) -> str | None:
     return None if Path(file).stat().st_size else f"A file must have rows, but {file} has no rows. Add prompts to it."
 
 
-def check_csv(file: str, separator: str) -> None:
+def check_csv(file: str, separator: str, has_spaces: bool) -> None:
     """
     Check that a CSV file does not contain JSON Lines, and that its first row has not more fields than its heads.
 
@@ -72,15 +79,15 @@ def check_csv(file: str, separator: str) -> None:
                 f"A CSV file must begin with the names of its columns, but {file} contains JSON. Rename it to "
                 f"{Path(file).stem}.jsonl, or read it with --dataset_name json --data_files {file}."
             )
-    if (long := find_long_row(file, separator, 2)) is not None:
+    if (long := find_long_row(file, separator, has_spaces, count=2)) is not None:
         raise ValueError(long)
 
 
-def find_long_row(file: str, separator: str, count: int | None = None) -> str | None:
+def find_long_row(file: str, separator: str, has_spaces: bool, count: int | None = None) -> str | None:
     """Return which of the first rows of a CSV file has more fields than its heads, and what to do, or None."""
     csv.field_size_limit(sys.maxsize)
     with contextlib.suppress(OSError, csv.Error), open(file, newline="", errors="replace") as lines:
-        rows = csv.reader(lines, delimiter=separator, skipinitialspace=has_spaces(file, separator))
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=has_spaces)
         heads = next(filter(None, rows), [])
         for row in islice(rows, count):
             if len(row) > len(heads):
@@ -110,7 +117,7 @@ def describe_broken_files(kind: str, files: Sequence[str], cause: str) -> str:
     if "corresponds to no data" in cause:  # what datasets says of a CSV file with only a header
         found.append(f"A dataset must have rows, but {', '.join(files)} has no rows. Add prompts to it.")
     elif kind == "csv":
-        found += [find_long_row(file, find_separator(file)) for file in plain if Path(file).is_file()]
+        found += [find_long_row(file, *find_separator(file)) for file in plain if Path(file).is_file()]
     broken = next(filter(None, map(find_broken_line, plain)), cause) if kind == "json" else cause
     found.append(f"The files {', '.join(files)} cannot be read as {kind}: {broken}. Correct the files.")
     return next(filter(None, found))

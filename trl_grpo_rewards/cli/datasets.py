@@ -15,7 +15,7 @@ from datasets.utils import are_progress_bars_disabled, disable_progress_bars, en
 from ..demo import arithmetic, programs, reasoning, requests
 from ..errors import SOLUTION_COLUMNS
 from ..training_data import PROMPT_COLUMNS, find_bad_prompts
-from .data_files import check_csv, describe_broken_files, find_separator, has_spaces, is_small, name_format
+from .data_files import check_csv, describe_broken_files, find_separator, is_small, name_format
 
 
 BUNDLED: dict[str, Callable[..., Dataset]] = {
@@ -151,14 +151,15 @@ def generate_problems(names: list[str], options: dict[str, Any], test_size: int)
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:
     options: dict[str, Any] = {}
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
-        separator = find_separator(data_files[0])
-        options = {"sep": separator, "skipinitialspace": has_spaces(data_files[0], separator)}
-        check_csv(data_files[0], separator)
+        separator, has_spaces = find_separator(data_files[0])
+        options = {"sep": separator, "skipinitialspace": has_spaces}
+        check_csv(data_files[0], separator, has_spaces)
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)
         else:
-            with quiet_datasets(has_bars=not is_small(data_files)) if data_files else contextlib.nullcontext():
+            is_local = bool(data_files) or Path(name).exists()
+            with quiet_datasets(has_bars=not is_small(data_files)) if is_local else contextlib.nullcontext():
                 loaded = load_dataset(name, config, data_files=list(data_files) if data_files else None, **options)
     except Exception as error:  # each builder raises errors of its own types
         causes = [str(cause).strip() for cause in (error.__cause__, error) if cause is not None]

@@ -200,7 +200,9 @@ def prepare_job(
             new = "prompt" if error.column == job.prompt_column else "solution"
             problem = f"{error.problem} --{new}_column {error.column} renamed it to '{new}'."
             if new == "prompt":
-                raise ValueError(f"{problem} Name the parameter of the function 'prompt', too.") from None
+                is_parameter = (error.call or "").endswith(f"{error.column}=")
+                rename = f"In the function, rename the parameter '{error.column}' to 'prompt'."
+                raise ValueError(f"{problem} {rename if is_parameter else suggestion}") from None
             raise ValueError(
                 f"{MissingColumn(problem, error.column, [new], error.call or f'NAME({error.column}=')}"
             ) from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .command_errors import LEAST_SIMILARITY, CommandParser, build_rewards, exit_on
-from .data_files import FORMATS
+from .data_files import FORMATS, find_ending
 from .declared_options import DeclaredOption, read_keys, read_options
 from .option_values import check_values, list_possible_values
 from .output import EXIT_CODES, FINE, keep_stdout_for_json
@@ -90,7 +90,7 @@ def check_paths(settings: Mapping[str, Any]) -> None:
     close = [] if "/" in dataset else get_close_matches(dataset, bundled, n=1, cutoff=LEAST_SIMILARITY)
     if close and dataset not in bundled and not Path(dataset).exists():
         raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {dataset!r} in this package.")
-    if Path(dataset).suffix[1:].lower() in FORMATS and not Path(dataset).exists():
+    if find_ending(dataset) in FORMATS and not Path(dataset).exists():
         raise ValueError(f"There is no file {dataset!r} in {Path.cwd()}. Correct --dataset_name.")
     files = settings["data_files"] or []
     for file in [files] if isinstance(files, str) else files if dataset in ("", *FORMATS) else []:

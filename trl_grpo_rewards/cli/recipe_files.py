@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
-from .data_files import FORMATS
+from .data_files import FORMATS, find_ending
 
 
 RECIPE_FOLDER = Path(__file__).with_name("recipes")
@@ -31,8 +32,10 @@ def find_recipe(name: str) -> Path:
     Raises:
         `ValueError`: there is neither, or the file contains rows.
     """
-    if Path(name).suffix[1:].lower() in FORMATS.keys() - {"json"}:  # YAML contains JSON
-        raise ValueError(f"A recipe must be a YAML file, but {name!r} is a dataset. Write --dataset_name {name}.")
+    if find_ending(name) in FORMATS.keys() - {"json"}:  # YAML contains JSON
+        raise ValueError(
+            f"A recipe must be a YAML file, but {name!r} is a dataset. Write --dataset_name {quote(name)}."
+        )
     if Path(name).is_file():
         return Path(name)
     if name in RECIPES:

@@ -48,7 +48,7 @@ def summarize_report(report: dict[str, Any]) -> str:
     shown = fit_texts(warnings, columns, lines - len(top) - 4, "the report")
     verdict = count(len(warnings), "warning") if warnings else "No warnings"
     if not all(run["is_long_enough_for_warnings"] for run in runs):
-        verdict += f"; {'the run is' if len(runs) == 1 else 'some runs are'} too short for most of them"
+        verdict += f"; {'the run is' if len(runs) == 1 else 'some runs are'} too short for most checks"
     end = [*shown, *([""] if shown else []), f"{verdict}.", f"The report is in {report['page']}."]
     return "\n".join([*top, "", *end])
 

@@ -66,8 +66,11 @@ def run_checks(run: RunStatistics) -> dict[str, list[Anomaly]]:
     """Return the warnings of each check for which the run is long enough. Its key says what holds without warnings."""
     checks = {}
     constant, unscored, dead = find_constant_rewards(run), find_unscored_rewards(run), find_dead_stretch(run)
-    for found in (constant, unscored):
-        found |= {name: one for name, one in dead.items() if name in found}
+    for name, one in dead.items():  # it says more about the same steps
+        if name in constant and run.rewards[name].longest[1] == run.whole.last:
+            constant[name] = one
+        if name in unscored:
+            unscored[name] = one
     if run.outcome and run.whole.last - run.whole.first + 1 >= dead_stretches.MIN_STEPS:
         checks[f"In the latest steps, {run.outcome} differs within groups, or most are solved."] = [*dead.values()]
     if run.rewards and run.whole.last - run.whole.first + 1 >= CONSTANT_STEPS:
@@ -90,10 +93,15 @@ def run_checks(run: RunStatistics) -> dict[str, list[Anomaly]]:
 
 
 def find_dead_stretch(run: RunStatistics) -> dict[str, Anomaly]:
-    """Return a warning if the outcome reward teaches nothing in the latest steps, unless most groups are solved."""
-    if not run.stretch.is_long or run.stretch.kind == "solved":
+    """
+    Return a warning if the outcome reward teaches nothing in the latest steps, unless most of their groups are solved.
+
+    They must be a tenth of the run, since a few steps without a live group are to be expected in a long run.
+    """
+    dead, run_steps = run.stretch, run.whole.last - run.whole.first + 1
+    if not dead.is_long or dead.kind == "solved" or dead.last - dead.first + 1 < run_steps / 10:
         return {}
-    return {run.outcome: Anomaly(f"{run.outcome} teaches nothing", run.stretch.describe(run.outcome))}
+    return {run.outcome: Anomaly(f"{run.outcome} teaches nothing at the end", dead.describe(run.outcome))}
 
 
 def split_into_tenths(run: RunStatistics) -> list[StepBin]:

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..records.dead_groups import is_dead, kind_of_group
+from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
 from ..records.dead_stretches import DeadStretch
 
 
@@ -262,11 +262,11 @@ def read_passes(record: dict[str, Any]) -> list[bool]:
     return [score >= 1 for score in read_outcome_scores(record) if score is not None]
 
 
-def read_kinds(record: dict[str, Any]) -> tuple[Any, Any]:
+def read_kinds(record: dict[str, Any]) -> tuple[GroupKind, GroupKind]:
     """Return the kind of a group, and the kind that it would have if the outcome reward were the only one."""
-    scores, kind = read_outcome_scores(record), record.get("outcome")
-    mine = kind_of_group(is_dead(scores), scores, scores)
-    return kind if kind in GROUP_OUTCOMES else mine, mine
+    scores = read_outcome_scores(record)
+    mine = kind_of_group(is_dead(scores, record.get("tolerance", DEFAULT_TOLERANCE)), scores, scores)
+    return record.get("outcome") or mine, mine
 
 
 def find_pass_band(passed: int, total: int) -> str:

@@ -54,7 +54,7 @@ function refill(element, ...children) {
 /** The checks that a run passed, on demand. */
 function ticks(run, open) {
   const { checked, needed: [there, needed], passed } = run;
-  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most warnings (${there} of ${plural(needed, "step")})`);
+  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most checks (${there} of ${plural(needed, "step")})`);
   const text = make("summary", {}, make("span", { className: "tick" }, "✓ "), `${ofRun(run)}${plural(passed.length, "check")} passed`);
   return make("details", { className: "calm", open }, text, make("ul", {}, ...passed.map((one) => make("li", {}, one))));
 }
