@@ -56,7 +56,7 @@ def test_warnings_fit_a_screen(data, tmp_path, warnings):
 def test_a_short_run_is_said_to_be_short(data, tmp_path):
     run = describe_report([data | {"checked": False, "facts": []}], tmp_path / "report.html")
     shown = summarize_report(run)
-    assert run["runs"][0]["expression"] is None and "No warnings; the run is too short for most of them." in shown
+    assert run["runs"][0]["expression"] is None and "No warnings; the run is too short for most checks." in shown
     assert "\nstart and end: the means over the first and the last step\n" in shown
 
 

@@ -22,7 +22,7 @@ def test_the_page_is_sound_at_any_width_and_in_both_themes(browser, healthy, wid
     assert browser.text("#still") == ["Constant, so not drawn: truncated completions under 1%."]
     paper = browser.run("getComputedStyle(document.body).backgroundColor")
     assert paper == {"light": "rgb(253, 253, 251)", "dark": "rgb(23, 24, 26)"}[theme]
-    assert browser.text("#anomalies")[0] == "✓ 6 checks passed"
+    assert browser.text("#anomalies")[0] == "✓ 7 checks passed"
 
 
 def test_charts_follow_the_theme_and_their_legends(browser, healthy):

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.attack_programs import ATTACKS, ENDLESS, REAL
 from helpers.attacked import NOBODY, TIERS, World, as_user, find_interpreter, force_tier, start_runner
+from trl_grpo_rewards.sandbox.jail import MAX_OWN_THREADS
 from trl_grpo_rewards.sandbox.protocol import WAITING
 
 
@@ -101,6 +102,31 @@ def test_without_a_jail_the_attack_does_harm(user, name):
         while not is_written and world.look() == before:  # a killed process takes a moment to end
             assert time.monotonic() < end, written
             time.sleep(0.01)
+
+
+COUNT_THREADS = """
+import _thread, os, time
+_thread.stack_size(32768)
+started = 0
+try:
+    while started < 20_000:
+        _thread.start_new_thread(time.sleep, (99,))
+        started += 1
+except RuntimeError:
+    os.write(1, str(started).encode())
+    os._exit(0)
+"""
+
+IS_COUNTED_APART = "import ctypes, os\nos.setresuid(1 << 30, -1, -1) if os.geteuid() == 0 else os._exit(ctypes.CDLL(None).unshare(1 << 28))"
+
+
+def test_the_kernel_counts_the_threads_of_each_program(attacked, user):
+    world, runner = attacked
+    interpreter = find_interpreter(user)
+    if subprocess.run([interpreter, "-S", "-c", IS_COUNTED_APART], **as_user(user), cwd="/").returncode:
+        pytest.skip("the kernel cannot count the threads of a program apart")
+    for results in [runner.run(COUNT_THREADS, seconds=9.0, output_bytes=100) for _ in range(3)]:
+        assert results[0]["output"] == str(MAX_OWN_THREADS - 1)
 
 
 SEARCH = """

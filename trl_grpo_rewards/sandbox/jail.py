@@ -13,6 +13,7 @@ import fcntl
 import math
 import os
 import platform
+import re
 import resource
 import signal
 import struct
@@ -46,6 +47,15 @@ MAX_FILES = 32
 RLIMIT_SIGPENDING, MAX_SIGNALS = 11, 256
 """The number of the limit of pending signals, which Python does not name, and the limit. The kernel counts them for all
 processes of the user, who would have none left."""
+
+MAX_OWN_THREADS = 128
+"""Number of threads that the kernel lets a program have. It stops one that starts threads faster than its worker looks."""
+
+FIRST_USER = 1 << 30
+"""Start of the numbers of users that nobody is, one for each process."""
+
+CLONE_NEWUSER, OWN_COUNTS = 0x10000000, (5, 14)
+"""The flag for a namespace of users, and the first version of Linux that counts the threads in one apart."""
 
 REASONS = {
     errno.ENOSYS: "the kernel was built without it",
@@ -102,9 +112,40 @@ def limit_resources(seconds: float, memory_mb: int, output_bytes: int) -> None:
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
     ):
-        most = resource.getrlimit(kind)[1]
-        limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-        resource.setrlimit(kind, (limit, limit))
+        limit_resource(kind, wanted)
+
+
+def limit_resource(kind: int, wanted: int) -> None:
+    most = resource.getrlimit(kind)[1]
+    limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+    resource.setrlimit(kind, (limit, limit))
+
+
+def limit_threads() -> None:
+    """Limit the threads of this process, or else those of its user to half of what the machine can have."""
+    with contextlib.suppress(OSError):  # not every machine tells
+        limit_resource(resource.RLIMIT_NPROC, MAX_OWN_THREADS if count_apart() else read_most_threads() // 2)
+
+
+def count_apart() -> bool:
+    """
+    Let the kernel count the threads of this process apart from those of its user, and return whether it does.
+
+    A process of root becomes that of a user who nobody is, but not for files. Others enter a namespace of users.
+    """
+    if os.geteuid() == 0:
+        try:
+            os.setresuid(FIRST_USER + os.getpid(), -1, -1)
+        except OSError:  # in a container that does not know this user, or lacks the capability
+            return False
+        return True
+    version = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+    return version >= OWN_COUNTS and landlock.libc.unshare(CLONE_NEWUSER) == 0
+
+
+def read_most_threads() -> int:
+    with open("/proc/sys/kernel/pid_max") as file:
+        return int(file.read())
 
 
 def filter_calls(files: bool) -> None:
@@ -143,6 +184,7 @@ def enter(
     keep_files([*kept, *(() if ruleset is None else (ruleset,))])
     layers: list[tuple[str, Callable[[], object]]] = [
         ("limits of resources", lambda: limit_resources(seconds, memory_mb, output_bytes)),
+        ("limits of threads", limit_threads),  # needs a capability
         ("capset", drop_capabilities),
         ("no_new_privs", lambda: change_process(PR_SET_NO_NEW_PRIVS, 1)),
         ("PR_SET_DUMPABLE", lambda: change_process(PR_SET_DUMPABLE, 0)),  # no core dump, and nobody may trace it

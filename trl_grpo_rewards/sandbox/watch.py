@@ -44,7 +44,7 @@ class Run:
         """Stop the process if it exceeds a limit. Return how long it was busy since the last look, and if that is known."""
         used = time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
         threads = list_threads(self.process)
-        waits = [wait for thread in threads if (wait := read_wait(self.process, thread)) is not None]
+        waits = [wait for thread in threads[:MAX_THREADS] if (wait := read_wait(self.process, thread)) is not None]
         if used > seconds:
             stop([self], "timed_out")
         elif len(threads) > MAX_THREADS:
