@@ -77,7 +77,7 @@ def find_copied_prompts(dataset: Any, column: str | None) -> str | None:
         return None
     return (
         f"The column '{column}' must contain solutions, but in {len(copied):,} of {len(asked):,} rows it repeats the prompt, "
-        f"such as {shorten_value(copied[0])}. Name the column that contains the solutions."
+        f"such as {shorten_repr(copied[0])}. Name the column that contains the solutions."
     )
 
 
@@ -107,12 +107,11 @@ def find_bad_prompts(dataset: Any, column: str = "prompt") -> str | None:
     row, prompt = first[expected, found, remedy]
     return (
         f"{expected}, but {count:,} of {place:,} rows of the column '{column}' {found}, such as row {row + 1:,}: "
-        f"{shorten_value(prompt)}. "
-        f"{remedy.replace('COLUMN', repr(column))}"
+        f"{shorten_repr(prompt)}. {remedy.replace('COLUMN', repr(column))}"
     )
 
 
-def shorten_value(value: Any) -> str:
+def shorten_repr(value: Any) -> str:
     """Return a value as Python writes it, without the middle of a long one."""
     text = repr(value)
     return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"

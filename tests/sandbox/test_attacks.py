@@ -117,14 +117,14 @@ except RuntimeError:
     os._exit(0)
 """
 
-IS_COUNTED_APART = "import ctypes, os\nos.setresuid(1 << 30, -1, -1) if os.geteuid() == 0 else os._exit(ctypes.CDLL(None).unshare(1 << 28))"
+IS_COUNTED_ALONE = "import ctypes, os\nos.setresuid(1 << 30, -1, -1) if os.geteuid() == 0 else os._exit(ctypes.CDLL(None).unshare(1 << 28))"
 
 
 def test_the_kernel_counts_the_threads_of_each_program(attacked, user):
     world, runner = attacked
     interpreter = find_interpreter(user)
-    if subprocess.run([interpreter, "-S", "-c", IS_COUNTED_APART], **as_user(user), cwd="/").returncode:
-        pytest.skip("the kernel cannot count the threads of a program apart")
+    if subprocess.run([interpreter, "-S", "-c", IS_COUNTED_ALONE], **as_user(user), cwd="/").returncode:
+        pytest.skip("the kernel cannot count the threads of a program alone")
     for results in [runner.run(COUNT_THREADS, seconds=9.0, output_bytes=100) for _ in range(3)]:
         assert results[0]["output"] == str(MAX_OWN_THREADS - 1)
 

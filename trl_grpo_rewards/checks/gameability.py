@@ -75,7 +75,7 @@ def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
     """
     Whether the outcome reward pays an attack like the right completion, and the other rewards leave it most of the gain.
 
-    A small term, such as one for length or a penalty, does not keep a model from it where no completion is right.
+    Where no completion is right, a model learns such an attack despite a small term, such as one for length or a penalty.
     """
     score, right, helpless = (one.scores[outcome] for one in (attack, trial.right, trial.helpless))
     earned, honest, base = attack.total, trial.right.total, trial.helpless.total

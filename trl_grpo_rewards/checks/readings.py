@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
+from ..training_data import shorten_repr
 from ..traits import ReadColumn, Reading
 from .findings import Findings
 
@@ -201,8 +202,3 @@ def suggest_answer(value: Any) -> str:
     words = re.findall(r"\d+(?:[.,]\d+)*|[^\W\d_]+", value) if isinstance(value, str) else []
     numbers = [word for word in words if word[0].isdigit()]
     return f", such as {(numbers or words)[-1]!r} for this row" if words else ""
-
-
-def shorten_repr(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"

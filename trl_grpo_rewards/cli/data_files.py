@@ -45,7 +45,8 @@ def find_separator(file: str) -> tuple[str, bool]:
     """
     Return what separates the columns of a CSV file, and whether spaces follow it, by its first lines.
 
-    A space between a separator and a quote is no part of a value. Any other space may be: an indented line of a program.
+    A space between a separator and a quote does not belong to the value. Any other space may, such as one that indents a
+    line of code.
     """
     with open(file, errors="replace") as lines:
         heads, *others = [*islice(filter(str.strip, lines), READ_LINES)] or [""]

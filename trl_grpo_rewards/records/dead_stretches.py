@@ -7,11 +7,11 @@ from .dead_groups import GroupKind
 
 
 MIN_STEPS = 5
-"""Number of consecutive steps without a group that teaches something that count as a stretch."""
+"""A stretch has at least this many consecutive steps. In none of them does a group teach anything."""
 
 MIN_GROUPS = 20
-"""Number of groups in these steps below which the stretch may be chance: with one group a step, half of which are live,
-five dead ones in a row happen in one of 32 stretches."""
+"""A stretch has at least this many groups. Fewer may all be dead by chance: if half of all groups are live and each step has
+one group, one of 32 stretches of five steps has no live group."""
 
 REMEDIES: dict[GroupKind, str] = {
     "failed": "Read some completions. If they never reach the form that {outcome} expects, ask for it in a system prompt "

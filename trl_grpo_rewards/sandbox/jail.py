@@ -49,13 +49,13 @@ RLIMIT_SIGPENDING, MAX_SIGNALS = 11, 256
 processes of the user, who would have none left."""
 
 MAX_OWN_THREADS = 128
-"""Number of threads that the kernel lets a program have. It stops one that starts threads faster than its worker looks."""
+"""Number of threads that the kernel lets a program have. A program can start threads faster than its worker notices them."""
 
 FIRST_USER = 1 << 30
-"""Start of the numbers of users that nobody is, one for each process."""
+"""The user ids of programs are this number plus their process ids. No person has such an id."""
 
-CLONE_NEWUSER, OWN_COUNTS = 0x10000000, (5, 14)
-"""The flag for a namespace of users, and the first version of Linux that counts the threads in one apart."""
+CLONE_NEWUSER, SEPARATE_COUNTS = 0x10000000, (5, 14)
+"""The flag for a user namespace, and the first version of Linux that counts the threads of each one separately."""
 
 REASONS = {
     errno.ENOSYS: "the kernel was built without it",
@@ -122,30 +122,30 @@ def limit_resource(kind: int, wanted: int) -> None:
 
 
 def limit_threads() -> None:
-    """Limit the threads of this process, or else those of its user to half of what the machine can have."""
-    with contextlib.suppress(OSError):  # not every machine tells
-        limit_resource(resource.RLIMIT_NPROC, MAX_OWN_THREADS if count_apart() else read_most_threads() // 2)
+    """Limit the threads of this process. If they cannot be counted alone, limit all those of its user to half of all ids."""
+    most = MAX_OWN_THREADS
+    with contextlib.suppress(OSError):  # /proc may be missing
+        if not count_alone():
+            with open("/proc/sys/kernel/pid_max") as file:
+                most = int(file.read()) // 2
+        limit_resource(resource.RLIMIT_NPROC, most)
 
 
-def count_apart() -> bool:
+def count_alone() -> bool:
     """
-    Let the kernel count the threads of this process apart from those of its user, and return whether it does.
+    Make the kernel count the threads of this process separately from the others of its user. Return whether it does.
 
-    A process of root becomes that of a user who nobody is, but not for files. Others enter a namespace of users.
+    A process of root gets a user id of its own, but keeps root's access to files. A process of any other user enters a new
+    user namespace.
     """
     if os.geteuid() == 0:
         try:
             os.setresuid(FIRST_USER + os.getpid(), -1, -1)
-        except OSError:  # in a container that does not know this user, or lacks the capability
+        except OSError:  # in a container that does not know this id, or lacks the capability
             return False
         return True
     version = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
-    return version >= OWN_COUNTS and landlock.libc.unshare(CLONE_NEWUSER) == 0
-
-
-def read_most_threads() -> int:
-    with open("/proc/sys/kernel/pid_max") as file:
-        return int(file.read())
+    return version >= SEPARATE_COUNTS and landlock.libc.unshare(CLONE_NEWUSER) == 0
 
 
 def filter_calls(files: bool) -> None:
