@@ -11,6 +11,7 @@ from .expressions import Reward
 from .options import Column, column
 from .parsing import parse
 from .registry import reward
+from .removed import REMOVED
 from .rewards import *
 from .score_tables import ScoreTable
 
@@ -37,6 +38,8 @@ __all__ += rewards.__all__
 
 
 def __getattr__(name: str) -> Any:
+    if name in REMOVED:
+        raise ImportError(REMOVED[name])
     if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 2):

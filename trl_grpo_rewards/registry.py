@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Protocol, overload
 
 from .forms import Form
 from .function_rewards import FunctionKind, Options, RewardFactory
+from .removed import REMOVED
 from .traits import Examination, ReadColumn, Traits
 
 
@@ -251,6 +252,8 @@ def find_factory(name: str) -> RewardFactory:
     if name in offered:
         factory: RewardFactory = offered[name].load()
         return factory
+    if name in REMOVED:
+        raise ValueError(REMOVED[name])
     names = sorted({*REGISTRY, *offered})
     close = get_close_matches(name, names, n=1)
     suggestion = f"Did you mean '{close[0]}'?" if close else "If it is a text, write it in quotes."

@@ -17,6 +17,7 @@ from typing import NoReturn
 from ..errors import describe_plain, describe_reward_error
 from ..expressions import Reward
 from ..parsing import parse
+from ..removed import REMOVED
 from .data_files import FORMATS, find_ending
 from .output import FAULTY, MISUSED, end
 from .recipe_files import RECIPES
@@ -74,6 +75,8 @@ class CommandParser(argparse.ArgumentParser):
         """
         if unknown:
             name = unknown[0].split("=")[0]
+            if name.lstrip("-") in REMOVED:
+                raise ValueError(REMOVED[name.lstrip("-")])
             known = [option for action in self._actions for option in action.option_strings]
             if name in known:  # a recipe has the names of fields, which differ from some options
                 action = next(action for action in self._actions if name in action.option_strings)
