@@ -10,7 +10,6 @@ import pytest
 from datasets import Dataset
 
 from helpers.example_rewards import options, rank_in_group
-from helpers.marks import HAS_GENERATORS
 from trl_grpo_rewards import (
     Column,
     FilteredGRPOTrainer,
@@ -23,7 +22,6 @@ from trl_grpo_rewards import (
     column,
     exact,
     gate,
-    gym,
     instructions,
     judge,
     length,
@@ -43,7 +41,6 @@ from trl_grpo_rewards.registry import REGISTRY
 
 BLOCK = "```python\nprint(1)\n```"
 TESTS = [{"inputs": [""], "outputs": ["1"]}, {"inputs": [""], "outputs": ["2"]}]
-TASK = '{"answer": "%d", "metadata": {"source_dataset": "chain_sum"}}'
 ROWS = {
     boxed: (r"\boxed{4}", ["4", "5"]),
     answer: ("It is 4.\n#### 4", ["4", "5"]),
@@ -52,7 +49,6 @@ ROWS = {
     overlap: ("a red fox", ["the red fox", "nothing"]),
     code: (BLOCK, TESTS),
     instructions: ("a, b", [["punctuation:no_comma"], ["words:vowel"]]),
-    **({gym: ("<answer>4</answer>", [TASK % 4, TASK % 5])} if HAS_GENERATORS else {}),
 }
 """For each reward that reads a column: a completion, and two values of the column with different scores."""
 
@@ -103,7 +99,6 @@ def find_readers():
         factory
         for factory in REGISTRY.values()
         if factory.__module__.startswith("trl_grpo_rewards.")
-        and (factory is not gym or HAS_GENERATORS)
         and any(
             one.kind is one.KEYWORD_ONLY and one.default == one.name
             for one in inspect.signature(factory).parameters.values()
@@ -118,9 +113,7 @@ def test_the_examples_are_all_rewards_that_read_a_column():
 @pytest.mark.parametrize("factory", [*ROWS, entitled], ids=lambda factory: factory.__name__)
 def test_naming_a_column_is_renaming_it(factory):
     completion, values = ROWS.get(factory, ("red", ["red", "blue"]))
-    usual = {entitled: "title", code: "tests", gym: "entry", instructions: "instruction_id_list"}.get(
-        factory, "solution"
-    )
+    usual = {entitled: "title", code: "tests", instructions: "instruction_id_list"}.get(factory, "solution")
     named = factory(**{usual: "target"})
     call = {"prompts": ["What?"] * 2, "completions": [completion] * 2, "completion_ids": [[1]] * 2, "extra": [1, 2]}
     renamed = factory()(**call, **{usual: values})

@@ -34,7 +34,6 @@ EXPRESSIONS = {
     "equations": "equations()",
     "exact": "exact()",
     "gate": "gate(overlap(), by=boxed())",
-    "gym": None,  # needs the jail
     "instructions": "instructions()",
     "json_text": "json_text({'type': 'object'})",
     "judge": None,  # needs a server

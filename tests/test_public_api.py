@@ -16,7 +16,7 @@ ROWS = re.findall(r"^\| `([\w.]+)` \| (.+) \|$", TABLE, flags=re.MULTILINE)
 NAMES = {module: re.findall(r"`(\w+)`", names) for module, names in ROWS}
 PACKAGES = [
     "trl_grpo_rewards",
-    *(f"trl_grpo_rewards.{name}" for name in ("checks", "records", "report", "bridges", "demo")),
+    *(f"trl_grpo_rewards.{name}" for name in ("checks", "records", "report", "demo")),
 ]
 DEEPER = ["trl_grpo_rewards.training.async_grpo", "trl_grpo_rewards.sandbox.protocol"]
 

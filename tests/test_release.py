@@ -204,5 +204,5 @@ def test_every_package_that_is_imported_is_declared():
     }
     distributions = {"yaml": "pyyaml"}
     names = {canonicalize_name(distributions.get(name, name)) for name in imported}
-    foreign = {"openenv", "huggingface-hub"}  # environments bring the first, transformers the second
+    foreign = {"huggingface-hub"}  # which transformers brings
     assert declared <= names and names - declared - foreign <= optional

@@ -20,7 +20,6 @@ from trl import GRPOConfig, GRPOTrainer
 
 from helpers.chat_server import Scripted
 from helpers.gradients import compare_drop
-from helpers.marks import HAS_GENERATORS
 from helpers.reward_functions import live_if_odd, mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
 from trl_grpo_rewards import (
@@ -34,7 +33,6 @@ from trl_grpo_rewards import (
     demo,
     exact,
     gate,
-    gym,
     instructions,
     keywords,
     length,
@@ -133,13 +131,10 @@ def gate_open_on_one_rank(folder) -> dict:
 def criteria_of_rows(folder) -> dict:
     """Constraints of each row, a product and an appeal, under both trainers: what was logged, and what a call gives."""
     rewards = [instructions(partial=True), boxed() * length(8, unit="words"), appeal(exact(), to=on_rank_zero())]
-    rewards += [gym()] if HAS_GENERATORS else []
     data = demo.arithmetic("train", size=32)
     lists = [["punctuation:no_comma", "length_constraints:number_words"][: 1 + row % 2] for row in range(32)]
     words = [[{}, {"num_words": 1 + row % 9, "relation": "at least"}][: 1 + row % 2] for row in range(32)]
     data = data.add_column("instruction_id_list", lists).add_column("kwargs", words)
-    tasks = [json.dumps({"answer": one, "metadata": {"source_dataset": "chain_sum"}}) for one in data["solution"]]
-    data = data.add_column("entry", tasks)
     runs = {}
     for cls in (GRPOTrainer, FilteredGRPOTrainer):
         args = config(
@@ -150,7 +145,7 @@ def criteria_of_rows(folder) -> dict:
         rows = [
             next(row for row in data if row["prompt"][-1]["content"] in str(text)) for text in trainer._logs["prompt"]
         ]
-        call = {name: [row[name] for row in rows] for name in ("instruction_id_list", "kwargs", "solution", "entry")}
+        call = {name: [row[name] for row in rows] for name in ("instruction_id_list", "kwargs", "solution")}
         texts = [*trainer._logs["completion"]]
         runs[cls.__name__] = {
             reward.name: [[*trainer._logs["rewards"][reward.name]], reward(completions=texts, **call)]

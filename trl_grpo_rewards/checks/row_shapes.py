@@ -13,7 +13,6 @@ from ..parsing import parse
 from ..programs.cases import UnreadableTests
 from ..programs.columns import parse_column
 from ..programs.formats import COMPANION_COLUMNS, read_tests
-from ..programs.inside.gym_rules import read_task
 from ..tools.call_reading import read_expected_calls
 from ..verify.golds import list_solutions, read_gold
 from ..verify.solutions import MAX_WORDS
@@ -116,12 +115,6 @@ SHAPES = (
         ("rubric", "rubrics"),
         holds_rubric,
         "judge(model='MODEL', rubric=column('{column}'))",
-    ),
-    Shape(
-        "tasks of reasoning-gym",
-        ("entry",),
-        lambda value, row: isinstance(value, str) and is_read(read_task, value),
-        "gym(entry='{column}')",
     ),
     Shape(
         "programs with tests",

@@ -93,7 +93,7 @@ def suggest_option(value: str, known: Sequence[str]) -> str:
     ending = find_ending(value)
     kinds = (
         ("--config", value in RECIPES or ending in ("yaml", "yml")),
-        ("--dataset_name", ending in FORMATS or value.startswith(("demo.", "reasoning_gym:"))),
+        ("--dataset_name", ending in FORMATS or value.startswith("demo.")),
         ("--rewards", "(" in value),
         ("--dataset_name", value.count("/") == 1 or exists(value)),
     )

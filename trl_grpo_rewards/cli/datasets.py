@@ -12,8 +12,9 @@ from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 from datasets import logging as datasets_logging
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-from ..demo import arithmetic, programs, reasoning, requests
+from ..demo import arithmetic, programs, requests
 from ..errors import SOLUTION_COLUMNS
+from ..removed import REMOVED
 from ..training_data import PROMPT_COLUMNS, find_bad_prompts
 from .data_files import check_csv, describe_broken_files, find_separator, is_small, name_format
 
@@ -24,9 +25,6 @@ BUNDLED: dict[str, Callable[..., Dataset]] = {
     "demo.requests": requests,
 }
 """Functions that return the bundled datasets, by the names of these."""
-
-GENERATED = "reasoning_gym:"
-"""Start of the name of a dataset that reasoning-gym generates. Names of generators follow, joined by commas."""
 
 MANY = 50_000
 """Number of rows from which on making messages takes long enough for a progress bar."""
@@ -53,9 +51,9 @@ def load_problems(
             Name on the hub, a local folder, a file, or a format such as `"json"` together with `data_files`. The format
             of files is known by their endings: `.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.arrow`. Defaults to the
             bundled addition problems; `"demo.arithmetic"`, `"demo.programs"` and `"demo.requests"` are the bundled
-            datasets. `"reasoning_gym:countdown"` generates tasks.
+            datasets.
         config (`str`, *optional*):
-            Configuration of the dataset. For bundled datasets and generated tasks, options such as `"size=1000,seed=7"`.
+            Configuration of the dataset. For bundled datasets, options such as `"size=1000,seed=7"`.
         data_files (`list[str]` or `str`, *optional*):
             Files to read.
         train_split (`str`, *optional*, defaults to `"train"`):
@@ -80,6 +78,8 @@ def load_problems(
     """
     if test_size < 0:
         raise ValueError(f"eval_prompts must be at least 0; got {test_size}. Set it to 0 to evaluate nothing.")
+    if name is not None and name.startswith("reasoning_gym:"):
+        raise ValueError(REMOVED["reasoning_gym"])
     name, data_files = name_format(name, data_files)
     if name is None and config:
         raise ValueError(
@@ -87,8 +87,6 @@ def load_problems(
         )
     if name is None or name in BUNDLED:
         train, test = make_problems(BUNDLED[name or "demo.arithmetic"], read_options(config), test_size)
-    elif name.startswith(GENERATED):
-        train, test = generate_problems(name.removeprefix(GENERATED).split(","), read_options(config), test_size)
     else:
         data = read_dataset(name, config, data_files)
         for split in [train_split, test_split] if test_size else [train_split]:
@@ -129,23 +127,6 @@ def make_problems(make: Callable[..., Dataset], options: dict[str, Any], test_si
             f"The bundled dataset takes the options {', '.join([*signature(make).parameters][1:])}; got "
             f"{', '.join(options)}. Change --dataset_config."
         ) from None
-
-
-def generate_problems(names: list[str], options: dict[str, Any], test_size: int) -> tuple[Dataset, Dataset]:
-    """Return generated tasks for training, and others for evaluation. A task has its place plus the seed as its seed."""
-    train = reasoning(*names, **options)
-    if not test_size:
-        return train, train
-    later = options.get("seed", 0) + len(train)
-    test = reasoning(*names, **{**options, "size": test_size, "seed": later})
-    known = {prompt[-1]["content"] for prompt in train["prompt"]}
-    new = [place for place, prompt in enumerate(test["prompt"]) if prompt[-1]["content"] not in known]
-    if not new:
-        raise ValueError(
-            f"Evaluation needs tasks that are not trained on, but {', '.join(names)} generated none within {test_size}. "
-            f"Reduce the size of the dataset, or set --eval_prompts to 0."
-        )
-    return train, test.select(new)
 
 
 def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None) -> DatasetDict:

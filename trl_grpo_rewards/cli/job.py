@@ -46,15 +46,13 @@ class JobArguments:
     dataset_name: str | None = field(
         default=None,
         metadata={
-            "help": "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs, "
-            "demo.requests, or 'reasoning_gym:' with the name of a generator. Default: the bundled addition task."
+            "help": "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs "
+            "or demo.requests. Default: the bundled addition task."
         },
     )
     dataset_config: str | None = field(
         default=None,
-        metadata={
-            "help": "Configuration of the dataset. For demo and reasoning_gym, options such as size=1000,seed=7."
-        },
+        metadata={"help": "Configuration of the dataset. For demo, options such as size=1000,seed=7."},
     )
     data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
     dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})

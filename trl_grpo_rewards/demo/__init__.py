@@ -1,7 +1,7 @@
 """The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
 A second task is to write programs; see [`programming`]. A third one is to write as a request asks for, without a
-model; see [`instructed`]. Tasks that another package generates are in [`generated`].
+model; see [`instructed`].
 
 With them, a first run needs only a laptop and no network. This module draws the problems. The model and its character
 tokenizer were made by `scripts/make_demo_model.py`.
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from .generated import reasoning
+from ..removed import REMOVED
 from .instructed import requests
 from .programming import CODER, programs
 
@@ -22,7 +22,7 @@ from .programming import CODER, programs
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "reasoning", "requests"]
+__all__ = ["CODER", "MIXED", "MODEL", "arithmetic", "programs", "requests"]
 
 
 MODEL = str(Path(__file__).parent / "model")
@@ -122,3 +122,11 @@ def arithmetic(
         ],
         info=DatasetInfo(dataset_name="trl_grpo_rewards.demo.arithmetic"),
     )
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> None:
+        if name == "reasoning":
+            raise ImportError(REMOVED[name])
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,6 @@
 """The library of rewards. Each file with an `__all__` covers one topic. `arithmetic` and `regexes` are parts of `patterns`."""
 
-from . import answers, appeals, constraints, formats, judges, lengths, patterns, programs, tasks, texts, tools
+from . import answers, appeals, constraints, formats, judges, lengths, patterns, programs, texts, tools
 from .answers import *
 from .appeals import *
 from .constraints import *
@@ -9,7 +9,6 @@ from .judges import *
 from .lengths import *
 from .patterns import *
 from .programs import *
-from .tasks import *
 from .texts import *
 from .tools import *
 
@@ -23,6 +22,5 @@ __all__ += judges.__all__
 __all__ += lengths.__all__
 __all__ += patterns.__all__
 __all__ += programs.__all__
-__all__ += tasks.__all__
 __all__ += texts.__all__
 __all__ += tools.__all__
