@@ -5,7 +5,7 @@ import pytest
 from trl_grpo_rewards.registry import REGISTRY
 
 
-collect_ignore = ["trl_grpo_rewards/bridges.py"]  # importing them raises an error that says what to use instead
+collect_ignore = ["trl_grpo_rewards/bridges.py"]  # importing one raises an error that says what to use instead
 
 
 @pytest.fixture(autouse=True)

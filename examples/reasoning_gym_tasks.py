@@ -6,9 +6,11 @@ worthless answer in full: that of `game_of_life_halting` pays any text, and that
 Therefore, only a full score counts here.
 
 Never run a rule that evaluates the answer as Python outside a sandbox, because a model can write any program as its answer.
-`binary_matrix`, `countdown`, `intermediate_integration`, `n_queens`, `polynomial_multiplication`, `puzzle24`,
-`simple_integration`, `spiral_matrix` and `string_insertion` have such rules. Those of `chain_sum` and `products` only
-compare decimal numbers. A file named `reasoning_gym.py` would hide the package.
+Nine rules do: those of `binary_matrix`, `countdown`, `intermediate_integration`, `n_queens`, `polynomial_multiplication`,
+`puzzle24`, `simple_integration`, `spiral_matrix` and `string_insertion`. The rules of `chain_sum` and `products` only compare
+decimal numbers and texts. Do not name a copy of this file `reasoning_gym.py`, which would hide the package.
+
+The bundled model has only seen sums, so it earns little. For a real run, pass the name of another model.
 """
 
 import json
@@ -21,14 +23,14 @@ from reasoning_gym import create_dataset, get_score_answer_fn
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo, reward
 
 
-SIZES = {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1}
-GENERATORS = {"chain_sum": SIZES, "products": SIZES}
+GENERATORS = ("chain_sum", "products")
+OPTIONS = {"min_terms": 2, "max_terms": 2, "min_digits": 1, "max_digits": 1}
 RULES = {name: get_score_answer_fn(name) for name in GENERATORS}
 
 
 def make_dataset(size: int = 200, seed: int = 0) -> Dataset:
-    entries = [one for name in GENERATORS for one in create_dataset(name, size=size, seed=seed, **GENERATORS[name])]
-    prompts = [[{"role": "user", "content": one["question"]}] for one in entries]
+    entries = [one for name in GENERATORS for one in create_dataset(name, size=size, seed=seed, **OPTIONS)]
+    prompts = [[{"role": "user", "content": one["question"] + " Put the answer in \\boxed{}."}] for one in entries]
     return Dataset.from_dict({"prompt": prompts, "entry": [json.dumps(one) for one in entries]})
 
 
@@ -40,14 +42,14 @@ def own_rule(completion: str, entry: str) -> float:
 
 
 def main(model: str = demo.MODEL, output_dir: str = "runs/reasoning_gym", max_steps: int = 20) -> FilteredGRPOTrainer:
-    options = {"use_cpu": True, "bf16": False, "gradient_checkpointing": False} if model == demo.MODEL else {}
+    small = {"max_completion_length": 32, "use_cpu": True, "bf16": False, "gradient_checkpointing": False}
     args = FilteredGRPOConfig(
         output_dir,
         max_steps=max_steps,
         num_generations=8,
-        per_device_train_batch_size=64,
-        max_completion_length=64,
-        **options,
+        per_device_train_batch_size=32,
+        save_strategy="no",
+        **small if model == demo.MODEL else {},
     )
     trainer = FilteredGRPOTrainer(model, own_rule(), args=args, train_dataset=make_dataset())
     trainer.train()

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import fields
+from types import SimpleNamespace
 
 import pytest
 from trl import GRPOConfig
@@ -39,6 +40,17 @@ def test_the_examples_run(example, tmp_path, monkeypatch):
     finally:
         REGISTRY.clear()
         REGISTRY.update(before)
+
+
+@pytest.mark.filterwarnings("ignore")  # of what OpenEnv imports
+def test_the_rubric_for_openenv_pays_what_its_expression_pays():
+    pytest.importorskip("openenv.core.rubrics", reason="openenv is not installed")
+    found = re.search(r"```python notest\n(from openenv.*?)^```$", PAGES["coming_from.md"], re.DOTALL | re.MULTILINE)
+    names = {}
+    exec(compile(found[1], "example", "exec"), names)
+    rubric, action = names["Answered"](), SimpleNamespace(message=r"<think>2 + 2</think>\boxed{4}")
+    paid = [rubric(action, SimpleNamespace(metadata={"solution": solution})) for solution in ("5", None, "4")]
+    assert paid == [0.0, 0.0, 1.0] and rubric.last_score == 1.0
 
 
 COMMANDS = [

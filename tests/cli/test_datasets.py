@@ -11,7 +11,7 @@ from datasets import Dataset, DatasetDict
 from helpers.outside_data import find_outside_data
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli.command_errors import import_rewards
-from trl_grpo_rewards.cli.datasets import load_problems
+from trl_grpo_rewards.cli.datasets import load_problems, read_options
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -43,6 +43,26 @@ def test_a_bundled_dataset_is_made_by_its_name_and_options():
     assert len(load_problems("demo.programs", test_size=4)[1]) == 4
     with pytest.raises(ValueError, match="takes the options size, seed, kinds; got length. Change --dataset_config"):
         load_problems("demo.arithmetic", config="length=3")
+
+
+@pytest.mark.parametrize(
+    "text, options",
+    [
+        (None, {}),
+        ("size=1000", {"size": 1000}),
+        ("size=10, seed=7,level=hard,share=0.5,shuffle=false", {"size": 10, "seed": 7, "level": "hard", "share": 0.5, "shuffle": False}),
+    ],
+)  # fmt: skip
+def test_options_are_read_from_one_text(text, options):
+    assert read_options(text) == options
+
+
+@pytest.mark.parametrize("text", ["size", "=3", "size=3,,"])
+def test_what_is_no_option_is_refused(text):
+    with pytest.raises(
+        ValueError, match="must be options with values.*Write, for example, --dataset_config size=1000,seed=7"
+    ):
+        read_options(text)
 
 
 def test_files_become_conversations_with_a_solution(jsonl):

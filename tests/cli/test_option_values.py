@@ -36,6 +36,7 @@ def files(tmp_path):
         ("--data_files none.jsonl", "--data_files must name files; there is no file 'none.jsonl' in "),
         ("--dataset_name none.jsonl", "There is no file 'none.jsonl' in "),
         ("--dataset_name demo.arithmetik", "Did you mean --dataset_name demo.arithmetic? There is no dataset 'demo.ari"),
+        ("--dataset_name reasoning_gym:countdown", "--dataset_name reasoning_gym:... was removed: examples/reasoning_gym"),
         ("--model_name_or_path ./nomodel", "--model_name_or_path must be the folder of a model or its name on the hub; "),
         ("--output_dir used", "The output directory 'used' contains an earlier run, which a new run would overwrite."),
         ("--import ./mine.py", "--import must be followed by the name of a module, as in an import statement; got './mi"),

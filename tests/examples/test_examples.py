@@ -1,6 +1,7 @@
 """The examples run as they are, with fewer steps."""
 
 import importlib
+import json
 import sys
 
 import pytest
@@ -51,6 +52,30 @@ def test_images(load, tmp_path):
     fresh = load("images").make_model()[0].state_dict()
     assert all(one.isfinite().all() for one in trainer.model.state_dict().values())
     assert any(not torch.equal(fresh[name], one) for name, one in trainer.model.state_dict().items())
+
+
+@pytest.mark.filterwarnings("ignore")  # of what reasoning-gym imports
+def test_reasoning_gym_tasks(load, tmp_path):
+    pytest.importorskip("reasoning_gym", reason="reasoning-gym is not installed")
+    example = load("reasoning_gym_tasks")
+    rows = example.make_dataset(size=20)
+    tasks = [json.loads(entry) for entry in rows["entry"]]
+    assert [one["metadata"]["source_dataset"] for one in tasks] == ["chain_sum"] * 20 + ["products"] * 20
+    answers = [one["answer"] for one in tasks]
+    texts = [*answers, "I do not know.", "6*4*1*1", " ".join(answers), "__import__('os').abort()", ""]
+
+    def pay(completions):
+        return example.own_rule()(completions=completions, entry=rows["entry"])
+
+    assert pay([rf"<think>1 + 1</think>\boxed{{{one}}}" for one in answers]) == [1.0] * 40
+    assert pay([rf"\boxed{{{one}}} \boxed{{{one}0.5}}" for one in answers]) == pay(answers) == [0.0] * 40
+    assert pay(rows["prompt"]) == [0.0] * 40
+    for text in texts:
+        assert pay([rf"\boxed{{{text}}}"] * 40) == [float(text == one) for one in answers]
+    trainer = example.main(output_dir=str(tmp_path), max_steps=1)
+    (record, *others) = read_records(tmp_path)
+    assert trainer.state.global_step == 1 and len(others) == 3
+    assert record["rewards"].keys() == {"own_rule"} and record["columns"]["entry"] in example.make_dataset()["entry"]
 
 
 @pytest.mark.slow
