@@ -14,7 +14,6 @@ from datasets.utils import are_progress_bars_disabled, disable_progress_bars, en
 
 from ..demo import arithmetic, programs, requests
 from ..errors import SOLUTION_COLUMNS
-from ..removed import REMOVED
 from ..training_data import PROMPT_COLUMNS, find_bad_prompts
 from .data_files import check_csv, describe_broken_files, find_separator, is_small, name_format
 
@@ -78,8 +77,6 @@ def load_problems(
     """
     if test_size < 0:
         raise ValueError(f"eval_prompts must be at least 0; got {test_size}. Set it to 0 to evaluate nothing.")
-    if name is not None and name.startswith("reasoning_gym:"):
-        raise ValueError(REMOVED["reasoning_gym"])
     name, data_files = name_format(name, data_files)
     if name is None and config:
         raise ValueError(

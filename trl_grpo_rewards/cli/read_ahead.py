@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ..removed import REMOVED
 from .command_errors import LEAST_SIMILARITY, CommandParser, build_rewards, exit_on
 from .data_files import FORMATS, find_ending
 from .declared_options import DeclaredOption, read_keys, read_options
@@ -86,6 +87,8 @@ def check_paths(settings: Mapping[str, Any]) -> None:
             f"--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder {model!r}. "
             f"Correct the path."
         )
+    if dataset.startswith("reasoning_gym:"):
+        raise ValueError(REMOVED["reasoning_gym"])
     bundled = read_keys(f"{__package__}.datasets", "BUNDLED")
     close = [] if "/" in dataset else get_close_matches(dataset, bundled, n=1, cutoff=LEAST_SIMILARITY)
     if close and dataset not in bundled and not Path(dataset).exists():
