@@ -10,12 +10,12 @@ REMOVED = {
     "from_rubric": "from_rubric() was removed, since verifiers 0.4 has no such rubrics: pass its functions through @reward.",
     "fusion": "Sandbox Fusion is no longer built in: copy examples/fusion_sandbox.py, and set "
     "backend='fusion_sandbox:FusionSandbox'.",
-    "gym": "gym() was removed: copy the reward in examples/reasoning_gym.py, which scores a task with its own rule.",
+    "gym": "gym() was removed: copy the reward in examples/reasoning_gym_tasks.py, which scores a task with its own rule.",
     "hf": "Hugging Face Jobs is no longer built in: copy examples/hf_sandbox.py, and set backend='hf_sandbox:JobsSandbox'.",
     "live": "--live was removed: the trainer writes the report anew at checkpoints and evaluations, and an open page takes "
     "the new one.",
-    "reasoning": "demo.reasoning() was removed: examples/reasoning_gym.py makes the dataset.",
-    "reasoning_gym": "--dataset_name reasoning_gym:... was removed: examples/reasoning_gym.py makes the dataset.",
+    "reasoning": "demo.reasoning() was removed: examples/reasoning_gym_tasks.py makes the dataset.",
+    "reasoning_gym": "--dataset_name reasoning_gym:... was removed: examples/reasoning_gym_tasks.py makes the dataset.",
     "witness": "witness= was removed: add the reward with weight 0, as in boxed() + 0 * judge(model=...).",
     "witness_share": "witness_share= was removed: a witness is a term of weight 0, which scores every group.",
 }
