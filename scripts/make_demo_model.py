@@ -14,10 +14,6 @@ in difficulty.
 
     python scripts/make_demo_model.py --mixed --output_dir mixed-model
 
-With --varied, the model is made for the problems of `varied_problems.py`, and is not bundled either.
-
-    python scripts/make_demo_model.py --varied --steps 2500 --output_dir varied-model
-
 With --programs, the model is made for `demo.programs`: it writes functions of one line. It is bundled in
 trl_grpo_rewards/demo/coder and has 100k parameters. Its demonstrator forgets the fence,
 confuses operators or takes another number, so that about a third of the programs are right.
@@ -33,7 +29,6 @@ from functools import partial
 from pathlib import Path
 
 import torch
-import varied_problems
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
@@ -158,14 +153,9 @@ def multiply(a: int, b: int, slip: int | None) -> tuple[str, int]:
     return f"{a}*{b % 10}={ones},{a}*{b // 10}0={tens},{ones}+{tens}={total}", total
 
 
-def demonstrate(
-    a: int, sign: str, b: int, rng: random.Random, mixed: bool = False, careless: float | None = None
-) -> str:
+def demonstrate(a: int, sign: str, b: int, rng: random.Random, mixed: bool = False) -> str:
     steps = max(len(str(a)), len(str(b))) if sign == "+" else 3
-    if careless is not None:
-        sloppy = 0.02
-    else:
-        careless, sloppy = (0.05 * (steps + (sign == "*")) ** 2, 0.1) if mixed else (0.5, 0.4)
+    careless, sloppy = (0.05 * (steps + (sign == "*")) ** 2, 0.1) if mixed else (0.5, 0.4)
     slip = rng.randrange(steps) if rng.random() < careless else None
     working, total = add(a, b, slip) if sign == "+" else multiply(a, b, slip)
     think = f"<think>{working}</think>" if rng.random() < 1 - sloppy else ""
@@ -185,13 +175,6 @@ def demonstrate_program(rng: random.Random) -> tuple[str, str]:
         program = program.replace("return ", "")
     answer = program if rng.random() < 0.3 else f"```python\n{program}\n```"
     return programming.describe_task(task, number), answer
-
-
-def demonstrate_varied(rng: random.Random) -> tuple[str, str]:
-    """Return a problem of the third task of the study, and a solution."""
-    template, a, b = varied_problems.draw_problem(rng)
-    answer = demonstrate(a, template.sign, b, rng, careless=template.careless)
-    return varied_problems.write_question(template, a, b), answer
 
 
 def demonstrate_sum(rng: random.Random, mixed: bool) -> tuple[str, str]:
@@ -226,23 +209,19 @@ def main() -> None:
     parser.add_argument(
         "--mixed", action="store_true", help="make the model for sums of one to four digits, and products"
     )
-    parser.add_argument("--varied", action="store_true", help="make the model for the problems of varied_problems.py")
     parser.add_argument("--programs", action="store_true", help="make the small model that writes programs")
     parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--batch_size", type=int, default=128)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    if (args.mixed or args.varied or args.programs) and args.output_dir == demo.MODEL:
+    if (args.mixed or args.programs) and args.output_dir == demo.MODEL:
         parser.error("The bundled model for sums would be overwritten. Set --output_dir to another folder.")
 
     torch.manual_seed(args.seed)
     rng = random.Random(args.seed)
     tokenizer = make_tokenizer()
     model = make_model(tokenizer, small=args.programs)
-    if args.programs or args.varied:
-        draw = partial(demonstrate_program if args.programs else demonstrate_varied, rng)
-    else:
-        draw = partial(demonstrate_sum, rng, args.mixed)
+    draw = partial(demonstrate_program, rng) if args.programs else partial(demonstrate_sum, rng, args.mixed)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3, weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-3, total_steps=args.steps)
     for step in range(args.steps):

@@ -5,6 +5,7 @@ python scripts/make_pages.py && zensical serve            # or zensical build --
 python scripts/make_pages.py FOLDER                       # writes them elsewhere
 """
 
+import argparse
 import ast
 import contextlib
 import inspect
@@ -14,7 +15,6 @@ import os
 import posixpath
 import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
@@ -266,7 +266,7 @@ def make_pages() -> dict[str, str]:
     return {path: escape_math(text) for path, text in pages.items()}
 
 
-def main(folder: Path = ROOT / "build" / "pages") -> None:
+def main(folder: Path) -> None:
     os.environ["COLUMNS"] = "88"  # the width of the help of commands
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "docs", folder, ignore=shutil.ignore_patterns("*.md"))
@@ -276,4 +276,6 @@ def main(folder: Path = ROOT / "build" / "pages") -> None:
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "build" / "pages")
+    main(parser.parse_args().folder)

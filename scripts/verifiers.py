@@ -2,7 +2,7 @@ r"""
 Judge public sets of labelled answers, programs, tool calls and responses, and write one table of all verifiers.
 
     python scripts/verifiers.py --fetch sets           # clones the repositories at their commits into sets/, with git
-    python scripts/verifiers.py sets/*                 # writes verifiers.html and verifiers.json
+    python scripts/verifiers.py sets/*                 # writes verifiers.md and verifiers.json
     python scripts/verifiers.py sets/* --only quixbugs
 
 Each folder is a clone of a repository in the table of `verifier_table/sets.py`, of open-r1 or of verifiers. The sets in
@@ -141,7 +141,7 @@ def main() -> None:
         print(f"{one.name}: {len(rows)} rows; {results[-1]['standing']}", file=sys.stderr, flush=True)
         table = {"versions": versions, "sets": results}
         options.output.with_suffix(".json").write_text(json.dumps(table, indent=1), "utf-8")
-        options.output.with_suffix(".html").write_text(write_page(table), "utf-8")
+        options.output.with_suffix(".md").write_text(write_page(table), "utf-8")
     print(write_table(table))
 
 

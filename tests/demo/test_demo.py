@@ -104,8 +104,7 @@ def test_the_heads_have_a_size_that_vllm_supports_on_cpu():
     assert AutoModelForCausalLM.from_pretrained(demo.MODEL).config.head_dim == 32
 
 
-def test_padded_heads_give_the_same_model(monkeypatch):
-    monkeypatch.syspath_prepend(str(SCRIPTS))
+def test_padded_heads_give_the_same_model():
     made = runpy.run_path(str(SCRIPTS / "make_demo_model.py"))
     torch.manual_seed(0)
     model = made["make_model"](made["make_tokenizer"]())

@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 
 PACKAGE = Path(__file__).parents[2] / "trl_grpo_rewards"
 
-START_SECONDS = 600.0
-"""Time that an emulated machine has for the start of a worker."""
-
 
 class Jailed(NamedTuple):
     """A program, with how its run must end, what it must write and what it reads."""
@@ -111,11 +108,10 @@ async def run_all(seconds: float) -> None:
     package = types.ModuleType("trl_grpo_rewards")
     package.__path__ = [str(PACKAGE)]
     sys.modules[package.__name__] = package
-    from trl_grpo_rewards.sandbox import local
+    from trl_grpo_rewards.sandbox.local import LocalSandbox
     from trl_grpo_rewards.sandbox.protocol import Limits
 
-    local.START_SECONDS = START_SECONDS
-    sandbox, limits = local.LocalSandbox(1), Limits(seconds=seconds)
+    sandbox, limits = LocalSandbox(1), Limits(seconds=seconds)
     for name, one in PROGRAMS.items():
         async for result in sandbox.run(one.program, [one.input], limits):
             print_result(name, result)

@@ -1,4 +1,4 @@
-"""The programs that `scripts/boot_aarch64.py` runs on an emulated machine, on this one."""
+"""Small programs end in the jail as expected, on machines of every kind."""
 
 import json
 import subprocess

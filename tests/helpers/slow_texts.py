@@ -1,13 +1,5 @@
-r"""Time all rewards for formats, patterns and texts on adversarial texts of 64,000 characters.
+"""Texts of 64,000 characters that are made to be slow, and the rewards for formats, patterns and texts that score them."""
 
-    python scripts/bench_texts.py
-
-Each text is scored `--runs` times, and the shortest CPU time counts. Exits with 1 if a text takes longer than
-`--limit`.
-"""
-
-import argparse
-import sys
 import time
 
 from trl_grpo_rewards import (
@@ -112,21 +104,11 @@ def time_reward(reward, text: str) -> float:
     return (time.thread_time() - start) / size
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=3, help="number of runs of each text")
-    parser.add_argument("--limit", type=float, default=0.02, help="maximum seconds for one text")
-    options = parser.parse_args()
-    print("| reward | ms | slowest text |\n|---|---|---|")
-    is_slow = False
-    for reward in REWARDS:
-        seconds = {name: min(time_reward(reward, text) for _ in range(options.runs)) for name, text in TEXTS.items()}
-        slowest = max(seconds, key=seconds.get)
-        is_slow |= seconds[slowest] > options.limit
-        label = f"{reward}" if len(f"{reward}") < 60 else f"{reward.name}(...)"
-        print(f"| `{label}` | {1000 * seconds[slowest]:.1f} | {slowest!r} |")
-    sys.exit(int(is_slow))
-
-
-if __name__ == "__main__":
-    main()
+def list_slow_texts(limit: float, runs: int = 3) -> list[str]:
+    """Return each reward with a text for which it takes longer than the limit, in seconds, in each run."""
+    return [
+        f"{reward.name}, {name!r}"
+        for reward in REWARDS
+        for name, text in TEXTS.items()
+        if all(time_reward(reward, text) > limit for _ in range(runs))
+    ]

@@ -1,0 +1,90 @@
+"""Put small faults into a copy of the checkout, one at a time, and print which test catches each. Linux only.
+
+    python scripts/mutate.py --seed 0 --number 50 --json faults.json
+    python scripts/mutate.py --mutants faults.json --checkout OTHER    # the same faults there
+
+A fault changes one line of a function. The quick tests of the file's folder run, and then tests/test_everywhere.py.
+"""
+
+import argparse
+import ast
+import json
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tokenize
+from pathlib import Path
+
+
+PAIRS = (("==", "!="), ("<", "<="), (">", ">="), ("and", "or"), ("+", "-"), ("True", "False"))
+SWAPS = {**dict(PAIRS), **{other: one for one, other in PAIRS}, "not": "", "is": "is not", "in": "not in"}
+REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
+LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
+
+
+def list_mutants(root: Path, path: Path) -> list[dict]:
+    found, code, lines = [], set(), path.read_text("utf-8").split("\n")
+    functions = [one for one in ast.walk(ast.parse("\n".join(lines))) if type(one).__name__.endswith("FunctionDef")]
+    for one in {one for function in functions for one in ast.walk(function) if isinstance(one, ast.stmt)}:
+        if not LEFT_OUT.match(ast.unparse(one)):
+            code |= {*range(one.lineno, one.body[0].lineno if hasattr(one, "body") else one.end_lineno + 1)}
+            if type(one) in REMOVED and one.lineno == one.end_lineno:
+                found.append((one.lineno, one.col_offset, len(lines[one.lineno - 1]), REMOVED[type(one)]))
+    for kind, text, (row, start), (_, end), line in tokenize.generate_tokens((f"{one}\n" for one in lines).__next__):
+        new = str(int(text) + 1) if kind == tokenize.NUMBER and text.isdecimal() else SWAPS.get(text)
+        is_other = line.startswith("is not", start) or text == "in" and re.search(r"\bfor\b|not $", line[:start])
+        if row in code and new is not None and not is_other:
+            found.append((row, start, end, new))
+    faults = sorted({(row, lines[row - 1][:start] + new + lines[row - 1][end:]) for row, start, end, new in found})
+    file = path.relative_to(root).as_posix()
+    return [{"file": file, "line": row, "before": lines[row - 1], "after": after} for row, after in faults]
+
+
+def try_mutant(root: Path, mutant: dict, limit: int) -> str:
+    """Return the test that catches a fault, `time limit`, `missed` or `no such line`."""
+    path, folder = root / mutant["file"], root / "tests" / Path(mutant["file"]).parts[1]
+    lines = path.read_text("utf-8").split("\n") if path.is_file() else []
+    places = [place for place, line in enumerate(lines) if line == mutant["before"]]
+    if not places:
+        return "no such line"
+    place = min(places, key=lambda place: abs(place + 1 - mutant["line"]))
+    path.write_text("\n".join([*lines[:place], mutant["after"], *lines[place + 1 :]]), "utf-8")
+    tests = f"tests/{folder.name}" if folder.is_dir() else f"$(grep -lw {path.stem} tests/test_*.py)"
+    start = f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={root} timeout -s KILL {limit} {sys.executable} -m pytest -xq -n0"
+    status = subprocess.call(f"{start} -m 'not slow' {tests} tests/test_everywhere.py > output", cwd=root, shell=True)
+    path.write_text("\n".join(lines), "utf-8")
+    named = re.findall(r"^(?:FAILED|ERROR) (\S+)", (root / "output").read_text("utf-8"), re.MULTILINE)
+    return {0: "missed", 137: "time limit"}.get(status) or (named or [f"status {status}"])[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--number", type=int, default=20, help="number of faults")
+    parser.add_argument("--only", nargs="+", default=["trl_grpo_rewards"], metavar="FOLDER or FILE[:LINE]")
+    parser.add_argument("--mutants", type=Path, help="the faults of this file, which --json wrote")
+    parser.add_argument("--checkout", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--limit", type=int, default=600, help="seconds for the tests of a fault")
+    parser.add_argument("--json", type=Path, default="/dev/null", help="file for the faults and what caught them")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as copy:
+        root, wanted = Path(copy), re.compile(rf"(?:{'|'.join(args.only)})(?:$|[:/])")
+        shutil.copytree(args.checkout, copy, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".git", ".*cache"))
+        every = [one for path in sorted(root.glob("trl_grpo_rewards/**/*.py")) for one in list_mutants(root, path)]
+        every = [one for one in every if wanted.match(f"{one['file']}:{one['line']}")]
+        random.Random(args.seed).shuffle(every)
+        mutants = json.loads(args.mutants.read_text("utf-8")) if args.mutants else every[: args.number]
+        for mutant in mutants:
+            start, change = time.monotonic(), f"{mutant['before'].strip()} -> {mutant['after'].strip()}"
+            mutant |= {"caught": try_mutant(root, mutant, args.limit), "seconds": round(time.monotonic() - start)}
+            print("{file}:{line}: {0} | {caught} | {seconds} s".format(change, **mutant), flush=True)
+    print(f"{sum('tests/' in one['caught'] for one in mutants)} of {len(mutants)} faults are caught by a test.")
+    args.json.write_text(json.dumps(mutants, indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
