@@ -199,7 +199,7 @@ def refuses_words(completion: str, solution: str) -> float:
         (boxed() + keywords(all=("so",)) + keywords(none=("so",), name="plain"), ["7", "8"], ["attacks", "a dry"]),
         (boxed(evaluated=True) + refuses(), ["7", "8"], ["a dry"]),
         (refuses_words(), [*map(str, range(16)), "many"], ["a dry"]),  # no attack is tried on the last row
-        (code(backend="http://127.0.0.1:9", retries=0), ["7", "8"], ["the dataset", "a dry"]),
+        (code(backend="no_such_module:Sandbox"), ["7", "8"], ["the dataset", "a dry"]),
     ],
     ids=["asks", "contradictory", "raises on every row", "raises on the last row", "not ready and raises"],
 )

@@ -2,12 +2,20 @@
 
 import importlib
 import json
+import os
+import shutil
+import subprocess
 import sys
+import tempfile
 
+import huggingface_hub
 import pytest
 import torch
 
+from helpers.local_http import run_local_server
 from helpers.paths import TESTS
+from trl_grpo_rewards import code
+from trl_grpo_rewards.checks.contract import check_readiness
 from trl_grpo_rewards.records.files import read_records
 from trl_grpo_rewards.registry import REGISTRY
 
@@ -111,3 +119,129 @@ def test_rules_of_the_game(load):
     assert [game.guess(2), game.guess(6), game.guess(4)] == ["higher", "lower", "right"] and game.get_reward() == 1.0
     with pytest.raises(ValueError, match="over"):
         game.guess(4)
+
+
+SUM = "print(sum(map(int, input().split())))"
+
+PROGRAMS = {
+    "right": (SUM, 1.0),
+    "wrong": (f"{SUM}; print(7)", 0.0),
+    "crashed": (f"{SUM}; raise ValueError", 0.0),
+    "killed": (f"{SUM}; import os; os.kill(os.getpid(), 9)", 0.0),
+    "flooded": (f"{SUM}; print('x' * 5000)", 0.0),
+    "endless": (f"{SUM}; import time; time.sleep(9)", 0.0),
+    "out of luck": (f"{SUM}  # the server fails", None),
+    "odd": (f"{SUM}  # the server replies in an odd form", None),
+}
+"""Programs with their scores on a server."""
+
+
+def grade(backend, programs):
+    """Return the scores of programs, as TRL asks for them."""
+    value = code(backend=backend, output_bytes=1000, max_failures=1.0)
+    prompts = [[{"role": "user", "content": "Add."}]] * len(programs)
+    completions = [[{"role": "assistant", "content": f"```python\n{program}\n```"}] for program in programs]
+    tests = [{"inputs": ["1 2", "40 2"], "outputs": ["3", "42"]}] * len(programs)
+    return value(prompts=prompts, completions=completions, completion_ids=[[0]] * len(programs), tests=tests)
+
+
+def run_process(command, text, program, folder):
+    """Run a program as a scripted server does: return its exit code, what it wrote, and whether it was too slow."""
+    process = subprocess.Popen(command, cwd=folder, stdin=-1, stdout=-1, stderr=-1, text=True)
+    try:
+        output, errors = process.communicate(text, timeout=0.2 if "sleep" in program else 60.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return -9, *process.communicate(), True
+    return process.returncode, output, errors, False
+
+
+def check_sandbox(backend, requests):
+    scores = grade(backend, [program for program, _ in PROGRAMS.values()])
+    assert dict(zip(PROGRAMS, scores, strict=True)) == {name: score for name, (_, score) in PROGRAMS.items()}
+    assert check_readiness(code(backend=backend)).faults == []
+    assert not any(rb'"42' in request.body for request in requests)  # what is expected stays here
+
+
+def test_fusion_sandbox(load, tmp_path):
+    def answer(connection):
+        body = json.loads(connection.body)
+        if "server fails" in body["code"]:
+            return connection.send({"status": "SandboxError", "message": "busy", "run_result": None}, 500)
+        exit_code, output, errors, is_late = run_process(
+            [sys.executable, "-c", body["code"]], body["stdin"], body["code"], tmp_path
+        )
+        status = "odd" if "odd form" in body["code"] else "TimeLimitExceeded" if is_late else "Finished"
+        result = {"status": status, "return_code": exit_code, "stdout": output, "stderr": errors}
+        overall = "Success" if status == "Finished" and exit_code == 0 else "Failed"
+        connection.send({"status": overall, "message": "", "compile_result": None, "run_result": result})
+
+    with run_local_server(answer) as server:
+        load("fusion_sandbox").FusionSandbox.url = server.url
+        check_sandbox("fusion_sandbox:FusionSandbox", server.requests)
+    assert json.loads(server.requests[0].body)["memory_limit_MB"] == 1024
+    assert grade("fusion_sandbox:FusionSandbox", [SUM]) == [None]  # the server is down
+    (fault,) = check_readiness(code(backend="fusion_sandbox:FusionSandbox")).faults
+    assert "Start a Sandbox Fusion server" in fault
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not shutil.which("python3") or not hasattr(huggingface_hub, "SandboxPool"),
+    reason="the scripted server runs commands for Linux, and needs a client with SandboxPool",
+)
+def test_hf_sandbox(load, tmp_path, monkeypatch):
+    """The client is that of huggingface_hub, the server is scripted in the form of version 2.4."""
+    user, started, ended = {"type": "user", "id": "1", "name": "someone"}, [], []
+
+    def answer(connection):
+        match connection.command, connection.path.partition("?")[0].split("/"):
+            case _ if connection.headers["Authorization"] != "Bearer hf_of_a_test":
+                connection.send({"error": "refused by the script"}, 401)
+            case "GET", [*_, "whoami-v2"]:
+                connection.send(user)
+            case "GET", [*_, "jobs", "someone"]:
+                connection.send([])
+            case "POST", [*_, "jobs", "someone"]:
+                started.append(name := f"job{len(started)}")
+                status = {"stage": "RUNNING", "exposeUrls": [f"{server.url}/{name}--49983.jobs"]}
+                connection.send({"id": name, "owner": user, "status": status, **json.loads(connection.body)})
+            case "POST", [*_, name, "cancel"]:
+                ended.append(name)
+                connection.send({})
+            case "GET", [*_, "health"]:
+                connection.send({"status": "ok", "protocol": 3})
+            case "POST", [*_, "sandboxes"]:
+                box = tempfile.mkdtemp(dir=tmp_path)
+                connection.send({"sandboxes": [{"id": os.path.basename(box), "token": "t"}], "rejected": 0})
+            case "DELETE", [*_, "sandboxes", box]:
+                shutil.rmtree(tmp_path / box)
+                connection.send({"deleted": True})
+            case _, [*_, box, "files", "write"]:
+                (tmp_path / box / "program.py").write_bytes(connection.body)
+                connection.send({})
+            case _, [*_, box, "exec"]:
+                run_command(connection, tmp_path / box)
+
+    def run_command(connection, box):
+        body, program = json.loads(connection.body), (box / "program.py").read_text()
+        if "server fails" in program:
+            return connection.send({"error": "no such sandbox"}, 403)
+        command = ["/bin/sh", "-c", body["cmd"]]
+        exit_code, output, errors, is_late = run_process(command, body["stdin"], program, box)
+        ended = {"exit_code": exit_code} if exit_code >= 0 else {"exit_code": None, "signal": -exit_code}
+        events = [{"event": "stdout", "data": output}, {"event": "ping"}, {"event": "stderr", "data": errors}]
+        events += [] if "odd form" in program else [{"event": "exit", **ended, "timed_out": is_late}]
+        connection.send("".join(f"{json.dumps(event)}\n" for event in events), content_type="application/x-ndjson")
+
+    monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HOME", str(tmp_path / "cache"))
+    with run_local_server(answer) as server:
+        monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(huggingface_hub.hf_api.api, "endpoint", server.url)
+        load("hf_sandbox").JobsSandbox.machines = 2
+        check_sandbox("hf_sandbox:JobsSandbox", server.requests)
+        assert grade("hf_sandbox:JobsSandbox", [f"{SUM}; import mmap; mmap.mmap(-1, 3 << 30)"]) == [0.0]
+        assert len(started) == 4 and {*started} == {*ended} and [*tmp_path.iterdir()] == [tmp_path / "cache"]
+        monkeypatch.setenv("HF_TOKEN", "hf_of_someone_else")
+        assert grade("hf_sandbox:JobsSandbox", [SUM]) == [None]
+        assert len(check_readiness(code(backend="hf_sandbox:JobsSandbox")).faults) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from helpers.local_http import build_reply, run_local_server
 from helpers.processes import find_free_port
-from trl_grpo_rewards.judging.http_client import REQUEST_SECONDS, build_client
+from trl_grpo_rewards.judging.chat_client import REQUEST_SECONDS, build_client
 
 
 KEY = "secret-key-1234"

@@ -33,24 +33,6 @@ def test_the_last_block_of_python_is_the_program(text):
 
 
 @pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("cpp", "```cpp\nx = 1\n```\n```python\ny = 2\n```"),
-        ("cpp", "```C++\nx = 1\n```\nIt prints\n```\n5\n```"),
-        ("cpp", "```cpp title=a.cpp\nx = 1\n```"),
-        ("cpp", "```\nx = 1\n```"),
-        ("nodejs", "```js\nx = 1\n```"),
-        ("kotlin_script", "```kotlin\nx = 1\n```"),
-        ("R", "```r\nx = 1\n```"),
-        ("zig", "```zig\nx = 1\n```"),
-    ],
-)
-def test_a_program_in_another_language(language, text):
-    assert find_program(text, language) == "x = 1\n"
-    assert find_program("```python\nx = 1\n```", language) is None
-
-
-@pytest.mark.parametrize(
     "text",
     [
         "",

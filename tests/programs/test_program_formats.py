@@ -213,17 +213,6 @@ def test_what_a_row_says_itself_goes_before_its_companions():
     assert {"entry_point", "fn_name", "test_setup_code", "generated_checker"} <= {*COMPANION_COLUMNS}
 
 
-def test_programs_in_other_languages_have_inputs_and_outputs():
-    for language in ("cpp", "C++"):
-        assert [*read_tests({**OPEN_R1, "language": language}, language="cpp").cases] == SCRIPT
-    assert [*read_tests(APPS, language="cpp").cases] == SCRIPT
-    for value, found in ((FUNCTION, "2 calls"), ("assert f(1) == 2", "1 set of Python tests")):
-        with pytest.raises(UnreadableTests, match=f"Programs in cpp .* found {found}"):
-            read_tests(value, language="cpp")
-    with pytest.raises(UnreadableTests, match="language='python'"):
-        read_tests(OPEN_R1, language="cpp")
-
-
 @pytest.mark.parametrize("name", ["checker", "generated_checker"])
 @pytest.mark.parametrize("value", [APPS, FUNCTION, "assert f(1) == 2"], ids=["output", "call", "code"])
 def test_rows_with_a_checker_of_their_own_are_not_compared(name, value):

@@ -141,6 +141,13 @@ def test_tests_that_cannot_be_read_give_no_score(caplog):
     assert "not scored. Correct these tests, or remove their rows (shown once): " in caplog.text
 
 
+def test_a_row_in_another_language_gives_no_score():
+    languages = ["python", "Python3", "py", None, "", "cpp", "C++", "rust", ["python"]]
+    scores, metrics, extras = call(code(), [block(SUM)] * 9, [PAIRS] * 9, language=languages)
+    assert scores == [1.0] * 5 + [None] * 4 and metrics["code/unreadable_tests"] == 4
+    assert "Only programs in Python are run; found language='cpp'" in extras["code/failure"][5]
+
+
 BAD = {
     "a megabyte": "x = '" + "x" * 150_000 + "'\n" + SUM,
     "output without end": "while True: print('x' * 1000)",
@@ -226,9 +233,11 @@ def test_it_is_a_reward_like_the_others():
         {"backend": "docker"},
         {"backend": "ftp://x"},
         {"python": "no-such-python"},
-        {"python": "python3", "backend": "http://localhost:1"},
-        {"retries": -1},
-        {"max_concurrency": 0},
+        {"python": "python3", "backend": "my_module:MySandbox"},
+        {"backend": "a.b"},
+        {"backend": "a:b:c"},
+        {"backend": "a b:C"},
+        {"backend": "LOCAL"},
         {"batch_timeout": 0},
         {"max_failures": 2},
     ],
@@ -236,6 +245,17 @@ def test_it_is_a_reward_like_the_others():
 def test_options_that_cannot_work_are_refused(options):
     with pytest.raises(ValueError, match=r"code\(\) cannot use .*Set it to"):
         code(**options)
+
+
+@pytest.mark.parametrize(
+    ("backend", "file"),
+    [("hf", "hf_sandbox"), ("http://localhost:8080", "fusion_sandbox"), ("https://x/y", "fusion_sandbox")],
+)
+def test_a_back_end_that_is_now_an_example_is_named(backend, file):
+    with pytest.raises(ValueError, match=f"copy examples/{file}.py, and set backend='{file}:"):
+        code(backend=backend)
+    with pytest.raises(TypeError, match="programs are Python"):
+        code(language="cpp")
 
 
 class Scripted:

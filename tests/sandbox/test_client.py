@@ -72,7 +72,7 @@ def test_without_landlock_no_file_can_be_opened(call, error):
 def test_without_another_layer_nothing_runs(call, layer, error):
     (message,), _ = try_without(call)
     assert f"This machine lacks {layer} ({ERRORS[error]})." in message, message
-    assert "Nothing was run" in message and "backend='http://localhost:8080'" in message
+    assert "Nothing was run" in message and "backend='my_module:MySandbox'" in message
 
 
 def test_descriptors_of_processes_are_not_needed():

@@ -57,10 +57,9 @@ KINDS: dict[type[Case], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class RowTests:
-    """The tests of one row. Those for another language than Python have only runs as scripts."""
+    """The tests of one row."""
 
     cases: tuple[Case, ...]
-    language: str = "python"
 
     def __str__(self) -> str:
         """Return the number of cases of each kind, such as `7 calls`."""

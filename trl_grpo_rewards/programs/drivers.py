@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from . import inside
-from .cases import CallCase, OutputCase, PythonTests, RowTests
+from .cases import CallCase, OutputCase, PythonTests
 from .names import find_use
 
 
@@ -25,12 +25,11 @@ MODULES = tuple(f"{PACKAGE}.{name}" for name in NAMES)
 """Modules that a back end on this machine may load in advance."""
 
 
-def write_driver(program: str, case: OutputCase | CallCase, tests: RowTests) -> tuple[str, str]:
+def write_driver(program: str, case: OutputCase | CallCase) -> tuple[str, str]:
     """Return the source that runs a program for a case, and its standard input. Neither holds what is expected."""
     match case:
         case OutputCase(input=text):
-            is_python = tests.language == "python"
-            return write_call("calls", "run_script", program) if is_python else program, text
+            return write_call("calls", "run_script", program), text
         case CallCase(function=function, arguments=arguments):
             return write_call("calls", "answer_call", program, function), arguments
 

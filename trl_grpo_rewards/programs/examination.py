@@ -33,7 +33,7 @@ Outcome: TypeAlias = ProgramVerdict | UnreadableTests
 """How a program did, or why its tests cannot be run."""
 
 
-def find_reference(row: Mapping[str, Any], column: str, language: str = "python") -> str | None:
+def find_reference(row: Mapping[str, Any], column: str) -> str | None:
     """
     Return the row's own solution, or None if it has none.
 
@@ -43,7 +43,7 @@ def find_reference(row: Mapping[str, Any], column: str, language: str = "python"
     if not names or not row[names[0]].strip():
         return None
     text: str = row[names[0]]
-    program = find_program(text, language) or text
+    program = find_program(text) or text
     entry_point = row.get("entry_point")
     prompt = prompt_text(row.get("prompt"))
     is_body = isinstance(entry_point, str) and f"def {entry_point}" not in program and f"def {entry_point}" in prompt
@@ -56,7 +56,6 @@ def examine_programs(
     open_sandbox: Callable[[], Sandbox],
     limits: Limits,
     importable: Collection[str] | None,
-    language: str = "python",
 ) -> Examination:
     """Examine the tests of all rows, and try those of the first ones with the empty program and their own solutions."""
     found = Examination([], [], [])
@@ -65,7 +64,7 @@ def examine_programs(
     for place, row in enumerate(rows):
         try:
             companions = {name: row.get(name) for name in COMPANION_COLUMNS}
-            readable[place] = read_tests(row.get(column), companions, packages=importable, language=language)
+            readable[place] = read_tests(row.get(column), companions, packages=importable)
         except UnreadableTests as error:
             unreadable[place] = str(error)
     found.lines.append(f"{len(readable):,} of {len(rows):,} rows have tests that can be read")
@@ -151,9 +150,7 @@ async def try_all(
     limits: Limits,
 ) -> tuple[dict[int, Outcome], dict[int, Outcome], bool]:
     """Return how the empty program and the rows' own solutions did, and whether the back end keeps tests apart."""
-    solutions = {
-        place: program for place in tried if (program := find_reference(rows[place], column, readable[place].language))
-    }
+    solutions = {place: program for place in tried if (program := find_reference(rows[place], column))}
     jobs = [(place, EMPTY) for place in tried] + [*solutions.items()]
     sandbox = open_sandbox()
 

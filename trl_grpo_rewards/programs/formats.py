@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any, NoReturn, TypeAlias
 
 from ..strict_json import read_json
-from .blocks import list_language_names
+from .blocks import PYTHON
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .columns import describe, parse_column
 from .comparison import is_equal_data, measure_depth
@@ -49,11 +49,7 @@ Pair: TypeAlias = tuple[Any, Any, Mapping[str, Any]]
 
 
 def read_tests(
-    value: Any,
-    companions: Mapping[str, Any] | None = None,
-    *,
-    packages: Collection[str] | None = (),
-    language: str = "python",
+    value: Any, companions: Mapping[str, Any] | None = None, *, packages: Collection[str] | None = ()
 ) -> RowTests:
     """
     Read the tests of one row from its column with tests, and from its [`COMPANION_COLUMNS`].
@@ -80,17 +76,11 @@ def read_tests(
         if inner is None:
             break
         value = parse_column(value[inner])
-    check_context(context, language)
+    check_context(context)
     lines = [value] if isinstance(value, str) and value.strip() else value
     if isinstance(lines, list) and lines and all(isinstance(one, str) for one in lines):
-        tests = read_code(lines, context, packages)
-    else:
-        tests = build_tests(list_pairs(value, context))
-    if language != "python" and not all(isinstance(one, OutputCase) for one in tests.cases):
-        raise UnreadableTests(
-            f"Programs in {language} can be tested with inputs and outputs only; found {tests}. Remove such rows."
-        )
-    return replace(tests, language=language)
+        return read_code(lines, context, packages)
+    return build_tests(list_pairs(value, context))
 
 
 def list_pairs(value: Any, context: Mapping[str, Any]) -> list[Pair]:
@@ -124,14 +114,11 @@ def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
 
 
-def check_context(context: Mapping[str, Any], language: str) -> None:
-    """Check that programs are in the language of the tests, and that the tests need no checker of their own."""
-    found = context.get("language") or language
-    if not isinstance(found, str) or found.lower() not in list_language_names(language):
-        raise UnreadableTests(
-            f"Only programs in {language} are run; found language={found!r}. Remove such rows, or use route() with a "
-            f"code(language=...) for each language."
-        )
+def check_context(context: Mapping[str, Any]) -> None:
+    """Check that programs are in Python, and that the tests need no checker of their own."""
+    found = context.get("language") or "python"
+    if not isinstance(found, str) or found.lower() not in PYTHON:
+        raise UnreadableTests(f"Only programs in Python are run; found language={found!r}. Remove such rows.")
     for name in CHECKER_COLUMNS:
         if context.get(name):
             raise UnreadableTests(

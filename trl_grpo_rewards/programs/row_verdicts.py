@@ -74,14 +74,13 @@ async def run_cases(
 ) -> AsyncGenerator[tuple[OutputCase | CallCase, RunResult], None]:
     """Run a program once for each case. Cases with the same source are one request."""
     cases = [case for case in tests.cases if not isinstance(case, PythonTests)]
-    runs = [(case, *write_driver(program, case, tests)) for case in cases]
+    runs = [(case, *write_driver(program, case)) for case in cases]
     for source, same in groupby(runs, key=lambda run: run[1]):
         batch = [*same]
         largest = max(len(case.output) if isinstance(case, OutputCase) else 0 for case, *_ in batch)
         roomy = replace(limits, output_bytes=max(limits.output_bytes, 2 * largest))  # what is expected must fit
-        is_python = tests.language == "python"
-        source, language = (bundle_missing(source, sandbox, "calls"), ()) if is_python else (source, (tests.language,))
-        async with aclosing(sandbox.run(source, [text for *_, text in batch], roomy, *language)) as results:
+        inputs = [text for *_, text in batch]
+        async with aclosing(sandbox.run(bundle_missing(source, sandbox, "calls"), inputs, roomy)) as results:
             for case, *_ in batch:
                 yield case, await anext(results)
 

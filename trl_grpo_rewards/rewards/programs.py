@@ -1,8 +1,10 @@
 """Rewards for programs that pass tests."""
 
 import asyncio
+import importlib
 import logging
 import pickle
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,8 +21,8 @@ from ..programs.examination import examine_programs, find_reference
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.row_verdicts import ProgramVerdict, keeps_apart, try_program
 from ..registry import reward
-from ..sandbox.backends import is_backend, open_sandbox
-from ..sandbox.local import LocalSandbox
+from ..removed import REMOVED
+from ..sandbox.local import LocalSandbox, get_local_sandbox
 from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
@@ -37,6 +39,9 @@ Key: TypeAlias = tuple[str, bytes]
 
 Outcome: TypeAlias = ProgramVerdict | SandboxFailed | UnreadableTests
 """How a program did, or why nobody knows."""
+
+OWN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+"""A back end of the user, as `module:Class`."""
 
 ADVICE = "Check that the back end works, with `trl-grpo-rewards check`, and resume the run, or raise max_failures."
 
@@ -69,20 +74,19 @@ def check_code(
     backend: str,
     python: str | None,
     packages: Sequence[str],
-    retries: int,
-    max_concurrency: int,
     batch_timeout: float,
     max_failures: float,
-    language: str,
 ) -> None:
+    if backend == "hf" or backend.startswith(("http://", "https://")):
+        raise ValueError(REMOVED["hf" if backend == "hf" else "fusion"])
     for is_valid, given, remedy in (
         (timeout > 0, f"timeout={timeout}", "Set it to more than 0 seconds"),
         (memory_mb >= 64, f"memory_mb={memory_mb}", "Set it to at least 64, which the interpreter needs"),
         (output_bytes > 0, f"output_bytes={output_bytes}", "Set it to more than 0"),
         (
-            is_backend(backend),
+            backend == "local" or bool(OWN.fullmatch(backend)),
             f"backend={backend!r}",
-            "Set it to 'local', to 'hf', to the URL of a Sandbox Fusion server, or to 'my_module:MySandbox'",
+            "Set it to 'local' or to 'my_module:MySandbox'",
         ),
         (
             python is None or (backend == "local" and shutil.which(python) is not None),
@@ -92,39 +96,45 @@ def check_code(
         (
             not packages or backend == "local",
             f"packages={packages} with backend={backend!r}",
-            "Leave it out: a server has the packages of its image",
+            "Leave it out: another back end has packages of its own",
         ),
-        (retries >= 0, f"retries={retries}", "Set it to at least 0"),
-        (max_concurrency >= 1, f"max_concurrency={max_concurrency}", "Set it to at least 1"),
         (batch_timeout > 0, f"batch_timeout={batch_timeout}", "Set it to more than 0 seconds"),
         (0 <= max_failures <= 1, f"max_failures={max_failures}", "Set it to a share from 0 to 1"),
-        (
-            bool(language.strip()),
-            f"language={language!r}",
-            "Set it to the name of a language, such as 'python' or 'cpp'",
-        ),
     ):
         if not is_valid:
             raise ValueError(f"code() cannot use {given}. {remedy}.")
 
 
-def check_backend(
-    backend: str, python: str | None, packages: Sequence[str], retries: int, max_concurrency: int, language: str
-) -> str | None:
+def open_sandbox(backend: str, python: str | None, packages: Sequence[str]) -> Sandbox:
+    """Return a back end, which the caller closes, or raise a `ValueError`."""
+    if backend == "local":
+        return get_local_sandbox(python and shutil.which(python), MODULES, packages)
+    module, _, name = backend.partition(":")
+    try:
+        sandbox: Sandbox = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"The back end {backend!r} must be a class that can be imported: {error}. Put its module where Python finds "
+            f"it, or correct its name."
+        ) from None
+    return sandbox
+
+
+def check_backend(backend: str, python: str | None, packages: Sequence[str]) -> str | None:
     """Check that programs can run, and return how they are kept in on this machine."""
-    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language)
+    sandbox = open_sandbox(backend, python, packages)
     sandbox.check_ready()
     return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
 
 
-def write_block(program: str, language: str = "python") -> str:
-    return f"```{language}\n{program.rstrip()}\n```"
+def write_block(program: str) -> str:
+    return f"```python\n{program.rstrip()}\n```"
 
 
-def write_solution(row: Mapping[str, Any], tests: str, language: str) -> str | None:
+def write_solution(row: Mapping[str, Any], tests: str) -> str | None:
     """Return the row's own solution as a block, or None if it has none. `tests` is the column with the tests."""
-    program = find_reference(row, tests, language)
-    return None if program is None else write_block(program, language)
+    program = find_reference(row, tests)
+    return None if program is None else write_block(program)
 
 
 def examine_tests(
@@ -136,22 +146,18 @@ def examine_tests(
     backend: str,
     python: str | None,
     packages: Sequence[str],
-    retries: int,
-    max_concurrency: int,
-    language: str,
 ) -> Examination:
     return examine_programs(
         rows,
         tests,
-        lambda: open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language),
+        lambda: open_sandbox(backend, python, packages),
         Limits(timeout, memory_mb, output_bytes),
         list_importable(backend, packages, python),
-        language,
     )
 
 
 def list_importable(backend: str, packages: Sequence[str], python: str | None) -> Collection[str] | None:
-    """Return the modules that tests may import besides the standard library, or None if only a server knows."""
+    """Return the modules that tests may import besides the standard library, or None if only the back end knows."""
     return list_top_level(packages, python and shutil.which(python)) if backend == "local" else None
 
 
@@ -160,8 +166,8 @@ def list_importable(backend: str, packages: Sequence[str], python: str | None) -
     check=check_code,
     outcome=True,
     asks=False,
-    form=lambda language: Form(answer=f"```{language}\n{{}}\n```"),
-    worthless=lambda language: {name: write_block(program, language) for name, program in WORTHLESS.items()},
+    form=lambda: Form(answer="```python\n{}\n```"),
+    worthless=lambda: {name: write_block(program) for name, program in WORTHLESS.items()},
     ready=check_backend,
     solves=write_solution,
     examines=examine_tests,
@@ -179,19 +185,16 @@ async def code(
     backend: str = "local",
     python: str | None = None,
     packages: tuple[str, ...] = (),
-    retries: int = 2,
-    max_concurrency: int = 64,
     batch_timeout: float = 600.0,
     max_failures: float = 0.2,
-    language: str = "python",
     **columns: list,
 ) -> list[Score]:
     """
     1 if the program in the last code block passes all tests of its row, else 0; None if they cannot be read or run.
 
-    The program is the last closed block of the completion that is marked as Python (or as `language`), or, if there is
-    none, the last closed block without a language. Text before `</think>` does not count. Identical programs with the
-    same tests are run once per batch.
+    The program is the last closed block of the completion that is marked as Python or, if there is none, the last closed
+    block without a language. Text before `</think>` does not count. Identical programs with the same tests are run once
+    per batch.
 
     The column `tests` has a dict, a list, or JSON text of one. The tests may be inputs with outputs, calls with results,
     or Python code for pytest or unittest, in the formats of APPS, LiveCodeBench, CodeContests, open-r1, PrimeIntellect,
@@ -218,9 +221,8 @@ async def code(
         output_bytes (`int`, *optional*, defaults to `1_000_000`):
             Maximum output of a case, in bytes.
         backend (`str`, *optional*, defaults to `"local"`):
-            Where programs run: `"local"` is the jail on this machine, which needs Linux. `"hf"` rents machines from
-            Hugging Face Jobs. `"http://..."` is the URL of a Sandbox Fusion server. `"my_module:MySandbox"` is a back
-            end of your own.
+            Where programs run: `"local"` is the jail on this machine, which needs Linux. `"my_module:MySandbox"` is a
+            back end of your own, such as `examples/fusion_sandbox.py` for a server of Sandbox Fusion.
         python (`str`, *optional*):
             Interpreter of the programs for the local back end, such as `"python3.13"`. It must be Python 3.11 or
             newer. By default, it is the interpreter of the training process.
@@ -228,21 +230,13 @@ async def code(
             Installed packages that programs and tests may import with the local back end, such as `("numpy",)`. The
             names are those of distributions, and the packages that they require are included. Rows whose Python tests
             import another package get None.
-        retries (`int`, *optional*, defaults to `2`):
-            How often a request to a server is repeated, as in [`judge`].
-        max_concurrency (`int`, *optional*, defaults to `64`):
-            Maximum number of concurrent requests to a server.
         batch_timeout (`float`, *optional*, defaults to `600.0`):
             Time limit of all programs of a batch, in seconds. Programs that are not judged by then get None.
         max_failures (`float`, *optional*, defaults to `0.2`):
             Share of the programs of a batch that the back end may fail to run, as in [`judge`].
-        language (`str`, *optional*, defaults to `"python"`):
-            Language of the programs, such as `"cpp"`. A language other than Python requires a back end that runs it,
-            such as a Sandbox Fusion server, and tests that are inputs with their outputs. Rows with other tests, or
-            with another language in the column `language`, get None.
 
     Raises:
-        `ValueError`: the back end does not run the language, or a package is not installed. Nothing is run.
+        `ValueError`: the back end cannot be imported, or a package is not installed. Nothing is run.
         `OSError`: the machine lacks a layer of the jail other than Landlock. Nothing is run.
         `RuntimeError`: the back end failed more often than `max_failures` allows.
 
@@ -259,14 +253,14 @@ async def code(
     ```
     """
     limits = Limits(timeout, memory_mb, output_bytes)
-    programs = [find_program(strip_reasoning(completion_text(completion)), language) for completion in completions]
-    marks, read = read_row_tests(tests, columns, list_importable(backend, packages, python), language)
+    programs = [find_program(strip_reasoning(completion_text(completion))) for completion in completions]
+    marks, read = read_row_tests(tests, columns, list_importable(backend, packages, python))
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, read, strict=True)
     ]
     different = {key: one for key, one in zip(keys, read, strict=True) if key and isinstance(one, RowTests)}
-    sandbox = open_sandbox(backend, python, retries, max_concurrency, MODULES, packages, language)
+    sandbox = open_sandbox(backend, python, packages)
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
     finally:
@@ -294,7 +288,7 @@ def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, p
 
 
 def read_row_tests(
-    values: list[Any], columns: Mapping[str, list[Any]], importable: Collection[str] | None, language: str
+    values: list[Any], columns: Mapping[str, list[Any]], importable: Collection[str] | None
 ) -> tuple[list[bytes], list[RowTests | UnreadableTests]]:
     """Return a mark for each row, which is equal for equal tests, and its tests or the error about them."""
     known: dict[bytes, RowTests | UnreadableTests] = {}
@@ -305,7 +299,7 @@ def read_row_tests(
         marks.append(pickle.dumps((value, context)))
         if marks[-1] not in known:
             try:
-                known[marks[-1]] = read_tests(value, context, packages=importable, language=language)
+                known[marks[-1]] = read_tests(value, context, packages=importable)
             except UnreadableTests as error:
                 known[marks[-1]] = error
     return marks, [known[mark] for mark in marks]

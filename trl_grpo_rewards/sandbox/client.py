@@ -51,12 +51,6 @@ INHERITED = ("LD_LIBRARY_PATH",)
 
 logger = logging.getLogger(__name__)
 
-SANDBOXES = (
-    "rented machines (backend='hf'), a Sandbox Fusion server (backend='http://localhost:8080') or your own "
-    "(backend='my_module:MySandbox')"
-)
-"""The other back ends, for errors."""
-
 
 class WorkerLost(Exception):
     """Raised when a worker died or stopped responding. The caller retries with another process."""
@@ -163,7 +157,7 @@ def missing_layer(missing: str) -> SandboxMissing:
     """Return the error for a machine that lacks a layer of the jail."""
     return SandboxMissing(
         f"Programs run on this machine only in a jail, which needs Linux with seccomp. This machine lacks {missing}. "
-        f"Nothing was run. Name another back end: {SANDBOXES}."
+        f"Nothing was run. Use a back end of your own (backend='my_module:MySandbox'), as in examples/fusion_sandbox.py."
     )
 
 

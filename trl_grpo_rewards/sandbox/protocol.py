@@ -73,9 +73,6 @@ class Sandbox(Protocol):
     """
     A back end. A batch opens it, runs programs concurrently in one event loop, and closes it.
 
-    A back end that does not only run Python has the attribute `languages`, a frozen set of names such as `"cpp"`. Its method
-    `run` gets the language as a fourth argument if it is not `"python"`.
-
     A back end may also have `async def run_joined(first, second, limits) -> tuple[RunResult, RunResult]`. It runs two
     programs at once, each in a process of its own, that can reach each other by two pipes and in no other way: each reads
     from descriptor 3 what the other one writes to descriptor 4. The standard input of both is empty, each has its own limits,
