@@ -256,10 +256,11 @@ def test_a_run_that_stopped_early_says_so_until_it_is_known_to_have_ended(browse
     write_run(tmp_path, {"rewards": "boxed()", "options": {"max_steps": 30}})
     written(tmp_path, story(steps=3))
     browser.open(write_report(tmp_path, tmp_path / "report.html"))
-    assert browser.text("#live") == ["The records end at step 3 of 30."]
+    assert browser.text("#end") == ["The records end at step 3 of 30."]
+    assert browser.text("#latest") == ["Load the latest report"]
     LogWriter(tmp_path).start([{"step": 3, "train_runtime": 1.0}])
     browser.open(write_report(tmp_path, tmp_path / "report.html"))
-    assert browser.text("#live") == [""]
+    assert browser.text("#end") == browser.text("#latest") == [""]
     assert browser.run("document.querySelector('#about').textContent").startswith(
         "Finished at step 3 of 30, 12 groups of 8"
     )
