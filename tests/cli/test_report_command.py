@@ -1,6 +1,7 @@
 """`trl-grpo-rewards report` as a user runs it."""
 
 import json
+import re
 
 from helpers.made_runs import story, written
 from helpers.runs import train_and_read
@@ -19,8 +20,22 @@ def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, 
     assert found.returncode == 0 and json.loads(found.stdout)["page"] == f"{folder}/report.html"
     other = run_here(lambda: main([folder, "--out", str(tmp_path / "page.html")]))
     assert other.returncode == 0 and (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    nowhere = run_here(lambda: main([str(tmp_path / "nowhere")]))
-    assert nowhere.returncode == 2 and nowhere.stderr.startswith("error: There are no group records in ")
+    again = run_here(lambda: main([f"{folder}/groups", "--out", str(tmp_path / "again.html")]))
+    assert again.returncode == 0 and (tmp_path / "again.html").read_text() == (tmp_path / "page.html").read_text()
+
+
+def test_bad_input_is_one_line(run_here, tmp_path):
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text('{"run": 1, "step": 1, "gro')
+    for arguments, message in [
+        ([tmp_path / "nowhere"], "error: There are no group records in .* Pass the output_dir"),
+        ([torn], "error: .* contain no complete record. Choose the folder of a run that trained"),
+        ([torn, "--out", tmp_path / "no" / "x.html"], "error: .* does not exist. Create it"),
+        ([torn, "--out", tmp_path], "error: .* Choose a file in it"),
+    ]:
+        done = run_here(lambda given=arguments: main([*map(str, given)]))
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert re.match(message, done.stderr)
 
 
 def test_several_runs_are_compared_on_one_page(run_here, tmp_path):

@@ -182,13 +182,6 @@ def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
     assert browser.text("#group .message")[0] == first["prompt"][-1]["content"]
 
 
-def test_warnings_are_on_the_page(browser, tmp_path):
-    page = write_report(written(tmp_path, story(right=(0.7, 0.3), style=(0.2, 0.9))), tmp_path / "report.html")
-    browser.open(page, 360)
-    assert browser.text("#anomalies strong") == ["style rises while boxed falls"]
-    browser.assert_sound(page)
-
-
 def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(browser, tmp_path):
     """Also if there is something new above this place, such as a warning."""
     style = {"right": (0.7, 0.3), "style": (0.2, 0.9)}
