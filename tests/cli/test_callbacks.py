@@ -1,4 +1,4 @@
-"""What a run has changed, as the scripts show it."""
+"""What a run has changed, as the scripts show it, and its report while it goes on."""
 
 import math
 import re
@@ -7,9 +7,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from helpers.made_runs import record, written
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
-from trl_grpo_rewards.cli.callbacks import BeforeAndAfter, RewardProgress, describe_change, measure
+from trl_grpo_rewards.cli.callbacks import BeforeAndAfter, ReportWriter, RewardProgress, describe_change, measure
+from trl_grpo_rewards.records.files import GroupWriter
 
 
 ARGS = SimpleNamespace(enable_jit_checkpoint=False)
@@ -103,3 +105,75 @@ def test_the_progress_bar_has_the_reward_and_the_share_of_dead_groups():
     ]:
         progress.on_log(None, SimpleNamespace(is_world_process_zero=is_main), None, logs=logs)
     assert seen == [{"reward": "0.500", "dead": "0.12"}]
+
+
+class Clock:
+    """A clock on which everything between two looks takes `cost` seconds."""
+
+    now, cost = 0.0, 0.0
+
+    def __call__(self):
+        self.now += self.cost
+        return self.now
+
+
+def follow(folder, seconds, is_main=True):
+    """Return a function that lets training go on for `seconds` and saves a checkpoint, and the seconds of all reports."""
+    clock, args, state = (
+        Clock(),
+        SimpleNamespace(output_dir=str(folder)),
+        SimpleNamespace(is_world_process_zero=is_main),
+    )
+    writer = ReportWriter(clock)
+
+    def save(cost):
+        before = writer.spent
+        clock.now, clock.cost = clock.now + seconds, cost
+        writer.on_evaluate(args, state, None, metrics={})
+        clock.cost = 0.0
+        return writer.spent > before, writer.spent, clock.now
+
+    return save
+
+
+def test_reports_take_at_most_a_hundredth_of_a_run_whose_records_grow(tmp_path):
+    records, save, written_at = GroupWriter(tmp_path), follow(tmp_path, seconds=60), []
+    for step in range(1, 200):
+        records.write(step, [record({"boxed": [1.0, 0.0]})] * 4)
+        is_written, spent, now = save(cost=0.05 * step)  # it grows with the records
+        assert spent <= now / 100
+        if is_written:
+            written_at.append(step)
+            page = (tmp_path / "report.html").read_text()
+            assert f'"progress":{{"last":{step},' in page
+    assert written_at[0] == 2 and 8 <= len(written_at) < 60  # a second is a hundredth of 100 seconds
+    assert not (tmp_path / "report.unfinished").exists()
+
+
+def test_large_records_wait_for_their_first_report(tmp_path):
+    written(tmp_path, [(1, record({"boxed": [1.0, 0.0]}, completions=["word " * 650_000] * 2))])  # 6.5 MB
+    save = follow(tmp_path, seconds=100)
+    assert [save(cost=0.1)[0] for _ in range(7)] == [False] * 6 + [True]
+
+
+def test_a_report_that_cannot_be_written_is_one_warning_and_the_old_one_stays(tmp_path, caplog):
+    save = follow(tmp_path, seconds=1000)
+    assert not save(cost=0)[0] and not caplog.text  # there are no records yet
+    file = written(tmp_path, [(1, record({"boxed": [1.0, 0.0]}))]) / "groups" / "0001-0001.jsonl"
+    (tmp_path / "report.html").write_text("old")
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9])
+    save(cost=0.1), save(cost=0.1)
+    assert caplog.text.count("The report cannot be written to") == 1 and "Training continues" in caplog.text
+    assert (tmp_path / "report.html").read_text() == "old"
+    caplog.clear()
+    file.write_bytes(whole * 2 + whole[:-9])
+    save(cost=0.1), save(cost=0.1)
+    assert "Training report" in (tmp_path / "report.html").read_text()
+    assert caplog.text.count("not complete records") == 1
+
+
+def test_other_ranks_write_no_report(tmp_path):
+    written(tmp_path, [(1, record({"boxed": [1.0, 0.0]}))])
+    follow(tmp_path, seconds=1000, is_main=False)(cost=0)
+    assert not (tmp_path / "report.html").exists()

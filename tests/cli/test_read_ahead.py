@@ -109,7 +109,7 @@ def test_what_is_wrong_is_said_before_torch_is_imported(arguments, said):
         ("train --lr_scheduler_type lin", ["linear"]),
         ("train --config gs", ["gsm8k", "gsm8k_vllm"]),
         ("score --ag", ["--against"]),
-        ("report --li", ["--live"]),
+        ("report --o", ["--out"]),
     ],
 )
 def test_a_shell_completes_a_command_line(line, options, tmp_path):

@@ -1,18 +1,13 @@
 """`trl-grpo-rewards report` as a user runs it."""
 
 import json
-import signal
-import subprocess
-import sys
-import urllib.request
-
-import pytest
+import re
 
 from helpers.made_runs import story, written
-from helpers.processes import build_environment
 from helpers.runs import train_and_read
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli.report import main
+from trl_grpo_rewards.removed import REMOVED
 
 
 def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, config, problems, tmp_path, capsys):
@@ -25,8 +20,22 @@ def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, 
     assert found.returncode == 0 and json.loads(found.stdout)["page"] == f"{folder}/report.html"
     other = run_here(lambda: main([folder, "--out", str(tmp_path / "page.html")]))
     assert other.returncode == 0 and (tmp_path / "page.html").read_text().startswith("<!doctype html>")
-    nowhere = run_here(lambda: main([str(tmp_path / "nowhere")]))
-    assert nowhere.returncode == 2 and nowhere.stderr.startswith("error: There are no group records in ")
+    again = run_here(lambda: main([f"{folder}/groups", "--out", str(tmp_path / "again.html")]))
+    assert again.returncode == 0 and (tmp_path / "again.html").read_text() == (tmp_path / "page.html").read_text()
+
+
+def test_bad_input_is_one_line(run_here, tmp_path):
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text('{"run": 1, "step": 1, "gro')
+    for arguments, message in [
+        ([tmp_path / "nowhere"], "error: There are no group records in .* Pass the output_dir"),
+        ([torn], "error: .* contain no complete record. Choose the folder of a run that trained"),
+        ([torn, "--out", tmp_path / "no" / "x.html"], "error: .* does not exist. Create it"),
+        ([torn, "--out", tmp_path], "error: .* Choose a file in it"),
+    ]:
+        done = run_here(lambda given=arguments: main([*map(str, given)]))
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert re.match(message, done.stderr)
 
 
 def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
@@ -38,39 +47,6 @@ def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
     assert done.returncode == 2 and done.stderr.startswith("error: There are no group records in ")
 
 
-def test_the_live_page_is_served_until_ctrl_c(tmp_path):
-    (tmp_path / "out").mkdir()  # a run that has not sampled anything yet
-    program = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's jobs ignore it
-    )
-    program += "from trl_grpo_rewards.cli.main import main; main(['report', sys.argv[1], '--live'])"
-    command = [sys.executable, "-c", program, str(tmp_path / "out")]
-    with subprocess.Popen(
-        command, env=build_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
-        url = run.stdout.readline().removeprefix("The page is at ").split()[0]
-        assert url.startswith("http://127.0.0.1:")
-        with urllib.request.urlopen(url) as page:
-            assert b"There are no groups yet." in page.read()
-        run.send_signal(signal.SIGINT)
-        try:
-            assert run.communicate(timeout=60) == ("", "") and run.returncode == 0
-        finally:
-            run.kill()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            ["--live", "--out", "x.html"],
-            "--live serves the page and writes no file. Leave out --out, --json or --live.",
-        ),
-        (["--port", "8000"], "--port must be from 0 to 65535 and needs --live; got --port 8000."),
-        (["--live", "--port", "65536"], "--port must be from 0 to 65535 and needs --live; got --port 65536."),
-        (["--live"], "error: There is no 'nowhere'. Pass the output_dir of a run that has started."),
-    ],
-)
-def test_options_that_cannot_work_are_refused(run_here, options, message):
-    done = run_here(lambda: main(["nowhere", *options]))
-    assert done.returncode == 2 and message in done.stderr
+def test_what_replaces_the_live_page_is_one_line(command, tmp_path):
+    done = command("report", tmp_path, "--live", "--port", "8000")
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr == f"error: {REMOVED['live']}\n"

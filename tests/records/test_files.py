@@ -27,7 +27,7 @@ from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.cli.run_folder import find_last_checkpoint
 from trl_grpo_rewards.records import files as records
 from trl_grpo_rewards.records.completions import read_groups
-from trl_grpo_rewards.records.files import GroupWriter, RecordReader, find_record_files, read_records
+from trl_grpo_rewards.records.files import GroupWriter, find_record_files, read_records
 
 
 def test_a_record_says_what_its_group_was(config, problems):
@@ -157,34 +157,21 @@ def test_a_run_from_the_start_supersedes_an_earlier_longer_one(config, problems)
     assert places(folder) == [(3, 1, 0), (3, 2, 0)]
 
 
-def test_a_reader_gets_each_record_once_while_a_run_goes_on(tmp_path):
+def test_records_are_read_while_a_run_goes_on(tmp_path):
     def write(writer, step, count):
         writer.write(step, ({"prompt_id": "x", "rewards": {}, "columns": {}} for _ in range(count)))
 
-    def read():
-        is_continued, found = reader.read_new()
-        return is_continued, [(line["run"], line["step"], line["group"]) for line in found]
-
-    reader, first = RecordReader(tmp_path), GroupWriter(tmp_path)
     with pytest.raises(FileNotFoundError):
-        reader.read_new()
+        places(tmp_path)
+    first = GroupWriter(tmp_path)
     write(first, 1, 2)
-    assert read() == (True, [(1, 1, 0), (1, 1, 1)])
-    assert read() == (True, [])
+    assert places(tmp_path) == [(1, 1, 0), (1, 1, 1)]
     write(first, 1, 1)
     write(first, 2, 1)
-    assert read() == (True, [(1, 1, 2), (1, 2, 0)])
     write(GroupWriter(tmp_path, 3), 3, 1)  # resumed where the first one ended
-    assert read() == (True, [(2, 3, 0)])
+    assert places(tmp_path) == [(1, 1, 0), (1, 1, 1), (1, 1, 2), (1, 2, 0), (2, 3, 0)]
     write(GroupWriter(tmp_path, 2), 2, 1)  # resumed from an earlier checkpoint
-    assert read() == (False, [(1, 1, 0), (1, 1, 1), (1, 1, 2), (3, 2, 0)])
-    assert read() == (True, [])
-    shutil.rmtree(tmp_path / "groups")
-    write(GroupWriter(tmp_path), 1, 1)  # another run in the same folder
-    assert read() == (False, [(1, 1, 0)])
-    write(GroupWriter(tmp_path), 1, 1)
-    (tmp_path / "groups" / "0001-0001.jsonl").unlink()
-    assert read() == (False, [(2, 1, 0)])
+    assert places(tmp_path) == [(1, 1, 0), (1, 1, 1), (1, 1, 2), (3, 2, 0)]
 
 
 @pytest.mark.slow

@@ -15,8 +15,7 @@ from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.files import find_record_files, read_records
 from trl_grpo_rewards.records.rescoring import Tally, rescore
 from trl_grpo_rewards.records.shapes import OPTIONAL, REQUIRED, ROWS, is_record
-from trl_grpo_rewards.report import write_report
-from trl_grpo_rewards.report.live import LiveRuns
+from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.training.drawing import read_pass_rates
 
 
@@ -37,10 +36,8 @@ def read_all(folder) -> list[tuple[int, int]]:
     read_pass_rates(str(folder))
     if places:
         json.dumps(describe_scores(tally, None), allow_nan=False)
-    _, data, _ = LiveRuns([folder]).describe()
     if places:
-        write_report(folder, folder / "page.html")
-        assert json.loads(data)["runs"][0]["groups"] == len(places)
+        assert write_page(folder, folder / "page.html")[0]["groups"] == len(places)
     return places
 
 

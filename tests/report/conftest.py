@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helpers.browser import Browser
-from helpers.made_runs import story, written
+from helpers.made_runs import story, with_log, written
 from trl_grpo_rewards.report import write_report
 
 
@@ -41,3 +41,15 @@ def browser(driver):
 def healthy(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("healthy")
     return write_report(written(folder, story()), folder / "report.html")
+
+
+@pytest.fixture(scope="session")
+def hacked(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("hacked")
+    return write_report(written(folder, story(right=(0.7, 0.3), style=(0.2, 0.9))), folder / "report.html")
+
+
+@pytest.fixture(scope="session")
+def logged(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("logged")
+    return write_report(with_log(folder), folder / "report.html")

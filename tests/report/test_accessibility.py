@@ -41,9 +41,8 @@ return found;
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_and_lines_have_the_contrast_of_wcag_aa(browser, tmp_path, theme):
-    page = write_report(with_log(tmp_path), tmp_path / "report.html")
-    browser.open(page, 1280, theme)
+def test_text_and_lines_have_the_contrast_of_wcag_aa(browser, logged, theme):
+    browser.open(logged, 1280, theme)
     for details in ("#rewards", "#sizes"):
         browser.focus(f"{details} summary")
         browser.press("\ue007")
@@ -57,9 +56,8 @@ def test_text_and_lines_have_the_contrast_of_wcag_aa(browser, tmp_path, theme):
     assert len(browser.driver.execute_script(CONTRAST)) >= 1  # it does find a text that is too pale
 
 
-def test_everything_can_be_reached_by_keyboard(browser, tmp_path):
-    page = write_report(with_log(tmp_path, steps=25), tmp_path / "report.html")
-    browser.open(page)
+def test_everything_can_be_reached_by_keyboard(browser, logged):
+    browser.open(logged)
     wanted = "a[href], button:enabled, select, input, summary, [tabindex='0']"
     visible = f"[...document.querySelectorAll(`{wanted}`)].filter(one => one.getClientRects().length)"
     count = browser.run(f"{visible}.length")

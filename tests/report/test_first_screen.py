@@ -6,13 +6,13 @@ import random
 import pytest
 
 from helpers.browser import until
-from helpers.made_runs import EVIL, record, story, summed, with_log, written
+from helpers.made_runs import EVIL, record, story, summed, written
 from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.records.runs import write_run
 from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.report.anomalies import run_checks
 from trl_grpo_rewards.report.examples import Examples, find_typical
-from trl_grpo_rewards.report.pages import summarize_run
+from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.report.summaries import find_ends
 from trl_grpo_rewards.report.verdicts import write_verdict
 
@@ -92,9 +92,9 @@ def test_a_run_with_one_reward_or_a_witness_has_checks_of_its_own():
     assert "The total reward and the witness rise together." in run_checks(watched)
 
 
-def test_passed_checks_are_listed_on_demand_and_failed_ones_are_not_among_them(browser, tmp_path):
-    page = write_report(written(tmp_path, story(right=(0.7, 0.3), style=(0.2, 0.9))), tmp_path / "report.html")
-    browser.open(page)
+def test_warnings_are_on_the_page_and_passed_checks_on_demand(browser, hacked):
+    browser.open(hacked, 360)
+    assert browser.text("#anomalies strong") == ["style rises while boxed falls"]
     assert browser.text("#anomalies summary") == ["✓ 6 checks passed"]
     assert not any(browser.text("#anomalies details li"))
     browser.focus("#anomalies summary")
@@ -102,7 +102,7 @@ def test_passed_checks_are_listed_on_demand_and_failed_ones_are_not_among_them(b
     until(lambda: any(browser.text("#anomalies details li")))
     passed = browser.text("#anomalies details li")
     assert len(passed) == 6 and "No reward rises while boxed falls." not in passed
-    browser.assert_sound(page)
+    browser.assert_sound(hacked)
 
 
 # --- a text before and after ----------------------------------------------------------------------------------------
@@ -156,31 +156,19 @@ def test_the_typical_number_is_the_one_closest_to_the_mean():
 
 
 def test_the_pair_on_the_page_leads_to_its_groups_and_runs_nothing(browser, tmp_path):
-    stepped = [
-        (step, record({"boxed": [1, 0]}, prompt=EVIL, completions=[EVIL, EVIL + " a long text" * 99 + "at its end"]))
-        for step in (1, 30)
-    ]
+    said = f"It begins here, {EVIL}.\n\n" + "Then it goes on.\n" * 60 + "So the answer is \\boxed{7}."
+    stepped = [(1, record({"boxed": [1, 0]}, prompt=EVIL, completions=[EVIL, said]))]
+    stepped.append((30, record({"boxed": [1, 1]}, prompt=EVIL, completions=[said] * 2)))
     page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
     browser.open(page, 390)
     assert browser.text("#examples h3") == ["Step 1", "Step 30"]
-    assert browser.run("document.querySelector('#examples .message').textContent") == EVIL
+    first, second = browser.run("[...document.querySelectorAll('#examples .message')].map(one => one.textContent)")
+    assert first == EVIL and second.startswith("It begins here, <script>document.title")
+    assert " […] " in second and second.endswith("So the answer is \\boxed{7}.") and len(second) < 300
     assert browser.run("document.querySelectorAll('img, #examples script').length") == 0
     browser.focus("#examples article:last-child a")
     browser.press("\ue007")
     until(lambda: "".join(browser.text("#group h2")).startswith("Step 30, group 0"))
-    browser.assert_sound(page)
-
-
-def test_long_texts_show_how_they_begin_and_end(browser, tmp_path):
-    said = "It begins here.\n\n" + "Then it goes on.\n" * 60 + "So the answer is \\boxed{7}."
-    stepped = [(step, record({"boxed": [1, 1]}, completions=[said] * 2)) for step in (1, 2)]
-    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    browser.open(page, 390)
-    shown = browser.text("#examples .message")[1]
-    assert shown.startswith("It begins here. Then") and shown.endswith("So the answer is \\boxed{7}.")
-    assert " […] " in shown and len(shown) < 300
-    browser.focus(".open")
-    browser.press("\ue007")
     whole = browser.run("[...document.querySelectorAll('#group article .message')].map(one => one.textContent)")
     assert whole == [said] and browser.text("#group article h3") == ["Completion 1 × 2"]
     browser.assert_sound(page)
@@ -190,9 +178,8 @@ def test_long_texts_show_how_they_begin_and_end(browser, tmp_path):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(browser, tmp_path, width):
-    page = write_report(with_log(tmp_path), tmp_path / "report.html")
-    browser.open(page, width)
+def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(browser, logged, width):
+    browser.open(logged, width)
     parts = ["#verdict", "#anomalies", "#kinds .chart", "#examples", "#numbers", "#details", "#charts", "#groups"]
     tops = browser.run(f"{json.dumps(parts)}.map(part => document.querySelector(part).getBoundingClientRect().top)")
     assert [*tops[:3], *tops[4:]] == sorted([*tops[:3], *tops[4:]]) and tops[2] < 900
@@ -200,7 +187,7 @@ def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(b
     assert browser.text("#verdict")[0].startswith("On held-out problems, boxed rose from 25% to 75%. ")
     assert not browser.run("document.querySelector('#details').open") and "versions" not in browser.text("main")[0]
     assert "start" not in browser.text("main")[0].lower().split()
-    browser.assert_sound(page)
+    browser.assert_sound(logged)
 
 
 @pytest.mark.parametrize("moves", [False, True])
@@ -214,21 +201,6 @@ def test_only_what_moves_is_drawn(browser, tmp_path, moves):
     assert ("Learning rate 0.50" in browser.text("#still")[0]) is not moves
 
 
-def test_equal_completions_are_one_card_unless_their_scores_differ(browser, tmp_path):
-    said = ["same", "same", "other", "same"]
-    one = record({"boxed": [1, 1, 0, 1], "judge": [0.5, 0.5, 0.5, 1.0]}, completions=said)
-    browser.open(write_report(written(tmp_path, [(1, one)]), tmp_path / "report.html"))
-    browser.focus(".open")
-    browser.press("\ue007")
-    assert browser.text("#group article h3") == ["Completion 4", "Completion 1 × 2", "Completion 3"]
-    right = "[...document.querySelectorAll('#group article:first-child dd')].map(one => { const range = document.createRange();"
-    right += " range.selectNodeContents(one); return Math.round(range.getBoundingClientRect().right - "
-    right += (
-        "(one.querySelector('.chip') ? parseFloat(getComputedStyle(one.querySelector('.chip')).paddingRight) : 0)) })"
-    )
-    assert len({*browser.run(right)}) == 1  # scores and totals end at the same place
-
-
 @pytest.mark.parametrize(
     ("paths", "names"),
     [
@@ -238,28 +210,28 @@ def test_equal_completions_are_one_card_unless_their_scores_differ(browser, tmp_
         (["one/out", "one/more/out"], ["out", "more"]),
     ],
 )
-def test_runs_are_named_by_the_shortest_part_that_differs(browser, tmp_path, paths, names):
-    runs = [written(tmp_path / path, story(steps=2)) for path in paths]
-    browser.open(write_report(runs, tmp_path / "report.html"))
-    assert browser.text("h1") == [", ".join(names)]
+def test_runs_are_named_by_the_shortest_part_that_differs(tmp_path, paths, names):
+    runs = [written(tmp_path / path, story(steps=1, each=1)) for path in paths]
+    assert [run["name"] for run in write_page(runs, tmp_path / "report.html")] == names
 
 
 def test_the_same_run_twice_and_records_without_a_description_have_a_page(browser, tmp_path):
     """A run of an early version has neither a log nor a description."""
     old = written(tmp_path / "old", story(steps=3))
-    assert summarize_run(old).describe()["progress"] == {"last": 3, "planned": None, "ended": False}
-    page = write_report([old, old], tmp_path / "report.html")
-    browser.open(page, 390).assert_sound(page)
+    runs = write_page([old, old], tmp_path / "report.html")
+    assert [run["progress"] for run in runs] == [{"last": 3, "planned": None, "ended": False}] * 2
+    browser.open(tmp_path / "report.html", 390).assert_sound(tmp_path / "report.html")
 
 
 def test_a_run_that_stopped_early_says_so_until_it_is_known_to_have_ended(browser, tmp_path):
     write_run(tmp_path, {"rewards": "boxed()", "options": {"max_steps": 30}})
     written(tmp_path, story(steps=3))
     browser.open(write_report(tmp_path, tmp_path / "report.html"))
-    assert browser.text("#live") == ["The records end at step 3 of 30."]
+    assert browser.text("#end") == ["The records end at step 3 of 30."]
+    assert browser.text("#latest") == ["Load the latest report"]
     LogWriter(tmp_path).start([{"step": 3, "train_runtime": 1.0}])
     browser.open(write_report(tmp_path, tmp_path / "report.html"))
-    assert browser.text("#live") == [""]
+    assert browser.text("#end") == browser.text("#latest") == [""]
     assert browser.run("document.querySelector('#about').textContent").startswith(
         "Finished at step 3 of 30, 12 groups of 8"
     )

@@ -3,8 +3,6 @@
 import csv
 import re
 
-import pytest
-
 from helpers.browser import until
 from helpers.made_runs import EVIL, record, story, with_log, written
 from trl_grpo_rewards.records.logs import LogWriter
@@ -33,15 +31,17 @@ def let_download(browser, folder):
     return download
 
 
-def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path):
-    page = write_report(with_log(tmp_path), tmp_path / "report.html")
-    browser.open(page)
-    titles = [
-        "Entropy",
-        "KL divergence",
-        "Generated tokens per step",
-    ]
-    assert browser.text("#logged h3") == titles
+def assert_every_table_has_a_file(browser):
+    """Except for the groups and the numbers below the charts, which have tests of their own."""
+    without = "[...document.querySelectorAll('main section')].filter(one => one.querySelector('table')"
+    without += " && !one.querySelector('.download, details')).map(one => one.id)"
+    assert browser.run(without) == []
+
+
+def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, logged, tmp_path):
+    browser.open(logged)
+    assert_every_table_has_a_file(browser)
+    assert browser.text("#logged h3") == ["Entropy", "KL divergence", "Generated tokens per step"]
     still = "truncated completions under 1%; Gradient norm 1.50; Learning rate 5.0e-7; Seconds per step 2.00"
     assert browser.text("#still") == [f"Constant, so not drawn: {still}."]
     held, trained = browser.driver.find_elements("css selector", "#numbers table")
@@ -53,7 +53,8 @@ def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path)
     assert re.fullmatch(r"boxed \(training\) \d+% \d+%", trained.text.splitlines()[1])
     assert trained.text.splitlines()[2].startswith("Solved groups ")
     name, rows = let_download(browser, tmp_path / "files")("#numbers .download", 10)
-    assert name == f"{tmp_path.name}-numbers.csv" and rows[0] == ["Value", tmp_path.name]
+    run = logged.parent.name
+    assert name == f"{run}-numbers.csv" and rows[0] == ["Value", run]
     assert rows[1:3] == [["boxed (held-out), before", "0.25"], ["boxed (held-out), after", "0.75"]]
     browser.focus("#kl summary")
     browser.press("\ue007")
@@ -65,7 +66,7 @@ def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, tmp_path)
     until(lambda: browser.run(last) == 80)
     browser.press("\ue015")  # down, to the generated tokens
     until(lambda: browser.run(last) == browser.run("data.runs[0].tokens"))
-    browser.assert_sound(page)
+    browser.assert_sound(logged)
 
 
 def test_a_single_evaluation_has_one_column(browser, tmp_path):
@@ -115,7 +116,7 @@ def test_other_group_sizes_are_folded_under_the_groups(browser, healthy, tmp_pat
     assert dead == sorted(dead, reverse=True) and abs(int(rows[1][2]) - (100 - dead[1]) * 10 / 8) <= 1
     assert "A larger group is dead less often" in browser.text("#sizes p")[0] and "≈" in browser.text("#sizes p")[0]
     browser.open(write_report([healthy.parent] * 2, tmp_path / "comparison.html"))
-    assert browser.run("document.querySelector('#sizes').hidden")
+    assert browser.run("document.querySelector('#sizes')") is None
 
 
 def test_runs_are_compared(browser, tmp_path):
@@ -126,6 +127,7 @@ def test_runs_are_compared(browser, tmp_path):
         write_run(run, {"rewards": "boxed()", "model": EVIL, "options": options, "job": job, "started": str(run)})
     page = write_report([*runs, with_log(tmp_path / "third", steps=30)], tmp_path / "report.html")
     browser.open(page, 1280)
+    assert_every_table_has_a_file(browser)
     names = ["a", "b", "third"]
     assert browser.text("#reward .legend button") == names and browser.text("h1") == ["a, b, third"]
     verdict = r"a: On held-out problems, boxed rose from 25% to 75%\. (The share of solved training groups|No training group) .*"
@@ -190,19 +192,11 @@ def test_links_lead_to_steps_and_groups(browser, tmp_path):
     )
     browser.run("location.hash = '#step7-99'")
     until(lambda: browser.text("#found") == ["Group 99 of step 7 is not on this page. 4 of 48 groups."])
-    for odd in (
-        "#step",
-        "#step1-",
-        "#steps9",
-        "#run7-step1-1",
-        "#step<b>",
-        "#constructor",
-        "#step99999999999999999999-1",
-    ):
-        browser.driver.get("about:blank")
-        browser.driver.get(f"{at}{odd}")
+    odds = ["#step", "#step1-", "#steps9", "#run7-step1-1", "#step<b>", "#constructor", "#step99999999999999999999-1"]
+    for odd in odds:
+        browser.run(f"location.hash = '{odd}'")
         assert browser.run("document.querySelector('dialog').open") is False
-        assert browser.driver.get_log("browser") == []
+    assert browser.driver.get_log("browser") == []
     browser.open(page)
     browser.focus("#reward summary")
     browser.press("\ue007")
@@ -236,42 +230,41 @@ def test_tables_are_complete_and_can_be_downloaded(browser, tmp_path):
     browser.assert_sound(page)
 
 
-@pytest.mark.parametrize("runs", [1, 2])
-def test_every_table_has_a_file(browser, tmp_path, runs):
-    """Except for the groups and the numbers below the charts, which have tests of their own."""
-    page = write_report([with_log(tmp_path / str(place)) for place in range(runs)], tmp_path / "report.html")
-    browser.open(page)
-    without = "[...document.querySelectorAll('main section')].filter(one => one.querySelector('table')"
-    without += " && !one.querySelector('.download, details')).map(one => one.id)"
-    assert browser.run(without) == []
-
-
-def test_numbers_are_not_broken_across_lines(browser, tmp_path):
-    said = ["<think>" + "+".join(str(at * 7919) for at in range(1, 60)) + "</think>\\boxed{91548731}", "9" * 500]
-    one = record({"boxed": [1.0, 0.0]}, completions=said)
-    page = write_report(written(tmp_path, [(1, one)]), tmp_path / "report.html")
+def test_texts_of_completions_keep_their_numbers_lines_and_cards(browser, tmp_path):
+    numbers = ["<think>" + "+".join(str(at * 7919) for at in range(1, 60)) + "</think>\\boxed{91548731}", "9" * 500]
+    program = "```python\ndef f(x):\n    return x  # " + "a long line " * 20 + "\n```"
+    programs = [f"So:\n{program}\nDone.", "```python\nnever closed"]
+    failed = record({"code": [1.0, 0.0]}, completions=programs)
+    failed["logged"] = {"code/failure": [None, "case 1 of 10: expected 4; " * 10]}
+    same = record(
+        {"boxed": [1, 1, 0, 1], "judge": [0.5, 0.5, 0.5, 1.0]}, completions=["same", "same", "other", "same"]
+    )
+    stepped = [(1, record({"boxed": [1.0, 0.0]}, completions=numbers)), (2, failed), (3, same)]
+    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
     browser.open(page, 360)
+
+    def show(step):
+        browser.run(f"location.hash = '#step{step}-0'")
+        until(lambda: browser.text("#group h2")[0].startswith(f"Step {step}, "))
+        assert browser.run("document.querySelector('#group').scrollWidth <= innerWidth")
+        return browser.run("[...document.querySelectorAll('#group article .message')].map(one => one.textContent)")
+
     browser.focus(".open")
     browser.press("\ue007")
+    assert show(1) == numbers
     heights = browser.run("[...document.querySelectorAll('#group .whole')].map(one => one.getClientRects().length)")
     assert len(heights) > 59 and {*heights} == {1}
-    assert browser.run("[...document.querySelectorAll('#group article .message')].map(one => one.textContent)") == said
-    assert browser.run("document.querySelector('#group').scrollWidth <= innerWidth")
-
-
-def test_programs_keep_their_lines(browser, tmp_path):
-    program = "```python\ndef f(x):\n    return x  # " + "a long line " * 20 + "\n```"
-    failure = "case 1 of 10: expected 4; " * 10
-    one = record({"code": [1.0, 0.0]}, completions=[f"So:\n{program}\nDone.", "```python\nnever closed"])
-    one["logged"] = {"code/failure": [None, failure]}
-    page = write_report(written(tmp_path, [(1, one)]), tmp_path / "report.html")
-    browser.open(page, 360)
-    browser.focus(".open")
-    browser.press("\ue007")
+    assert show(2) == programs
     assert browser.run("[...document.querySelectorAll('.program')].map(one => one.textContent)") == [program]
     assert browser.run("document.querySelector('.program').getClientRects()[0].height") < 120
-    whole = browser.run("[...document.querySelectorAll('#group article .message')].map(one => one.textContent)")
-    assert whole == [f"So:\n{program}\nDone.", "```python\nnever closed"]
     widths = browser.run("[...document.querySelectorAll('#group dt')].map(one => one.getBoundingClientRect().width)")
     assert min(widths) > 20  # a long note does not crush the names
+    show(3)  # equal completions are one card unless their scores differ
+    assert browser.text("#group article h3") == ["Completion 4", "Completion 1 × 2", "Completion 3"]
+    ends = (
+        "[...document.querySelectorAll('#group article:first-child dd')].map(one => { const range = document.createRange();"
+        " range.selectNodeContents(one); const chip = one.querySelector('.chip');"
+        " return Math.round(range.getBoundingClientRect().right - (chip ? parseFloat(getComputedStyle(chip).paddingRight) : 0)) })"
+    )
+    assert len({*browser.run(ends)}) == 1  # scores and totals end at the same place
     browser.assert_sound(page)

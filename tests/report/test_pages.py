@@ -182,11 +182,34 @@ def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
     assert browser.text("#group .message")[0] == first["prompt"][-1]["content"]
 
 
-def test_warnings_are_on_the_page(browser, tmp_path):
-    page = write_report(written(tmp_path, story(right=(0.7, 0.3), style=(0.2, 0.9))), tmp_path / "report.html")
-    browser.open(page, 360)
+def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(browser, tmp_path):
+    """Also if there is something new above this place, such as a warning."""
+    style = {"right": (0.7, 0.3), "style": (0.2, 0.9)}
+    page = write_report(written(tmp_path, story(**style, steps=19)), tmp_path / "report.html")
+    browser.open(page)
+    browser.driver.execute_script(
+        "byId('order').value = 'newest'; byId('first').value = '5'; byId('search').value = 'What'; filterAnew();"
+        "document.querySelector('#rewards summary').click(); document.querySelector('#reward .legend button').click();"
+        "byId('more').click(); scrollTo(0, byId('rewards').getBoundingClientRect().top + scrollY + 30)"
+    )
+    until(lambda: len(browser.text("#rewards tr")) == 20)
+    top = "document.querySelector('#rewards').getBoundingClientRect().top"
+    assert browser.text("#found") == ["60 of 76 groups."] and abs(browser.run(top) + 30) < 1
+    before = browser.run("scrollY")
+    write_report(written(tmp_path, story(**style, steps=60)), page)
+    browser.driver.find_element("css selector", "#latest").click()
+    until(lambda: browser.text("#found") == ["224 of 240 groups."])
+    assert browser.run("[byId('order').value, byId('search').value]") == ["newest", "What"]
+    assert browser.text("#rewards tr")[-1].startswith("60 ") and len(browser.text("#table .open")) == 150
+    assert browser.text("#reward .legend [aria-pressed='false']") == ["mean total reward"]
+    assert browser.run("[...document.querySelectorAll('main details')].filter(one => one.open).length") == 1
     assert browser.text("#anomalies strong") == ["style rises while boxed falls"]
+    until(lambda: browser.run("history.scrollRestoration") == "auto")
+    assert abs(browser.run(top) + 30) < 1 and browser.run("scrollY") > before + 20
+    assert browser.run("document.activeElement.id") == "latest"
     browser.assert_sound(page)
+    browser.driver.refresh()  # what was kept is used once
+    assert browser.text("#found") == ["240 groups."]
 
 
 @pytest.mark.slow

@@ -3,13 +3,11 @@
 import json
 import random
 import re
-import subprocess
-import sys
 
 import pytest
 import torch
 
-from helpers.made_runs import record, story, summed, written
+from helpers.made_runs import record, story, summed
 from trl_grpo_rewards.report.anomalies import find_anomalies
 from trl_grpo_rewards.report.excerpts import Excerpts
 from trl_grpo_rewards.report.pass_rates import PromptSample, build_heatmap
@@ -279,36 +277,3 @@ def test_a_heavy_reward_without_signal_and_one_without_scores():
     assert {*found} == {"judge gives no score", "fine has a large weight but little signal"}
     assert "33% of the weight and" in found["fine has a large weight but little signal"]
     assert "steps 1–100" in found["judge gives no score"]
-
-
-# --- the script and its errors --------------------------------------------------------------------------------------
-
-
-def script(*arguments) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "trl_grpo_rewards.cli", "report", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True)
-
-
-def test_the_script_writes_the_report(tmp_path):
-    written(tmp_path, story(steps=2))
-    done = script(tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith(f"\nThe report is in {tmp_path / 'report.html'}.\n")
-    other = script(tmp_path / "groups", "--out", tmp_path / "other.html")
-    assert other.returncode == 0 and (tmp_path / "other.html").read_text() == (tmp_path / "report.html").read_text()
-
-
-def test_bad_input_is_one_line(tmp_path):
-    (tmp_path / "torn.jsonl").write_text('{"run": 1, "step": 1, "gro')
-    for arguments, message in [
-        ([tmp_path / "nowhere"], "error: There are no group records in .* Pass the output_dir"),
-        ([tmp_path / "torn.jsonl"], "error: .* contain no complete record. Choose the folder of a run that trained"),
-        (
-            [tmp_path / "torn.jsonl", "--out", tmp_path / "no" / "x.html"],
-            "error: .* does not exist. Create it",
-        ),
-        ([tmp_path / "torn.jsonl", "--out", tmp_path], "error: .* Choose a file in it"),
-    ]:
-        done = script(*arguments)
-        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-        assert re.match(message, done.stderr)

@@ -1,11 +1,14 @@
-"""Callbacks of a training run: a table of evaluations before and after it, and a progress bar."""
+"""Callbacks of a training run: a table of evaluations before and after it, its report, and a progress bar."""
 
 import contextlib
+import logging
 import math
+import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import NormalDist, fmean, stdev
 from types import FrameType
 from typing import Any
@@ -14,12 +17,19 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 from transformers.trainer_callback import ProgressCallback
 
 from ..batch import completion_text, prompt_text
+from ..records import files
+from ..report import write_report
 from ..training.scored_groups import ScoredGroups
 from .output import format_table, measure_screen
 
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 """Number of standard errors in half of a 95 % interval."""
+
+REPORT_SHARE = 0.01
+"""Maximum share of the time of a run that may be spent on writing its report anew."""
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -155,6 +165,57 @@ class BeforeAndAfter(TrainerCallback):
             shown = {first: before.completions[prompt], "after": after.completions[prompt]}
             lines += ["", prompt, *(f"  {f'{name}:':{len(first) + 1}} {text}" for name, text in shown.items())]
         return "\n".join(lines)
+
+
+class ReportWriter(TrainerCallback):
+    """
+    Writes the report of a run anew at checkpoints and evaluations, if there is time for it.
+
+    A report is expected to take as long as the previous one, or longer by as much as the records have grown. The first
+    one is expected to take at least a second, and a second for each megabyte, which is several times what was measured.
+
+    Args:
+        clock (`Callable`, *optional*):
+            Returns a time in seconds. The run begins when the callback is made.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock, self.start, self.spent = clock, clock(), 0.0
+        self.seconds, self.size = 1.0, 1_000_000
+        self.has_written = self.has_warned = False
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        if not state.is_world_process_zero:
+            return
+        run, now, is_written = Path(args.output_dir), self.clock(), False
+        unfinished = run / "report.unfinished"
+        try:
+            size = sum(file.stat().st_size for file in files.find_record_files(run))
+            expected = self.seconds * max(size / self.size, 1)
+            if self.spent + expected > REPORT_SHARE * (now - self.start):
+                return
+            files.logger.disabled = self.has_written  # the first report has warned of damaged records
+            os.replace(write_report(run, unfinished), run / "report.html")
+            is_written = True
+        except FileNotFoundError:
+            pass  # there are no records yet
+        except Exception as error:  # records may be damaged in any way
+            if not self.has_warned:
+                logger.warning(
+                    f"The report cannot be written to '{run}': {str(error).rstrip('.')}. Training continues, and later "
+                    f"checkpoints and evaluations try again. Check the disk and the folder."
+                )
+            self.has_warned = True
+            with contextlib.suppress(OSError):
+                unfinished.unlink()
+        finally:
+            files.logger.disabled = False
+        seconds = self.clock() - now
+        self.spent += seconds
+        if is_written:
+            self.seconds, self.size, self.has_written = seconds, size, True
+
+    on_evaluate = on_save
 
 
 class RewardProgress(ProgressCallback):

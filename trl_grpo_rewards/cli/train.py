@@ -19,7 +19,7 @@ from ..expressions import Reward
 from ..report import write_report
 from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer
-from .callbacks import BeforeAndAfter, Interrupts, RewardProgress, is_cut_short
+from .callbacks import BeforeAndAfter, Interrupts, ReportWriter, RewardProgress, is_cut_short
 from .command_errors import exit_on, exit_on_reward_error
 from .job import (
     JobArguments,
@@ -86,6 +86,8 @@ def main(arguments: Sequence[str]) -> None:
     trainer.run["job"] = asdict(job)
     evaluation, progress = BeforeAndAfter(trainer), RewardProgress()
     trainer.add_callback(Interrupts())
+    if training.group_records:
+        trainer.add_callback(ReportWriter())
     if eval_dataset is not None:
         trainer.add_callback(evaluation)  # before the bar, so that the bar measures steps only
     if not training.disable_tqdm:

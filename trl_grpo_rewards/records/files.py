@@ -169,89 +169,42 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
         source (`str` or `Path`):
             Output directory of the run, its folder of groups, or one file.
     """
-    reader = RecordReader(source)
-    _, records = reader.read_new()
+    places, damaged = find_records(find_record_files(source))
     count = 0
-    for count, record in enumerate(records, 1):  # noqa: B007
+    for count, record in enumerate(load_records(places, damaged), 1):  # noqa: B007
         yield record
     if count:  # an error says that there is no record
-        warn_of_damage(source, reader.list_incomplete())
+        warn_of_damage(source, damaged)
 
 
-class RecordReader:
+def find_records(files: Iterable[Path]) -> tuple[list[tuple[Path, int]], list[tuple[Path, int]]]:
     """
-    Reads the records of a run, also while the run goes on.
+    Return the place of each record, in the order of steps, and of each line that is not complete.
 
-    Args:
-        source (`str` or `Path`):
-            As for [`read_records`].
+    A place is a file and an offset in bytes. Records that a later run has superseded are left out.
     """
-
-    def __init__(self, source: str | Path) -> None:
-        self.source = source
-        self.places: dict[tuple[int, int], tuple[int, Path, int]] = {}
-        self.first_steps: dict[int, int] = {}
-        self.ends: dict[Path, int] = {}
-        self.damaged: list[tuple[Path, int]] = []
-        self.seen: list[tuple[Path, int]] = []
-
-    def read_new(self) -> tuple[bool, Iterator[dict[str, Any]]]:
-        """
-        Return whether the records of earlier calls are still those of the run, and the records that are new.
-
-        All records are new if a later run has superseded some, or if files were replaced.
-
-        Raises:
-            `FileNotFoundError`: there are no records.
-        """
-        files = find_record_files(self.source)
-        is_replaced = any(file not in files or file.stat().st_size < end for file, end in self.ends.items())
-        if is_replaced:
-            self.places, self.first_steps, self.ends, self.damaged = {}, {}, {}, []
-        for file in files:
-            self._scan(file)
-        ends = find_superseding_steps(self.first_steps)
-        found = [(file, start) for (step, _), (run, file, start) in sorted(self.places.items()) if step < ends[run]]
-        is_continued = not is_replaced and found[: len(self.seen)] == self.seen
-        new = found[len(self.seen) :] if is_continued else found
-        self.seen = found
-        return is_continued, load_records(new, self.damaged)
-
-    def list_incomplete(self) -> list[tuple[Path, int]]:
-        """
-        Return the file and the offset in bytes of each line that is not a record.
-
-        This includes the last line of a file if it is not written yet. Records are checked when they are consumed.
-        """
-        return self.damaged + [(file, end) for file, end in self.ends.items() if file.stat().st_size > end]
-
-    def _scan(self, file: Path) -> None:
-        """Note the place of each record after those that are already known. The last line may still be written."""
+    places: dict[tuple[int, int], tuple[int, Path, int]] = {}
+    first_steps: dict[int, int] = {}
+    damaged = []
+    for file in files:
+        start = 0
         with file.open("rb") as lines:
-            start = lines.seek(self.ends.get(file, 0))
             for line in lines:
-                if not line.endswith(b"\n"):
-                    break
                 match = RECORD_START.match(line)
                 if match and line.endswith((b"}\n", b"}\r\n")):
                     run, step, group = map(int, match.groups()[:3])
-                    self.first_steps[run] = min(self.first_steps.get(run, step), int(match[4] or step))
-                    if self.places.get((step, group), (0,))[0] <= run:
-                        self.places[step, group] = (run, file, start)
+                    first_steps[run] = min(first_steps.get(run, step), int(match[4] or step))
+                    if places.get((step, group), (0,))[0] <= run:
+                        places[step, group] = (run, file, start)
                 else:
-                    self.damaged.append((file, start))
+                    damaged.append((file, start))
                 start += len(line)
-        self.ends[file] = start
+    ends = find_superseding_steps(first_steps)
+    return [(file, start) for (step, _), (run, file, start) in sorted(places.items()) if step < ends[run]], damaged
 
 
-def load_records(
-    places: Iterable[tuple[Path, int]], damaged: list[tuple[Path, int]] | None = None
-) -> Iterator[dict[str, Any]]:
-    """
-    Yield the record at each place, which is a file and an offset in bytes.
-
-    Places of lines that are not records are skipped and added to `damaged`.
-    """
+def load_records(places: Iterable[tuple[Path, int]], damaged: list[tuple[Path, int]]) -> Iterator[dict[str, Any]]:
+    """Yield the record at each place. Places of lines that are not records are skipped and added to `damaged`."""
     handles: dict[Path, BinaryIO] = {}
     try:
         for file, start in places:
@@ -260,7 +213,7 @@ def load_records(
             handles[file].seek(start)
             if (record := decode_record(handles[file].readline())) is not None:
                 yield record
-            elif damaged is not None:
+            else:
                 damaged.append((file, start))
     finally:
         for handle in handles.values():

@@ -118,7 +118,7 @@ def name_path(path: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
     return "/".join(path[start : len(path) - end])
 
 
-def render_page(data: str, groups: str, policy: str = "", version: int | None = None) -> str:
+def render_page(data: str, groups: str) -> str:
     """
     Return the page as text. Its policy names its scripts by their hashes, so that no other script can run.
 
@@ -127,19 +127,14 @@ def render_page(data: str, groups: str, policy: str = "", version: int | None = 
             Data of the page, from [`describe_page`].
         groups (`str`):
             Sampled groups, from [`describe_page`].
-        policy (`str`, *optional*):
-            What else the page may do.
-        version (`int`, *optional*):
-            Version of the data, if the page is to ask its server for newer ones.
     """
     from plotly.offline import get_plotlyjs
 
     scripts = {"plotly": get_plotlyjs(), "script": "\n".join(map(read_part, SCRIPTS))}
     parts = {
         **scripts,
-        "policy": f"{POLICY}; {policy}script-src {' '.join(map(hash_script, scripts.values()))}",
+        "policy": f"{POLICY}; script-src {' '.join(map(hash_script, scripts.values()))}",
         "style": read_part("page.css"),
-        "version": "" if version is None else str(version),
         "data": data,
         "groups": groups,
     }

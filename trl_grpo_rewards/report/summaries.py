@@ -5,7 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..records.files import FOLDER, find_record_files
+from ..records.files import FOLDER
 from ..records.logs import read_log
 from ..records.runs import list_facts, read_run
 from ..records.savings import describe_savings
@@ -21,7 +21,7 @@ from .verdicts import write_verdict
 
 class Summary:
     """
-    What is known about a run. Records are added in the order of their steps, also while the run goes on.
+    What is known about a run. Records are added in the order of their steps.
 
     Args:
         source (`str` or `Path`):
@@ -42,7 +42,7 @@ class Summary:
             part.add(record)
 
     def describe(self) -> dict[str, Any]:
-        """Return the data of the page. The description of the run and its log are read again."""
+        """Return the data of the page, with the description of the run and its log."""
         self.run.end_step()
         self.description, self.log = read_run(self.source) or {}, read_log(self.source)
         return {name: describe(self) for name, describe in FIELDS.items()}
@@ -58,7 +58,6 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
     "progress": lambda summary: describe_progress(
         summary.run.whole.last, summary.description.get("options") or {}, summary.log
     ),
-    "recorded": lambda summary: int(max(file.stat().st_mtime for file in find_record_files(summary.source))),
     "verdict": lambda summary: write_verdict(
         summary.run, find_ends(summary.run), compare_held_out(summary.log), summary.description.get("held_out")
     ),

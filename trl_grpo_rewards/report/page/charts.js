@@ -120,36 +120,23 @@ const showValue = (value) => (typeof value === "number" ? figure(value) : value)
 class Section {
   constructor(spec) {
     this.off = new Set();
-    this.caption = make("p");
-    this.legend = make("div", { className: "legend" });
-    this.body = make("div", { className: "body" });
-    this.numbers = new Numbers(spec.numbers || "Numbers as a table");
-    this.element = make("section", { id: spec.id, className: spec.isWide ? "wide" : "" },
-      make(spec.isSmall ? "h3" : "h2", {}, spec.title), this.caption, this.legend, this.body, this.numbers.element);
-    this.update(spec);
-  }
-
-  update(spec) {
     this.spec = spec;
     const known = (spec.series || []).filter((one) => one.known);
     const drawn = known.filter((one) => !one.hidden);
     this.isStill = drawn.length > 0 && drawn.every((one) => this.isConstant(one));
     this.still = drawn.filter((one) => (this.isStill || one.minor) && this.isConstant(one));
     this.known = known.filter((one) => !this.still.includes(one));
-    this.isEmpty = Boolean(spec.series) && !this.known.some((one) => !one.hidden);
-    this.caption.replaceChildren(...unbroken(spec.text));
-    this.addLegend();
-    this.numbers.element.hidden = this.isEmpty || !(spec.series || spec.sheet);
-    if (!this.numbers.element.hidden) this.numbers.update(spec.sheet || (() => this.sheet()), spec.show || figure);
-    if (this.isEmpty) {
-      this.chart = null;
-      this.body.replaceChildren(make("p", { className: "none" }, spec.none || "There is nothing to draw."));
-    } else if (!this.chart) {
+    const isEmpty = Boolean(spec.series) && !this.known.some((one) => !one.hidden);
+    if (!isEmpty) {
       this.chart = make("div", { className: "chart" });
       this.chart.setAttribute("role", "img");
       this.chart.setAttribute("aria-label", `Chart: ${spec.title}`);
-      this.body.replaceChildren(this.chart);
     }
+    this.element = make("section", { id: spec.id, className: spec.isWide ? "wide" : "" },
+      make(spec.isSmall ? "h3" : "h2", {}, spec.title), make("p", {}, ...unbroken(spec.text)),
+      make("div", { className: "legend" }, ...(spec.legend ? [spec.legend()] : this.legend())),
+      this.chart || make("p", { className: "none" }, spec.none || "There is nothing to draw."),
+      isEmpty ? null : numbers("Numbers as a table", spec.sheet || (() => this.sheet()), spec.show || figure));
   }
 
   /** Whether all values of a line look the same. */
@@ -163,15 +150,9 @@ class Section {
       [minor || this.spec.title, minor || name === "value" ? "" : `(${name})`, show(values.find((value) => value !== null))].filter(Boolean).join(" ")));
   }
 
-  addLegend() {
+  legend() {
     const named = this.known.filter((one) => !one.hidden);
-    const names = named.map(({ name, color }) => `${color} ${name}`).join("\n");
-    if (this.spec.legend || names === this.names) {
-      if (this.spec.legend) this.legend.replaceChildren(this.spec.legend());
-      return;
-    }
-    this.names = names;
-    this.legend.replaceChildren(...(named.length > 1 || several() ? named.map((one) => this.legendButton(one)) : []));
+    return named.length > 1 || several() ? named.map((one) => this.legendButton(one)) : [];
   }
 
   legendButton({ name, ...series }) {

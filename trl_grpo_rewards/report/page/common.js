@@ -5,18 +5,12 @@ const byId = (id) => document.getElementById(id);
 const read = (id) => JSON.parse(byId(id).textContent);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
-let data = read("data"); // null until a run that goes on has groups
-let groups = gather(read("records"));
+const data = read("data");
+const groups = read("records").flatMap((sample, run) => sample.map((group) => Object.assign(group, { run })));
 
 const INKS = ["--one", "--two", "--three", "--four", "--five", "--six", "--seven", "--eight"];
 const DASHES = ["solid", "dash", "dot", "dashdot"];
 const PAGE = 50;
-
-/** The groups of all runs in one list. Each knows its run. */
-function gather(samples) {
-  samples.forEach((sample, run) => sample.forEach((group) => { group.run = run; }));
-  return samples.flat();
-}
 
 const several = () => data.runs.length > 1;
 const fileName = () => data.runs.map(({ name }) => name).join("-");

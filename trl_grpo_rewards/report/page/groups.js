@@ -67,9 +67,7 @@ function row(group) {
 }
 
 function list() {
-  const focused = document.activeElement?.dataset?.link;
   byId("table").tBodies[0].replaceChildren(...matching.slice(0, visible).map(row));
-  if (focused) byId("table").querySelector(`[data-link="${focused}"]`)?.focus({ preventScroll: true });
   byId("found").textContent = matching.length === groups.length
     ? `${plural(groups.length, "group")}.`
     : `${count(matching.length)} of ${plural(groups.length, "group")}.`;
@@ -85,25 +83,24 @@ function move(event) {
   }
 }
 
-const otherSizes = new Numbers("What other group sizes would give");
-const otherSizesText = otherSizes.element.appendChild(make("p", {}));
-
 /** How many groups of other sizes would be dead, folded under the groups of a single run. */
 function addSizes() {
   const { dead, observed, prompts, since } = one().sizes;
-  if (!byId("sizes")) byId("groups").append(Object.assign(otherSizes.element, { id: "sizes" }));
-  otherSizes.element.hidden = several() || !dead.length;
-  otherSizesText.textContent = `The share of dead groups at other sizes if only ${outcome()} counted, estimated from the completions of`
+  if (several() || !dead.length) return;
+  const text = `The share of dead groups at other sizes if only ${outcome()} counted, estimated from the completions of`
     + ` ${plural(prompts, "prompt")} since step ${count(since)}. A larger group is dead less often, but it takes more completions.`
     + `${dead.length > observed.length ? " Sizes with ≈ are guesses from similar prompts." : ""}`;
-  otherSizes.update(() => ({
+  const otherSizes = numbers("What other group sizes would give", () => ({
     file: `${one().name}-sizes`, heads: ["Group size", "Dead groups", "Live groups in 1,000 completions"],
     rows: dead.map(([size, share]) => [
       `${observed.includes(size) ? "" : "≈ "}${size}${size === one().size ? " (this run)" : ""}`, share, `${Math.round((1 - share) * 1000 / size)}`]),
   }), percent);
+  otherSizes.id = "sizes";
+  otherSizes.append(make("p", {}, text));
+  byId("groups").append(otherSizes);
 }
 
-/** Fill the part about groups. When a run goes on, filters and the open group stay as they are. */
+/** Fill the part about groups. */
 function addGroups() {
   const kindsThere = one().points.kinds.map(([name]) => name).filter((name) => groups.some((group) => group.outcome === name));
   const names = [...new Set(data.runs.flatMap(({ weights }) => weights.map(([name]) => name)))];
@@ -112,13 +109,8 @@ function addGroups() {
   fillSelect(byId("run"), [["", "all"], ...data.runs.map(({ name }, place) => [place, name])]);
   byId("run").parentElement.hidden = byId("run-head").hidden = !several();
   byId("sampled").textContent = sampledText();
-  filter();
-  list();
+  filterAnew();
   addSizes();
-  if (byId("group").open && shown) {
-    shown = groups.find((group) => groupLink(group) === groupLink(shown)) || shown;
-    byId("group").querySelectorAll("nav button").forEach((button) => { button.disabled = !neighbour(button.value); });
-  }
 }
 
 function sampledText() {
@@ -176,7 +168,7 @@ function listen() {
 /** Go where the address points: to a group (#step60-15), or to the groups of some steps (#step60, #steps57-64). */
 function follow() {
   const [, run, step, group, first, last] = /^#(?:run(\d+)-)?(?:step(\d+)(?:-(\d+))?|steps(\d+)-(\d+))$/.exec(location.hash) || [];
-  if (!data || !(step || first)) return;
+  if (!(step || first)) return;
   const found = group && groups.find((one) => (
     one.step === Number(step) && one.group === Number(group) && one.run === Number(run || 1) - 1));
   if (found) {

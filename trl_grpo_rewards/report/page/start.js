@@ -1,8 +1,6 @@
-// The part above the charts, the code that fills the page, and the code that follows a run while it goes on.
+// The part above the charts, the code that fills the page, and the button that loads the page anew while a run goes on.
 
-const views = new Map(); // sections by their id
-let runsInView = 0;
-let version = document.documentElement.dataset.version; // empty unless the page follows runs
+const views = SECTIONS().map((build) => build()).filter(Boolean).map((spec) => new Section(spec));
 
 function addHead() {
   const names = data.runs.map(({ name }) => name).join(", ");
@@ -11,7 +9,8 @@ function addHead() {
   byId("verdict").replaceChildren(...data.runs.map((run) => make(
     "p", {}, make("b", {}, ofRun(run)), ...unbroken(run.verdict.join(" ")))));
   const stopped = data.runs.filter(({ progress: { last, planned, ended } }) => !ended && planned > last);
-  if (!version) byId("live").textContent = stopped.map((run) => `${ofRun(run)}The records end at ${reached(run)}.`).join(" ");
+  byId("latest").hidden = data.runs.every(({ progress }) => progress.ended);
+  byId("end").textContent = stopped.map((run) => `${ofRun(run)}The records end at ${reached(run)}.`).join(" ");
   byId("details").hidden = several();
   byId("about").replaceChildren(...unbroken(aboutRun(one())));
   byId("facts").replaceChildren(...one().facts.map(([title, value]) => (
@@ -41,22 +40,15 @@ const sentence = (text) => text[0].toUpperCase() + text.slice(1);
 function addAnomalies() {
   const items = data.runs.flatMap((run) => run.anomalies.map(({ title, details }) => make(
     "li", {}, make("strong", {}, ofRun(run) + title), ...unbroken(details))));
-  const isOpen = [...byId("anomalies").querySelectorAll("details")].some(({ open }) => open);
-  refill(byId("anomalies"), items.length ? make("ul", {}, ...items) : null, ...data.runs.map((run) => ticks(run, isOpen)));
-}
-
-/** Show new content, unless it is there already: an element that stays keeps the focus. */
-function refill(element, ...children) {
-  const filled = make("div", {}, ...children);
-  if (filled.innerHTML !== element.innerHTML) element.replaceChildren(...filled.children);
+  byId("anomalies").append(...(items.length ? [make("ul", {}, ...items)] : []), ...data.runs.map(ticks));
 }
 
 /** The checks that a run passed, on demand. */
-function ticks(run, open) {
+function ticks(run, place) {
   const { checked, needed: [there, needed], passed } = run;
   if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most checks (${there} of ${plural(needed, "step")})`);
   const text = make("summary", {}, make("span", { className: "tick" }, "✓ "), `${ofRun(run)}${plural(passed.length, "check")} passed`);
-  return make("details", { className: "calm", open }, text, make("ul", {}, ...passed.map((one) => make("li", {}, one))));
+  return make("details", { id: `passed-${place}`, className: "calm" }, text, make("ul", {}, ...passed.map((one) => make("li", {}, one))));
 }
 
 /** A typical completion of the first step and one of the last. */
@@ -66,7 +58,7 @@ function addExamples() {
   if (!pair.length) return;
   const isSame = wordsOf(pair[0].prompt) === wordsOf(pair[1].prompt);
   byId("examples").querySelector("p").textContent = "In each of the two steps, the completion whose reward is closest to the mean.";
-  refill(byId("examples").querySelector("div"), ...pair.map((example, place) => {
+  byId("examples").querySelector("div").append(...pair.map((example, place) => {
     const scores = [...example.scores, ...(example.scores.length > 1 ? [["total", example.total]] : [])];
     const title = `Step ${count(example.step)}`;
     const isThere = groups.some((group) => groupLink(group) === groupLink({ ...example, run: 0 }));
@@ -107,10 +99,10 @@ function endsText() {
     + `${long < data.runs.length ? ", or over the first and the last step of a run with fewer than 20" : ""}.${held}`;
 }
 
-/** Show what a section contains, with a button for its file. The button stays, so that it keeps the focus. */
+/** Show what a section contains, with a button for its file. */
 function showTables(section, build, ...content) {
-  section.querySelector("div").replaceChildren(...content);
-  if (!section.querySelector(".download")) section.append(downloadButton("Download as CSV", build));
+  section.querySelector("div").append(...content);
+  section.append(downloadButton("Download as CSV", build));
 }
 
 /** A table with a row for each text and a column for each run. */
@@ -173,95 +165,91 @@ function addAxes() {
   const known = ["steps"];
   if (data.runs.every(({ time }) => time.length)) known.push("seconds");
   if (data.runs.every(({ tokens: sum }) => sum > 0)) known.push("tokens");
-  if (!known.includes(axisName)) axisName = "steps";
   byId("axes").hidden = known.length === 1;
   const names = { steps: "steps", seconds: "seconds", tokens: "generated tokens" };
-  fillSelect(byId("axis"), known.map((name) => [name, names[name]]), axisName);
+  fillSelect(byId("axis"), known.map((name) => [name, names[name]]));
 }
 
-/** The options of a list of choices. They change only if they have to, so that a reader keeps their place. */
-function fillSelect(select, options, value = select.value) {
-  const wanted = JSON.stringify(options);
-  if (select.dataset.options === wanted) return;
-  select.dataset.options = wanted;
-  select.replaceChildren(...options.map(([name, text]) => make("option", { value: name }, text)));
-  select.value = options.some(([name]) => String(name) === value) ? value : options[0][0];
+function fillSelect(select, options) {
+  select.append(...options.map(([name, text]) => make("option", { value: name }, text)));
 }
 
 function addSections() {
-  if (runsInView !== data.runs.length) views.clear();
-  runsInView = data.runs.length;
-  const specs = SECTIONS().map((build) => build()).filter(Boolean);
-  for (const spec of specs) {
-    if (views.has(spec.id)) views.get(spec.id).update(spec);
-    else views.set(spec.id, new Section(spec));
-  }
-  for (const id of [...views.keys()]) if (!specs.some((spec) => spec.id === id)) views.delete(id);
-  const moving = specs.filter(({ id }) => !views.get(id).isStill);
-  arrange(byId("lead").querySelector("div"), moving.filter(({ isLead }) => isLead));
-  arrange(byId("charts"), moving.filter(({ isSmall, isLead }) => !isSmall && !isLead));
-  arrange(byId("logged"), moving.filter(({ isSmall }) => isSmall));
-  const still = specs.flatMap(({ id }) => views.get(id).stillText());
+  const moving = views.filter(({ isStill }) => !isStill);
+  const arrange = (place, isThere) => place.append(...moving.filter(({ spec }) => isThere(spec)).map(({ element }) => element));
+  arrange(byId("lead").querySelector("div"), ({ isLead }) => isLead);
+  arrange(byId("charts"), ({ isSmall, isLead }) => !isSmall && !isLead);
+  arrange(byId("logged"), ({ isSmall }) => isSmall);
+  const still = views.flatMap((view) => view.stillText());
   byId("still").textContent = still.length ? `Constant, so not drawn: ${still.join("; ")}.` : "";
-}
-
-/** The sections in their order. Nothing is moved if they are there already, since a moved element loses the focus. */
-function arrange(place, specs) {
-  if (specs.map(({ id }) => id).join() === [...place.children].map(({ id }) => id).join()) return;
-  place.replaceChildren(...specs.map(({ id }) => views.get(id).element));
 }
 
 const drawAll = () => views.forEach((view) => view.isStill || view.draw());
 
-function render() {
-  byId("waiting").hidden = Boolean(data);
-  document.querySelector("main").hidden = !data;
-  if (data) {
-    for (const add of [addHead, addAnomalies, addAxes, addSections, addExamples, addNumbers, addGroups]) add();
-    drawAll();
-  }
-  document.documentElement.dataset.drawn = "true";
-}
-
 // --- a run that goes on ---------------------------------------------------------------------------------------------
 
-const POLL = 2000; // milliseconds between two questions
+const KEPT = `report ${location.pathname}`;
+const fields = () => [...document.querySelectorAll("main :is(input, select)")];
+const folds = () => [...document.querySelectorAll("main details")].map((element) => [element.closest("[id]").id, element]);
+const legendButtons = () => views.flatMap(({ element, spec }) => (
+  [...element.querySelectorAll(".legend button")].map((button) => [`${spec.id} ${button.textContent}`, button])));
 
-/** How far the runs are, and the time of the last step of each. */
-function liveText() {
-  if (!data) return "This page follows the run.";
-  const told = data.runs.map((run) => {
-    const time = new Date(1000 * run.recorded).toLocaleString("sv"); // as 2026-12-31 23:59:59
-    return `${ofRun(run)}${sentence(reached(run))}, last step at ${time}.`;
-  });
-  const isOpen = data.runs.some(({ progress }) => !progress.ended);
-  return [...told, isOpen ? "This page follows the run." : ""].join(" ").trim();
+/** The part of the page that begins last above the top of the window, and where it begins. */
+function topPart() {
+  const parts = [...document.querySelectorAll("#name, main [id]")].filter((part) => part.getClientRects().length);
+  const part = parts.findLast((one) => one.getBoundingClientRect().top <= 0) || byId("name");
+  return [part.id, part.getBoundingClientRect().top];
 }
 
-async function poll() {
+/** Load the file again, and keep what the reader has chosen, unfolded and hidden, and where they are on the page. */
+function loadLatest() {
+  const kept = {
+    values: fields().map(({ id, value }) => [id, value]), rows: visible, top: topPart(),
+    open: folds().filter(([, { open }]) => open).map(([id]) => id),
+    off: legendButtons().filter(([, button]) => button.ariaPressed === "false").map(([name]) => name),
+  };
   try {
-    const response = await fetch("data", { headers: { "If-None-Match": `"${version}"` } });
-    if (response.ok) {
-      version = response.headers.get("ETag").replace(/"/g, "");
-      const latest = await response.json();
-      data = latest.data;
-      groups = gather(latest.groups);
-      render();
-    } else if (response.status !== 304) {
-      throw new Error(String(response.status));
-    }
-    byId("live").textContent = liveText();
-  } catch {
-    byId("live").textContent = "The server of this page does not answer. The page shows what it knew last.";
-  }
-  setTimeout(poll, POLL);
+    sessionStorage.setItem(KEPT, JSON.stringify(kept));
+    history.scrollRestoration = "manual";
+  } catch { /* This browser stores nothing, so the page begins anew. */ }
+  location.reload();
 }
 
-render();
+/** Restore what `loadLatest` has kept. */
+function restore() {
+  let kept = null;
+  try {
+    kept = JSON.parse(sessionStorage.getItem(KEPT));
+    sessionStorage.removeItem(KEPT);
+  } catch { /* see above */ }
+  if (!kept) return;
+  const values = new Map(kept.values);
+  fields().filter(({ id }) => values.has(id)).forEach((field) => { field.value = values.get(field.id); });
+  axisName = byId("axis").value;
+  drawAll();
+  filterAnew();
+  visible = kept.rows;
+  list();
+  for (const [id, element] of folds()) {
+    element.open = kept.open.includes(id);
+    if (element.open) element.dispatchEvent(new Event("toggle")); // now, since its content takes room
+  }
+  legendButtons().filter(([name]) => kept.off.includes(name)).forEach(([, button]) => button.click());
+  const [id, top] = kept.top;
+  scrollBy(0, (byId(id) || byId("name")).getBoundingClientRect().top - top);
+  byId("latest").focus({ preventScroll: true });
+  window.addEventListener("load", () => setTimeout(() => { history.scrollRestoration = "auto"; }));
+}
+
+for (const add of [addHead, addAnomalies, addAxes, addSections, addExamples, addNumbers, addGroups]) add();
+document.querySelector("main").hidden = false;
+drawAll();
 follow();
-if (version) poll();
+restore();
+document.documentElement.dataset.drawn = "true";
 dark.addEventListener("change", drawAll);
 window.addEventListener("hashchange", follow);
+byId("latest").addEventListener("click", loadLatest);
 byId("axis").addEventListener("change", () => {
   axisName = byId("axis").value;
   drawAll();

@@ -46,28 +46,12 @@ function showCell(value, show) {
 }
 
 /** A sheet as a table that opens on demand, for readers who cannot hover over the chart or want the file. */
-class Numbers {
-  constructor(label) {
-    this.label = label;
-    this.element = make("details", {}, make("summary", {}, label));
-    this.element.addEventListener("toggle", () => this.fill());
-  }
-
-  update(build, show) {
-    Object.assign(this, { build, show: (value) => (value === null ? "–" : show(value)) });
-    this.fill();
-  }
-
-  fill() {
-    if (!this.element.open || !this.build) return;
-    const { heads, rows } = this.build();
-    const top = this.scroll ? this.scroll.scrollTop : 0;
-    const content = table(heads, rows.map((row) => row.map((value) => showCell(value, this.show))));
-    if (!this.scroll) {
-      this.scroll = scrollable("div", "scroll", this.label);
-      this.element.append(this.scroll, downloadButton("Download as CSV", () => this.build()));
-    }
-    this.scroll.replaceChildren(content);
-    this.scroll.scrollTop = top;
-  }
+function numbers(label, build, show) {
+  const element = make("details", {}, make("summary", {}, label));
+  element.addEventListener("toggle", () => {
+    const { heads, rows } = build();
+    const shown = rows.map((row) => row.map((value) => showCell(value, (one) => (one === null ? "–" : show(one)))));
+    element.append(scrollable("div", "scroll", label, table(heads, shown)), downloadButton("Download as CSV", build));
+  }, { once: true });
+  return element;
 }
