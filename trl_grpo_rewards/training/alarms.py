@@ -67,7 +67,7 @@ class PartingAlarm:
             is_known = scores.isfinite() & totals.isfinite()
             if name not in self.partings and is_known.any():
                 self.compare(name, step, totals[is_known].tolist(), scores[is_known].tolist())
-        return {"parted": min(one.since for one in self.partings.values())} if self.partings else {}
+        return {"parted": next(iter(self.partings.values())).since} if self.partings else {}
 
     def compare(self, name: str, step: int, totals: list[float], scores: list[float]) -> None:
         """Add totals and scores by a witness of the same completions, and look for the step at which they part."""
