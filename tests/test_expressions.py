@@ -41,6 +41,16 @@ def test_a_sum_gives_what_trl_computes_from_its_terms():
     assert total(completions=TEXTS) == [1.5, 2.5, 0.5, 1.0, None]
 
 
+def test_a_term_of_weight_0_scores_no_completion_that_no_other_term_scores():
+    """Unlike in TRL, where the total is 0."""
+    for total in (first() + 0 * second(), 0 * (second() - first(name="other")) + first(), first() - 0.0 * second()):
+        assert total(completions=TEXTS) == [1.0, 2.0, None, 1.0, None] and parse(str(total)) == total
+        assert total.explain(TEXTS).totals == total(completions=TEXTS)
+    assert (0 * first() + 0 * second())(completions=TEXTS) == [0.0, 0.0, 0.0, 0.0, None]
+    assert str(0 * (first() * second())) == "0.0 * first() * second()"
+    assert clip(first() + 0 * second(), high=1.0)(completions=TEXTS) == [1.0, 1.0, None, 1.0, None]
+
+
 def test_rewards_and_weights_are_fresh_lists():
     total = first() + second()
     total.rewards.clear()

@@ -189,7 +189,7 @@ def test_the_table_of_record_fields_is_complete(config, problems):
     table = PAGES["trainer.md"].split("fields of a record")[1].split("run.json")[0]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| [^|]+ \|$", table, flags=re.MULTILINE)
     assert {name for row in rows for name in re.findall(r"\w+", row)} == record.keys() | {
-        "row_columns", "logged", "dataset_prompt_id", "witness"
+        "row_columns", "logged", "dataset_prompt_id"
     }  # fmt: skip
 
 

@@ -139,11 +139,13 @@ class Reward(ABC):
         """
         Return the weighted total of one completion from the score of each term, as TRL computes it.
 
-        A None counts as 0 if another term has a score. If all terms are None, the total is None.
+        A None counts as 0 if another term has a score. If all terms are None, the total is None. Unlike in TRL, the score
+        of a term of weight 0 does not count as one here, unless all weights are 0.
         """
-        if all(score is None for score in scores):
+        scored = [(weight, score) for weight, score in zip(self.weights, scores, strict=True) if score is not None]
+        if not scored or (any(self.weights) and not any(weight for weight, _ in scored)):
             return None
-        return sum(weight * score for weight, score in zip(self.weights, scores, strict=True) if score is not None)
+        return sum(weight * score for weight, score in scored)
 
     def explain(self, completions: list[Any], prompts: list[Any] | None = None, **columns: Any) -> ScoreTable:
         """
@@ -407,9 +409,23 @@ def refuse_constant(number: Any, instead: Reward) -> Any:
     )
 
 
-def find_first_outcome(functions: Sequence[Any]) -> int:
-    """Return the index of the first function that is an outcome, or 0 if there is none."""
-    return next((index for index, function in enumerate(functions) if is_outcome(function)), 0)
+def leave_out_witnesses(reward: Reward) -> Reward:
+    """Return the terms that train, or the reward itself if all weights are 0."""
+    terms = tuple((weight, term) for weight, term in reward.terms if weight)
+    return add(terms) if terms else reward
+
+
+def find_first_outcome(functions: Sequence[Any], weights: Sequence[float], own: int | None = None) -> int:
+    """
+    Return the index of the first function that is an outcome, else of the first one. Those of weight 0 come last.
+
+    `own` is the index of an environment's reward, which is an outcome.
+    """
+
+    def rank(place: int) -> tuple[bool, bool]:
+        return not is_outcome(functions[place]) and place != own, weights[place] == 0
+
+    return min(range(len(functions)), key=rank, default=0)
 
 
 def is_outcome(function: Any) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from datasets import Dataset
 
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, gate, length, parse, reward, tags
+from trl_grpo_rewards import boxed, demo, gate, length, parse, reward, tags
 from trl_grpo_rewards.checks.contract import check_contract, check_readiness
 
 
@@ -26,9 +26,6 @@ def test_columns_must_be_there_and_of_the_type_that_is_read():
     assert fault.startswith(
         "Reward 'shouted' reads the column 'solution' as str, but the dataset contains int64, such as 1."
     )
-    watched = FilteredGRPOConfig("unused", witness="boxed(solution='gold')", bf16=False)
-    (fault,) = check_contract(boxed(), make_problems("1", "2"), watched).faults
-    assert "Reward 'boxed' needs the column 'gold'; found 'prompt', 'solution'." in fault
     for solutions in ((1, 2), (0.5, 2.5)):
         assert not check_contract(boxed(), make_problems(*solutions)).faults
 
@@ -43,7 +40,7 @@ def test_a_prompt_that_ends_with_a_message_of_the_assistant_is_a_fault(content):
 
 
 def test_lengths_must_be_in_reach(config):
-    data, args = make_problems("1", "2"), config(FilteredGRPOConfig, max_completion_length=16)
+    data, args = make_problems("1", "2"), config(max_completion_length=16)
     (fault,) = check_contract(boxed() + 0.1 * length(17), data, args).faults
     assert "has target=17, but completions end at max_completion_length=16. Set target to at most 16" in fault
     assert not check_contract(boxed() + 0.1 * length(17, unit="chars"), data, args).faults
@@ -55,7 +52,7 @@ def budgeted(completion: str, *, budget: int = 8, max_tokens: int = 100_000) -> 
 
 
 def test_lengths_are_declared_by_the_users_reward(config):
-    data, args = make_problems("1", "2"), config(FilteredGRPOConfig, max_completion_length=16)
+    data, args = make_problems("1", "2"), config(max_completion_length=16)
     assert not check_contract(boxed() + 0.1 * budgeted(), data, args).faults
     (fault,) = check_contract(boxed() + 0.1 * budgeted(budget=17), data, args).faults
     assert "Reward 'budgeted' has budget=17, but completions end at max_completion_length=16." in fault
@@ -108,7 +105,6 @@ def test_a_reward_says_what_keeps_it_from_working_here(tmp_path):
     assert not check_readiness(boxed() + archived(str(tmp_path))).faults
     gone = boxed() + gate(archived(str(tmp_path / "gone")), by=boxed())
     (fault,) = check_readiness(gone).faults
-    assert check_readiness(boxed(), FilteredGRPOConfig("unused", witness=gone, bf16=False)).faults == [fault]
     assert fault in find_faults(gone, data)
     assert fault == f"The reward needs the folder {tmp_path / 'gone'}, which does not exist. Create it."
 

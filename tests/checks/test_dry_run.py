@@ -2,8 +2,10 @@
 
 import math
 
+from trl import GRPOConfig
+
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, reward, shortest, tags
+from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, judge, length, reward, shortest, tags
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.checks.dry_run import check_dry_run, describe_mean
 from trl_grpo_rewards.checks.trials import make_trials
@@ -73,6 +75,40 @@ def test_an_async_reward_that_asks_nobody_is_tried():
     assert not from_a_file().asks
     found = dry_run(boxed(evaluated=True) + from_a_file(), demo.arithmetic(size=8))
     assert any("from_a_file" in line for line in found.lines)
+
+
+ASKED = judge(model="none", rubric="Is it right?")
+
+
+@reward
+def unsure(completion: str, solution: str) -> float | None:
+    return 1.0 if solution in completion else None
+
+
+def test_a_none_beside_a_weight_of_0_is_a_warning_for_the_trainer_of_trl(config):
+    data = make_problems("71", "82", "93")
+
+    def warn(rewards, args):
+        return [text for one in check(rewards, data, args) for text in one.warnings if "a total of 0" in text]
+
+    for rewards in (unsure() + 0 * tags("think"), 0 * tags("think") + ASKED, 0 * tags("think") + ASKED + unsure()):
+        assert warn(rewards, config(GRPOConfig)) == [
+            "TRL's own trainer gives a total of 0 to completions that only 'tags' with weight 0 can score. "
+            "FilteredGRPOTrainer leaves them out."
+        ]
+        assert not warn(rewards, config()) and not warn(rewards, None)
+    for rewards in (unsure() + 0.1 * tags("think"), boxed() + 0 * tags("think"), boxed() + 0 * ASKED, 0 * unsure()):
+        assert not warn(rewards, config(GRPOConfig))
+
+
+def test_a_term_of_weight_0_pays_nothing_in_any_check():
+    """It neither makes form alone pay, nor length, nor says what is right while another term does."""
+    data = make_problems("71", "82", "93")
+    watched = boxed(evaluated=True) + 0 * length(9, unit="words") + 0 * right_target(target="solution")
+    plain, found = check(boxed(evaluated=True), data), check(watched, data)
+    assert [one.warnings for one in found] == [one.warnings for one in plain]
+    assert not find_faults(watched, data) and not find_faults(tags("think") + 0 * boxed(), data)
+    assert not [fault for fault in find_faults(ASKED + 0 * boxed(), data) if "right answer" in fault]
 
 
 def test_the_table_has_a_line_for_each_term_and_the_total(config):

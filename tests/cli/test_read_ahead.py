@@ -41,7 +41,7 @@ def test_the_source_declares_what_the_parser_of_trl_accepts(command):
 def test_help_shows_each_of_our_options_once_and_those_of_trl_if_asked(command):
     shown, everything = command("train", "--help").stdout, command("train", "--help-all").stdout
     assert shown.count("\n") < 110 and everything.count("\n") > 900
-    for name in ("--rewards", "--dataset_name", "--zero_variance", "--witness"):
+    for name in ("--rewards", "--dataset_name", "--zero_variance", "--selective"):
         assert everything.count(f"  {name} ") == shown.count(f"  {name} ") == 1
     assert "--dataset-name" not in everything
     assert "  --learning_rate " in everything and "  --learning_rate " not in shown

@@ -155,18 +155,15 @@ def criteria_of_rows(folder) -> dict:
 
 
 def witnessed(folder) -> dict:
-    """A grouped witness scores half of the groups, which is a group on one rank or on both."""
+    """Two grouped terms of weight 0, next to terms that need whole groups."""
     total = share(keywords(any=("1",))) + appeal(boxed(), to=on_rank_zero(), refused=True, numbers=True, budget=0.5)
-    witness = str(relative() + 0.1 * compared())
-    options = {"witness": witness, "witness_share": 0.5, "max_steps": 3, "log_completions": True}
-    trainer = trainer_of(FilteredGRPOTrainer, folder, total, **options)
+    total += 0 * relative() + 0 * compared()
+    trainer = trainer_of(FilteredGRPOTrainer, folder, total, max_steps=3, log_completions=True)
     trainer.train()
-    names = ("groups/witness", "groups/witnessed", "boxed/appeal/asked", "boxed/appeal/overturned")
     return {
-        "logged": [{name: entry[name] for name in names if name in entry} for entry in trainer.state.log_history],
-        "seen": len(trainer._recorder.witness.steps),
+        "asked": [entry["boxed/appeal/asked"] for entry in trainer.state.log_history if "reward" in entry],
+        "compared": {name: [*steps] for name, steps in trainer._parting_alarm.steps.items()},
         "shares": list(trainer._logs["rewards"]["share"]),
-        "records": [one.get("witness") for one in read_records(trainer.args.output_dir)],
     }
 
 

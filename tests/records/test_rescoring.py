@@ -136,6 +136,17 @@ def read_length(completion: str) -> float:
     return float(len(completion))
 
 
+def test_a_completion_that_only_terms_of_weight_0_score_is_unscored():
+    """So is it in the trainer, also if the outcome has weight 0."""
+    for dead_by, expected in (("total", True), ("outcome", True)):
+        rule = Rule("read_length", dead_by)
+        (one,) = score(read_value() + 0 * read_length(), replace(group("-", "11"), rule=rule))
+        assert one.totals == [None, 11.0] and one.is_dead is expected
+        assert one.scores["read_length"] == [1.0, 2.0]
+    (one,) = score(0 * read_value() + read_length(), replace(group("1", "1.0"), rule=Rule(dead_by="outcome")))
+    assert not one.is_dead  # without an outcome among the terms: the first that has a weight
+
+
 @pytest.mark.parametrize(
     "rule, texts, is_dead",
     [

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from helpers.made_runs import record, story, summed
-from trl_grpo_rewards.report.anomalies import find_anomalies
+from trl_grpo_rewards.records.shapes import is_record
+from trl_grpo_rewards.report.anomalies import find_anomalies, run_checks
 from trl_grpo_rewards.report.excerpts import Excerpts
 from trl_grpo_rewards.report.pass_rates import PromptSample, build_heatmap
 from trl_grpo_rewards.report.summaries import chart_columns
@@ -223,33 +224,39 @@ def test_an_outcome_that_is_learned_is_no_warning():
 
 
 def watched(right, seen, **options):
-    """A story with a witness, whose share of right completions goes from start to end in the second half of the run."""
+    """A story with a term of weight 0, whose mean goes from start to end in the second half of the run."""
     rng = random.Random(1)
     for step, one in story(right, style=(0.5, 0.5), **options):
         at = seen[0] + (seen[1] - seen[0]) * max(0, step - 50) / 50
-        yield step, one | {"witness": [None, *(float(rng.random() < at) for _ in one["total"][1:])]}
+        scores = [None, *(float(rng.random() < at) for _ in one["total"][1:])]
+        yield step, one | {"rewards": one["rewards"] | {"seen": scores}, "weights": one["weights"] | {"seen": 0.0}}
 
 
 @pytest.mark.parametrize("seen", [(0.2, 0.2), (0.5, 0.1)])
-def test_a_total_that_parts_from_the_witness_is_one_warning_with_its_step(seen):
+def test_a_total_that_parts_from_a_term_of_weight_0_is_one_warning_with_its_step(seen):
     run = summed(watched((0.1, 0.9), seen))
     (found,) = find_anomalies(run)
-    assert found.title == "The reward rises while the witness does not"
+    assert found.title == "The total reward rises while seen does not"
     assert re.match(
-        r"They part at about step \d+. Until step \d+, the total went from .*, mostly because of boxed, and the",
+        r"They part at about step \d+. Until step \d+, the total went from .*, mostly because of boxed, and seen from",
         found.details,
     )
-    names = [name for name, _ in chart_columns(run)["rewards"]]
-    assert names == ["boxed", "style", "witness"]
 
 
-def test_a_witness_that_rises_too_is_no_warning():
-    rng = random.Random(2)
-    healthy = (
-        (step, one | {"witness": [max(0, one - (rng.random() < 0.1)) for one in one["rewards"]["boxed"]]})
-        for step, one in story()
-    )
-    assert not find_anomalies(summed(healthy))
+def test_a_term_of_weight_0_that_rises_too_is_no_warning():
+    rng, steps = random.Random(2), [*story()]
+    for _, one in steps:
+        one["rewards"]["seen"] = [max(0, score - (rng.random() < 0.1)) for score in one["rewards"]["boxed"]]
+        one["weights"]["seen"] = 0.0
+    run = summed(steps)
+    assert not find_anomalies(run) and "The total reward and seen rise together." in run_checks(run)
+
+
+def test_a_run_of_version_0_2_with_a_witness_is_still_read():
+    """Its scores are a field of their own."""
+    old = ((step, one | {"witness": [0.5] * len(one["total"])}) for step, one in story())
+    assert all(is_record({"step": step, "group": 0, **one}) for step, one in old)
+    assert not find_anomalies(summed(old))
 
 
 def test_a_warning_names_steps_and_numbers():

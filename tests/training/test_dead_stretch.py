@@ -7,7 +7,7 @@ import pytest
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, demo, reward
 from trl_grpo_rewards.records.dead_stretches import MIN_STEPS, REMEDIES
-from trl_grpo_rewards.training.dead_stretch import StretchAlarm
+from trl_grpo_rewards.training.alarms import StretchAlarm
 
 
 @reward(outcome=True)

@@ -89,6 +89,16 @@ def test_a_row_without_a_score_that_counts_is_left_out_if_the_rule_says_so(unsco
     assert groups.partly_scored == 0.25 and groups.keys.tolist() == [[0, 1], [2, 3]]
 
 
+@pytest.mark.parametrize("unscored", ["term", "row"])
+def test_a_row_that_only_functions_of_weight_0_score_is_unscored(unscored):
+    rewards = torch.tensor([[nan, 1.0, 0.5], [0.0, 1.0, nan], [nan, nan, nan], [1.0, nan, 0.5]])
+    for weights, totals in (([2.0, 0.0, -0.0], [nan, 0.0, nan, 2.0]), ([0.0, 0.0, 0.0], [0.0, 0.0, nan, 0.0])):
+        rule = Rule("b", unscored=unscored)
+        groups = build_groups(rewards, torch.arange(4), 4, ["a", "b", "c"], torch.tensor(weights), rule)
+        assert drop_infinite(groups.totals.tolist()) == drop_infinite([totals]) and groups.partly_scored == 0
+        assert torch.equal(groups.rewards[0].isnan().all(1), torch.tensor(totals).isnan())
+
+
 def test_no_more_than_the_first_groups_are_taken():
     chosen = torch.tensor([True, False, True, True])
     taken = [group_statistics.take_first(chosen, count).nonzero().flatten().tolist() for count in range(5)]

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from types import SimpleNamespace
 
 import pytest
 from datasets import Dataset, IterableDataset
@@ -115,10 +116,14 @@ def test_rewards_are_built_and_have_names_of_their_own():
         ([ASKED], "term", False),
         (ASKED, "term", False),
         ([boxed(), plain], "term", False),
+        ((boxed() + 0 * ASKED), "term", False),
+        ((ASKED + 0 * boxed()), "term", False),
+        ((ASKED + 0 * boxed() + tags("a")), "term", True),
     ],
 )
 def test_a_judge_next_to_other_rewards_is_warned_about(caplog, rewards, unscored, is_warned):
-    warn_of_judges(rewards, unscored)
+    funcs, weights = unpack_rewards(rewards, SimpleNamespace(reward_weights=None))
+    warn_of_judges(funcs, unscored, weights)
     said = [record.message for record in caplog.records]
     assert len(said) == is_warned and all(
         text.endswith("Set unscored='row' to leave such completions out instead.") for text in said
@@ -133,6 +138,12 @@ def test_the_outcome_is_the_reward_that_is_named_or_registered_or_first():
     names = ["plain", "tags", "exact", "boxed"]
     assert [find_outcome(name, names, rewards) for name in (None, "boxed", "plain")] == [2, 3, 0]
     assert find_outcome(None, names[:2], rewards[:2]) == 0
+    for weights, outcome in (([1, 1, 0, 1], 3), ([0, 1, 0, 0], 2), ([0, 1], 1), ([0, 0], 0)):  # of weight 0 come last
+        count = len(weights)
+        assert find_outcome(None, names[:count], rewards[:count], weights=weights) == outcome
+        assert find_outcome("plain", names[:count], rewards[:count], weights=weights) == 0
+    for weights, outcome in (([1, 1, 1, 1], 2), ([1, 1, 0, 1], 3)):  # the last one is of an environment
+        assert find_outcome(None, [*names[:3], "Game"], [*rewards[:3], plain], 3, weights) == outcome
     with pytest.raises(ValueError) as caught:
         find_outcome("boxxed", names, rewards)
     assert str(caught.value) == (
@@ -164,7 +175,7 @@ def test_the_name_of_the_outcome_is_checked_once_all_names_are_known():
     ],
 )
 def test_an_option_that_needs_an_outcome_warns_if_there_is_none(config, caplog, options, rewards, said):
-    warn_without_outcome(config(**options), rewards, ["plain", "other"])
+    warn_without_outcome(config(**options), rewards, "plain")
     messages = [record.message for record in caplog.records]
     assert len(messages) == (said is not None)
     assert all(

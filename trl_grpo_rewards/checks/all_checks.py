@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
-from ..expressions import Reward
+from ..expressions import Reward, leave_out_witnesses
 from ..forms import ContradictoryForms
 from ..training_data import NO_DATASET
 from .chat_templates import TEMPLATE, check_template
 from .contract import check_contract, check_readiness
-from .dry_run import DRY_RUN, check_dry_run
+from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings
 from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
 from .readings import (
@@ -78,7 +78,7 @@ def check(
         titles += [title_examination(reward.name) for reward in find_examiners(rewards)]
         titles += [*([] if tokenizer is None else [TEMPLATE]), ATTACKS, DRY_RUN]
         return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
-    readiness = check_readiness(rewards, config)
+    readiness = check_readiness(rewards)
     found += [readiness] if readiness.faults or readiness.lines else []
     found += check_readings(rewards, dataset, threshold)
     if readiness.faults:
@@ -96,6 +96,8 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     skipped = [reward.name for reward in rewards.rewards if stop_asking(reward).asks]
     found = Findings("rewards that were not tried")
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
+    if all(stop_asking(reward).asks for reward in leave_out_witnesses(rewards).rewards):
+        found.warnings += list_witness_warnings(rewards, config)
     if offline is None:
         return [found, *(skip(title, "no reward can be tried") for title in (ATTACKS, DRY_RUN))]
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]

@@ -5,10 +5,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ..expressions import Reward, Sum
+from ..expressions import Reward, Sum, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
-from ..parsing import parse
 from ..training_data import describe_unused_template, find_bad_columns, find_dataset_faults
 from .findings import Findings
 from .honest_completions import find_answer_column
@@ -37,7 +36,7 @@ def check_contract(
     answers = find_answer_column(rewards)
     repetitions = list_repetition_warnings(dataset, answers)
     misfits: list[str] = []
-    for reward in find_functions_of_job(rewards, config):
+    for reward in find_functions(rewards):
         misfits += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
     if bad := [*find_bad_columns(dataset.column_names)]:  # the other faults would only follow from these
         found.faults += bad
@@ -55,7 +54,7 @@ def check_contract(
     is_judged = any(reward.is_outcome or reward.asks for reward in find_functions(rewards))
     if column and column not in rewards.columns and not (is_judged and rewards.columns.issubset(dataset.column_names)):
         found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")
-    found.warnings += [*list_length_warnings(rewards), *repetitions]
+    found.warnings += [*list_length_warnings(leave_out_witnesses(rewards)), *repetitions]
     found.faults += find_pickle_faults(rewards)
     if config is not None and config.num_generations < 2:
         found.faults.append(
@@ -63,13 +62,6 @@ def check_contract(
             f"{config.num_generations}. Set it to 2 or more."
         )
     return found
-
-
-def find_functions_of_job(rewards: Reward, config: "GRPOConfig | None") -> Iterator[FunctionReward]:
-    """Yield the functions of the rewards, and of the witness if the trainer has one."""
-    witness = getattr(config, "witness", None)
-    for one in [rewards, *([parse(witness)] if witness else [])]:
-        yield from find_functions(one)
 
 
 def get_column_type(dataset: "Dataset", column: str) -> str:
@@ -183,10 +175,10 @@ def find_pickle_faults(rewards: Reward) -> Iterator[str]:
     )
 
 
-def check_readiness(rewards: Reward, config: "GRPOConfig | None" = None) -> Findings:
+def check_readiness(rewards: Reward) -> Findings:
     """Check that nothing keeps the rewards from working on this machine, such as a missing key."""
     found = Findings("what the rewards need on this machine")
-    for reward in find_functions_of_job(rewards, config):
+    for reward in find_functions(rewards):
         try:
             fact = reward.check_ready()
             found.lines.extend([f"{reward}: {fact}"] if fact else [])

@@ -3,6 +3,7 @@
 import math
 from typing import TYPE_CHECKING
 
+from ..expressions import Reward
 from ..function_rewards import FunctionReward
 from .completion_forms import WORKING
 from .findings import Findings
@@ -64,6 +65,9 @@ def check_dry_run(
                 f"tell whether it works. Call it on a completion that should earn something else: "
                 f"{reward}({', '.join(f'{name}=[...]' for name in ['prompts', 'completions', *sorted(reward.columns)])})."
             )
+    examples = [example for trial in trials.trials for example in trial]
+    if any(one.total is None and any(score is not None for score in one.scores) for one in examples):
+        found.warnings += list_witness_warnings(rewards, config)
     for reward, mean in zip(rewards.rewards, means["right"], strict=False):
         if reward.is_outcome and wrong < right and mean < LEAST_MEAN:
             found.faults.append(
@@ -87,6 +91,17 @@ def check_dry_run(
                 f"max_completion_length."
             )
     return found
+
+
+def list_witness_warnings(rewards: Reward, config: "GRPOConfig | None") -> list[str]:
+    """Return a warning about completions that only rewards of weight 0 score, if the trainer is TRL's own."""
+    names = [repr(reward.name) for weight, reward in rewards.terms if not weight]
+    if config is None or hasattr(config, "unscored") or not names:  # an option of our trainer
+        return []
+    return [
+        f"TRL's own trainer gives a total of 0 to completions that only {' and '.join(names)} with weight 0 can score. "
+        f"FilteredGRPOTrainer leaves them out."
+    ]
 
 
 def describe_mean(mean: float) -> str:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..expressions import Reward
+from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import find_functions
 from ..scores import Score
 from .findings import Findings
@@ -49,14 +49,16 @@ def count_payments(trials: Trials) -> list[Payment]:
     Return what each attack earns.
 
     A row is left out if a reward cannot judge its honest completion. It is also left out if no right completions are
-    known and the honest one earns no more than the one without an answer.
+    known and the honest one earns no more than the one without an answer. Rewards of weight 0 pay nothing.
     """
-    outcome = next((place for place, reward in enumerate(trials.rewards.rewards) if reward.is_outcome), -1)
+    paying = [place for place, weight in enumerate(trials.rewards.weights) if weight]
+    outcome = next((place for place in paying if trials.rewards.rewards[place].is_outcome), -1)
     earned: dict[str, list[float]] = defaultdict(list)
     paid: Counter[str] = Counter()
     for trial in trials.trials:
         right, helpless = trial.right.total, trial.helpless.total
-        if right is None or None in trial.right.scores or not (trials.has_solution or right > (helpless or 0.0)):
+        is_judged = right is not None and all(trial.right.scores[place] is not None for place in paying)
+        if right is None or not is_judged or not (trials.has_solution or right > (helpless or 0.0)):
             continue
         for name, attack in trial.attacks.items():
             if attack.total is not None:
@@ -87,7 +89,7 @@ def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
 def check_attacks(trials: Trials) -> Findings:
     """Check that no attack is paid like an honest, correct completion."""
     found = Findings(ATTACKS)
-    if not any(function.columns for function in find_functions(trials.rewards)):
+    if not leave_out_witnesses(trials.rewards).columns:
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
     payments = count_payments(trials)
     if payments:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from ..expressions import Reward
+from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
 from ..verify.golds import list_solutions, read_gold
 from ..verify.solutions import write_canonically
@@ -76,8 +76,9 @@ def list_known_solutions(rewards: Reward, row: Mapping[str, Any]) -> list[Any]:
 
 
 def find_outcomes(rewards: Reward) -> list[FunctionReward]:
-    """Return the functions that say which completions are right."""
-    return [function for function in find_functions(rewards) if function.is_outcome]
+    """Return the functions that say which completions are right. Those of weight 0 do so only if there are no others."""
+    trained = [function for function in find_functions(leave_out_witnesses(rewards)) if function.is_outcome]
+    return trained or [function for function in find_functions(rewards) if function.is_outcome]
 
 
 def collect_endings(rewards: Reward, row: Mapping[str, Any]) -> list[str]:

@@ -20,7 +20,6 @@ from ..errors import MissingColumn
 from ..expressions import Reward
 from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, unpack_rewards
-from ..training.witness import read_witness
 from .command_errors import CommandParser, build_rewards
 from .data_files import name_format
 from .datasets import load_problems
@@ -191,7 +190,7 @@ def prepare_job(
         )
     reward_funcs, _ = unpack_rewards(rewards, training)
     try:
-        check_dataset(train_dataset, [*reward_funcs, *read_witness(training)])
+        check_dataset(train_dataset, reward_funcs)
     except MissingColumn as error:
         suggestion, column = suggest_for(train_dataset)
         if error.column in ({job.prompt_column, job.solution_column} - {*train_dataset.column_names, "solution"}):

@@ -1,4 +1,4 @@
-"""When the reward that trains and a witness part: one rises, and the other does not. The trainer and the report ask it."""
+"""When the total and a witness (a reward of weight 0) part: one rises, the other does not. Trainer and report ask it."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ MIN_RISE = 0.05
 
 class Point(NamedTuple):
     """
-    The means over the groups of a step, or of a few steps, that the witness has scored.
+    The means over the completions of a step, or of a few steps, that have a total and a score by the witness.
 
     Args:
         step (`int`):

@@ -54,16 +54,17 @@ class ScoredGroup:
         rule, weights = self.group.rule, self.rewards.weights
         scores = [[round_to_float32(score) for score in mine] for mine in self.scores.values()]
         totals = [round_to_float32(total) for total in self.totals]
+        left_out = [total is None for total in totals]
         if rule.unscored == "row":
             left_out = [
                 any(score is None and weight != 0 for score, weight in zip(row, weights, strict=True))
                 for row in zip(*scores, strict=True)
             ]
-            scores = [leave_out(mine, left_out) for mine in scores]
-            totals = leave_out(totals, left_out)
+        scores = [leave_out(mine, left_out) for mine in scores]
+        totals = leave_out(totals, left_out)
         names = [*self.scores]
         is_named = rule.outcome_reward in names
-        outcome = names.index(rule.outcome_reward) if is_named else find_first_outcome(self.rewards.rewards)
+        outcome = names.index(rule.outcome_reward) if is_named else find_first_outcome(self.rewards.rewards, weights)
         return has_dead_scores(
             rule.dead_by, rule.tolerance, totals=totals, outcomes=scores[outcome], scores=scores, weights=weights
         )

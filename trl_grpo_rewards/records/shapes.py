@@ -59,7 +59,7 @@ OPTIONAL: dict[str, Callable[[Any], bool]] = {
 
 ROWS: dict[str, Callable[[Any], bool]] = {
     "total": is_score, "advantages": is_score, "lengths": is_count, "truncated": is_score, "completions": is_prompt,
-    "completion_ids": is_anything, "witness": is_score,
+    "completion_ids": is_anything,
 }  # fmt: skip
 """Checks of one value in the fields with a list that has one value for each completion."""
 

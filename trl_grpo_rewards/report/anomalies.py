@@ -83,8 +83,9 @@ def run_checks(run: RunStatistics) -> dict[str, list[Anomaly]]:
     checks["Every reward with a large weight has a signal."] = [
         one for name, one in weak.items() if name not in constant | unscored
     ]
-    if run.whole.count("witness"):
-        checks["The total reward and the witness rise together."] = find_parted_witness(run)
+    for name in run.rewards:
+        if run.whole.count(("witness", name)):
+            checks[f"The total reward and {name} rise together."] = find_parted_witness(run, name)
     if len(run.rewards) > 1:
         checks[f"No reward rises while {run.outcome} falls."] = find_reward_hacking(run, parts)
     checks["Completions do not grow longer and worse."] = find_length_growth(run, parts)
@@ -158,10 +159,10 @@ def find_weak_rewards(run: RunStatistics, parts: list[StepBin]) -> dict[str, Ano
     return found
 
 
-def find_parted_witness(run: RunStatistics) -> list[Anomaly]:
-    """Return a warning if the total rises while the witness does not."""
-    found = find_first_parting([*list_witnessed(run)])
-    return [] if found is None else [warn_of_parting(run, found)]
+def find_parted_witness(run: RunStatistics, name: str) -> list[Anomaly]:
+    """Return a warning if the total rises while a reward of weight 0 does not."""
+    found = find_first_parting([*list_witnessed(run, name)])
+    return [] if found is None else [warn_of_parting(run, name, found)]
 
 
 def find_reward_hacking(run: RunStatistics, parts: list[StepBin]) -> list[Anomaly]:
@@ -181,16 +182,16 @@ def find_reward_hacking(run: RunStatistics, parts: list[StepBin]) -> list[Anomal
     ]
 
 
-def list_witnessed(run: RunStatistics) -> Iterator[Point]:
-    """Yield the means of the total and of the witness over the groups that the witness scored."""
+def list_witnessed(run: RunStatistics, name: str) -> Iterator[Point]:
+    """Yield the means of the total and of a reward of weight 0 over the completions that both score."""
     for point in run.points:
-        trained, witness = point.mean("witnessed"), point.mean("witness")
+        trained, witness = point.mean(("witnessed", name)), point.mean(("witness", name))
         if trained is not None and witness is not None:
             yield Point(point.first, trained, witness)
 
 
-def warn_of_parting(run: RunStatistics, parting: Parting) -> Anomaly:
-    """Return the warning about a total that parts from the witness. It names the reward that most of the rise is from."""
+def warn_of_parting(run: RunStatistics, witness: str, parting: Parting) -> Anomaly:
+    """Return the warning about a total that parts from a witness. It names the reward that most of the rise is from."""
     before = merge_bins(point for point in run.points if point.first <= parting.since)
     after = merge_bins(point for point in run.points if parting.since < point.first <= parting.seen)
 
@@ -199,11 +200,11 @@ def warn_of_parting(run: RunStatistics, parting: Parting) -> Anomaly:
         return weight_of(run, name) * (means[1] - means[0])
 
     return Anomaly(
-        "The reward rises while the witness does not",
+        f"The total reward rises while {witness} does not",
         f"They part at about step {parting.since}. Until step {parting.seen}, the total went from {parting.trained[0]:.2f} "
-        f"to {parting.trained[1]:.2f}, mostly because of {max(run.rewards, key=rise)}, and the witness from "
+        f"to {parting.trained[1]:.2f}, mostly because of {max(run.rewards, key=rise)}, and {witness} from "
         f"{parting.witness[0]:.2f} to {parting.witness[1]:.2f}. Read completions from step {parting.since} on that have a "
-        f"high total and that the witness scores low.",
+        f"high total and that {witness} scores low.",
     )
 
 

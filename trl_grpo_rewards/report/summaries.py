@@ -100,10 +100,7 @@ def chart_columns(run: RunStatistics) -> dict[str, Any]:
         "bands": [[band, [band_share(one, band) for one in bins]] for band in PASS_BANDS],
         "mean": means("mean"),
         "spread": means("spread"),
-        "rewards": [
-            *([name, means(("reward", name))] for name in run.rewards),
-            *([["witness", means("witness")]] if run.whole.count("witness") else []),
-        ],
+        "rewards": [[name, means(("reward", name))] for name in run.rewards],
         "signal": [[name, [one.signal(name) for one in bins]] for name in run.rewards],
         "length": means("length"),
         "shortest": [one.lowest.get("length") for one in bins],
@@ -138,7 +135,6 @@ def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
         ("Solved groups", True, [outcome_share(part, "solved") for part in ends]),
         ("Live groups", True, [outcome_share(part, "live") for part in ends]),
         ("Total reward", False, [part.mean("mean") for part in ends]),
-        ("Witness", False, [part.mean("witness") for part in ends]),
         ("Tokens per completion", False, [part.mean("length") for part in ends]),
         ("Truncated", True, [part.mean("truncated") for part in ends]),
     ]

@@ -292,10 +292,11 @@ def sum_group(record: dict[str, Any]) -> StepBin:
         group.add(("reward", name), scores)
         finite = keep_finite(scores)
         group.add(("group mean", name), [sum(finite) / len(finite)] if finite else None)
-    judged = zip(record.get("total") or (), record.get("witness") or (), strict=False)
-    pairs = [pair for pair in judged if len(keep_finite(pair)) == 2]
-    for series, values in zip(("witnessed", "witness"), zip(*pairs, strict=True), strict=False):
-        group.add(series, values)
+    for name in (name for name, weight in (record.get("weights") or {}).items() if weight == 0):
+        seen = zip(record.get("total") or (), read_recorded_scores(record).get(name, ()), strict=False)
+        pairs = [pair for pair in seen if len(keep_finite(pair)) == 2]
+        for series, values in zip(("witnessed", "witness"), zip(*pairs, strict=True), strict=False):
+            group.add((series, name), values)
     for name, covariance in compute_covariances(record).items():
         group.sums["signal", name] = covariance
         group.sums["variance"] += covariance

@@ -1,13 +1,12 @@
 """The options of the trainer, and the checks of their combinations."""
 
 from dataclasses import dataclass, field
-from types import NoneType
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from trl import GRPOConfig
 
-from ..expressions import Reward
 from ..records.dead_groups import Rule
+from ..removed import REMOVED
 
 
 ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
@@ -39,7 +38,7 @@ class FilteredGRPOConfig(GRPOConfig):
             Name of the reward that says which completions are right: those with a score of at least 1. `groups/solved`,
             `groups/failed` and `selective` use it. The default is the first of these that exists: a reward that is
             registered as an outcome, such as `boxed`; the environment's own reward, which has the name of its class; the
-            first reward.
+            first reward. A reward of weight 0 is chosen only if no other one can be.
         zero_variance_by (`str`, *optional*, defaults to `"total"`):
             What decides which groups are dead: the weighted `"total"`, or the `"outcome"` reward alone. With
             `"outcome"`, a group whose answers are all wrong is dead even if other rewards differ. `"outcome"` requires
@@ -59,13 +58,8 @@ class FilteredGRPOConfig(GRPOConfig):
             with group records.
         unscored (`str`, *optional*, defaults to `"term"`):
             What happens to a completion that some rewards have scored and others have not. `"term"`: a None counts as 0
-            in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None. TRL
-            leaves it out only if all rewards are None.
-        witness (`str`, *optional*):
-            Expression of a reward that never trains and whose scores are recorded and logged as `groups/witness`. A
-            warning names the step from which the rewards that train rise while the witness does not.
-        witness_share (`float`, *optional*, defaults to `1.0`):
-            Share of the groups that the witness scores, spread evenly over the groups of the run.
+            in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None.
+            Otherwise it is left out if all of these are None. TRL leaves it out only if all rewards are None.
         group_records (`bool`, *optional*, defaults to `True`):
             Whether to write a line of JSON for every sampled group to files in `output_dir/groups`.
         group_records_text (`bool`, *optional*, defaults to `True`):
@@ -122,13 +116,6 @@ class FilteredGRPOConfig(GRPOConfig):
             "('term'), or the completion is left out ('row').",
         },
     )
-    witness: str | None = field(
-        default=None,
-        metadata={
-            "help": "Expression of a reward that never trains. The trainer warns if the others rise while it does not."
-        },
-    )
-    witness_share: float = field(default=1.0, metadata={"help": "Share of the groups that the witness scores."})
     group_records: bool = field(
         default=True, metadata={"help": "Whether to write a line of JSON for every group in output_dir/groups."}
     )
@@ -138,6 +125,13 @@ class FilteredGRPOConfig(GRPOConfig):
     group_records_ids: bool = field(
         default=True, metadata={"help": "Whether these lines contain the token ids of completions."}
     )
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        for name in options:
+            if name in REMOVED and name not in cls.__dataclass_fields__:  # a subclass may have a field of this name
+                raise TypeError(REMOVED[name])
+        config: Self = super().__new__(cls)
+        return config
 
     def __post_init__(self) -> None:
         try:
@@ -164,16 +158,6 @@ class FilteredGRPOConfig(GRPOConfig):
             raise ValueError(
                 f"zero_variance_tolerance must be at least 0 and finite; got {self.zero_variance_tolerance}. Set it to the "
                 f"largest difference between the rewards of a dead group, such as 1e-6."
-            )
-        if not isinstance(self.witness, (str, Reward, NoneType)):
-            raise TypeError(
-                f"witness must be a reward, or its expression as text; got {self.witness!r}. Write witness=boxed()."
-            )
-        self.witness = None if self.witness is None else str(self.witness)  # a reward, as the text that builds it
-        if not isinstance(self.witness_share, (int, float)) or not 0 < self.witness_share <= 1:
-            raise ValueError(
-                f"witness_share must be a number above 0 and at most 1; got {self.witness_share!r}. Set it to the share of "
-                f"the groups that the witness scores, such as 0.25."
             )
         if self.max_resample_rounds < 0:
             raise ValueError(

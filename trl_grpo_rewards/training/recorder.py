@@ -1,7 +1,7 @@
 """Writing records during training: ranks send their rows to the main process, and a thread writes them there."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -14,7 +14,6 @@ from ..records.files import GroupWriter
 from .config import FilteredGRPOConfig
 from .generation import Generation
 from .group_table import GroupTable
-from .witness import Witness
 
 
 logger = logging.getLogger(__name__)
@@ -22,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 class Recorder(TrainerCallback):
     """
-    Describe the groups of a generation, with the scores of a witness, and write their records in a thread.
+    Describe the groups of a generation, and write their records in a thread.
 
     The thread works on one generation at a time, so that memory stays bounded. A step ends when its records are on
     disk, and thus before its checkpoint is saved. The interpreter waits for the thread before it exits.
@@ -30,13 +29,10 @@ class Recorder(TrainerCallback):
     Args:
         args ([`FilteredGRPOConfig`]):
             Configuration of the run.
-        log (`Callable`, *optional*):
-            Logs metrics by name.
     """
 
-    def __init__(self, args: FilteredGRPOConfig, log: Callable[..., None] = lambda **metrics: None) -> None:
+    def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args
-        self.witness = Witness(args, log)
         self.writer = GroupWriter(args.output_dir)
         self.table = GroupTable(args)
         self.thread = ThreadPoolExecutor(1, "group-records")
@@ -61,7 +57,7 @@ class Recorder(TrainerCallback):
 
     def record(self, step: int, generation: Generation, advantages: Sequence[float]) -> None:
         """
-        Let the witness score a generation, and write a record of every group. Every rank must call this.
+        Write a record of every group of a generation. Every rank must call this.
 
         Args:
             step (`int`):
@@ -71,7 +67,6 @@ class Recorder(TrainerCallback):
             advantages (`list[float]`):
                 The latest advantages. Those of the generation come last.
         """
-        self.witness.observe(step, generation)
         if not self.args.group_records:
             return
         has_text, has_ids = self.args.group_records_text, self.args.group_records_ids

@@ -129,7 +129,8 @@ def build_groups(
     rewards: Tensor, keys: Tensor, size: int, names: list[str], weights: Tensor, rule: Rule
 ) -> ScoredGroups:
     """
-    Return the groups of the rows of all ranks. Rows that lack a score are left out if the rule says so.
+    Return the groups of the rows of all ranks. Rows that only functions of weight 0 have scored are left out, and so are
+    rows that lack a score if the rule says so.
 
     Args:
         rewards (`Tensor` of shape (rows, functions)):
@@ -142,8 +143,9 @@ def build_groups(
             As in [`ScoredGroups`].
     """
     missing = rewards.isnan() & (weights != 0)
-    partly = missing.any(1) & ~rewards.isnan().all(1)
-    if rule.unscored == "row":
-        rewards = rewards.masked_fill(missing.any(1, keepdim=True), torch.nan)
-    groups = rewards.view(-1, size, len(names))
+    is_missing = missing.any(1)
+    is_unscored = is_missing & (missing.sum(1) == (weights != 0).sum())
+    left_out = is_missing if rule.unscored == "row" else is_unscored
+    groups = rewards.masked_fill(left_out[:, None], torch.nan).view(-1, size, len(names))
+    partly = is_missing & ~is_unscored
     return ScoredGroups(groups, names, weights, rule, keys.view(-1, size), partly.float().mean().item())

@@ -17,8 +17,8 @@ from trl import GRPOTrainer
 from ..batch import GROUP_SIZE
 from ..expressions import Reward
 from ..training_data import describe_unused_template
+from .alarms import PartingAlarm, StretchAlarm
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
-from .dead_stretch import StretchAlarm
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
 from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
@@ -85,11 +85,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_config(args)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
-        check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world)
+        check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world, weights)
         prior = read_prior(args.selective_prior, train_dataset)
         check_trl(FilteredGRPOTrainer, GRPOTrainer, is_main_process=args.process_index == 0)
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
-        self._recorder = Recorder(args, self._log_groups)
+        self._recorder = Recorder(args)
         callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
         super().__init__(model, reward_funcs, args, train_dataset, eval_dataset, callbacks=callbacks, **kwargs)
         check_members(self, ATTRIBUTES)
@@ -103,14 +103,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.zero_variance, reason = resolve_zero_variance(args, self.aux_loss_enabled)
         if reason and self.accelerator.is_main_process:
             logger.warning(reason)
-        outcome = find_outcome(args.outcome_reward, self.reward_func_names, self.reward_funcs, given)
-        self._rule = build_rule(args, self.reward_func_names[outcome])
-        self._alarm = StretchAlarm(self._rule.outcome_reward, args)
-        if args.outcome_reward is None and self.accelerator.is_main_process:
-            warn_without_outcome(args, self.reward_funcs, self.reward_func_names, outcome)
+        names = self.reward_func_names
+        outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, self.reward_weights.tolist())
+        self._rule = build_rule(args, names[outcome])
+        self._stretch_alarm, self._parting_alarm = StretchAlarm(names[outcome], args), PartingAlarm(args)
+        if args.outcome_reward is None and outcome < given and self.accelerator.is_main_process:
+            warn_without_outcome(args, self.reward_funcs, names[outcome])
         exact = weights or args.reward_weights  # TRL's are rounded to float32
         data = self.train_dataset, self.eval_dataset
-        self.run = describe_run(self.reward_funcs, self.reward_func_names, exact, args, self.model, *data)
+        self.run = describe_run(self.reward_funcs, names, exact, args, self.model, *data)
         self.add_callback(RunDescription(self.run, self.reward_funcs))
         self.add_callback(RunLog())
         self.add_callback(self._recorder.table)
@@ -246,8 +247,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if isinstance(self._prompts, SelectiveStream):
             self._log_groups(skipped_prompts=self._prompts.skipped)
             self._prompts.learn(prompts, *generation.groups.count_right())
-        self._alarm.observe(self.state.global_step + 1, generation.groups.kinds, generation.groups.kinds_by_outcome)
-        self._recorder.record(self.state.global_step + 1, generation, self._logs["advantages"])
+        step, groups = self.state.global_step + 1, generation.groups
+        self._stretch_alarm.observe(step, groups.kinds, groups.kinds_by_outcome)
+        self._log_groups(**self._parting_alarm.observe(step, groups))
+        self._recorder.record(step, generation, self._logs["advantages"])
 
     def _save_rng_state(self, output_dir: str) -> None:
         super()._save_rng_state(output_dir)

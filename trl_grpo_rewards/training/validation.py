@@ -3,7 +3,7 @@
 import inspect
 import logging
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import describe_plain
@@ -17,7 +17,6 @@ from ..training_data import (
     find_bad_prompts,
 )
 from .config import FilteredGRPOConfig
-from .witness import read_witness
 
 
 logger = logging.getLogger(__name__)
@@ -56,6 +55,7 @@ def check_arguments(
     eval_dataset: Any,
     environment_factory: Any = None,
     rollout_func: Any = None,
+    weights: Sequence[float] | None = None,
 ) -> None:
     """
     Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them.
@@ -68,13 +68,12 @@ def check_arguments(
     if isinstance(train_dataset, Mapping):
         raise ValueError(NO_DATASET.format(kind=type(train_dataset).__name__))
     check_rewards(reward_funcs)
-    warn_of_judges(reward_funcs, args.unscored)
+    warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
             check_dataset(part, reward_funcs, environment_factory, rollout_func)
             if environment_factory is None and rollout_func is None:  # those may complete the prompts
                 check_askable(part)
-    check_dataset(train_dataset, read_witness(args), environment_factory, rollout_func)
     check_prompts(args, train_dataset, environment_factory)
     check_dataset_size(args, train_dataset)
     check_outcome(args.outcome_reward, reward_funcs, environment_factory)
@@ -110,14 +109,14 @@ def takes_groups(function: Callable) -> bool:
     )
 
 
-def warn_of_judges(reward_funcs: Any, unscored: str) -> None:
-    """Warn that a judge without a verdict counts as 0 in a sum with other rewards."""
-    if (
-        unscored == "term"
-        and isinstance(reward_funcs, list)
-        and len(reward_funcs) > 1
-        and any(isinstance(function, Reward) and function.asks for function in reward_funcs)
-    ):
+def warn_of_judges(reward_funcs: Any, unscored: str, weights: Sequence[float] | None = None) -> None:
+    """Warn that a judge without a verdict counts as 0 in a sum with other rewards. A weight of 0 counts for nothing."""
+    if not isinstance(reward_funcs, list):
+        return
+    weights = weights or [1.0] * len(reward_funcs)
+    trained = [function for function, weight in zip(reward_funcs, weights, strict=False) if weight]
+    is_asking = any(isinstance(function, Reward) and function.asks for function in trained)
+    if unscored == "term" and len(trained) > 1 and is_asking:
         logger.warning(
             "The rewards contain a judge and other rewards. If the judge gives no verdict, its term counts as 0, as in "
             "TRL. Set unscored='row' to leave such completions out instead."
@@ -151,10 +150,16 @@ def warn_of_unreadable_values(reward_funcs: Any, dataset: Any) -> None:
             )
 
 
-def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any], given: int | None = None) -> int:
+def find_outcome(
+    name: str | None,
+    names: list[str],
+    reward_funcs: list[Any],
+    given: int | None = None,
+    weights: Sequence[float] | None = None,
+) -> int:
     """
     Return the index of the outcome reward: the reward of this name, else the first reward with the trait, else the
-    reward of an environment, else the first reward.
+    reward of an environment, else the first reward. A reward of weight 0 is chosen only if no other one can be.
 
     Args:
         name (`str`, *optional*):
@@ -165,13 +170,14 @@ def find_outcome(name: str | None, names: list[str], reward_funcs: list[Any], gi
             The reward functions.
         given (`int`, *optional*):
             Number of rewards that the user passed. TRL appends the rewards of environments.
+        weights (`list[float]`, *optional*):
+            Weights of the rewards. By default, all are 1.
 
     Raises:
         `ValueError`: no reward has this name.
     """
     if name is None:
-        has_own = given is not None and given < len(names) and not any(map(is_outcome, reward_funcs))
-        return given if has_own and given is not None else find_first_outcome(reward_funcs)
+        return find_first_outcome(reward_funcs, weights or [1.0] * len(reward_funcs), given)
     if name not in names:
         raise ValueError(
             f"outcome_reward={name!r} must be the name of a reward; the rewards are {', '.join(map(repr, names))}. "
@@ -193,19 +199,17 @@ def check_outcome(name: str | None, reward_funcs: Any, environment_factory: Any 
         find_outcome(name, names, functions)
 
 
-def warn_without_outcome(
-    args: FilteredGRPOConfig, reward_funcs: list[Any], names: list[str], outcome: int = 0
-) -> None:
-    """Warn that an option uses the first reward, because no reward says which completions are right."""
+def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name: str) -> None:
+    """Warn that an option uses the first reward, of this name, because no reward says which completions are right."""
     if args.zero_variance_by == "outcome":
         option = "zero_variance_by='outcome' decides which groups are dead by their right completions"
     elif args.selective:
         option = "selective=True draws prompts by how many of their completions are right"
     else:
         return
-    if not any(map(is_outcome, reward_funcs)) and not outcome:
+    if not any(map(is_outcome, reward_funcs)):
         logger.warning(
-            f"{option}, but no reward is registered as an outcome. The first one, '{names[0]}', is used. Set "
+            f"{option}, but no reward is registered as an outcome. The first one, '{name}', is used. Set "
             f"outcome_reward to the reward that says which completions are right, or register that reward with "
             f"@reward(outcome=True)."
         )
