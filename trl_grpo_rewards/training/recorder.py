@@ -13,7 +13,6 @@ from ..records.fields import CompletionFields, describe_completions, describe_gr
 from ..records.files import GroupWriter
 from .config import FilteredGRPOConfig
 from .generation import Generation
-from .group_table import GroupTable
 from .witness import Witness
 
 
@@ -38,7 +37,6 @@ class Recorder(TrainerCallback):
         self.args = args
         self.witness = Witness(args, log)
         self.writer = GroupWriter(args.output_dir)
-        self.table = GroupTable(args)
         self.thread = ThreadPoolExecutor(1, "group-records")
         self.writing: Future[None] | None = None
 
@@ -90,7 +88,6 @@ class Recorder(TrainerCallback):
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         """Write the records of a step in the thread. The data that they are made from must not change afterwards."""
         self.flush()
-        records = self.table.keep(step, records)
         try:
             self.writing = self.thread.submit(self.writer.write, step, records)
         except RuntimeError:  # this process can have no more threads; the executor still holds the call
