@@ -67,18 +67,15 @@ def has_changed(trainer):
 
 
 @pytest.mark.parametrize("path, name", [("trl", "RLOO"), ("trl.experimental.gmpo", "GMPO")])
-@pytest.mark.parametrize(
-    "rewards",
-    [REWARDS, REWARDS + schedule(polite(), ((0, 1.0), (9, 0.0)), name="polite") + 0.5 * witness()],
-    ids=["grouped", "asynchronous, by step"],
-)
-def test_rloo_and_variants_of_grpo_take_every_reward(tmp_path, problems, path, name, rewards):
+def test_rloo_and_variants_of_grpo_take_every_reward(tmp_path, problems, path, name):
+    """Grouped ones, one that is asynchronous, and one that changes with the step."""
+    rewards = REWARDS + schedule(polite(), ((0, 1.0), (9, 0.0)), name="polite") + 0.5 * witness()
     options = {"reward_weights": rewards.weights, "learning_rate": 1e-3, "max_steps": 1, "max_completion_length": 48}
     trainer = build(path, name, tmp_path, rewards.rewards, problems, **options)
     trainer.train()
     logged = {key.split("/")[1] for key in trainer.state.log_history[0] if key.startswith("rewards/")}
     assert logged == {one.name for one in rewards.rewards}
-    assert "polite" not in logged or has_changed(trainer)
+    assert has_changed(trainer)
 
 
 def test_a_sum_is_one_reward_for_them(tmp_path, problems):

@@ -285,7 +285,7 @@ def test_the_outcome_reward_may_decide_which_groups_are_dead(config, problems):
         trainer = trained(config, problems, rewards, **options)
         assert logged(trainer, "groups/dead") == [dead]
         assert [advantage == 0 for advantage in advantages(trainer)] == [bool(dead)] * 8
-    assert logged(trainer, "groups/solved") == [0.0]
+    assert logged(trainer, "groups/solved") == [0.0] and logged(trainer, "groups/resample_rounds") == []
 
 
 def test_the_outcome_reward_need_not_be_the_first_term(config, problems, caplog):
