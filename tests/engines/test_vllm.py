@@ -1,7 +1,6 @@
-"""vLLM on a CPU: in the process of the trainer, as the server of the asynchronous trainer, and as a judge."""
+"""vLLM on a CPU: in the process of the trainer, and as a judge."""
 
 import importlib.util
-import json
 import math
 import sys
 import time
@@ -9,7 +8,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from processes import HERE, LIMIT, free_port, run, started, tail
+from processes import LIMIT, free_port, started, tail
 
 
 if importlib.util.find_spec("vllm") is None:
@@ -26,13 +25,10 @@ ENVIRONMENT = {
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "VLLM_CPU_SGL_KERNEL": "0",
     "VLLM_NO_USAGE_STATS": "1",
-    "VLLM_SERVER_DEV_MODE": "1",
     "VLLM_TARGET_DEVICE": "cpu",
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
-    "TRL_EXPERIMENTAL_SILENCE": "1",
 }
 SERVED = ["--max-model-len", 2048, "--max-num-seqs", 16, "--gpu-memory-utilization", 0.2]
-SERVED += ["--logprobs-mode", "processed_logprobs", "--worker-extension-cls", "worker.WeightsFromFolder"]
 
 
 def is_up(url: str) -> bool:
@@ -78,33 +74,6 @@ def test_drop_with_resampling_runs_with_vllm_colocated(colocated):
     rounds, kept = (colocated.metric("resample-vllm", f"groups/{name}") for name in ("resample_rounds", "rows_kept"))
     assert len(rounds) == 4 and max(rounds) >= 1 and min(kept) > 0
     assert all(map(math.isfinite, colocated.metric("resample-vllm", "loss")))
-
-
-def asynchronous(folder, server, kind) -> int:
-    folder.mkdir(exist_ok=True)
-    command = [sys.executable, HERE / "asynchronous.py", folder, server, kind]
-    return run(command, folder / "log.txt", **ENVIRONMENT)
-
-
-def test_the_asynchronous_trainer_trains_on_live_groups_only(tmp_path, server, record_property):
-    assert asynchronous(tmp_path, server, "live") == 0, tail(tmp_path / "log.txt")
-    logged = json.loads((tmp_path / "log.json").read_text())
-    steps = [entry for entry in logged["history"] if "groups/dead" in entry and "loss" in entry]
-    assert len(steps) == 4 and logged["sent"] >= 4
-    for step in steps:
-        assert 0.2 < step["groups/dead"] < 0.8 and step["groups/solved"] == step["groups/dead"]
-        assert step["groups/failed"] == 0 and math.isfinite(step["loss"])
-        assert step["reward"] <= 0.75 and step["reward_std"] > 0.2  # dead groups have the reward 2
-        if step["sample/staleness_max"] == 0:  # on a busy machine completions may be some steps old
-            assert step["ratio"] == pytest.approx(1, abs=0.05)  # the server uses the weights that it was sent
-    scored = [json.loads(line)[0] for line in (tmp_path / "scored.jsonl").read_text().splitlines()]
-    record_property("groups", f"{len(scored)}, {scored.count(False)} dead")
-    assert True in scored and False in scored
-
-
-def test_the_asynchronous_trainer_ends_with_an_error_if_no_group_is_live(tmp_path, server):
-    assert asynchronous(tmp_path, server, "dead") != 0
-    assert "groups were all dead" in tail(tmp_path / "log.txt")
 
 
 @pytest.fixture(scope="session")

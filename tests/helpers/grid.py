@@ -150,7 +150,7 @@ def compare_on_two_ranks(folder: Path) -> dict[str, list[Comparison]]:
     """Return the comparisons of both ranks together, by the name of the setting."""
     for kind in {setting.model for setting in RANKS}:
         save_model(kind, folder / kind)  # here, because only the first of several ranks would
-    ranks = run_on_two_ranks("compare_all", folder, script="two_ranks_of_settings.py")
+    ranks = run_on_two_ranks("compare_settings", folder)
     return {name: [*map(join, *(rank[name] for rank in ranks))] for name in ranks[0] if name != "world_size"}
 
 

@@ -1,9 +1,10 @@
-"""What test_ranks.py runs on two ranks: `torchrun --nproc_per_node 2 two_ranks.py SCENARIO FOLDER`, with tests/ on PYTHONPATH.
+"""What test_ranks.py and test_grid.py run on two ranks: `torchrun --nproc_per_node 2 two_ranks.py SCENARIO FOLDER`, with tests/ on PYTHONPATH.
 
 Every scenario leaves what it saw in FOLDER/<rank>.json. With several (`A,B`), it is FOLDER/A/<rank>.json.
 """
 
 import asyncio
+import gc
 import json
 import os
 import pickle
@@ -20,8 +21,10 @@ from trl import GRPOConfig, GRPOTrainer
 
 from helpers.chat_server import Scripted
 from helpers.gradients import compare_drop
+from helpers.grid import compare
 from helpers.reward_functions import live_if_odd, mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
+from helpers.settings import RANKS
 from trl_grpo_rewards import (
     FilteredGRPOConfig,
     FilteredGRPOTrainer,
@@ -29,6 +32,7 @@ from trl_grpo_rewards import (
     appeal,
     boxed,
     clip,
+    code,
     column,
     demo,
     exact,
@@ -40,6 +44,7 @@ from trl_grpo_rewards import (
     reward,
     route,
     share,
+    shortest,
 )
 from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records.files import read_records
@@ -400,6 +405,25 @@ def judged_by_rows(folder) -> dict:
     )
     unreadable = [entry["judge/unreadable"] for entry in trainer.state.log_history if "judge/unreadable" in entry]
     return {"verdicts": verdicts, "scores": scores, "unreadable": unreadable}
+
+
+def programs(folder) -> dict:
+    """Programs are run next to a grouped reward, for which whole groups are gathered."""
+    rewards = code() + 0.1 * shortest(code(), name="brief")
+    options = {"per_device_train_batch_size": 12, "num_generations": 8, "max_completion_length": 64, "max_steps": 2}
+    args = config(folder, **options)
+    trainer = FilteredGRPOTrainer(demo.CODER, rewards, args=args, train_dataset=demo.programs())
+    trainer.train()
+    logged = [any("logged" in record for record in read_records(args.output_dir))] if dist.get_rank() == 0 else []
+    entries = [entry for entry in trainer.state.log_history if "code/runs" in entry]
+    return {"logs": entries, "rewards": list(trainer._logs["rewards"]["code"]), "logged": logged}
+
+
+def compare_settings(folder) -> dict:
+    """What test_grid.py compares on two ranks."""
+    gc.freeze()  # TRL collects garbage after each run
+    torch.set_num_threads(1)
+    return {setting.name: compare(setting, folder) for setting in RANKS}
 
 
 def write(folder, result: dict) -> None:

@@ -110,6 +110,8 @@ def gap(got, expected):
 
 def compare(reference, config, layout, problems, **options):
     expected, theirs = train(reference, config, layout, problems, **options)
+    vision = [gradient for step in expected for name, gradient in step.items() if "vis" in name]
+    assert vision and max(gradient.abs().max() for gradient in vision) > 1e-6
     mode = {Reference: "skip", DropReference: "drop", GRPOTrainer: "keep"}[reference]
     got, ours = train(FilteredGRPOTrainer, config, layout, problems, **options, zero_variance=mode)
     assert list(ours._logs["completion"]) == list(theirs._logs["completion"])  # the same random stream

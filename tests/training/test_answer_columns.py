@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from trl import GRPOTrainer
 
 from helpers.runs import train_and_read
@@ -24,14 +25,14 @@ def accept_lists(problems):
 def test_a_run_records_and_scores_the_lists_of_a_named_column(config, problems, capsys):
     options = {"max_steps": 2, "max_completion_length": 64, "seed": 5}
     trainer, named = train_and_read(config, accept_lists(problems), REWARDS, **options)
-    _, renamed = train_and_read(
-        config, problems, boxed() + 0.2 * gate(shortest(boxed()), by=tags("think"), at_least=0), **options
-    )
-    assert [one["rewards"] for one in named] == [one["rewards"] for one in renamed]
+    plain = boxed() + 0.2 * gate(shortest(boxed()), by=tags("think"), at_least=0)
     assert {score for one in named for score in one["rewards"]["boxed"]} == {0.0, 1.0}
     for record in named:
         right = str(sum(map(int, record["prompt"][-1]["content"][8:-1].split(" + "))))
         assert record["columns"] == {"answer": [right, "none"], "solution": "see answer"}
+        given = {name: record[name] for name in ("completions", "completion_ids")} | {"solution": [right] * 4}
+        for term in plain.rewards:
+            assert record["rewards"][term.name] == pytest.approx(term(prompts=["?"] * 4, **given))
     out = Path(trainer.args.output_dir)
     assert json.loads((out / "run.json").read_text())["rewards"] == str(REWARDS)
     capsys.readouterr()

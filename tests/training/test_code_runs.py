@@ -1,4 +1,4 @@
-"""Programs in training: on one rank and on two, beside programs that attack, in records, reports, scores and checks."""
+"""Programs in training: beside programs that attack, in records, reports, scores and checks."""
 
 import contextlib
 import os
@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-from helpers.ranks import run_on_two_ranks
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, code, demo, reward
 from trl_grpo_rewards.checks import check
@@ -32,7 +31,7 @@ def train(tmp_path, rewards, **options):
 
 
 @pytest.mark.slow
-def test_a_failing_case_is_in_the_record_and_in_the_report(tmp_path):
+def test_a_failing_case_is_in_the_record_and_in_the_report_and_is_scored_again(tmp_path, run_here):
     trainer, records = train(tmp_path, code(), max_steps=2)
     scores = [score for record in records for score in record["rewards"]["code"]]
     failures = [text for record in records for text in record["logged"]["code/failure"]]
@@ -43,6 +42,8 @@ def test_a_failing_case_is_in_the_record_and_in_the_report(tmp_path):
     assert "library" in fact  # how programs are kept in on this machine
     shown = select_fields({**records[0], "step": 1})
     assert shown["logged"] == [["code/failure", records[0]["logged"]["code/failure"]]]
+    result = run_here(lambda: main(["score", "code()", trainer.args.output_dir, "--against", "code(partial=True)"]))
+    assert "code" in str(result)
 
 
 def test_records_without_texts_have_no_failing_cases(tmp_path):
@@ -105,15 +106,6 @@ def test_a_step_goes_on_beside_bombs(tmp_path):
 
 
 @pytest.mark.slow
-def test_two_ranks(tmp_path):
-    one, other = run_on_two_ranks("train", tmp_path, script="two_ranks_of_programs.py")
-    assert one["rewards"] == other["rewards"]
-    assert len(one["rewards"]) == 24 and 0 < sum(one["rewards"]) < 24
-    assert all(entry["code/failures"] == 0 for entry in one["logs"]) and len(one["logs"]) == 2
-    assert any("logged" in record for record in read_records(one["output_dir"]))
-
-
-@pytest.mark.slow
 def test_the_check_of_the_bundled_task():
     found = check(code(), demo.programs())
     assert [fault for one in found for fault in one.faults] == []
@@ -132,13 +124,6 @@ def test_the_check_finds_a_wrong_dataset():
     assert any("64 of 64 fail" in fault for fault in faults)
     faults = [fault for one in check(code(tests="solution"), data) for fault in one.faults]
     assert any("cannot be read" in fault for fault in faults)
-
-
-@pytest.mark.slow
-def test_completions_of_a_run_are_scored_again(tmp_path, run_here):
-    trainer, _ = train(tmp_path, code())
-    result = run_here(lambda: main(["score", "code()", trainer.args.output_dir, "--against", "code(partial=True)"]))
-    assert "code" in str(result)
 
 
 def test_the_asynchronous_trainer_scores_groups_in_threads():

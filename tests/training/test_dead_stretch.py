@@ -20,19 +20,32 @@ def letters(completion: str) -> float:
     return len(completion) / 100
 
 
-@pytest.mark.parametrize("score, kind", [(0.0, "failed"), (1.0, "solved"), (0.5, "flat"), (None, "unscored")])
-@pytest.mark.filterwarnings("ignore:All reward functions returned None")
-def test_a_run_without_a_live_group_says_what_to_look_at(tmp_path, caplog, score, kind):
-    args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=MIN_STEPS + 1)
-    with caplog.at_level(logging.WARNING):
-        FilteredGRPOTrainer(
-            demo.MODEL, given_score(score=score), args=args, train_dataset=demo.arithmetic(size=64)
-        ).train()
-    (said,) = (record.getMessage() for record in caplog.records if "No group was live" in record.getMessage())
+@pytest.mark.parametrize("kind", ["failed", "solved", "flat", "unscored"])
+def test_an_alarm_says_what_to_look_at(tmp_path, caplog, kind):
+    args = small_config(tmp_path)
+    alarm = StretchAlarm("given_score", args)
+    for step in range(1, MIN_STEPS + 1):
+        alarm.observe(step, [kind] * 4, [kind] * 4)
+    (said,) = (record.getMessage() for record in caplog.records)
+    check(said, kind, args)
+
+
+def check(said: str, kind: str, args) -> None:
     assert said.startswith(
         f"No group was live in steps 1 to {MIN_STEPS}, so nothing was learned: 20 of 20 groups were {kind!r}."
     )
     assert REMEDIES[kind].format(outcome="'given_score'") in said and said.endswith(f"report {args.output_dir}.")
+
+
+@pytest.mark.filterwarnings("ignore:All reward functions returned None")
+def test_a_run_without_a_live_group_says_what_to_look_at(tmp_path, caplog):
+    args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=MIN_STEPS + 1)
+    with caplog.at_level(logging.WARNING):
+        FilteredGRPOTrainer(
+            demo.MODEL, given_score(score=None), args=args, train_dataset=demo.arithmetic(size=64)
+        ).train()
+    (said,) = (record.getMessage() for record in caplog.records if "No group was live" in record.getMessage())
+    check(said, "unscored", args)
 
 
 def test_it_is_said_once(tmp_path, caplog):

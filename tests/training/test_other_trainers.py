@@ -1,15 +1,13 @@
 """The same rewards in the other trainers of TRL: each trains a step, and pays what a plain call pays."""
 
-import importlib
-import importlib.util
 import json
 import os
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
@@ -17,9 +15,9 @@ os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import RLOOConfig, RLOOTrainer
 
-from helpers.paths import TESTS
+from helpers.local_http import Connection, run_local_server
 from helpers.runs import small_config
-from trl_grpo_rewards import boxed, code, demo, gate, reward, schedule, shortest, tags
+from trl_grpo_rewards import boxed, code, column, demo, gate, instructions, reward, schedule, shortest, tags
 
 
 SEEN: list = []
@@ -69,18 +67,15 @@ def has_changed(trainer):
 
 
 @pytest.mark.parametrize("path, name", [("trl", "RLOO"), ("trl.experimental.gmpo", "GMPO")])
-@pytest.mark.parametrize(
-    "rewards",
-    [REWARDS, REWARDS + schedule(polite(), ((0, 1.0), (9, 0.0)), name="polite") + 0.5 * witness()],
-    ids=["grouped", "asynchronous, by step"],
-)
-def test_rloo_and_variants_of_grpo_take_every_reward(tmp_path, problems, path, name, rewards):
+def test_rloo_and_variants_of_grpo_take_every_reward(tmp_path, problems, path, name):
+    """Grouped ones, one that is asynchronous, and one that changes with the step."""
+    rewards = REWARDS + schedule(polite(), ((0, 1.0), (9, 0.0)), name="polite") + 0.5 * witness()
     options = {"reward_weights": rewards.weights, "learning_rate": 1e-3, "max_steps": 1, "max_completion_length": 48}
     trainer = build(path, name, tmp_path, rewards.rewards, problems, **options)
     trainer.train()
     logged = {key.split("/")[1] for key in trainer.state.log_history[0] if key.startswith("rewards/")}
     assert logged == {one.name for one in rewards.rewards}
-    assert "polite" not in logged or has_changed(trainer)
+    assert has_changed(trainer)
 
 
 def test_a_sum_is_one_reward_for_them(tmp_path, problems):
@@ -146,53 +141,51 @@ def server():
     """Speaks vLLM's protocol: every second answer is right."""
     tokenizer, count = AutoTokenizer.from_pretrained(demo.MODEL), iter(range(10**6))
 
-    class Handler(BaseHTTPRequestHandler):
-        def reply(self, value):
-            body = json.dumps(value).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(connection: Connection) -> None:
+        if not connection.body:  # TRL asks for the health and for the model
+            return connection.send({"data": [{"id": demo.MODEL, "max_model_len": 1024}]})
+        prompt = tokenizer.decode(json.loads(connection.body)["prompt"])
+        a, b = map(int, re.search(r"What is (\d+) \+ (\d+)", prompt).groups())
+        ids = tokenizer(f"<think>.</think>\\boxed{{{a + b if next(count) % 2 else 0}}}").input_ids
+        ids.append(tokenizer.eos_token_id)
+        connection.send({"choices": [{"token_ids": ids, "logprobs": {"token_logprobs": [-0.5] * len(ids)}}]})
 
-        def do_GET(self):
-            self.reply({"data": [{"id": demo.MODEL, "max_model_len": 1024}]})
-
-        def do_POST(self):
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            a, b = map(int, re.search(r"What is (\d+) \+ (\d+)", tokenizer.decode(request["prompt"])).groups())
-            ids = tokenizer(f"<think>.</think>\\boxed{{{a + b if next(count) % 2 else 0}}}").input_ids
-            ids.append(tokenizer.eos_token_id)
-            self.reply({"choices": [{"token_ids": ids, "logprobs": {"token_logprobs": [-0.5] * len(ids)}}]})
-
-        def log_message(self, *args):
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with run_local_server(answer) as server:
+        yield server.url
 
 
-def load_patches():
-    """What tests/engines replaces in TRL so that its asynchronous trainer runs on a CPU."""
-    spec = importlib.util.spec_from_file_location("engine_patches", TESTS / "engines" / "patches.py")
-    patches = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(patches)
-    return patches
+def attend_one_by_one(query, key, value, starts_q, starts_k, longest_q, longest_k, softmax_scale=None, **options):
+    """
+    Compute causal attention over packed sequences, with queries and keys aligned at their ends. Tensors have the
+    shape (tokens, heads, size).
+    """
+    outputs = []
+    ends = zip(starts_q.tolist(), starts_q.tolist()[1:], starts_k.tolist(), starts_k.tolist()[1:], strict=False)
+    for start_q, end_q, start_k, end_k in ends:
+        parts = query[start_q:end_q], key[start_k:end_k], value[start_k:end_k]
+        behind = (end_k - start_k) - (end_q - start_q)
+        mask = torch.ones(end_q - start_q, end_k - start_k).tril(behind).bool()
+        heads_first = (part.transpose(0, 1)[None] for part in parts)
+        out = scaled_dot_product_attention(*heads_first, mask, scale=softmax_scale, enable_gqa=True)
+        outputs.append(out[0].transpose(0, 1))
+    return torch.cat(outputs)
 
 
 @pytest.mark.slow
-def test_the_asynchronous_trainer_trains_on_a_sum(tmp_path, problems, server, monkeypatch):
+def test_the_asynchronous_trainer_trains_on_a_sum_and_on_criteria_of_rows(
+    tmp_path, problems, server, chat_server, monkeypatch
+):
+    """Every second row asks for the digit 0. The scripted judge grants the criterion that ends with the right answer."""
     packing = pytest.importorskip("trl.experimental.async_grpo.packing", reason="TRL 1.14 has other attention")
     from trl.experimental.async_grpo import AsyncGRPOConfig, AsyncGRPOTrainer, async_grpo_trainer, async_rollout_worker
 
     for module in (async_rollout_worker, async_grpo_trainer):
         if hasattr(module, "is_vllm_available"):
             monkeypatch.setattr(module, "is_vllm_available", lambda *args, **kwargs: True)
-    monkeypatch.setattr(async_grpo_trainer, "get_peak_flops_per_device", None)  # undone at the end, as is the next one
-    monkeypatch.setattr(packing, "_flash_attn", None)
-    load_patches().run_asynchronous_trainer_on_cpu()
+    # TRL asks CUDA for the peak speed, and its packed attention is a GPU kernel that it downloads.
+    monkeypatch.setattr(async_grpo_trainer, "get_peak_flops_per_device", lambda accelerator, dtype: None)
+    attention = SimpleNamespace(flash_attn_varlen_func=attend_one_by_one)
+    monkeypatch.setattr(packing, "_flash_attn", lambda: attention)
     args = AsyncGRPOConfig(
         str(tmp_path), use_cpu=True, bf16=False, dtype="float32", gradient_checkpointing=False, num_generations=4,
         per_device_train_batch_size=8, gradient_accumulation_steps=1, max_completion_length=32, max_steps=2,
@@ -200,11 +193,22 @@ def test_the_asynchronous_trainer_trains_on_a_sum(tmp_path, problems, server, mo
         vllm_server_base_url=server, weight_sync_steps=1, max_inflight_tasks=8,
     )  # fmt: skip
     rewards = boxed() + 0.2 * tags("think") + 0.1 * shortest(boxed()) + ran()
+    chat_server()
+    graded = [instructions(), chat_server.judge(rubric=column("rubric"))]
+    wanted = [[{"keywords": ["boxed{0}" if row % 2 else "boxed"]}] for row in range(len(problems))]
+    rubrics = [[{"criterion": f"Says {answer}", "points": 3}, f"Not {answer}."] for answer in problems["solution"]]
+    columns = {
+        "instruction_id_list": [["keywords:existence"]] * len(problems), "kwargs": wanted, "rubric": [*map(json.dumps, rubrics)]
+    }  # fmt: skip
+    for name, values in columns.items():
+        problems = problems.add_column(name, values)
     transfer = NoTransfer()
     trainer = AsyncGRPOTrainer(
-        demo.MODEL, reward_funcs=rewards, args=args, train_dataset=problems, weight_transfer=transfer
+        demo.MODEL, reward_funcs=[rewards, *graded], args=args, train_dataset=problems, weight_transfer=transfer
     )
     trainer.train()
     history = [entry for entry in trainer.state.log_history if "reward" in entry]
     assert len(history) == 2 and transfer.sent > 0 and has_changed(trainer)
-    assert all(1.2 <= entry["reward"] <= 2.25 for entry in history)
+    for entry in history:
+        assert 1.2 <= entry[f"rewards/{rewards.name}"] <= 2.25
+        assert 0.5 < entry["rewards/instructions"] < 1 and 0 < entry["rewards/judge"] < 1

@@ -11,15 +11,22 @@ from helpers.ranks import launch, launch_on_two_ranks, run_on_two_ranks, run_tog
 from helpers.runs import read_contents
 
 
-TOGETHER = (
-    "whole_groups gate_open_on_one_rank dead_patterns drops resampled recorded witnessed criteria_of_rows".split()
-)
+JUDGED = ["judged", "judged_by_rows"]
+TOGETHER = [
+    *("whole_groups", "gate_open_on_one_rank", "dead_patterns", "drops", "resampled", "recorded", "witnessed"),
+    *("criteria_of_rows", "programs", *JUDGED),
+]
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory):
-    """What each rank saw in each of these scenarios."""
-    return run_together_on_two_ranks(TOGETHER, tmp_path_factory.mktemp("ranks"))
+def seen(tmp_path_factory, chat_server):
+    """What each rank saw in each of these scenarios, and the most requests to the judge that were under way at once."""
+    folder = tmp_path_factory.mktemp("ranks")
+    for scenario in JUDGED:
+        (folder / scenario).mkdir()
+        (folder / scenario / "port").write_text(chat_server.root.rpartition(":")[2])
+    chat_server(latency=0.02)
+    return run_together_on_two_ranks(TOGETHER, folder) | {"most": chat_server.most}
 
 
 @pytest.mark.slow
@@ -144,21 +151,19 @@ def test_ranks_send_records_to_the_rank_that_writes_them_and_keep_nothing(seen):
     assert one["lost"]["kept"] and not one["on"]["kept"]
 
 
-@pytest.fixture(scope="module")
-def judged(tmp_path_factory, chat_server):
-    """What each rank saw in the scenarios with judges, and the most requests that were under way at once."""
-    folder, scenarios = tmp_path_factory.mktemp("judged"), ("judged", "judged_by_rows")
-    for scenario in scenarios:
-        (folder / scenario).mkdir()
-        (folder / scenario / "port").write_text(chat_server.root.rpartition(":")[2])
-    chat_server(latency=0.02)
-    return run_together_on_two_ranks(scenarios, folder) | {"most": chat_server.most}
+@pytest.mark.slow
+def test_ranks_run_the_same_programs(seen):
+    one, other = seen["programs"]
+    assert one["rewards"] == other["rewards"]
+    assert len(one["rewards"]) == 24 and 0 < sum(one["rewards"]) < 24
+    assert all(entry["code/failures"] == 0 for entry in one["logs"]) and len(one["logs"]) == 2
+    assert one["logged"] == [True]
 
 
 @pytest.mark.slow
-def test_ranks_ask_judges_about_whole_groups(judged):
-    one, other = judged["judged"]
-    assert judged["most"] <= 64 + 4
+def test_ranks_ask_judges_about_whole_groups(seen):
+    one, other = seen["judged"]
+    assert seen["most"] <= 64 + 4
     for trainer in ("GRPOTrainer", "FilteredGRPOTrainer"):
         assert one[trainer] == other[trainer]
         run = one[trainer]
@@ -172,8 +177,8 @@ def test_ranks_ask_judges_about_whole_groups(judged):
 
 
 @pytest.mark.slow
-def test_ranks_hide_the_same_criteria_from_a_group(judged):
-    one, other = judged["judged_by_rows"]
+def test_ranks_hide_the_same_criteria_from_a_group(seen):
+    one, other = seen["judged_by_rows"]
     assert one == other and one["unreadable"] == [0, 0]
     groups = [one["verdicts"][start : start + 4] for start in range(0, len(one["verdicts"]), 4)]
     assert len(groups) in (3, 6) and all(text for group in groups for text in group)

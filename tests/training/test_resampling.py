@@ -58,8 +58,6 @@ def test_resample_goes_no_further_than_its_rounds(config, problems):
     trainer, _ = trained(config, problems, all_dead, max_resample_rounds=2)
     assert get_metric(trainer, "resample_rounds") == [2.0] * 3 and get_metric(trainer, "rows_computed") == [1.0] * 3
     assert trainer._prompts.position >= 3 * 2 * 2  # steps, rounds, groups that are missing
-    trainer, _ = trained(config, problems, mostly_dead, max_resample_rounds=0)
-    assert get_metric(trainer, "resample_rounds") == []
 
 
 def test_resample_asks_for_as_many_prompts_as_are_expected_to_fill_the_batch(config, problems):

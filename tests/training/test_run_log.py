@@ -10,31 +10,22 @@ from trl_grpo_rewards.records.logs import read_log
 from trl_grpo_rewards.training.run_log import RunLog
 
 
-def test_the_file_has_the_entries_of_the_trainer_and_earlier_evaluations(config, problems):
-    args = config(max_steps=2, eval_strategy="steps", eval_steps=1)
-    trainer = FilteredGRPOTrainer(
-        demo.MODEL, boxed(), args=args, train_dataset=problems, eval_dataset=problems.select(range(2))
-    )
-    trainer.evaluate()
-    trainer.train()
-    log = read_log(args.output_dir)
-    assert [entry["step"] for entry in log] == [0, 1, 1, 2, 2, 2]
-    assert log[1:] == trainer.state.log_history
-    assert "eval_reward" in log[0] and log[1]["entropy"] > 0 and "train_runtime" in log[-1]
-
-
-def test_the_file_grows_during_the_run(config, problems):
+def test_the_file_grows_to_the_entries_of_the_trainer_and_earlier_evaluations(config, problems):
     class Look(TrainerCallback):
         seen: list[int] = []
 
         def on_step_begin(self, args, state, control, **kwargs):
             self.seen.append(len(read_log(args.output_dir)))
 
-    trainer = FilteredGRPOTrainer(
-        demo.MODEL, boxed(), args=config(max_steps=3), train_dataset=problems, callbacks=[Look()]
-    )
+    args = config(max_steps=2, eval_strategy="steps", eval_steps=1)
+    data = {"train_dataset": problems, "eval_dataset": problems.select(range(2))}
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, callbacks=[Look()], **data)
+    trainer.evaluate()
     trainer.train()
-    assert Look.seen == [0, 1, 2]
+    log = read_log(args.output_dir)
+    assert [entry["step"] for entry in log] == [0, 1, 1, 2, 2, 2] and Look.seen == [1, 3]
+    assert log[1:] == trainer.state.log_history
+    assert "eval_reward" in log[0] and log[1]["entropy"] > 0 and "train_runtime" in log[-1]
 
 
 @pytest.mark.slow

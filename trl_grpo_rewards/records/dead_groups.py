@@ -1,7 +1,7 @@
 """
 The kind of a group: live, or one of the kinds of dead groups.
 
-The trainer, the records and re-scoring all use this rule. The asynchronous trainer compares totals only.
+The trainer, the records and re-scoring all use this rule.
 """
 
 from collections.abc import Sequence

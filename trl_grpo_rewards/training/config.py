@@ -190,22 +190,12 @@ def check_config(args: FilteredGRPOConfig) -> None:
             f"packing=False keeps TRL's micro-batches, but zero_variance={args.zero_variance!r} takes rows out of them. Set "
             f"packing=True, or zero_variance='keep'."
         )
-    check_selective(args.selective, args.selective_prior)
-    resolve_zero_variance(args)
-
-
-def check_selective(selective: bool, prior: str | None) -> None:
-    """
-    Check that there is no prior without selective drawing.
-
-    Raises:
-        `ValueError`: there is one.
-    """
-    if prior is not None and not selective:
+    if args.selective_prior is not None and not args.selective:
         raise ValueError(
-            f"selective_prior={prior!r} requires selective=True; got selective=False. Set selective=True, or leave out "
-            f"selective_prior."
+            f"selective_prior={args.selective_prior!r} requires selective=True; got selective=False. Set selective=True, or "
+            f"leave out selective_prior."
         )
+    resolve_zero_variance(args)
 
 
 class Obstacle(NamedTuple):

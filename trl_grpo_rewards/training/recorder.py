@@ -13,7 +13,6 @@ from ..records.fields import CompletionFields, describe_completions, describe_gr
 from ..records.files import GroupWriter
 from .config import FilteredGRPOConfig
 from .generation import Generation
-from .group_table import GroupTable
 
 
 logger = logging.getLogger(__name__)
@@ -34,7 +33,6 @@ class Recorder(TrainerCallback):
     def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args
         self.writer = GroupWriter(args.output_dir)
-        self.table = GroupTable(args)
         self.thread = ThreadPoolExecutor(1, "group-records")
         self.writing: Future[None] | None = None
 
@@ -85,7 +83,6 @@ class Recorder(TrainerCallback):
     def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         """Write the records of a step in the thread. The data that they are made from must not change afterwards."""
         self.flush()
-        records = self.table.keep(step, records)
         try:
             self.writing = self.thread.submit(self.writer.write, step, records)
         except RuntimeError:  # this process can have no more threads; the executor still holds the call

@@ -114,7 +114,6 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.run = describe_run(self.reward_funcs, names, exact, args, self.model, *data)
         self.add_callback(RunDescription(self.run, self.reward_funcs))
         self.add_callback(RunLog())
-        self.add_callback(self._recorder.table)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)

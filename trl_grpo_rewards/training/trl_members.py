@@ -66,24 +66,6 @@ ATTRIBUTES = (
 )
 """Attributes of a `GRPOTrainer` that this package reads or sets."""
 
-ROLLOUT_LOOP = ("_score_group",)
-"""Methods of the asynchronous trainer's rollout loop that this package overrides."""
-
-ROLLOUT_LOOP_ATTRIBUTES = ("_dataset_iter", "_rates", "dataset", "reward_func_names", "reward_funcs")
-"""Attributes of the rollout loop that this package reads or sets."""
-
-ROLLOUT_WORKER = ("_loop_cls", "_loop_kwargs", "_process", "check_health")
-"""Attributes of the asynchronous trainer's rollout worker."""
-
-ASYNC_TRAINER = (
-    "_last_groups_trained",
-    "_load_optimizer_and_scheduler",
-    "_save_rng_state",
-    "_trained_groups",
-    "rollout_worker",
-)
-"""Members of an `AsyncGRPOTrainer` that this package reads, sets or extends."""
-
 
 def check_members(owner: object, names: tuple[str, ...]) -> None:
     """
