@@ -112,7 +112,7 @@ def test_no_wrong_case_is_paid_and_no_right_one_refused():
     wrong = [
         case
         for case, one in zip(cases, verdicts, strict=True)
-        if one.equal is not (case[0] if one.fault != "gold" else None)
+        if one.equal is not case[0] and (case[0] or one.fault != "gold")
     ]
     assert len(cases) > 5000 and not wrong
     paid = [
@@ -121,7 +121,7 @@ def test_no_wrong_case_is_paid_and_no_right_one_refused():
         if read_gold(case[1]) == case[1] and find_boxed_answer(rf"\boxed{{{case[2]}}}") == case[2] and not one.fault
     ]
     completions, solutions = [rf"\boxed{{{case[2]}}}" for case, _ in paid], [case[1] for case, _ in paid]
-    assert boxed()(completions=completions, solution=solutions) == [score for _, score in paid]
+    assert len(paid) > 1000 and boxed()(completions=completions, solution=solutions) == [score for _, score in paid]
     assert [one.fault for one in verdicts].count("gold") <= 11 and sum(one.asked for one in verdicts) <= 59
 
 

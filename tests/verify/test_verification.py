@@ -49,9 +49,9 @@ def test_every_text_of_the_cases_is_such_a_solution():
     assert len(texts) > 1000 and not find_mixed_groups(texts)
 
 
-@pytest.mark.parametrize("options", [{}, {"evaluated": True}, {"tolerance": 0.01}, {"units": "must_match"}], ids=str)
-def test_the_options_do_not_matter(options):
-    assert not find_mixed_groups([UNREADABLE, LIMIT, "about 7", "5'6\"", r"3 \times 4", "0/0", "7 m"], **options)
+def test_the_options_do_not_matter():
+    for options in ({}, {"evaluated": True}, {"tolerance": 0.01}, {"units": "must_match"}):
+        assert not find_mixed_groups([UNREADABLE, LIMIT, "about 7", "5'6\"", r"3 \times 4", "0/0", "7 m"], **options)
 
 
 def test_all_answers_to_an_unreadable_solution_are_without_scores():
