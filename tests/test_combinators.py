@@ -32,21 +32,11 @@ def test_gate_passes_on_only_the_open_rows():
     assert extra == {"judged/seen": [None, True, None, True]}
 
 
-def test_gate_is_none_where_its_condition_is():
-    assert gate(judged(), by=boxed())(completions=[RIGHT, RIGHT], solution=[None, "4"]) == [None, 0.9]
-
-
-def test_gate_calls_nothing_when_every_row_is_closed():
-    @reward
-    def never(completion: str) -> float:
-        raise AssertionError("called")
-
-    assert gate(never(), by=boxed(), otherwise=-1)(completions=[WRONG] * 2, solution=["4"] * 2) == [-1.0, -1.0]
-
-
 def test_gate_opens_at_its_threshold():
+    """More of `gate` is in `test_expressions.py`."""
     call = {"completions": [RIGHT, WRONG, "none"], "solution": ["4"] * 3}
-    assert gate(awaited(), by=boxed(partial=0.5), at_least=0.5, otherwise=0.25).is_async
+    assert gate(awaited(), by=length(9, unit="chars"))(completions=[RIGHT, "short"]) == [9.0, 0.0]
+    assert gate(boxed(), by=keywords(all=("a",))).columns == gate(judged(), by=boxed()).columns == {"solution"}
     assert gate(judged(), by=boxed(partial=0.5), at_least=0.5, otherwise=0.25)(**call) == [0.9, 0.9, 0.25]
 
 
@@ -63,15 +53,6 @@ def test_gates_nest_and_keep_rows_aligned():
     call = {"completions": [f"no {RIGHT}", WRONG, f"yes {RIGHT}"], "solution": ["4"] * 3}
     assert gate(inner, by=boxed())(**call, log_extra=extra.__setitem__) == [0.5, 0.0, 1.3]
     assert extra == {"judged/seen": [None, None, True]}
-
-
-def test_gate_awaits_either_side():
-    assert gate(awaited(), by=length(9, unit="chars"))(completions=[RIGHT, "short"]) == [9.0, 0.0]
-    assert gate(length(9, unit="chars"), by=awaited())(completions=[RIGHT, ""]) == [1.0, 0.0]
-
-
-def test_gate_needs_the_columns_of_both():
-    assert gate(boxed(), by=keywords(all=("a",))).columns == gate(judged(), by=boxed()).columns == {"solution"}
 
 
 def test_clip_bounds_the_score_and_leaves_none():
