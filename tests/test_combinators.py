@@ -63,13 +63,10 @@ def test_clip_bounds_the_score_and_leaves_none():
     assert clip(awaited(), high=2)(completions=["abc", "a"]) == [2.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    "bounds, message",
-    [
-        ({}, "requires 'low', 'high' or both"),
-        ({"low": 1, "high": 0}, "requires low <= high; got low=1, high=0. Swap them"),
-    ],
-)
+@pytest.mark.parametrize("bounds, message", [
+    ({}, "requires 'low', 'high' or both"),
+    ({"low": 1, "high": 0}, "requires low <= high; got low=1, high=0. Swap them"),
+])  # fmt: skip
 def test_clip_checks_its_bounds(bounds, message):
     with pytest.raises(ValueError, match=message):
         clip(judged(), **bounds)

@@ -74,16 +74,10 @@ def test_what_is_no_arithmetic_is_refused(combine):
         combine(first(), second())
 
 
-@pytest.mark.parametrize(
-    "combine, instead",
-    [
-        (lambda a: 0.5 + a, "first\\(\\)"),
-        (lambda a: a + 1, "first\\(\\)"),
-        (lambda a: a - 1, "first\\(\\)"),
-        (lambda a: 1 - a, "-first\\(\\)"),
-        (lambda a: parse("1 - first()"), "-first\\(\\)"),
-    ],
-)
+@pytest.mark.parametrize("combine, instead", [
+    (lambda a: 0.5 + a, "first\\(\\)"), (lambda a: a + 1, "first\\(\\)"), (lambda a: a - 1, "first\\(\\)"),
+    (lambda a: 1 - a, "-first\\(\\)"), (lambda a: parse("1 - first()"), "-first\\(\\)"),
+])  # fmt: skip
 def test_a_constant_is_refused_with_what_to_write_instead(combine, instead):
     with pytest.raises(
         TypeError, match=f"A number cannot be added.*got (0.5|1). .*advantage. Leave it out: {instead}.$"
@@ -110,20 +104,15 @@ def test_two_terms_of_one_name_are_refused():
     assert (first() + first(name="again")).name == "first+again"
 
 
-@pytest.mark.parametrize(
-    "value, text",
-    [
-        (first() - second(), "first() - second()"),
-        (-first() + 2 * second(), "-first() + 2.0 * second()"),
-        (-0.5 * first(), "-0.5 * first()"),
-        (0 * first() + second(), "0.0 * first() + second()"),
-        (length(256), "length(target=256)"),
-        (length(256, unit="words", name="brief"), "length(target=256, unit='words', name='brief')"),
-        (tags("think", "answer", partial=True), "tags('think', 'answer', partial=True)"),
-        (gate(0.5 * tags("think"), by=boxed()), "gate(0.5 * tags('think'), by=boxed())"),
-        (pattern(r"\d'\n"), r"""pattern(regex="\\d'\\n")"""),
-    ],
-)
+@pytest.mark.parametrize("value, text", [
+    (first() - second(), "first() - second()"), (-first() + 2 * second(), "-first() + 2.0 * second()"),
+    (-0.5 * first(), "-0.5 * first()"), (0 * first() + second(), "0.0 * first() + second()"),
+    (length(256), "length(target=256)"),
+    (length(256, unit="words", name="brief"), "length(target=256, unit='words', name='brief')"),
+    (tags("think", "answer", partial=True), "tags('think', 'answer', partial=True)"),
+    (gate(0.5 * tags("think"), by=boxed()), "gate(0.5 * tags('think'), by=boxed())"),
+    (pattern(r"\d'\n"), r"""pattern(regex="\\d'\\n")"""),
+])  # fmt: skip
 def test_a_reward_prints_as_the_call_that_builds_it(value, text):
     assert str(value) == repr(value) == text
     assert parse(text) == value

@@ -267,20 +267,13 @@ def test_an_exception_propagates_with_the_reward_named():
     assert caught.value.__notes__[0] == "(raised in the reward buggy())"
 
 
-@pytest.mark.parametrize(
-    "function, kind, message",
-    [
-        (lambda completions: 0, {}, "has the parameter 'completions', but scores one completion at a time"),
-        (lambda completion: 0, {"batched": True}, "has the parameter 'completion', but scores a whole batch"),
-        (
-            lambda prompts: 0,
-            {"grouped": True},
-            "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp",
-        ),
-        (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),
-        (lambda: 0, {"batched": True, "grouped": True}, "must not be both batched and grouped"),
-    ],
-)
+@pytest.mark.parametrize("function, kind, message", [
+    (lambda completions: 0, {}, "has the parameter 'completions', but scores one completion at a time"),
+    (lambda completion: 0, {"batched": True}, "has the parameter 'completion', but scores a whole batch"),
+    (lambda prompts: 0, {"grouped": True}, "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp"),
+    (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),
+    (lambda: 0, {"batched": True, "grouped": True}, "must not be both batched and grouped"),
+])  # fmt: skip
 def test_a_function_is_checked_when_it_is_registered(function, kind, message):
     with pytest.raises(TypeError, match=message):
         reward(function, **kind)

@@ -21,11 +21,9 @@ INFIX = ("grammar.py", "INFIXES:", r'"\\ominus": (operation("\\ominus", SUM, "-"
 PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": arithmetic.read_minus,')
 BRACKET = ("tokens.py", "BRACKETS =", r'"\\llbracket": {"\\rrbracket"},')
 KIND = [
-    ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"),
-    ("kinds/__init__.py", "KINDS =", "SPANS,"),
-    ("grammar.py", "from .kinds import (", "spans,"),
-    ("grammar.py", "PREFIXES:", r'"\\span": spans.read_span,'),
-]
+    ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"), ("kinds/__init__.py", "KINDS =", "SPANS,"),
+    ("grammar.py", "from .kinds import (", "spans,"), ("grammar.py", "PREFIXES:", r'"\\span": spans.read_span,'),
+]  # fmt: skip
 SPANS = '''
 from dataclasses import dataclass
 

@@ -24,16 +24,10 @@ def test_what_is_not_complete_or_no_answer_is_not_read():
     assert [text for text in UNREAD if read(text) is not None] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "$for all integers k 12",
-        r"\text{number of ways}c{5}{4}$",
-        r"9.8 \mathrm{m\,s^{-- 2}}",
-        "5040!",
-        "open word letter",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "$for all integers k 12", r"\text{number of ways}c{5}{4}$", r"9.8 \mathrm{m\,s^{-- 2}}", "5040!",
+    "open word letter",
+])  # fmt: skip
 def test_odd_texts_raise_no_error(text):
     for gold, answer in [(text, text), (text, "5"), ("5", text)]:
         assert settle(gold, answer, AnswerRules(evaluated=True)) in (True, False, None)

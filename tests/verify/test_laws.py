@@ -56,12 +56,8 @@ def test_the_name_of_a_variable_does_not_matter_in_templates():
 
 # Functions in pieces are equal on one side. Points are derived from the texts, so that names decide which side is tried.
 ONE_SIDE = [
-    ("|a-b|", "a-b"),
-    (r"\max(a,b)", "a"),
-    (r"\min(a,b)", "b"),
-    ("|a|+|b|", "|a+b|"),
-    (r"\sqrt{(a-b)^2}", "a-b"),
-]
+    ("|a-b|", "a-b"), (r"\max(a,b)", "a"), (r"\min(a,b)", "b"), ("|a|+|b|", "|a+b|"), (r"\sqrt{(a-b)^2}", "a-b"),
+]  # fmt: skip
 
 
 def test_no_names_make_functions_equal_that_are_so_on_one_side():
@@ -103,28 +99,13 @@ def pad_brackets(left, right):
 
 
 WRAPPINGS = {
-    "dollars": "${}$",
-    "two dollars": "$${}$$",
-    "parentheses": r"\({}\)",
-    "square brackets": r"\[{}\]",
-    "braces": "{{{}}}",
-    "display style": r"\displaystyle {}",
-    "display style in braces": r"{{\displaystyle {}}}",
-    "large": r"\large {}",
-    "bold symbols": r"\boldsymbol{{{}}}",
-    "color": r"{{\color{{red}} {}}}",
-    "text color": r"\textcolor{{blue}}{{{}}}",
-    "a box": r"\boxed{{{}}}",
-    "bold in Markdown": "**{}**",
-    "bold outside dollars": "**${}$**",
-    "spaces": "  {} ",
-    "lines": "\n{}\n",
-    "thin spaces": r"\,{}\,",
-    "a wide space": r"{}\quad",
-    "no space": r"{}\!",
-    "a period": "{}.",
-    "a space of no width": "\u200b{}",
-}
+    "dollars": "${}$", "two dollars": "$${}$$", "parentheses": r"\({}\)", "square brackets": r"\[{}\]",
+    "braces": "{{{}}}", "display style": r"\displaystyle {}", "display style in braces": r"{{\displaystyle {}}}",
+    "large": r"\large {}", "bold symbols": r"\boldsymbol{{{}}}", "color": r"{{\color{{red}} {}}}",
+    "text color": r"\textcolor{{blue}}{{{}}}", "a box": r"\boxed{{{}}}", "bold in Markdown": "**{}**",
+    "bold outside dollars": "**${}$**", "spaces": "  {} ", "lines": "\n{}\n", "thin spaces": r"\,{}\,",
+    "a wide space": r"{}\quad", "no space": r"{}\!", "a period": "{}.", "a space of no width": "\u200b{}",
+}  # fmt: skip
 SPACES = {"two spaces": "  ", "a line": "\n", "a tie": "~", "a space that does not break": "\u00a0", "thin": r"\, "}
 SPELLINGS = {
     **{f"{name} between": respell(r"(?<!\\) ", space) for name, space in SPACES.items()},

@@ -66,17 +66,10 @@ def test_digits_with_a_base_are_not_worked_out(numbered):
 
 # A family over the integers is a set of values: its index may be renamed, shifted and negated, in any notation.
 OVER_INTEGERS = [
-    r", {}\in\mathbb{{Z}}",
-    r", {} \in \mathbb Z",
-    r", {} \in Z",
-    ", {}∈ℤ",
-    r" ({}\in\mathbb{{Z}})",
-    r"\quad ({} \in \mathbb{{Z}})",
-    r"\text{{ for integer }}{}",
-    r" \text{{ for any integer }} {}",
-    r", {} \text{{ is an integer}}",
-    r" \text{{ where }} {} \text{{ is an integer}}",
-]
+    r", {}\in\mathbb{{Z}}", r", {} \in \mathbb Z", r", {} \in Z", ", {}∈ℤ", r" ({}\in\mathbb{{Z}})",
+    r"\quad ({} \in \mathbb{{Z}})", r"\text{{ for integer }}{}", r" \text{{ for any integer }} {}",
+    r", {} \text{{ is an integer}}", r" \text{{ where }} {} \text{{ is an integer}}",
+]  # fmt: skip
 OVER_OTHERS = [r", {}\in\mathbb{{N}}", r", {}\in\mathbb{{R}}", r" ({}\in\mathbb{{N}})", r", {} \in N"]
 
 
@@ -216,13 +209,8 @@ def test_a_sum_before_a_letter_is_no_quantity():
 
 # Values with names are matched by name, however the names are written.
 NAMES = [
-    ("max", "min"),
-    ("width", "length"),
-    ("Tom", "Ann"),
-    ("Alice", "Bob"),
-    ("Area", "perimeter"),
-    ("mean", "mode"),
-]
+    ("max", "min"), ("width", "length"), ("Tom", "Ann"), ("Alice", "Bob"), ("Area", "perimeter"), ("mean", "mode"),
+]  # fmt: skip
 NAMED = [r"\text{{{}}} = {}", r"\text{{{} = }}{}", r"\text{{{}}}: {}", r"\text{{{}: }}{}", "{}: {}", "{} = {}"]
 JOINED = [", ", "; ", r",\ ", r"\text{ and }", r"\quad "]
 
@@ -249,20 +237,13 @@ def test_names_of_values_are_the_same_in_every_notation():
 
 # A chain of equations is right if it is true and ends in the solution, which may have a unit.
 OPERATIONS = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    r"\times": lambda one, other: one * other,
-    r"\cdot": lambda one, other: one * other,
-}
+    "+": lambda one, other: one + other, "-": lambda one, other: one - other,
+    r"\times": lambda one, other: one * other, r"\cdot": lambda one, other: one * other,
+}  # fmt: skip
 ENDS = [
-    "{}",
-    r"{} \text{{ clips}}",
-    r"{}\text{{ cm}}",
-    r"\${}",
-    "{} dollars",
-    r"{}\,\text{{km/h}}",
+    "{}", r"{} \text{{ clips}}", r"{}\text{{ cm}}", r"\${}", "{} dollars", r"{}\,\text{{km/h}}",
     r"{} \text{{ minutes}}",
-]
+]  # fmt: skip
 
 
 @given(

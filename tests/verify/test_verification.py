@@ -13,14 +13,9 @@ from trl_grpo_rewards.verify.verification import Verification, verify_pairs
 
 
 COLUMNS = {
-    "answers_attack.dev": "gold",
-    "answers_attack2.dev": "gold",
-    "math_verify_cases.dev": "gold",
-    "pairs.dev": "gold",
-    "pathological.dev": "gold",
-    "gsm8k_test": "answer",
-    "gsm8k_train": "answer",
-}
+    "answers_attack.dev": "gold", "answers_attack2.dev": "gold", "math_verify_cases.dev": "gold", "pairs.dev": "gold",
+    "pathological.dev": "gold", "gsm8k_test": "answer", "gsm8k_train": "answer",
+}  # fmt: skip
 """The public lists of solutions, and the column of each that contains them."""
 
 UNREADABLE = "2(0,4]"
