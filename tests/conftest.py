@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from hypothesis import settings
 
 from helpers.chat_server import Scripted
 from helpers.paths import SCRIPTS, TESTS
@@ -21,6 +22,9 @@ from trl_grpo_rewards.registry import REGISTRY
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes that tests start: threads of tiny models only wait
 os.environ.setdefault("MKL_ENABLE_INSTRUCTIONS", "AVX2")  # models sample the same completions on every CPU
 torch.set_num_threads(1)
+for profile, examples in {"default": 25, "ci": 25, "thorough": 500}.items():  # of each law
+    known = settings.get_profile("default" if profile == "thorough" else profile)
+    settings.register_profile(profile, known, deadline=None, max_examples=examples)
 
 
 @pytest.hookimpl(tryfirst=True)

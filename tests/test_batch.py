@@ -37,39 +37,27 @@ TOOL_USE = [
 ]
 
 
-@pytest.mark.parametrize(
-    "completion, text",
-    [
-        ("as it is", "as it is"),
-        ([{"role": "assistant", "content": "one message"}], "one message"),
-        ({"role": "assistant", "content": "not in a list"}, "not in a list"),
-        ([{"content": "no role"}], "no role"),
-        (TOOL_USE, "It is 4."),
-        (TOOL_USE[:2], "Let me see."),
-        ([{"role": "assistant", "content": None, "tool_calls": []}], ""),
-        ([{"role": "assistant"}], ""),
-        ([{"role": "tool", "content": "only a tool"}], ""),
-        ([], ""),
-        ([{"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}], "ab"),
-        ([{"role": "assistant", "content": [{"type": "image", "image": "x"}, {"type": "text", "text": "c"}]}], "c"),
-        ([{"role": "assistant", "content": [{"type": "text", "text": None}, "plain"]}], "plain"),
-    ],
-)
+@pytest.mark.parametrize("completion, text", [
+    ("as it is", "as it is"), ([{"role": "assistant", "content": "one message"}], "one message"),
+    ({"role": "assistant", "content": "not in a list"}, "not in a list"), ([{"content": "no role"}], "no role"),
+    (TOOL_USE, "It is 4."), (TOOL_USE[:2], "Let me see."),
+    ([{"role": "assistant", "content": None, "tool_calls": []}], ""), ([{"role": "assistant"}], ""),
+    ([{"role": "tool", "content": "only a tool"}], ""), ([], ""),
+    ([{"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}], "ab"),
+    ([{"role": "assistant", "content": [{"type": "image", "image": "x"}, {"type": "text", "text": "c"}]}], "c"),
+    ([{"role": "assistant", "content": [{"type": "text", "text": None}, "plain"]}], "plain"),
+])  # fmt: skip
 def test_a_completion_gives_its_text(completion, text):
     assert logged(echo, completions=[completion]) == [text]
 
 
-@pytest.mark.parametrize(
-    "prompt, text",
-    [
-        ("2 + 2?", "2 + 2?"),
-        ([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}], "2 + 2?"),
-        ([{"role": "user", "content": "first"}, {"role": "assistant", "content": "a"}], "first"),
-        ([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what?"}]}], "what?"),
-        ([{"role": "system", "content": "only this"}], "only this"),
-        ([], ""),
-    ],
-)
+@pytest.mark.parametrize("prompt, text", [
+    ("2 + 2?", "2 + 2?"),
+    ([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}], "2 + 2?"),
+    ([{"role": "user", "content": "first"}, {"role": "assistant", "content": "a"}], "first"),
+    ([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "what?"}]}], "what?"),
+    ([{"role": "system", "content": "only this"}], "only this"), ([], ""),
+])  # fmt: skip
 def test_a_prompt_gives_what_the_user_asked(prompt, text):
     assert logged(asked, prompts=[prompt], completions=["x"]) == [text]
 

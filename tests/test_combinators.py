@@ -32,21 +32,11 @@ def test_gate_passes_on_only_the_open_rows():
     assert extra == {"judged/seen": [None, True, None, True]}
 
 
-def test_gate_is_none_where_its_condition_is():
-    assert gate(judged(), by=boxed())(completions=[RIGHT, RIGHT], solution=[None, "4"]) == [None, 0.9]
-
-
-def test_gate_calls_nothing_when_every_row_is_closed():
-    @reward
-    def never(completion: str) -> float:
-        raise AssertionError("called")
-
-    assert gate(never(), by=boxed(), otherwise=-1)(completions=[WRONG] * 2, solution=["4"] * 2) == [-1.0, -1.0]
-
-
 def test_gate_opens_at_its_threshold():
+    """More of `gate` is in `test_expressions.py`."""
     call = {"completions": [RIGHT, WRONG, "none"], "solution": ["4"] * 3}
-    assert gate(awaited(), by=boxed(partial=0.5), at_least=0.5, otherwise=0.25).is_async
+    assert gate(awaited(), by=length(9, unit="chars"))(completions=[RIGHT, "short"]) == [9.0, 0.0]
+    assert gate(boxed(), by=keywords(all=("a",))).columns == gate(judged(), by=boxed()).columns == {"solution"}
     assert gate(judged(), by=boxed(partial=0.5), at_least=0.5, otherwise=0.25)(**call) == [0.9, 0.9, 0.25]
 
 
@@ -65,15 +55,6 @@ def test_gates_nest_and_keep_rows_aligned():
     assert extra == {"judged/seen": [None, None, True]}
 
 
-def test_gate_awaits_either_side():
-    assert gate(awaited(), by=length(9, unit="chars"))(completions=[RIGHT, "short"]) == [9.0, 0.0]
-    assert gate(length(9, unit="chars"), by=awaited())(completions=[RIGHT, ""]) == [1.0, 0.0]
-
-
-def test_gate_needs_the_columns_of_both():
-    assert gate(boxed(), by=keywords(all=("a",))).columns == gate(judged(), by=boxed()).columns == {"solution"}
-
-
 def test_clip_bounds_the_score_and_leaves_none():
     call = {"completions": ["a" * 20, "a" * 5, "?"]}
     assert clip(judged(), high=1.0)(**call) == [1.0, 0.5, None]
@@ -82,13 +63,10 @@ def test_clip_bounds_the_score_and_leaves_none():
     assert clip(awaited(), high=2)(completions=["abc", "a"]) == [2.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    "bounds, message",
-    [
-        ({}, "requires 'low', 'high' or both"),
-        ({"low": 1, "high": 0}, "requires low <= high; got low=1, high=0. Swap them"),
-    ],
-)
+@pytest.mark.parametrize("bounds, message", [
+    ({}, "requires 'low', 'high' or both"),
+    ({"low": 1, "high": 0}, "requires low <= high; got low=1, high=0. Swap them"),
+])  # fmt: skip
 def test_clip_checks_its_bounds(bounds, message):
     with pytest.raises(ValueError, match=message):
         clip(judged(), **bounds)

@@ -12,16 +12,13 @@ def test_a_merged_form_has_what_both_ask_for():
     assert one.merge(other) == other.merge(one) == merged and one.merge(Form()) == one
 
 
-@pytest.mark.parametrize(
-    "one, other, message",
-    [
-        (Form(words=("so",)), Form(without=("so",)), "one needs the text 'so'"),
-        (Form(tags=("think",)), Form(tags=("plan",)), "one needs the tags"),
-        (Form(tags=("think",), prefilled=True), Form(tags=("think",)), "the tag <think> to be open already"),
-        (Form(length=(9, "words")), Form(length=(8, "words")), "one needs the length"),
-        (Form(choices="AB"), Form(choices="ABC"), "one needs the choices 'AB', and another 'ABC'"),
-    ],
-)
+@pytest.mark.parametrize("one, other, message", [
+    (Form(words=("so",)), Form(without=("so",)), "one needs the text 'so'"),
+    (Form(tags=("think",)), Form(tags=("plan",)), "one needs the tags"),
+    (Form(tags=("think",), prefilled=True), Form(tags=("think",)), "the tag <think> to be open already"),
+    (Form(length=(9, "words")), Form(length=(8, "words")), "one needs the length"),
+    (Form(choices="AB"), Form(choices="ABC"), "one needs the choices 'AB', and another 'ABC'"),
+])  # fmt: skip
 def test_what_no_completion_has_is_said(one, other, message):
     for first, second in ((one, other), (other, one)):
         with pytest.raises(ContradictoryForms):

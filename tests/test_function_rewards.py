@@ -1,13 +1,12 @@
 """Writing rewards: what a function may ask for, what its options may be, and what it may return."""
 
 import asyncio
-import multiprocessing
 import textwrap
 
 import pytest
 
 from helpers.example_rewards import brackets, rank_in_group, shared
-from trl_grpo_rewards import Reward, boxed, clip, cosine, gate, length, parse, pattern, reward, route, tags
+from trl_grpo_rewards import Reward, boxed, clip, cosine, gate, length, parse, reward, route, tags
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -182,14 +181,6 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
     assert REGISTRY.pop("theirs") is not None
 
 
-def test_a_missing_column_names_what_there_is():
-    with pytest.raises(ValueError) as caught:
-        boxed()(completions=["4"], answer=["4"], question=["2 + 2?"])
-    assert str(caught.value) == (
-        "Reward 'boxed' needs the column 'solution'; found 'answer', 'question'. Name it: boxed(solution='answer')."
-    )
-
-
 @pytest.mark.parametrize(
     "build, message",
     [
@@ -202,14 +193,11 @@ def test_a_missing_column_names_what_there_is():
             lambda: length(),
             r"Reward 'length': missing a required argument: 'target'. Its options are target, tolerance=0.* Write length\(target=...\).",
         ),
-        (lambda: length(1, 2, "words", 4), "too many positional arguments"),
         (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'"),
-        (lambda: length(2.5), "Option 'target' of 'length' must be of type int; got 2.5"),
         (
             lambda: length(9, tolerance=0.0),
             "Option 'tolerance' of 'length' must be of type int; got 0.0",
         ),  # equal to its default
-        (lambda: length(True), "Option 'target' of 'length' must be of type int; got True"),
         (lambda: length(9, unit="lines"), "of type Literal\\['tokens', 'words', 'chars'\\]; got 'lines'"),
         (lambda: tags("think", 3), "Option 'names' of 'tags' must be of type str; got 3."),
         (lambda: tags(names=("think",)), "has no option 'names'"),
@@ -217,7 +205,6 @@ def test_a_missing_column_names_what_there_is():
             lambda: gate(boxed(), by=tags),
             "Option 'by' of 'gate' contains the reward factory 'tags' instead of a reward. Call it",
         ),
-        (lambda: gate(1.0, by=boxed()), "Option 'reward' of 'gate' must be of type Reward; got 1.0"),
         (lambda: cosine(1.0, max_tokens=9), "Option 'by' of 'cosine' must be of type Reward; got 1.0"),
         (lambda: near(within={1, 2}), "Option 'within' of 'near' must be a number, .* other processes; got a set"),
         (lambda: near(1, currency=[1]), "must be of type dict \\| None"),
@@ -230,7 +217,6 @@ def test_a_missing_column_names_what_there_is():
             "'at_least' of 'mixed_up' .* got 3. .*, or declare 'at_least' after '\\*' to make it an option",
         ),
         (lambda: boxed + tags("a"), "An expression contains the reward factory 'boxed' instead of a reward. Call it"),
-        (lambda: 0.2 * boxed, "An expression contains the reward factory 'boxed'"),
         (
             lambda: route("task", {"a": boxed}),
             "Option 'rewards' of 'route' contains the reward factory 'boxed' instead of a reward",
@@ -258,42 +244,17 @@ def test_a_factory_in_reward_funcs_says_what_to_write():
         boxed(prompts=["p"], completions=["c"], completion_ids=[[1]], solution=["4"])
 
 
-@pytest.mark.parametrize(
-    "returned, message",
-    [
-        (
-            1.0,
-            "Reward 'miscounts' returned 1.0 for 2 completions. Return a list with one number or None per completion.",
-        ),
-        ({0: 1.0, 1: 0.0}, "returned {0: 1.0, 1: 0.0} for 2 completions"),
-        ("10", "returned '10' for 2 completions"),
-        ([1.0, "1.5"], "gave '1.5' for row 1"),
-        ([1.0], "Reward 'miscounts' returned 1 scores for 2 completions. Return one number or None per completion."),
-        ([1.0, float("nan")], "Reward 'miscounts' gave nan for row 1 of the batch. Return a finite number, or None"),
-        ([float("inf"), 0.0], "gave inf for row 0"),
-        ([1.0, "good"], "gave 'good' for row 1"),
-        ([1.0, [1.0]], "gave \\[1.0\\] for row 1"),
-    ],
-)
-def test_scores_are_one_finite_number_a_row(returned, message):
+def test_scores_of_a_batch_are_checked():
+    """What may be returned is tested in `test_scores.py`."""
+
     @reward(batched=True)
     def miscounts(completions):
-        return returned
+        return [1.0] if completions[0] == "few" else [1.0, float("nan")]
 
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="Reward 'miscounts' returned 1 scores for 2 completions. Return one number"):
+        miscounts()(completions=["few", "b"])
+    with pytest.raises(ValueError, match="Reward 'miscounts' gave nan for row 1 of the batch. Return a finite number"):
         miscounts()(completions=["a", "b"])
-
-
-def test_numbers_of_any_kind_become_floats():
-    import numpy
-    import torch
-
-    @reward(batched=True)
-    def kinds(completions):
-        return [True, numpy.float32(0.5), torch.tensor(2.0), 3, None]
-
-    scores = kinds()(completions=["x"] * 5)
-    assert scores == [1.0, 0.5, 2.0, 3.0, None] and {type(score) for score in scores[:4]} == {float}
 
 
 def test_an_exception_propagates_with_the_reward_named():
@@ -306,20 +267,13 @@ def test_an_exception_propagates_with_the_reward_named():
     assert caught.value.__notes__[0] == "(raised in the reward buggy())"
 
 
-@pytest.mark.parametrize(
-    "function, kind, message",
-    [
-        (lambda completions: 0, {}, "has the parameter 'completions', but scores one completion at a time"),
-        (lambda completion: 0, {"batched": True}, "has the parameter 'completion', but scores a whole batch"),
-        (
-            lambda prompts: 0,
-            {"grouped": True},
-            "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp",
-        ),
-        (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),
-        (lambda: 0, {"batched": True, "grouped": True}, "must not be both batched and grouped"),
-    ],
-)
+@pytest.mark.parametrize("function, kind, message", [
+    (lambda completions: 0, {}, "has the parameter 'completions', but scores one completion at a time"),
+    (lambda completion: 0, {"batched": True}, "has the parameter 'completion', but scores a whole batch"),
+    (lambda prompts: 0, {"grouped": True}, "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp"),
+    (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),
+    (lambda: 0, {"batched": True, "grouped": True}, "must not be both batched and grouped"),
+])  # fmt: skip
 def test_a_function_is_checked_when_it_is_registered(function, kind, message):
     with pytest.raises(TypeError, match=message):
         reward(function, **kind)
@@ -352,24 +306,3 @@ def test_a_name_belongs_to_one_module():
 def test_the_factory_documents_itself():
     assert brackets.__doc__ == "1 if there are citations."
     assert repr(brackets) == "<reward brackets>"
-
-
-def scores_in_child(value, completions, queue):
-    queue.put(value(completions=completions, solution=["4"] * len(completions)))
-
-
-@pytest.mark.slow
-def test_rewards_are_pickled_into_a_spawned_process():
-    value = (
-        gate(brackets() + 0.5 * pattern("4"), by=boxed())
-        + 0.25 * clip(tags("think"), low=0.1, name="form")
-        - length(4, unit="words")
-    )
-    completions = [r"<think>[1]</think> \boxed{4} [2]", "no box", r"\boxed{5}"]
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    child = context.Process(target=scores_in_child, args=(value, completions, queue))
-    child.start()
-    assert queue.get(timeout=60) == value(completions=completions, solution=["4"] * 3)
-    child.join()
-    assert child.exitcode == 0

@@ -33,48 +33,32 @@ def test_parse_builds_what_python_builds(text, value):
     assert parse(str(value)) == value
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("boxxed()", "There is no reward 'boxxed'. Did you mean 'boxed'\\? .* The available rewards are .*boxed, "),
-        (
-            "zzz",
-            "There is no reward 'zzz'. If it is a text, write it in quotes. To use a function of your own, put @reward above it and import its module. The",
-        ),
-        (
-            "boxed() + 0,2 * tags('a')",
-            "expression: a comma is outside a call, and numbers are written with a point",
-        ),
-        ("boxed(), tags('a')", "are not a valid expression: a comma is outside a call"),
-        ("boxed() +", "are not a valid expression: invalid syntax"),
-        ("boxed(", "are not a valid expression: '\\(' was never closed"),
-        ("", "are not a valid expression"),
-        ("boxed() tags('a')", "are not a valid expression"),
-        ("0.5", "'0.5' is not a reward"),
-        ("'boxed'", "is not a reward"),
-        ("boxed() * 'a'", "cannot be computed"),
-        ("2 * 3", "'2 \\* 3' is not a reward"),
-        ("2 * 'a'", "cannot be computed"),
-        ("boxed()) + (tags('a')", "are not a valid expression: unmatched"),
-        ("-'a'", "cannot be negated"),
-        ("-column('a')", "cannot be negated"),
-        ("column('a')", "is not a reward"),
-        ("2 * column('a')", "cannot be computed"),
-        ("options(c=(column(),))", r"'column\(\)' does not name a column, as column\('rubric'\) does. Rewards are"),
-        ("options(c=(column('a', 'b'),))", "does not name a column"),
-        ("options(c=(column(boxed),))", "does not name a column"),
-        ("boxed(evaluated=true)", "'true' must be written as in Python: True"),
-        ("boxed(tolerance=null)", "'null' must be written as in Python: None"),
-        ("boxed() / 2", "'boxed\\(\\) / 2' cannot be read"),
-        ("boxed().name", "cannot be read"),
-        ("__import__('os').system('true')", "cannot be read"),
-        ("[r for r in ()]", "cannot be read"),
-        ("boxed(**{'partial': 1})", "cannot be read"),
-        ("lambda: 0", "cannot be read"),
-        ("boxed(partial=1e999)", "Option 'partial' of 'boxed' must be a finite number; got inf"),
-        ("boxed() + boxed()", "Two rewards are named 'boxed'"),
-    ],
-)
+@pytest.mark.parametrize("text, message", [
+    ("boxxed()", "There is no reward 'boxxed'. Did you mean 'boxed'\\? .* The available rewards are .*boxed, "),
+    (
+        "zzz",
+        "There is no reward 'zzz'. If it is a text, write it in quotes. To use a function of your own, put @reward above it and import its module. The",
+    ),
+    ("boxed() + 0,2 * tags('a')", "expression: a comma is outside a call, and numbers are written with a point"),
+    ("boxed(), tags('a')", "are not a valid expression: a comma is outside a call"),
+    ("boxed() +", "are not a valid expression: invalid syntax"),
+    ("boxed(", "are not a valid expression: '\\(' was never closed"), ("", "are not a valid expression"),
+    ("boxed() tags('a')", "are not a valid expression"), ("0.5", "'0.5' is not a reward"),
+    ("'boxed'", "is not a reward"), ("boxed() * 'a'", "cannot be computed"), ("2 * 3", "'2 \\* 3' is not a reward"),
+    ("2 * 'a'", "cannot be computed"), ("boxed()) + (tags('a')", "are not a valid expression: unmatched"),
+    ("-'a'", "cannot be negated"), ("-column('a')", "cannot be negated"), ("column('a')", "is not a reward"),
+    ("2 * column('a')", "cannot be computed"),
+    ("options(c=(column(),))", r"'column\(\)' does not name a column, as column\('rubric'\) does. Rewards are"),
+    ("options(c=(column('a', 'b'),))", "does not name a column"),
+    ("options(c=(column(boxed),))", "does not name a column"),
+    ("boxed(evaluated=true)", "'true' must be written as in Python: True"),
+    ("boxed(tolerance=null)", "'null' must be written as in Python: None"),
+    ("boxed() / 2", "'boxed\\(\\) / 2' cannot be read"), ("boxed().name", "cannot be read"),
+    ("__import__('os').system('true')", "cannot be read"), ("[r for r in ()]", "cannot be read"),
+    ("boxed(**{'partial': 1})", "cannot be read"), ("lambda: 0", "cannot be read"),
+    ("boxed(partial=1e999)", "Option 'partial' of 'boxed' must be a finite number; got inf"),
+    ("boxed() + boxed()", "Two rewards are named 'boxed'"),
+])  # fmt: skip
 def test_what_is_no_expression_of_rewards_is_refused(text, message):
     with pytest.raises(ValueError, match=message) as caught:
         parse(text)
@@ -117,12 +101,12 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ODD, ids=range(len(ODD)))
-def test_anything_else_is_refused_in_three_parts(text):
-    with pytest.raises((ValueError, TypeError)) as caught:
-        parse(text)
-    message = str(caught.value)
-    assert type(caught.value) in (ValueError, TypeError) and 60 < len(message) < 1_500 and message.count(". ") >= 1
+def test_anything_else_is_refused_in_three_parts():
+    for text in ODD:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            parse(text)
+        kind, message = type(caught.value), str(caught.value)
+        assert kind in (ValueError, TypeError) and 60 < len(message) < 1_500 and message.count(". ") >= 1, message
 
 
 def test_calls_inside_each_other_are_read_or_refused():

@@ -13,19 +13,9 @@ from helpers.paths import TESTS
 
 REWARDS = "boxed(evaluated=True) + 0.1 * polite(word='think') + 0.1 * shouted()"
 CALLS = {
-    "train": [
-        "--rewards",
-        REWARDS,
-        "--max_steps",
-        "1",
-        "--eval_prompts",
-        "0",
-        "--per_device_train_batch_size",
-        "32",
-    ],
-    "check": ["--rewards", REWARDS, "--details"],
-    "score": [REWARDS, "rows.jsonl"],
-}
+    "train": ["--rewards", REWARDS, "--max_steps", "1", "--eval_prompts", "0", "--per_device_train_batch_size", "32"],
+    "check": ["--rewards", REWARDS, "--details"], "score": [REWARDS, "rows.jsonl"],
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

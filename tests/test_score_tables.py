@@ -12,19 +12,12 @@ from trl_grpo_rewards.score_tables import MAX_CHARACTERS, MAX_ROWS, ScoreTable, 
 
 
 HOSTILE = [
-    "<script>alert(1)</script>",
-    "</code></td></tr></table><img src=x onerror=alert(1)>",
-    "<!-- ",
-    "]]>",
-    "&lt;b&gt; &amp;amp; &#60;script&#62;",
-    "\" onmouseover='alert(1)' x=\"",
+    "<script>alert(1)</script>", "</code></td></tr></table><img src=x onerror=alert(1)>", "<!-- ", "]]>",
+    "&lt;b&gt; &amp;amp; &#60;script&#62;", "\" onmouseover='alert(1)' x=\"",
     "</textarea></style></title><svg/onload=alert(1)>",
-    "$\\def\\a{\\a\\a}\\a$ \\(x\\) $$\\href{javascript:alert(1)}{x}$$",
-    "javascript:alert(1)",
-    "a\x00b\x1b[2Jc\u202ed\u2066e\ufeff",
-    "first\nsecond\r\n third",
-    "",
-]
+    "$\\def\\a{\\a\\a}\\a$ \\(x\\) $$\\href{javascript:alert(1)}{x}$$", "javascript:alert(1)",
+    "a\x00b\x1b[2Jc\u202ed\u2066e\ufeff", "first\nsecond\r\n third", "",
+]  # fmt: skip
 """What a model, a dataset or a name could contain to act on the page of a notebook."""
 
 
@@ -118,10 +111,10 @@ def test_hostile_texts_are_shown_and_do_nothing():
     assert rows[0][-1] == "because <b><script>alert(1)</script></b>" and rows[9][-3] == "None"
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-def test_an_expression_is_shown_and_does_nothing(text):
-    rewards = keywords(any=(text or "x",), name=f"{text}!") - 0.5 * tags("think")
-    assert read(rewards._repr_html_()).codes == [str(rewards)]
+def test_an_expression_is_shown_and_does_nothing():
+    for text in HOSTILE:
+        rewards = keywords(any=(text or "x",), name=f"{text}!") - 0.5 * tags("think")
+        assert read(rewards._repr_html_()).codes == [str(rewards)]
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=80))

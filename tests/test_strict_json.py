@@ -5,12 +5,10 @@ import pytest
 from trl_grpo_rewards.strict_json import MAX_LEVELS, read_json
 
 
-@pytest.mark.parametrize(
-    "text", ['{"a": 1, "a": 2}', "NaN", "-Infinity", "1e999", "[1,]", "'a'", "", "{} {}", "\ufeff1"]
-)
-def test_what_is_not_strict_json_is_refused(text):
-    with pytest.raises(ValueError):
-        read_json(text)
+def test_what_is_not_strict_json_is_refused():
+    for text in ('{"a": 1, "a": 2}', "NaN", "-Infinity", "1e999", "[1,]", "'a'", "", "{} {}", "\ufeff1"):
+        with pytest.raises(ValueError):
+            print(text, read_json(text))
 
 
 def test_json_is_read():

@@ -44,16 +44,12 @@ def test_lists_of_texts_and_numbers_are_no_prompts(config, prompt, said):
         FilteredGRPOTrainer("no/model", boxed(), config(), data)
 
 
-@pytest.mark.parametrize(
-    "prompt",
-    [
-        "2 + 2?",
-        [{"role": "system", "content": ""}, USER],
-        [{"role": "user", "content": [{"type": "image", "text": None}, {"type": "text", "text": "What is it?"}]}],
-        [USER, {"role": "assistant", "content": None, "tool_calls": [{}]}, {"role": "tool", "content": "4"}],
-        [USER, {"role": "assistant", "content": "4"}, USER],
-    ],
-)
+@pytest.mark.parametrize("prompt", [
+    "2 + 2?", [{"role": "system", "content": ""}, USER],
+    [{"role": "user", "content": [{"type": "image", "text": None}, {"type": "text", "text": "What is it?"}]}],
+    [USER, {"role": "assistant", "content": None, "tool_calls": [{}]}, {"role": "tool", "content": "4"}],
+    [USER, {"role": "assistant", "content": "4"}, USER],
+])  # fmt: skip
 def test_texts_conversations_and_parts_are_prompts(prompt):
     assert describe_bad_prompt(prompt) is None
 

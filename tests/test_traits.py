@@ -13,31 +13,22 @@ def misdeclared(completion: str, solution: str) -> float:
     return 1.0
 
 
-@pytest.mark.parametrize(
-    "traits, message",
-    [
-        (
-            {"reads": {"solution": lambda values: []}},
-            "'reads' of reward 'misdeclared' must return one Reading for each",
-        ),
-        ({"reads": {"solution": lambda values: ["7"] * 3}}, "must return Readings of the kinds 'whole', .* got '7'"),
-        ({"reads": {"solution": lambda values: [Reading("most")] * 3}}, "got Reading.kind='most'"),
-        ({"reads": {"result": lambda values: []}}, "Reward 'misdeclared' needs the column 'result'"),
-        ({"reads": ["solution"]}, "The trait 'reads' must be a dict from a dataset column to a function"),
-        ({"form": Form(tags=("think",))}, "The trait 'form' must be a function of the reward's options"),
-        ({"form": lambda: {"tags": ("think",)}}, "The trait 'form' must return a Form; got .* Return Form"),
-        ({"form": lambda: Form(tags="think")}, "Form needs tags as a tuple of texts; got 'think'. Write tags="),
-        (
-            {"form": lambda: Form(length=100)},
-            "Form needs length as a number and 'tokens', 'words' or 'chars'; got 100",
-        ),
-        ({"form": lambda: Form(answer="Answer:")}, "Form needs an answer that contains {} in the place of the answer"),
-        ({"worthless": lambda: ["nothing"]}, "The trait 'worthless' must return a dict from what a completion tries"),
-        ({"lengths": lambda: 100}, "The trait 'lengths' must return a dict from the name of an option"),
-        ({"lengths": 100}, "The trait 'lengths' must be a function of the reward's options"),
-        ({"outcome": "yes"}, "The traits 'outcome' and 'asks' must be True or False; got outcome='yes'"),
-    ],
-)
+@pytest.mark.parametrize("traits, message", [
+    ({"reads": {"solution": lambda values: []}}, "'reads' of reward 'misdeclared' must return one Reading for each"),
+    ({"reads": {"solution": lambda values: ["7"] * 3}}, "must return Readings of the kinds 'whole', .* got '7'"),
+    ({"reads": {"solution": lambda values: [Reading("most")] * 3}}, "got Reading.kind='most'"),
+    ({"reads": {"result": lambda values: []}}, "Reward 'misdeclared' needs the column 'result'"),
+    ({"reads": ["solution"]}, "The trait 'reads' must be a dict from a dataset column to a function"),
+    ({"form": Form(tags=("think",))}, "The trait 'form' must be a function of the reward's options"),
+    ({"form": lambda: {"tags": ("think",)}}, "The trait 'form' must return a Form; got .* Return Form"),
+    ({"form": lambda: Form(tags="think")}, "Form needs tags as a tuple of texts; got 'think'. Write tags="),
+    ({"form": lambda: Form(length=100)}, "Form needs length as a number and 'tokens', 'words' or 'chars'; got 100"),
+    ({"form": lambda: Form(answer="Answer:")}, "Form needs an answer that contains {} in the place of the answer"),
+    ({"worthless": lambda: ["nothing"]}, "The trait 'worthless' must return a dict from what a completion tries"),
+    ({"lengths": lambda: 100}, "The trait 'lengths' must return a dict from the name of an option"),
+    ({"lengths": 100}, "The trait 'lengths' must be a function of the reward's options"),
+    ({"outcome": "yes"}, "The traits 'outcome' and 'asks' must be True or False; got outcome='yes'"),
+])  # fmt: skip
 def test_a_trait_that_is_declared_wrongly_is_said_in_a_sentence(monkeypatch, traits, message):
     with pytest.raises((TypeError, ValueError), match=message):
         monkeypatch.setitem(globals(), "misdeclared", reward(**traits)(misdeclared))  # it is pickled by its name

@@ -1,6 +1,5 @@
 """What a reader sees of a text."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,14 +12,11 @@ def test_invisible_characters_change_nothing(text):
     assert has_content(drop_invisible(text)) == any(one in text for one in "aб1")
 
 
-@pytest.mark.parametrize("text", ["bad", "BAD!", "bаd", "ｂａｄ", "𝐛𝐚𝐝", "b\u0332a\u0332d\u0332", "ⓑad", "a bαd day"])
-def test_a_disguised_word_is_found(text):
-    assert has_any_word(["good", "bad"], text)
-
-
-@pytest.mark.parametrize("text", ["badly", "bd", "вад", "b\u00e4d", "ба д", "ab", "été", "bad_"])
-def test_another_word_is_not(text):
-    assert not has_any_word(["bad"], text)
+def test_a_disguised_word_is_found_and_another_word_is_not():
+    disguised = ["bad", "BAD!", "bаd", "ｂａｄ", "𝐛𝐚𝐝", "b\u0332a\u0332d\u0332", "ⓑad", "a bαd day"]
+    assert [text for text in disguised if not has_any_word(["good", "bad"], text)] == []
+    others = ["badly", "bd", "вад", "b\u00e4d", "ба д", "ab", "été", "bad_"]
+    assert [text for text in others if has_any_word(["bad"], text)] == []
 
 
 def test_letters_are_counted_in_disguise():

@@ -10,7 +10,7 @@ import sympy
 from hypothesis import strategies as st
 
 from helpers.outside_data import read_outside_data
-from trl_grpo_rewards import boxed
+from helpers.paths import TESTS
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.verify.boxes import find_boxed_answer, strip_reasoning
 from trl_grpo_rewards.verify.equality import settle
@@ -21,141 +21,15 @@ Pair = tuple[str, str]
 
 TEMPLATES = [
     (gold, answer, sign == "T")
-    for sign, gold, answer in re.findall(
-        r"(?m)^([TF]) (.+) # (.+)$",
-        r"""
-T x^2+1 # 1+x^2
-F x^2+1 # x^2-1
-T 2x+3 # 3+2x
-F 2x # 3x
-T -x # 0-x
-T 4 x # 4x
-T 20-5 x^{2} # 20-5x^2
-F 20-5 x^{2} # 15
-F 3+2 x # 5
-T 3x+2 x # 5x
-T (1-3 x)^{2} # 9x^2-6x+1
-T 5(1-4 x) # 5-20x
-T \frac{1-4 x}{2} # \frac12-2x
-T \sqrt{3+2 x} # \sqrt{2x+3}
-F \sqrt{3+2 x} # \sqrt 5
-F \ln(3+2 x) # \ln 5
-T [3+2 x,\infty) # [2x+3,\infty)
-F [3+2 x,\infty) # [5,\infty)
-F (3+2 x,1) # (5,1)
-T (3+2 x,1) # (2x+3,1)
-T \frac{x^{2} y}{6} # \frac16x^2y
-T 2^{3} x # 8x
-T 2\cdot3 x # 6x
-T e^{x} # e^x
-T e^{1-4 x} # e\cdot e^{-4x}
-T e^{2x} # (e^x)^2
-T 2^{x+1} # 2\cdot2^x
-T 2^{x/2} # \sqrt{2^x}
-T 3^{2 x} # 9^x
-T 2^{-x} # \frac{1}{2^x}
-F 2^{x} # 2^{-x}
-T (1+y)^x # (y+1)^{x}
-T x^x # x^{x}
-T \begin{pmatrix}e^x&0\\0&1\end{pmatrix} # \begin{bmatrix}e^{x}&0\\0&1\end{bmatrix}
-T \begin{pmatrix}x\\2\end{pmatrix} # \begin{bmatrix} x \\ 2 \end{bmatrix}
-T e^x>1 # 1<e^x
-T x>3 # (3,\infty)
-F x>3 # [3,\infty)
-T -2<x\le 5 # (-2,5]
-F -2<x\le 5 # [-2,5]
-T x=5 # 5
-F x=5 # -5
-T x=2,y=3 # y=3,x=2
-F x=2,y=3 # x=3,y=2
-T x=2,y=5 # \begin{cases}x=2\\y=5\end{cases}
-T x=2,x=3 # 2,3
-T y=e^x # e^x
-T \frac{x+1}{x-1} # \frac{-x-1}{1-x}
-T \frac{1}{x} # x^{-1}
-T x! # x\cdot(x-1)!
-F x!! # x!
-T |x| # \sqrt{x^2}
-F |x| # x
-F |x-y| # x-y
-F \sqrt{(x-y)^2} # x-y
-F \max(x,y) # x
-F \arcsin(\sin x) # x
-F \lfloor x\rfloor # x
-T \ln(x^2+1) # \ln(1+x^2)
-T \sin x # \cos(\frac{\pi}{2}-x)
-T \sin 2x # 2\sin x\cos x
-T x_1+x_2 # x_2+x_1
-T x_1=2, x_2=3 # x_2=3, x_1=2
-T x(x+1) # x^2+x
-T x(x-1)=0 # x^2-x=0
-T (x+1,x-1) # (1+x,-1+x)
-F (x+1,x-1) # (x-1,x+1)
-T \{x,2x\} # \{2x,x\}
-T 3x\text{ cm} # 3x
-T \sum_{x=1}^{5} x^2 # 55
-T \int_0^1 x^2\,dx # \frac13
-T \{x\mid x>3\} # (3,\infty)
-T \{x\in\mathbb{R}\mid x>3\} # (3,\infty)
-T x\in\{1,2\} # \{1,2\}
-T x\in(1,2) # 1<x<2
-T \binom{x}{2} # \frac{x^2-x}{2}
-T x\equiv 2\pmod 5 # x\equiv 7\pmod 5
-T 2\pi x,x\in\mathbb{Z} # 2x\pi,x\in\mathbb{Z}
-T \sqrt[x]{2} # 2^{1/x}
-T \log_x 8 # \log_{x}8
-T \vec{x} # \vec x
-T x' # x'
-T x^{\circ} # x^\circ
-T \$5x # 5x
-T \begin{cases}x+1 & x\ge0\\-x & x<0\end{cases} # \begin{cases}-x & x<0\\x+1 & x\geq 0\end{cases}
-T (-\infty,-x)\cup(x,\infty) # (x,\infty)\cup(-\infty,-x)
-T 7 # 7.0
-T \frac{1}{2} # 0.5
-T -\frac34 # -0.75
-F \frac{1}{2} # \frac{1}{3}
-T 3\sqrt{13} # \sqrt{117}
-T 2\times 10^{3} # 2000
-T 6\cdot 7 # 42
-T (2,5) # 2<x<5
-F (2,5) # (2,5]
-F (2,5) # (5,2)
-T (-\infty,-2]\cup[2,\infty) # x\le -2\text{ or }x\ge 2
-T x\ne 2 # (-\infty,2)\cup(2,\infty)
-T \{1,2,3\} # \{3,2,1\}
-F \{1,2,3\} # \{1,2\}
-T 2,-3 # -3,2
-T 12\text{ cm} # 12\text{ centimeters}
-F 12\text{ cm} # 12\text{ mm}
-T \mathbb{R} # (-\infty,\infty)
-T \frac{\pi}{2}+k\pi,k\in\mathbb{Z} # \frac{\pi}{2}+k\pi, k\in\mathbb{Z}
-T 3+4i # 4i+3
-F 3+4i # 3-4i
-T \emptyset # \varnothing
-T 30^\circ # 30^{\circ}
-T 5-6 # 5-6
-F 5-6 # -1
-T 3:4 # 6:8
-T 10\text{ m/s} # 10\ \mathrm{m/s}
-""",
-    )
+    for sign, gold, answer in re.findall(r"(?m)^([TF]) (.+) # (.+)$", (TESTS / "verify" / "templates.txt").read_text())
 ]
-"""Pairs that are right (T) and wrong (F), most of them with a letter `x`. Right means equal as functions of real numbers."""
+"""Pairs that are right (T) and wrong (F), most of them with a letter `x`."""
 
 
-def judge(gold: str, answer: str, **rules) -> bool | None:
-    r"""
-    Return the verdict of `settle`. The reward `boxed` must give the same score.
-
-    What `settle` leaves open goes to another process, so `boxed` is not called then.
-    """
+def judge(gold: str, answer: str) -> bool | None:
+    """Return the verdict of `settle`. That `boxed` pays by it is tested with cases.txt."""
     right = read_gold(gold)
-    verdict = None if right is None else settle(right, answer, AnswerRules(**rules))
-    completion = rf"So \boxed{{{answer}}}."
-    if verdict is not None and find_boxed_answer(completion) == answer:
-        score = boxed(**rules)(completions=[completion], solution=[gold])[0]
-        assert score == float(verdict), f"boxed() gives {score} and settle() {verdict}: {gold} # {answer}"
-    return verdict
+    return None if right is None else settle(right, answer, AnswerRules())
 
 
 def assert_none(broken: Iterable[object], of: int) -> None:

@@ -21,11 +21,9 @@ INFIX = ("grammar.py", "INFIXES:", r'"\\ominus": (operation("\\ominus", SUM, "-"
 PREFIX = ("grammar.py", "PREFIXES:", r'"\\natural": arithmetic.read_minus,')
 BRACKET = ("tokens.py", "BRACKETS =", r'"\\llbracket": {"\\rrbracket"},')
 KIND = [
-    ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"),
-    ("kinds/__init__.py", "KINDS =", "SPANS,"),
-    ("grammar.py", "from .kinds import (", "spans,"),
-    ("grammar.py", "PREFIXES:", r'"\\span": spans.read_span,'),
-]
+    ("kinds/__init__.py", "from .arrays", "from .spans import SPANS"), ("kinds/__init__.py", "KINDS =", "SPANS,"),
+    ("grammar.py", "from .kinds import (", "spans,"), ("grammar.py", "PREFIXES:", r'"\\span": spans.read_span,'),
+]  # fmt: skip
 SPANS = '''
 from dataclasses import dataclass
 
@@ -74,23 +72,21 @@ def extend(tmp_path, monkeypatch):
     return write
 
 
-@pytest.mark.parametrize(
-    "line, gold, right, wrong",
-    [
-        (UNIT, r"5\text{ furlongs}", [r"5\text{ fur}", "5 furlong", "5 fur"], ["5 feet", r"6\text{ fur}"]),
-        (FUNCTION, r"1-\cos x", [r"\versin x", r"\operatorname{versin}(x)", r"\vers x"], [r"\versin 2x"]),
-        (WORD, "5", ["5 apples"], ["5 bogus"]),
-        (INFIX, "3", [r"5\ominus 2", r"5 \ominus 2 \cdot 1"], [r"2\ominus 5"]),
-        (BRACKET, "(2, 3)", [r"(\llbracket 1+1\rrbracket, 3)"], [r"(\llbracket 1+2\rrbracket, 3)"]),
-        (PREFIX, "-3", [r"\natural 3"], ["3", r"\natural 5"]),
-    ],
-)
-def test_one_line_is_enough(extend, line, gold, right, wrong):
-    def verdicts(judge):
-        return [bool(judge(gold, answer)) for answer in right + wrong]
+LINES = [
+    (UNIT, r"5\text{ furlongs}", [r"5\text{ fur}", "5 furlong", "5 fur"], ["5 feet", r"6\text{ fur}"]),
+    (FUNCTION, r"1-\cos x", [r"\versin x", r"\operatorname{versin}(x)", r"\vers x"], [r"\versin 2x"]),
+    (WORD, "5", ["5 apples"], ["5 bogus"]),
+    (INFIX, "3", [r"5\ominus 2", r"5 \ominus 2 \cdot 1"], [r"2\ominus 5"]),
+    (BRACKET, "(2, 3)", [r"(\llbracket 1+1\rrbracket, 3)"], [r"(\llbracket 1+2\rrbracket, 3)"]),
+    (PREFIX, "-3", [r"\natural 3"], ["3", r"\natural 5"]),
+]
 
-    expected = [True] * len(right) + [False] * len(wrong)
-    assert verdicts(extend(line)) == expected != verdicts(is_equal)
+
+def test_one_line_is_enough(extend):
+    extended = extend(*(line for line, *_ in LINES))
+    for line, gold, right, wrong in LINES:
+        verdicts = [[bool(judge(gold, answer)) for answer in right + wrong] for judge in (extended, is_equal)]
+        assert verdicts[0] == [True] * len(right) + [False] * len(wrong) != verdicts[1], line
 
 
 def test_a_kind_is_a_module_and_its_entries(extend):

@@ -12,19 +12,14 @@ NO_CASE = Kind(lambda value: True, lambda gold, answer, same: gold.name.casefold
 SILENT = Kind(lambda value: True, lambda gold, answer, same: UNDECIDED)
 
 
-@pytest.mark.parametrize(
-    "kinds, golds, answers, in_order, in_any_order",
-    [
-        ([NO_CASE], [ONE, TWO], [Symbol("ONE"), TWO], True, True),
-        ([SILENT, NO_CASE], [ONE, TWO], [TWO, ONE], False, True),
-        ([], [ONE, TWO], [Symbol("ONE"), TWO], False, False),
-        ([NO_CASE], [ONE], [ONE, ONE], False, False),
-        ([NO_CASE], [ONE, ONE], [ONE, TWO], False, False),
-        ([UNKNOWN, NO_CASE], [ONE, OPEN], [ONE, TWO], None, None),
-        ([UNKNOWN, NO_CASE], [OPEN, ONE], [OPEN, TWO], False, False),
-        ([NO_CASE], [ONE] * MAX_ITEMS * 2, [ONE] * MAX_ITEMS * 2, True, True),
-    ],
-)
+@pytest.mark.parametrize("kinds, golds, answers, in_order, in_any_order", [
+    ([NO_CASE], [ONE, TWO], [Symbol("ONE"), TWO], True, True),
+    ([SILENT, NO_CASE], [ONE, TWO], [TWO, ONE], False, True), ([], [ONE, TWO], [Symbol("ONE"), TWO], False, False),
+    ([NO_CASE], [ONE], [ONE, ONE], False, False), ([NO_CASE], [ONE, ONE], [ONE, TWO], False, False),
+    ([UNKNOWN, NO_CASE], [ONE, OPEN], [ONE, TWO], None, None),
+    ([UNKNOWN, NO_CASE], [OPEN, ONE], [OPEN, TWO], False, False),
+    ([NO_CASE], [ONE] * MAX_ITEMS * 2, [ONE] * MAX_ITEMS * 2, True, True),
+])  # fmt: skip
 def test_parts_are_compared_by_the_first_kind_that_decides(kinds, golds, answers, in_order, in_any_order):
     same = Same(kinds, AnswerRules())
     assert (same.in_order(golds, answers), same.in_any_order(golds, answers)) == (in_order, in_any_order)

@@ -3,7 +3,7 @@ r"""Reading: bounded in time and depth, total, and once for each text."""
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import boxed
@@ -37,7 +37,6 @@ PIECES = [*"0123456789+-*/^_=<>|!,;:.'()[]{} $xyABie\\&%", "\\frac", "\\sqrt", "
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join) | st.text(max_size=40))
-@settings(deadline=None)
 def test_reading_is_total_and_comparison_reflexive(text):
     value = read_value(text)
     assert value is None or settle(text, text, AnswerRules()) is True
@@ -51,7 +50,6 @@ def test_reading_is_total_and_comparison_reflexive(text):
 @example("4个", 2_000)
 @example("\\sqrt", 64_000)
 @example("1 ft ", 64_000)
-@settings(deadline=None, max_examples=150)
 def test_no_text_takes_long(piece, size):
     text = piece * (size // len(piece))
     start = time.process_time()
@@ -59,15 +57,15 @@ def test_no_text_takes_long(piece, size):
     assert time.process_time() - start < 1.0
 
 
-@pytest.mark.parametrize("text", ["a(b{c)}d", "a(b", "a)b"])
-def test_brackets_have_partners(text):
-    with pytest.raises(Unreadable):
-        Reader(tokenize(text), GRAMMAR).match_brackets()
+def test_brackets_have_partners():
+    for text in ("a(b{c)}d", "a(b", "a)b"):
+        with pytest.raises(Unreadable):
+            Reader(tokenize(text), GRAMMAR).match_brackets()
 
 
-@pytest.mark.parametrize("text", ["(" * 400 + "x" + ")" * 400, "-" * 400 + "x", "1" + "/2" * 400])
-def test_deep_texts_are_not_read(text):
-    assert read_value(text) is None
+def test_deep_texts_are_not_read():
+    for text in ("(" * 400 + "x" + ")" * 400, "-" * 400 + "x", "1" + "/2" * 400):
+        assert read_value(text) is None, text[:9]
 
 
 def test_the_outermost_tokens_are_in_no_brackets():

@@ -1,6 +1,6 @@
 """Sets of numbers as intervals: the laws of sets."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards.mathematics.grammar import read
@@ -9,7 +9,6 @@ from trl_grpo_rewards.mathematics.segments import are_same_segments, complement,
 
 
 @given(st.lists(st.tuples(st.integers(-9, 9), st.integers(0, 5), st.booleans(), st.booleans()), max_size=5))
-@settings(deadline=None)
 def test_sets_of_numbers_follow_the_laws_of_sets(parts):
     segments = [
         find_segments(read(f"{'[' if low_in else '('}{low}, {low + size + 1}{']' if high_in else ')'}"))

@@ -25,18 +25,11 @@ def calls(text):
     return [call for _, call in find_text_calls(text)]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"<tool_call>{json.dumps(ADD)}</tool_call>",
-        f"I add.\n<tool_call>\n{json.dumps(ADD)}\n</tool_call>\n",
-        f"<tool_call>[{json.dumps(ADD)}]</tool_call>",
-        json.dumps(ADD),
-        json.dumps([ADD], indent=2),
-        f"```json\n{json.dumps([ADD])}\n```",
-        f"```\n{json.dumps(ADD)}\n```",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    f"<tool_call>{json.dumps(ADD)}</tool_call>", f"I add.\n<tool_call>\n{json.dumps(ADD)}\n</tool_call>\n",
+    f"<tool_call>[{json.dumps(ADD)}]</tool_call>", json.dumps(ADD), json.dumps([ADD], indent=2),
+    f"```json\n{json.dumps([ADD])}\n```", f"```\n{json.dumps(ADD)}\n```",
+])  # fmt: skip
 def test_forms_of_a_call_in_a_text(text):
     assert calls(text) == [Call("add", {"a": 2})]
 
@@ -81,21 +74,15 @@ def test_every_tag_counts():
     assert len(calls(many[:-30])) == MAX_TAGS + 5
 
 
-@pytest.mark.parametrize(
-    "value, call",
-    [
-        ({"type": "function", "function": ADD}, Call("add", {"a": 2})),
-        (ADD, Call("add", {"a": 2})),
-        ({"function": {"name": "add", "arguments": '{"a": 2}'}}, Call("add", {"a": 2})),
-        ({"function": {"name": "now", "arguments": ""}}, Call("now", {})),
-        ({"function": {"name": "now"}}, Call("now", {})),
-        ({"function": {"name": "add", "arguments": '{"a": 2, "a": 3}'}}, Call("add")),
-        ({"function": {"name": "add", "arguments": [2]}}, Call("add")),
-        ({"type": "custom", "name": None}, Call()),
-        ({"function": None}, Call()),
-        (None, Call()),
-    ],
-)
+@pytest.mark.parametrize("value, call", [
+    ({"type": "function", "function": ADD}, Call("add", {"a": 2})), (ADD, Call("add", {"a": 2})),
+    ({"function": {"name": "add", "arguments": '{"a": 2}'}}, Call("add", {"a": 2})),
+    ({"function": {"name": "now", "arguments": ""}}, Call("now", {})),
+    ({"function": {"name": "now"}}, Call("now", {})),
+    ({"function": {"name": "add", "arguments": '{"a": 2, "a": 3}'}}, Call("add")),
+    ({"function": {"name": "add", "arguments": [2]}}, Call("add")), ({"type": "custom", "name": None}, Call()),
+    ({"function": None}, Call()), (None, Call()),
+])  # fmt: skip
 def test_calls_in_messages(value, call):
     assert read_structured_call(value) == call
 

@@ -59,11 +59,8 @@ MODULES = {
     "verify/boxes.py": "def find_boxed_answer(text):\n    return text\n\n\ndef strip_reasoning(text):\n    return text\n",
 }
 CASES = [
-    "T m # the meters",
-    "T a m # m",
-    "F kilogram # m",
-    *(f"F {one} # ?" for one in ("m", "meter", "meters", "kg")),
-]
+    "T m # the meters", "T a m # m", "F kilogram # m", *(f"F {one} # ?" for one in ("m", "meter", "meters", "kg")),
+]  # fmt: skip
 
 
 def run(*arguments):

@@ -5,14 +5,13 @@ Each law is tried on plain templates, on the outside data where they are availab
 """
 
 import itertools
-import random
 import re
 import string
 from collections import defaultdict
 
 import pytest
 import sympy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.answer_laws import COMMANDS, TEMPLATES, TREES, assert_none, is_plain, judge, read_pairs
@@ -56,35 +55,28 @@ def test_the_name_of_a_variable_does_not_matter_in_templates():
 
 
 # Functions in pieces are equal on one side. Points are derived from the texts, so that names decide which side is tried.
-@pytest.mark.parametrize(
-    "gold, answer",
-    [("|a-b|", "a-b"), (r"\max(a,b)", "a"), (r"\min(a,b)", "b"), ("|a|+|b|", "|a+b|"), (r"\sqrt{(a-b)^2}", "a-b")],
-)
-def test_no_names_make_functions_equal_that_are_so_on_one_side(gold, answer):
-    names = [letter for letter in string.ascii_lowercase if letter not in NOT_NAMES]
+ONE_SIDE = [
+    ("|a-b|", "a-b"), (r"\max(a,b)", "a"), (r"\min(a,b)", "b"), ("|a|+|b|", "|a+b|"), (r"\sqrt{(a-b)^2}", "a-b"),
+]  # fmt: skip
+
+
+def test_no_names_make_functions_equal_that_are_so_on_one_side():
+    names = [letter for letter in string.ascii_lowercase[::2] if letter not in NOT_NAMES]
     pairs = []
-    for one, other in itertools.permutations(names, 2):
-        apart = [rename(rename(text, "a", "A"), "b", other) for text in (gold, answer)]  # `b` may become `a`
+    for (one, other), texts in itertools.product(itertools.permutations(names, 2), ONE_SIDE):
+        apart = [rename(rename(text, "a", "A"), "b", other) for text in texts]  # `b` may become `a`
         pairs.append([rename(text, "A", one) for text in apart])
     assert_none([f"{one} # {other}" for one, other in pairs if judge(one, other)], len(pairs))
 
 
 # Units, functions and choices are recognized by their letters, so that only plain texts are renamed here.
-def check_real_names(letters):
-    pairs = [(*pair, judge(*pair)) for pair in read_pairs() if all(map(is_plain, pair))]
-    return check_renaming(pairs, {*string.ascii_lowercase} - NOT_NAMES, letters)
-
-
-def test_the_name_of_a_variable_does_not_matter_in_real_answers():
-    assert check_real_names([*"tms", random.Random(1).choice("abcnpqrz")]) > 500
-
-
 @pytest.mark.slow
-def test_no_name_of_a_variable_matters_in_real_answers():
-    assert check_real_names([letter for letter in string.ascii_lowercase if letter not in NOT_NAMES]) > 3000
+def test_the_name_of_a_variable_does_not_matter_in_real_answers():
+    pairs = [(*pair, judge(*pair)) for pair in read_pairs() if all(map(is_plain, pair))]
+    letters = {*string.ascii_lowercase} - NOT_NAMES
+    assert check_renaming(pairs, letters, sorted(letters)) > 3000
 
 
-@settings(deadline=None, max_examples=60)
 @given(TREES, st.sampled_from(LETTERS))
 def test_the_name_of_a_variable_does_not_matter_in_expressions(tree, letter):
     texts = [rename(sympy.latex(one), "x", letter) for one in (tree, tree + sympy.Symbol("x", real=True))]
@@ -107,28 +99,13 @@ def pad_brackets(left, right):
 
 
 WRAPPINGS = {
-    "dollars": "${}$",
-    "two dollars": "$${}$$",
-    "parentheses": r"\({}\)",
-    "square brackets": r"\[{}\]",
-    "braces": "{{{}}}",
-    "display style": r"\displaystyle {}",
-    "display style in braces": r"{{\displaystyle {}}}",
-    "large": r"\large {}",
-    "bold symbols": r"\boldsymbol{{{}}}",
-    "color": r"{{\color{{red}} {}}}",
-    "text color": r"\textcolor{{blue}}{{{}}}",
-    "a box": r"\boxed{{{}}}",
-    "bold in Markdown": "**{}**",
-    "bold outside dollars": "**${}$**",
-    "spaces": "  {} ",
-    "lines": "\n{}\n",
-    "thin spaces": r"\,{}\,",
-    "a wide space": r"{}\quad",
-    "no space": r"{}\!",
-    "a period": "{}.",
-    "a space of no width": "\u200b{}",
-}
+    "dollars": "${}$", "two dollars": "$${}$$", "parentheses": r"\({}\)", "square brackets": r"\[{}\]",
+    "braces": "{{{}}}", "display style": r"\displaystyle {}", "display style in braces": r"{{\displaystyle {}}}",
+    "large": r"\large {}", "bold symbols": r"\boldsymbol{{{}}}", "color": r"{{\color{{red}} {}}}",
+    "text color": r"\textcolor{{blue}}{{{}}}", "a box": r"\boxed{{{}}}", "bold in Markdown": "**{}**",
+    "bold outside dollars": "**${}$**", "spaces": "  {} ", "lines": "\n{}\n", "thin spaces": r"\,{}\,",
+    "a wide space": r"{}\quad", "no space": r"{}\!", "a period": "{}.", "a space of no width": "\u200b{}",
+}  # fmt: skip
 SPACES = {"two spaces": "  ", "a line": "\n", "a tie": "~", "a space that does not break": "\u00a0", "thin": r"\, "}
 SPELLINGS = {
     **{f"{name} between": respell(r"(?<!\\) ", space) for name, space in SPACES.items()},
@@ -164,30 +141,29 @@ CHANGES = {**{name: wrapping.format for name, wrapping in WRAPPINGS.items()}, **
 
 
 def check_spelling(name, triples):
-    """Judge with one side respelled, and with both."""
+    """Judge with one side respelled."""
     change, broken, judged = CHANGES[name], [], 0
     for gold, answer, verdict in triples:
-        for pair in ((change(gold), answer), (gold, change(answer)), (change(gold), change(answer))):
+        for pair in ((change(gold), answer), (gold, change(answer))):
             if pair != (gold, answer):
                 judged += 1
                 if (given := judge(*pair)) is not verdict:
                     broken.append(f"{pair[0]!r} # {pair[1]!r}: {given}, not {verdict}")
-    assert_none(broken, judged)
+    assert_none((f"{name}: {one}" for one in broken), judged)
     return judged
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_the_spelling_of_templates_does_not_matter(name):
-    assert check_spelling(name, TEMPLATES) > 0
+def test_the_spelling_of_templates_does_not_matter():
+    assert all(check_spelling(name, TEMPLATES) > 0 for name in CHANGES)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHANGES)
-def test_the_spelling_of_real_answers_does_not_matter(name):
-    check_spelling(name, [(*pair, judge(*pair)) for pair in read_pairs() if all(map(is_plain, pair))])
+def test_the_spelling_of_real_answers_does_not_matter():
+    triples = [(*pair, judge(*pair)) for pair in read_pairs() if all(map(is_plain, pair))]
+    for name in CHANGES:
+        check_spelling(name, triples)
 
 
-@settings(deadline=None, max_examples=60)
 @given(TREES, st.sampled_from([*CHANGES]), st.sampled_from([*CHANGES]))
 def test_the_spelling_of_expressions_does_not_matter(tree, one, other):
     gold, wrong = sympy.latex(tree), sympy.latex(tree + 1)

@@ -40,7 +40,7 @@ async def judging(completion: str) -> float:
 
 
 def scored_in_child(queue):
-    thread = threading.Thread(target=lambda: queue.put(score()))
+    thread = threading.Thread(target=lambda: queue.put(score(COMPLETIONS[1:])))
     thread.start()
     thread.join()
 
@@ -70,10 +70,10 @@ def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
     queue = context.Queue()
     child = context.Process(target=scored_in_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=120) == SCORES
+    assert queue.get(timeout=120) == SCORES[1:]
     child.join(30)
     assert child.exitcode == 0
-    assert time.monotonic() - start < 6 * LATE + 10  # six slow rows, of which two in a new process
+    assert time.monotonic() - start < 5 * LATE + 10  # five slow rows, of which one in a new process
 
 
 @pytest.mark.slow
@@ -192,33 +192,30 @@ def test_no_pathological_completion_hangs_or_crashes_in_any_context(contexts):
         assert has_no_workers_within(run.pid, 3)
 
 
+TRAPS = {
+    "many open files": "import os; held = [os.open('/dev/null', 0) for _ in range(1100)]",
+    "ignored signals": "import signal; [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGCHLD, signal.SIGTERM)]",
+    "a fork that lives on": "import os; from trl_grpo_rewards.verify.second_opinion import ask; ask('1', '1'); "
+    "os.fork() or (__import__('time').sleep(20), os._exit(0))",
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "trap",
-    [
-        "import os; held = [os.open('/dev/null', 0) for _ in range(1100)]",
-        "import signal; [signal.signal(s, signal.SIG_IGN) for s in (signal.SIGCHLD, signal.SIGTERM)]",
-        "import os; from trl_grpo_rewards.verify.second_opinion import ask; ask('1', '1'); "
-        "os.fork() or (__import__('time').sleep(20), os._exit(0))",
-    ],
-    ids=["many open files", "ignored signals", "a fork that lives on"],
-)
-def test_what_a_process_brings_does_no_harm(tmp_path, trap):
+def test_what_a_process_brings_does_no_harm(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("print('printed by every Python', flush=True)\n")
-    script = SCRIPT.replace('print("once"', f'{trap}\nprint("once"') % r"\lim_{x \to 0} (99999^{99999})^{99999}"
-    (tmp_path / "train.py").write_text(script)
-    run = subprocess.Popen(
-        ["bash", "-c", f"ulimit -n 4096; exec {sys.executable} train.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    start = time.monotonic()
-    assert [run.stdout.readline() for _ in range(4)][1:] == ["once\n", "[1.0]\n", "done\n"]
-    run.wait(30)
-    run.stdout.close()
-    assert time.monotonic() - start < 15 and has_no_workers_within(run.pid, 5)
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    start, runs = time.monotonic(), {}
+    for name, trap in TRAPS.items():
+        script = SCRIPT.replace('print("once"', f'{trap}\nprint("once"') % r"\lim_{x \to 0} (99999^{99999})^{99999}"
+        (tmp_path / f"{name}.py").write_text(script)
+        command = ["bash", "-c", f"ulimit -n 4096; exec {sys.executable} '{name}.py'"]
+        environment = {**os.environ, "PYTHONPATH": path}
+        runs[name] = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
+    for name, run in runs.items():
+        assert [run.stdout.readline() for _ in range(4)][1:] == ["once\n", "[1.0]\n", "done\n"], name
+        run.wait(30)
+        run.stdout.close()
+        assert time.monotonic() - start < 15 and has_no_workers_within(run.pid, 5), name
 
 
 @pytest.mark.slow

@@ -1,0 +1,152 @@
+r"""Kinds: which text is of which kind. Which values are equal is in tests/verify/cases.txt."""
+
+import time
+
+from helpers.values import is_equal
+from trl_grpo_rewards.mathematics.grammar import INFIXES, read
+from trl_grpo_rewards.mathematics.kinds import arithmetic, commands, is_open
+from trl_grpo_rewards.mathematics.kinds.arrays import Matrix
+from trl_grpo_rewards.mathematics.kinds.bases import Based
+from trl_grpo_rewards.mathematics.kinds.cases import OTHERWISE, Cases
+from trl_grpo_rewards.mathematics.kinds.choices import Choice
+from trl_grpo_rewards.mathematics.kinds.constants import are_same_up_to_constants
+from trl_grpo_rewards.mathematics.kinds.expressions import are_within
+from trl_grpo_rewards.mathematics.kinds.families import Family, Residue
+from trl_grpo_rewards.mathematics.kinds.lists import Collection
+from trl_grpo_rewards.mathematics.kinds.names import have_same_name, is_name
+from trl_grpo_rewards.mathematics.kinds.quantities import Parts, Quantity
+from trl_grpo_rewards.mathematics.kinds.ratios import Dashed, Ratio
+from trl_grpo_rewards.mathematics.kinds.relations import Relation, find_labelled_value
+from trl_grpo_rewards.mathematics.kinds.sets import Builder, find_segments, is_set
+from trl_grpo_rewards.mathematics.kinds.texts import Text
+from trl_grpo_rewards.mathematics.kinds.times import Time
+from trl_grpo_rewards.mathematics.values import Number, Operation, Symbol
+
+
+PIECEWISE = r"\begin{cases}2x, & x<0\\x^2, & x\ge 0\end{cases}"
+MATRIX = r"\begin{pmatrix}1&2\\3&4\end{pmatrix}"
+TEXTS = {
+    Number: ["72", "1{,}000"],
+    Symbol: ["x", "B", "(B)"],
+    Operation: [r"\frac\pi2", r"\frac{a+b}c", r"\frac{12}{5,\!525}", r"\sqrt{1,250}", r"2,500\pi", r"\sum_{k=1}^{n} k",
+                r"\int_0^1 x \, dx"],
+    Quantity: [r"18 \text{ integers}", r"60\ \frac{\text{km}}{\text{h}}", "The answer is 22 apples", "5 apples"],
+    Parts: [r"5\text{ feet 6 inches}"],
+    Relation: ["f'(x)=2x", r"P(A\mid B)=\frac12", r"-2 \le x < 7", "x - 2 = 0", r"x \mapsto x^2", r"b \parallel a"],
+    Builder: [r"\{x \mid -1<x<1\}", r"\{x \mid x > 1\}"],
+    Collection: ["（1，2）", r"(-\infty, 3]", r"x = 1 \pm \sqrt2", "[[1,2],[3,4]]", r"\begin{cases}x=1\\y=2\end{cases}", "x, x < 0"],
+    Matrix: [MATRIX, rf"{MATRIX}{MATRIX}", rf"{MATRIX}-{MATRIX}", rf"2{MATRIX}", r"\begin{cases}1\\2\end{cases}"],
+    Cases: [PIECEWISE],
+    Based: ["2102_3", "(2102)_3", r"2102_{\text{three}}", r"2102 \text{ base } 3", r"2102\text{ (base 3)}", "3f_{16}"],
+    Ratio: ["1:2:3", "1:02:03"],
+    Dashed: ["2020-01-02"],
+    Time: [r"7:30\text{ p.m.}"],
+    Choice: ["B. Paris", "B: Paris", "(B) Paris", "B) Paris", r"\textbf{(B)}\ \text{Paris}"],
+    Text: [r"\text{odd}", "odd", "no real solutions", "January 5, 2021", "St. John's"],
+    Family: [r"2k\pi, k \in \mathbb{Z}"],
+    Residue: [r"3 \pmod 5"],
+}  # fmt: skip
+"""Texts of each kind."""
+
+NOT = {
+    Based: ["9_8", "2a_{12}", "AB_{11}", "A_{16}", "x_{16}", "12_x", "12_{37}", "12_1", r"12\text{ base }x", "1.5_3", "11_{10}"],
+    Choice: ["(B) and (C)", "(B, C)", "B(1, 2)", "A:B", "(A) - (B)"],
+    Dashed: ["2020 - 1 - x"],
+    Family: [r"5, k \in \mathbb{Z}"],
+    Text: ["5 apples", "twenty", "A, B", "Area = 5"],
+}  # fmt: skip
+"""Texts that look like a kind and are of another one, or of none."""
+
+NUMBERS_IN_BASES = {
+    **dict.fromkeys(["2102_3", "2102_{(3)}", r"2102_{\text{base }3}", r"\text{2102 base 3}", "2102_{three}"], 65),
+    **{r"345_\text{six}": 137, "3F_{16}": 63, r"\text{AB}_{12}": 131, "AB_{12}": 131, r"7\text{A}_{16}": 122},
+}
+
+
+def test_a_text_is_of_its_kind():
+    wrong = [(text, kind.__name__) for kind, texts in TEXTS.items() for text in texts if type(read(text)) is not kind]
+    assert wrong == []
+    assert [(text, kind.__name__) for kind in NOT for text in NOT[kind] if isinstance(read(text), kind)] == []
+
+
+def test_the_number_that_digits_in_a_base_are():
+    values = {text: read(text) for text in NUMBERS_IN_BASES}
+    assert {text: int(value.digits, value.base) for text, value in values.items()} == NUMBERS_IN_BASES
+
+
+def test_what_is_a_set():
+    assert all(is_set(read(text)) for text in ("x < 1", "(1, 2]", r"x \in A", r"A \cup B", r"\mathbb{R}^*"))
+    assert not any(is_set(read(text)) for text in ("(1, 2)", "5", "x = 1", "1, 2"))
+    assert find_segments(read("x^2 < 4")) is None and find_segments(read("x < y")) is None
+    assert find_segments(read(r"\{x \in \mathbb{Z} \mid x > 0\}")) is None  # endless
+
+
+def test_the_parts_of_values():
+    assert read(PIECEWISE).rows[0] == (read("2x"), read("x<0"))
+    assert read(r"\begin{cases}1&\text{otherwise}\end{cases}").rows[0][1] == OTHERWISE
+    family = read(r"2k\pi, k \in \mathbb{Z}")
+    assert (family.index, family.domain) == ("k", "Z")
+    assert read(r"2, 4, \ldots, 8").items == read("2, 4, 6, 8").items
+    assert len(read(r"1, 2, \ldots, 1000").items) == 4  # too many
+    assert len(read(r"(\pm 1, 2)").items) == 2
+    assert arithmetic.read_factor in [infix.build for infix in INFIXES["<number>"]]
+    assert read(r"\lim{x}") is None and r"\lim" in commands.UNREAD
+
+
+def test_the_value_of_a_name():
+    assert find_labelled_value(read("5 = x")) == read("5")
+    assert find_labelled_value(read("S = 3 + 4 = 7")) == read("7")
+    assert find_labelled_value(read("S = 3 + 4 = 8")) is find_labelled_value(read("x < 5")) is None
+    assert find_labelled_value(read(r"\{1\} = A \cap B")) == read(r"\{1\}")
+    assert is_name(Symbol("x")) and not is_name(Symbol("\\pi")) and not is_name(read("2x"))
+    for one, other, same in [("y", "f(x)", True), ("y'", "f'(x)", True), (r"\frac{dy}{dx}", "y'", True)] + [
+        ("P(A)", "P(B)", False),
+        ("y", "y'", False),
+    ]:
+        assert have_same_name(read(one), read(other)) is same is have_same_name(read(other), read(one)), one
+
+
+FAMILIES = {
+    True: "x^2+C # x^2+5+C, C_1e^x+C_2e^{-x} # Ae^{-x}+Be^x, \\ln|2x|+C # \\ln|x|+C",
+    False: "x^2+C # x^2+5, x+C # 2x+C, ax^2+bx+c # ax^2+bx+C, Ce^x # Ae^x, 2x # 3x, C_1e^x+C_2e^{-x} # Ae^x+Be^{x}",
+}
+
+
+def test_constants_may_be_renamed_shifted_and_combined():
+    for verdict, pairs in FAMILIES.items():
+        for pair in pairs.split(", "):
+            assert are_same_up_to_constants(*map(read, pair.split(" # "))) is verdict, pair
+
+
+DONE = ["1/2", "x+1", r"3\sqrt5", r"1.5\times10^3", "10^5", r"\sqrt{2}", r"\sin 20^\circ", r"\frac{2\sqrt3}{3}", "-1", "3 + 4 = 7", "2\\pi"]  # fmt: skip
+OPEN = ["6/2", r"\frac{112176}{2}", "2+3", "5-1", "x+1+2", r"2\cdot3", r"10^2\times10^3", "2^{10}", r"\sqrt{16}", "5!",
+        r"\log_2 8", r"\sin 30^\circ", "16^{0.5}", r"\sum_{k=1}^3 k", "x = 3 + 4", "(1+2, 4)"]  # fmt: skip
+
+
+def test_what_is_left_to_work_out():
+    assert [text for text in DONE if is_open(read(text))] == [text for text in OPEN if not is_open(read(text))] == []
+
+
+def test_two_values_agree_within_a_tolerance():
+    assert are_within(read("100"), read("101"), 0.01) and not are_within(read("100"), read("102"), 0.01)
+    assert are_within(read(r"\pi"), read("3.14"), 0.001) and are_within(read("x"), read("x"), 0.1) is None
+    assert are_within(read(r"\infty"), read("7"), 0.1) is None
+    for other in ("0", "7", r"-\infty", "x"):
+        assert not is_equal(r"\infty", other, tolerance=0.1) and not is_equal(other, r"\infty", tolerance=0.1)
+    assert is_equal(r"\infty", r"\infty", tolerance=0.1) is True
+
+
+def test_a_row_that_cannot_be_compared_leaves_the_verdict_open():
+    one, other = (rf"\begin{{cases}}{value} & x<0\\1 & x\ge 0\end{{cases}}" for value in (r"\frac00", r"\frac{1}{0}"))
+    assert is_equal(one, one) is True and is_equal(one, other) is None
+
+
+def test_repeated_work_is_bounded():
+    start = time.process_time()
+    matrix = r"\begin{pmatrix}x&1\\1&x\end{pmatrix}"
+    nested = "x"
+    for _ in range(25):
+        nested = rf"\begin{{vmatrix}}{nested}&1&2&3\\1&2&y&4\\3&1&4&z\\2&7&1&8\end{{vmatrix}}"
+    for text in (matrix * 60, matrix + "^{-1}" * 30, matrix + "^3" * 30, nested, "+".join(["t(1,2)"] * 300)):
+        assert read(text) is None or is_equal(text, text.replace("x", "y")) is not None
+    assert time.process_time() - start < 2

@@ -1,0 +1,88 @@
+r"""Laws of notations: a value of each kind is the same however it is written, and another value is another one."""
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.values import is_equal
+from trl_grpo_rewards.mathematics.grammar import read
+from trl_grpo_rewards.mathematics.kinds.times import Time
+
+
+integers = st.integers(-999, 999)
+
+
+@given(st.builds(Fraction, integers, st.integers(1, 60)))
+def test_a_fraction(value):
+    above, below, sign = abs(value.numerator), value.denominator, "-" if value < 0 else ""
+    written = [f"{sign}{above}/{below}", rf"{sign}\frac{{{above}}}{{{below}}}"]
+    written += [rf"\dfrac{{{value.numerator}}}{{{below}}}", rf"x = {sign}\frac{{{above}}}{{{below}}}"]
+    written.append(rf"${sign}\tfrac{{{above}}}{{{below}}}$")
+    if below > 1 and above > below:
+        written.append(rf"{sign}{above // below}\frac{{{above % below}}}{{{below}}}")
+    if below in (2, 4, 5, 8, 10, 20, 25, 40, 50):
+        written.append(f"{float(value)}")
+    assert all(is_equal(one, written[0]) is is_equal(written[0], one) is True for one in written)
+    assert is_equal(f"{value + 1}", written[1]) is is_equal(written[1], f"{value + 1}") is False
+
+
+@given(st.integers(1000, 10**9))
+def test_a_large_number(value):
+    grouped = f"{value:,}"
+    for one in (*(grouped.replace(",", comma) for comma in (",", "{,}", ",\\!", "\\,")), f"{value}.0"):
+        assert is_equal(one, f"{value}") is True and is_equal(one, f"{value + 1}") is False
+
+
+@given(st.lists(integers, min_size=2, max_size=4, unique=True))
+def test_a_vector_and_a_set(items):
+    listed, cells = ", ".join(map(str, items)), r" \\ ".join(map(str, items))
+    vectors = [rf"\langle {listed} \rangle", rf"\begin{{pmatrix}} {cells} \end{{pmatrix}}"]
+    vectors += [f"({listed})", rf"\left[\begin{{array}}{{c}} {cells} \end{{array}}\right]"]
+    if len(items) == 3:
+        vectors.append("+".join(rf"({item})\mathbf{{{name}}}" for item, name in zip(items, "ijk", strict=True)))
+        vectors.append(f"[{listed}]")
+    assert all(is_equal(one, other) is True for one in vectors for other in vectors)
+    backwards = ", ".join(map(str, items[::-1]))
+    assert is_equal(f"({listed})", f"({backwards})") is False
+    sets = [rf"\{{{listed}\}}", rf"\{{{backwards}\}}", listed, backwards, rf"{listed.replace(', ', ' or ')}"]
+    assert all(is_equal(one, other) is True for one in sets for other in sets)
+    assert is_equal(rf"\{{{listed}\}}", rf"\{{{listed}, 1000\}}") is False
+
+
+@given(integers, st.integers(1, 50), st.booleans(), st.booleans())
+def test_an_interval(low, size, has_low, has_high):
+    high = low + size
+    opening, closing = "[" if has_low else "(", "]" if has_high else ")"
+    below, above = "\\le" if has_low else "<", "\\leq" if has_high else "<"
+    written = [
+        f"{opening}{low}, {high}{closing}",
+        rf"\left{opening}{low},{high}\right{closing}",
+        f"{low} {below} x {above} {high}",
+        rf"x \in {opening}{low}, {high}{closing}",
+        rf"\{{x \mid {low} {below} x {above} {high}\}}",
+        rf"\{{x : {low} {below} x {above} {high}\}}",
+        rf"x {'≥' if has_low else '>'} {low} \text{{ and }} x {'≤' if has_high else '<'} {high}",
+        f"{opening}{low}, {low + size / 2}] \\cup ({low + size / 2}, {high}{closing}",
+    ]
+    assert all(is_equal(one, other) is True for one in written for other in written)
+    wrong = f"{'(' if has_low else '['}{low}, {high}{closing}"
+    assert all(is_equal(one, wrong) is is_equal(wrong, one) is False for one in written)
+
+
+@given(st.lists(st.integers(1, 99), min_size=3, max_size=4), st.integers(2, 9))
+def test_a_ratio(terms, factor):
+    ratio, scaled = ":".join(map(str, terms)), " : ".join(str(term * factor) for term in terms)
+    assert is_equal(ratio, scaled) is is_equal(scaled, ratio) is True
+    for place in range(1, len(terms)):
+        other = [*terms[:place], terms[place] + 1, *terms[place + 1 :]]
+        assert is_equal(ratio, ":".join(map(str, other))) is False
+    assert is_equal(ratio, f"{terms[0]}/{terms[1]}") is False
+
+
+@given(st.integers(1, 11), st.integers(0, 59), st.integers(1, 59))
+def test_a_time(hour, minute, later):
+    time = f"{hour}:{minute:02} pm"
+    assert read(time) == Time(hour, minute, "pm")
+    assert is_equal(time, f"{hour + 12}:{minute:02}") is True
+    assert is_equal(time, f"{hour + 12}:{(minute + later) % 60:02}") is False

@@ -1,0 +1,69 @@
+"""The tables: each unit, function, sign and word in every spelling. Functions are computed as mpmath does."""
+
+import mpmath
+
+from helpers.values import is_equal
+from trl_grpo_rewards.mathematics.functions import CONTEXT, FUNCTIONS
+from trl_grpo_rewards.mathematics.spellings import SIGNS, SYNONYMS, normalize_signs, skip_group
+from trl_grpo_rewards.mathematics.units import SPELLINGS, match_units
+from trl_grpo_rewards.mathematics.words import (
+    changes,
+    find_number_word,
+    find_scale,
+    has_role,
+    is_label,
+    normalize_words,
+)
+
+
+def test_no_unit_is_a_word_that_changes_a_number():
+    assert [word for word in SPELLINGS if len(word) > 1 and changes(word)] == []
+
+
+def test_a_prefix_is_another_unit():
+    assert is_equal(r"5\text{ kN}", "5 kilonewtons", units="must_match") is True
+    assert is_equal(r"5\text{ mW}", r"5\text{ MW}") is is_equal(r"5\text{ m}", r"5\text{ km}") is False
+
+
+def test_a_unit_may_say_more_about_what_is_counted():
+    assert match_units((("egg", 1),), (("egg", 1), ("white", 1))) and not match_units((("egg", 1),), (("$", 1),))
+    assert match_units((("'", 1),), (("ft", 1),)) and not match_units((("'", 1),), (("in", 1),))
+
+
+def test_a_function_is_read_in_every_spelling():
+    wrong = []
+    for name, (_, commands, bare) in FUNCTIONS.items():
+        texts = [rf"\{name}", rf"\operatorname{{{name}}}", *bare.split()]
+        texts += [rf"\{one}" for one in f"{commands} {bare}".split()]
+        for text in texts:
+            verdicts = [is_equal(rf"\{name}(x) + 1", answer) for answer in (f"1 + {text}(x)", f"1 + {text}(x+1)")]
+            wrong += [(name, text)] * (verdicts != [True, False])
+    assert len(FUNCTIONS) > 20 and wrong == []
+
+
+def test_a_function_is_computed_as_by_mpmath_and_precision_is_kept():
+    wrong = []
+    for name in FUNCTIONS:
+        point = mpmath.mpf("0.3") if "arc" in name and name[-1] in "nh" and name != "arccosh" else mpmath.mpf("2.3")
+        computed = FUNCTIONS[name].compute(CONTEXT.mpf(str(point)))
+        if peer := getattr(mpmath, name.replace("arc", "a"), None):
+            with mpmath.workdps(40):
+                wrong += [name] * (abs(complex(computed) - complex(peer(point))) >= 1e-12)
+    assert wrong == [] and CONTEXT.prec == 320
+
+
+def test_signs_and_synonyms_lead_to_one_spelling():
+    assert not {*SYNONYMS} & {*SYNONYMS.values()} and not {*SIGNS} & {*SIGNS.values()}
+    assert normalize_signs("½×ℝ") == r"\frac{1}{2}\times \mathbb{R} "
+    assert normalize_signs("US$5") == "$5" and normalize_signs("$5$").strip() == "5"
+    assert skip_group("{a{b}}c", 0) == 6 and skip_group("  {a}c", 0) == 5 and skip_group("c", 0) == 0
+    assert skip_group("{a{b}", 0) == 5
+
+
+def test_the_meaning_of_words():
+    assert find_number_word(["two", "hundred", "five"]) == 205 and find_number_word(["one", "of"]) is None
+    assert find_scale("million") == 10**6 and find_scale("dozens") == 12 and find_scale("apples") is None
+    assert is_label("answer") and is_label("答案是") and not is_label("不是") and not is_label("apples")
+    assert normalize_words(["there", "is", "no", "solution"]) == normalize_words(["none"]) == ("no", "solution")
+    assert normalize_words(["the", "boxes"]) == ("box",)
+    assert has_role("Twenty", "numeral", "verb") and changes("NOT") and not changes("apples")
