@@ -51,13 +51,3 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path):
         done = subprocess.run(command, env={**os.environ, "PYTHONUNBUFFERED": ""}, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == output.MISUSED and done.stderr.startswith(b"error: Standard output cannot be written: ")
     assert done.stderr.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [["report", "--help"], ["score", "--help"], ["--help"]], ids=" ".join)
-def test_what_needs_no_model_loads_no_torch(arguments):
-    code = (
-        "import sys; from trl_grpo_rewards.cli.main import main\ntry: main(sys.argv[1:])\n"
-        "except SystemExit: sys.exit('torch' in sys.modules or 'trl' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], env=dict(os.environ), capture_output=True)
-    assert done.returncode == 0

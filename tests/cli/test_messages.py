@@ -41,12 +41,6 @@ def last_line(done, code: int = 2) -> str:
     return done.stderr.strip().splitlines()[-1]
 
 
-def run(*arguments, cwd):
-    started = [sys.executable, "-m", "trl_grpo_rewards.cli", *map(str, arguments)]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
-
-
 @pytest.mark.parametrize("name", ["check", "train"])
 def test_the_remedy_for_a_column_is_an_option(command, problems, name):
     done = command(name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out")
@@ -56,43 +50,20 @@ def test_the_remedy_for_a_column_is_an_option(command, problems, name):
     )
 
 
-def test_a_dataset_without_solutions_wants_another_reward(command, tmp_path):
-    (tmp_path / "tasks.jsonl").write_text('{"prompt": "Add.", "tests": {"inputs": ["1"], "outputs": ["2"]}}\n' * 9)
-    options = ["--dataset_name", "json", "--data_files", str(tmp_path / "tasks.jsonl"), "--eval_prompts", "0"]
-    done = command("check", *options, "--rewards", "boxed()", "--model_name_or_path", "no/model")
-    assert last_line(done) == (
-        "error: Reward 'boxed' needs the column 'solution'; found 'prompt', 'tests'. "
-        "The dataset looks like programs with tests: code()."
-    )
-
-
-@pytest.mark.parametrize(
-    "row, rewards, said",
-    [
-        ({"tests": {"inputs": ["1"], "outputs": ["2"]}}, "instructions()", "programs with tests: code()."),
-        (
-            {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
-            "code()",
-            "instructions to follow, as in IFEval: instructions().",
-        ),
-        (
-            {"rubrics": [{"criterion": "It is polite.", "points": 3}]},
-            "code()",
-            "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column('rubrics')).",
-        ),
-        (
-            {"rubric": "It is polite.\nIt is short."},
-            "boxed()",
-            "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column('rubric')).",
-        ),
-        ({"solution": "2 + 2 = #### 4"}, "code()", "a number or formula as the answer: boxed()."),
-    ],
-)
-def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path, row, rewards, said):
-    (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'prompt': 'Do it.', **row})}\n" * 20)
-    options = ["--dataset_name", "rows.jsonl", "--model_name_or_path", "no/model", "--rewards", rewards]
-    message = last_line(command("check", *options))
-    assert " needs the column '" in message and message.endswith(f"The dataset looks like {said}")
+def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path):
+    rubric = "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column"
+    for row, rewards, lacking, said in [
+        ({"tests": {"inputs": ["1"], "outputs": ["2"]}}, "boxed()", "'solution'; found 'prompt', 'tests'", "programs with tests: code()."),
+        ({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}, "code()", "'tests'", "instructions to follow, as in IFEval: instructions()."),
+        ({"rubrics": [{"criterion": "It is polite.", "points": 3}]}, "code()", "'tests'", f"{rubric}('rubrics'))."),
+        ({"rubric": "It is polite.\nIt is short."}, "boxed()", "'solution'", f"{rubric}('rubric'))."),
+        ({"solution": "2 + 2 = #### 4"}, "code()", "'tests'", "a number or formula as the answer: boxed()."),
+    ]:  # fmt: skip
+        (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'prompt': 'Do it.', **row})}\n" * 20)
+        options = ["--dataset_name", "rows.jsonl", "--model_name_or_path", "no/model", "--rewards", rewards]
+        message = last_line(command("check", *options))
+        assert message.startswith(f"error: Reward '{rewards[:-2]}' needs the column {lacking}"), message
+        assert message.endswith(f". The dataset looks like {said}")
 
 
 @pytest.mark.parametrize(
@@ -162,79 +133,22 @@ def test_an_output_folder_that_cannot_be_written_is_named(command, problems, fol
 
 
 @pytest.mark.slow
-def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
-    broken = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + broken()"]
-    said = (
+def test_a_reward_that_raises_is_one_sentence(command, problems, tmp_path):
+    raised = (
         r"Reward broken\(\) raised ZeroDivisionError: division by zero \(.*my_rewards.py, line 6\). Correct the reward"
     )
-    checked = run("check", *broken, cwd=tmp_path)
+    checked = command("check", "--import", "my_rewards", "--rewards", "boxed(evaluated=True) + broken()")
     assert checked.returncode == 1 and "Traceback" not in checked.stderr
-    assert re.search(f"fault: {said}", " ".join(checked.stdout.split())) and "1 fault found." in checked.stdout
-    later = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + fragile()", "--output_dir", "out"]
-    trained = run(
-        "train", *later, "--per_device_train_batch_size", 32, "--max_steps", 2, "--eval_prompts", 0, cwd=tmp_path
-    )
-    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*my_rewards.py, line 10\)", last_line(trained, code=1))
+    assert re.search(f"fault: {raised}", " ".join(checked.stdout.split())) and "1 fault found." in checked.stdout
+    (tmp_path / "my_rewards.py").rename(tmp_path / "mine_later.py")  # a module is imported once
+    small = ["--per_device_train_batch_size", 32, "--max_steps", 2, "--eval_prompts", 0, "--output_dir", "out"]
+    later = ["--import", "mine_later", "--rewards", "boxed(evaluated=True) + fragile()"]
+    trained = last_line(command("train", *later, *small), code=1)
+    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*mine_later.py, line 10\)", trained)
+    (tmp_path / "mine_later.py").rename(tmp_path / "mine_scored.py")
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
-    scored = run("score", "broken()", "rows.jsonl", "--import", "my_rewards", cwd=tmp_path)
-    assert re.match(said, last_line(scored, code=1))
-
-
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
-        (["--max_stepz", "2"], "'--max_stepz' on the command line is not an option. Did you mean --max_steps?"),
-        (
-            ["--json"],
-            "'--json' on the command line is not an option. trl-grpo-rewards train --help lists the options.",
-        ),
-        (
-            ["--max_steps", "few"],
-            "--max_steps must be a whole number; got 'few'. Write, for example, --max_steps 1.",
-        ),
-        (["--reward", "boxed()"], "Ambiguous option: --reward could match --rewards, "),
-        (
-            ["more"],
-            "'more' on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
-        ),
-        (
-            ["a" * 300],
-            f"{'a' * 300!r} on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
-        ),
-        (
-            ["boxed() + tags('a')"],
-            """"boxed() + tags('a')" on the command line is not an option. Write --rewards "boxed() + tags('a')".""",
-        ),
-        (
-            ['boxed() + tags("a")'],
-            """'boxed() + tags("a")' on the command line is not an option. Write --rewards 'boxed() + tags("a")'.""",
-        ),
-        (
-            ["my (new).csv.gz"],
-            "'my (new).csv.gz' on the command line is not an option. Write --dataset_name \"my (new).csv",
-        ),
-        (
-            ["demo.requests"],
-            "'demo.requests' on the command line is not an option. Write --dataset_name demo.requests.",
-        ),
-        (["openai/gsm8k"], "'openai/gsm8k' on the command line is not an option. Write --dataset_name openai/gsm8k."),
-        (["addition"], "'addition' on the command line is not an option. Write --config addition."),
-        (["mine.yaml"], "'mine.yaml' on the command line is not an option. Write --config mine.yaml."),
-        (
-            ["--config", "rows.csv"],
-            "A recipe must be a YAML file, but 'rows.csv' is a dataset. Write --dataset_name rows",
-        ),
-        (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
-        (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),
-        (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
-        (["--config"], "--config must be followed by a YAML file or a recipe: addition, code, concise, "),
-    ],
-)
-def test_an_option_that_does_not_exist_is_named(command, tmp_path, arguments, said):
-    (tmp_path / "wrong.yaml").write_text("max_stepz: 2\n")
-    (tmp_path / "modules.yaml").write_text("import: mine\n")
-    (tmp_path / "torn.yaml").write_text("rewards: [boxed()\n")
-    assert last_line(command("train", *arguments)).startswith(f"error: {said}")
+    scored = command("score", "broken()", "rows.jsonl", "--import", "mine_scored")
+    assert re.match(raised.replace("my_rewards", "mine_scored"), last_line(scored, code=1))
 
 
 @pytest.mark.parametrize(
@@ -253,26 +167,22 @@ def test_a_module_that_cannot_be_imported_is_one_sentence(command, tmp_path, tex
 
 
 @pytest.mark.slow
-def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(problems, tmp_path):
-    options = [
-        *(
-            "train",
-            *problems,
-            "--solution_column",
-            "final_answer",
-            "--max_completion_length",
-            8,
-            "--selective",
-            "true",
-        ),
-        *("--model_name_or_path", demo.MODEL, "--per_device_train_batch_size", 16, "--save_steps", 1, "--no_check"),
-        "--output_dir",
+def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(command, problems, tmp_path):
+    options = [*problems, "--solution_column", "final_answer", "--max_completion_length", 8, "--selective", "true"]
+    options += [
+        "--model_name_or_path",
+        demo.MODEL,
+        "--per_device_train_batch_size",
+        16,
+        "--save_steps",
+        1,
+        "--no_check",
     ]
-    assert run(*options, "first", "--max_steps", 1, cwd=tmp_path).returncode == 0
+    assert command("train", *options, "--output_dir", "first", "--max_steps", 1).returncode == 0
     lines = (tmp_path / "p.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "p.jsonl").write_text("".join(lines[:8]))
-    resumed = run(*options, "second", "--resume_from_checkpoint", "first/checkpoint-1", cwd=tmp_path)
-    assert last_line(resumed) == (
+    resumed = ["--output_dir", "second", "--resume_from_checkpoint", "first/checkpoint-1"]
+    assert last_line(command("train", *options, *resumed)) == (
         "error: The checkpoint in first/checkpoint-1 must be resumed with the 16 prompts that it was "
         "trained on; the dataset has 8. Load the same dataset, or start a new run from its weights."
     )
@@ -324,41 +234,24 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "line, said",
     [
-        (
-            ["--deepspeed", "nofile.json"],
-            "--deepspeed must be a JSON file; there is no 'nofile.json'. Correct the path.",
-        ),
-        (
-            ["--model_name_or_path", "."],
-            "The tokenizer of the model '.' cannot be loaded: the folder has no config.json.",
-        ),
-        (
-            ["--model_name_or_path", "a/b/c"],
-            "--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder 'a/b/c'",
-        ),
-        (
-            ["--use_peft", "true", "--lora_target_modules", "nothere"],
-            "--lora_target_modules must match modules of the model ",
-        ),
-        (
-            ["--attn_implementation", "flash_attention_3"],
-            "--attn_implementation flash_attention_3 needs the package fla",
-        ),
-        (
-            ["--max_steps", "-5"],
-            "--max_steps must be at least 1; got -5. To train for --num_train_epochs, leave it out.",
-        ),
-        (
-            ["--num_generations", "7"],
-            "num_generations must divide the number of completions in a generation batch, which is ",
-        ),
+        ("--deepspeed nofile.json", "--deepspeed must be a JSON file; there is no 'nofile.json'. Correct the path."),
+        ("--model_name_or_path .", "The tokenizer of the model '.' cannot be loaded: the folder has no config.json."),
+        ("--model_name_or_path a/b/c", "--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder 'a/b/c'"),
+        ("--use_peft true --lora_target_modules nothere", "--lora_target_modules must match modules of the model "),
+        ("--attn_implementation flash_attention_3", "--attn_implementation flash_attention_3 needs the package fla"),
+        ("--max_steps -5", "--max_steps must be at least 1; got -5. To train for --num_train_epochs, leave it out."),
+        ("--num_generations 7", "num_generations must divide the number of completions in a generation batch, which is "),
+        ("--beta 0.1 --zero_variance skip", "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
+        ("--resume_from_checkpoint true", "'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which starts anew"),
+        ("--dataset-name json --data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
+        ("--data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
+        ("--import nothing_here", "There is no module 'nothing_here' in "),
     ],
-    ids=" ".join,
-)
-def test_what_fails_late_in_trl_is_said_early(command, problems, arguments, said):
-    assert last_line(command("train", "--output_dir", "out", *arguments)).startswith(f"error: {said}")
+)  # fmt: skip
+def test_what_fails_late_in_trl_is_said_early(command, problems, line, said):
+    assert last_line(command("train", "--output_dir", "out", *line.split())).startswith(f"error: {said}")
     assert not Path("out").exists()
 
 

@@ -64,43 +64,6 @@ def test_if_trl_moves_its_classes_its_own_parser_decides(command, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
-    [
-        (["check", "--rewards", "boxd()"], "error: There is no reward 'boxd'. Did you mean 'boxed'? "),
-        (
-            ["train", "--max_stepz", "2"],
-            "error: '--max_stepz' on the command line is not an option. Did you mean --max",
-        ),
-        (["check", "--dataset_name", "gone.jsonl"], "error: There is no file 'gone.jsonl' in "),
-        (
-            ["check", "gone.jsonl"],
-            "error: 'gone.jsonl' on the command line is not an option. Write --dataset_name gone.jsonl.",
-        ),
-        (
-            ["check", "--rewards", "boxed()", "+", "tags()"],
-            "error: '+' on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
-        ),
-        (
-            ["check", __file__],
-            f"error: {__file__!r} on the command line is not an option. Write --dataset_name {__file__}.",
-        ),
-        (["train", "--unscored=no"], "error: --unscored must be one of term, row; got 'no'. Choose one of these."),
-        (["train", "--help"], ""),
-        (["check", "--help-all"], ""),
-        (["trian"], "error: There is no command 'trian'. Did you mean 'train'? The commands are train, check, "),
-    ],
-    ids=" ".join,
-)
-def test_what_is_wrong_is_said_before_torch_is_imported(arguments, said):
-    code = (
-        "import sys; from trl_grpo_rewards.cli.main import main\ntry: main(sys.argv[1:])\n"
-        "except SystemExit as e: print(e.code or 0, {'torch', 'trl', 'transformers', 'datasets'} & {*sys.modules})"
-    )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=300)
-    assert done.stderr.startswith(said) and done.stdout.splitlines()[-1] == f"{2 if said else 0} set()"
-
-
-@pytest.mark.parametrize(
     "line, options",
     [
         ("tr", ["train"]),
