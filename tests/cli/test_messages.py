@@ -263,18 +263,6 @@ def test_deepspeed_that_is_not_installed_has_a_remedy(command, tmp_path):
     )
 
 
-def test_a_file_that_cannot_be_written_is_named(command, tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
-    message = last_line(command("score", "boxed()", "rows.jsonl", "--out", "/proc/x.jsonl"))
-    assert re.match("error: '/proc/x.jsonl.*' cannot be used: .*. Choose another path.", message)
-
-
-def test_a_file_is_imported_by_the_name_of_its_module(command, problems):
-    message = last_line(command("score", "broken()", "rows.jsonl", "--import", "my_rewards.py"))
-    assert message.startswith("error: There is no module 'my_rewards.py' in ")
-    assert message.endswith(" Leave out .py: --import my_rewards.")
-
-
 @pytest.mark.parametrize("arguments", [["check", "--rewards"], ["score", "rows.jsonl"]], ids=" ".join)
 def test_a_plain_function_gets_told_about_the_decorator(command, tmp_path, arguments):
     (tmp_path / "plain_function.py").write_text("def plainly(completion):\n    return 1.0\n")

@@ -1,6 +1,6 @@
 """A job's command line is read before torch and TRL are imported, by the names that their source declares."""
 
-import os
+import json
 import subprocess
 import sys
 
@@ -63,22 +63,30 @@ def test_if_trl_moves_its_classes_its_own_parser_decides(command, monkeypatch):
     assert "--learning_rate" in command("check", "--help").stdout
 
 
-@pytest.mark.parametrize(
-    "line, options",
-    [
-        ("tr", ["train"]),
-        ("train --zero_v", ["--zero_variance", "--zero_variance_by", "--zero_variance_tolerance"]),
-        ("check --unscored ", ["row", "term"]),
-        ("train --lr_scheduler_type lin", ["linear"]),
-        ("train --config gs", ["gsm8k", "gsm8k_vllm"]),
-        ("score --ag", ["--against"]),
-        ("report --li", ["--live"]),
-    ],
-)
-def test_a_shell_completes_a_command_line(line, options, tmp_path):
+COMPLETE = """
+import json, os, sys
+from trl_grpo_rewards.cli.main import main
+for place, line in enumerate(json.load(sys.stdin)):
+    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": " "}
+    if (child := os.fork()) == 0:
+        os.environ.update(asked, _ARGCOMPLETE_STDOUT_FILENAME=str(place))
+        main()
+    os.waitpid(child, 0)
+"""
+
+
+def test_a_shell_completes_a_command_line(tmp_path):
     pytest.importorskip("argcomplete")
-    line = f"trl-grpo-rewards {line}"
-    asked = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line)), "_ARGCOMPLETE_IFS": "\n"}
-    asked["_ARGCOMPLETE_STDOUT_FILENAME"] = str(tmp_path / "out")
-    subprocess.run([sys.executable, "-m", "trl_grpo_rewards.cli"], env={**os.environ, **asked}, timeout=300)
-    assert sorted((tmp_path / "out").read_text().replace("\n", " ").split()) == options
+    lines = {
+        "tr": "train",
+        "train --zero_v": "--zero_variance --zero_variance_by --zero_variance_tolerance",
+        "check --unscored ": "row term",
+        "train --lr_scheduler_type lin": "linear",
+        "train --config gs": "gsm8k gsm8k_vllm",
+        "score --ag": "--against",
+        "report --li": "--live",
+    }
+    asked = json.dumps([f"trl-grpo-rewards {line}" for line in lines])
+    subprocess.run([sys.executable, "-c", COMPLETE], cwd=tmp_path, input=asked, text=True, timeout=300, check=True)
+    found = [" ".join(sorted((tmp_path / str(place)).read_text().split())) for place in range(len(lines))]
+    assert found == [*lines.values()]
