@@ -134,16 +134,12 @@ def test_help_loads_no_torch(tmp_path):
 @pytest.mark.parametrize(
     "line",
     [
-        "--attn_implementation kernels-community/flash-attn2",
-        "--attn_implementation paged|sdpa",
-        "--learning_rate 1e-5 --top_k 0 --max_steps -1",
-        "--report_to none --optim adamw_torch --packing NO",
-        "--dataset_name some/dataset --data_files data/train.jsonl",
-        "--data_files https://example.com/a.jsonl",
-        "--data_files *.jsonl",
-        "--dataset_name demo.arithmetic --model_name_or_path some/model",
+        "--attn_implementation kernels-community/flash-attn2", "--attn_implementation paged|sdpa",
+        "--learning_rate 1e-5 --top_k 0 --max_steps -1", "--report_to none --optim adamw_torch --packing NO",
+        "--dataset_name some/dataset --data_files data/train.jsonl", "--data_files https://example.com/a.jsonl",
+        "--data_files *.jsonl", "--dataset_name demo.arithmetic --model_name_or_path some/model",
     ],
-)
+)  # fmt: skip
 def test_a_value_that_may_work_is_left_to_the_job(monkeypatch, command, line):
     monkeypatch.setattr("trl_grpo_rewards.cli.check.main", lambda arguments: None)
     done = command("check", *line.split())

@@ -80,12 +80,9 @@ def test_a_shell_completes_a_command_line(tmp_path):
     lines = {
         "tr": "train",
         "train --zero_v": "--zero_variance --zero_variance_by --zero_variance_tolerance",
-        "check --unscored ": "row term",
-        "train --lr_scheduler_type lin": "linear",
-        "train --config gs": "gsm8k gsm8k_vllm",
-        "score --ag": "--against",
-        "report --li": "--live",
-    }
+        "check --unscored ": "row term", "train --lr_scheduler_type lin": "linear",
+        "train --config gs": "gsm8k gsm8k_vllm", "score --ag": "--against", "report --li": "--live",
+    }  # fmt: skip
     asked = json.dumps([f"trl-grpo-rewards {line}" for line in lines])
     subprocess.run([sys.executable, "-c", COMPLETE], cwd=tmp_path, input=asked, text=True, timeout=300, check=True)
     found = [" ".join(sorted((tmp_path / str(place)).read_text().split())) for place in range(len(lines))]

@@ -62,15 +62,12 @@ def test_the_live_page_is_served_until_ctrl_c(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--live", "--out", "x.html"],
-            "--live serves the page and writes no file. Leave out --out, --json or --live.",
-        ),
+        (["--live", "--out", "x.html"], "--live serves the page and writes no file. Leave out --out, --json or --live."),
         (["--port", "8000"], "--port must be from 0 to 65535 and needs --live; got --port 8000."),
         (["--live", "--port", "65536"], "--port must be from 0 to 65535 and needs --live; got --port 65536."),
         (["--live"], "error: There is no 'nowhere'. Pass the output_dir of a run that has started."),
     ],
-)
+)  # fmt: skip
 def test_options_that_cannot_work_are_refused(run_here, options, message):
     done = run_here(lambda: main(["nowhere", *options]))
     assert done.returncode == 2 and message in done.stderr
