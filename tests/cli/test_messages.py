@@ -42,12 +42,15 @@ def last_line(done, code: int = 2) -> str:
 
 
 @pytest.mark.parametrize("name", ["check", "train"])
-def test_the_remedy_for_a_column_is_an_option(command, problems, name):
-    done = command(name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out")
-    assert last_line(done) == (
-        "error: Reward 'boxed' needs the column 'solution'; found 'final_answer', 'prompt'. "
-        "Name the column: --solution_column final_answer."
-    )
+def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command, problems, name):
+    job = [name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out"]
+    for rewards, column, remedy in [
+        ("boxed()", "solution", "Name the column: --solution_column final_answer."),
+        ("boxed(solution='gold')", "gold", "Name it: boxed(solution='final_answer')."),
+    ]:
+        lacking = f"error: Reward 'boxed' needs the column '{column}'; found 'final_answer', 'prompt'. {remedy}"
+        assert last_line(command(*job, "--rewards", rewards)) == lacking
+        assert not Path("out").exists()
 
 
 def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path):
@@ -66,21 +69,32 @@ def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path):
         assert message.endswith(f". The dataset looks like {said}")
 
 
+ENDS = "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
+PLAIN = "The rewards contain the plain function 'plainly' instead of a reward. Put @reward above it, and call it: plainly()."
+LACKING = "Reward 'code' needs the column 'tests'; found 'solution'. Add it to the dataset, or name another one: code(tests=...)."
+
+
 @pytest.mark.parametrize(
-    "renamed, said",
+    "module, line, said",
     [
-        ("solution", "Name it: same_end(gold='solution')."),
-        ("prompt", "In the function, rename the parameter 'gold' to 'prompt'."),
+        ("import missing_one\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: ModuleNotFoundError: No module named 'missing_one' \(.*MINE.py, line 1\)\. Correct.*"),
+        ("\nraise KeyError('a')\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: KeyError: 'a' \(.*MINE.py, line 2\)\. Correct.*"),
+        ("\n\ndef f(:\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: SyntaxError: invalid syntax \(.*MINE.py, line 3\)\. Correct.*"),
+        ("def plainly(completion):\n    return 1.0\n", "check --rewards plainly() --import MINE", re.escape(PLAIN)),
+        ("def plainly(completion):\n    return 1.0\n", "score plainly() rows.jsonl --import MINE", re.escape(PLAIN)),
+        (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --solution_column gold --import MINE", ".*--solution_column gold renamed it to 'solution'. Name it: same_end\\(gold='solution'\\)."),
+        (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --prompt_column gold --import MINE", ".*--prompt_column gold renamed it to 'prompt'. In the function, rename the parameter 'gold' to 'prompt'."),
+        ("", "score boxed()+code() scored.jsonl", re.escape(LACKING)),
+        ("", "score boxed() scored.jsonl --against code()", re.escape(LACKING)),
     ],
-)
-def test_a_column_that_an_option_renamed_is_named_as_it_is_now(command, tmp_path, renamed, said):
-    (tmp_path / f"my_{renamed}.py").write_text(
-        "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
-    )
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "gold": "4"}\n' * 20)
-    options = ["--dataset_name", "rows.jsonl", "--import", f"my_{renamed}", "--rewards", "same_end()"]
-    message = last_line(command("check", *options, f"--{renamed}_column", "gold"))
-    assert message.endswith(f"--{renamed}_column gold renamed it to '{renamed}'. {said}")
+)  # fmt: skip
+def test_what_is_wrong_in_a_users_files_is_one_sentence(command, request, tmp_path, module, line, said):
+    name = f"mine_{abs(hash(request.node.name))}"  # a module is imported once
+    (tmp_path / f"{name}.py").write_text(module)
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "gold": "4"}\n' * 20)
+    (tmp_path / "scored.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
+    message = last_line(command(*line.replace("MINE", name).split()))
+    assert re.fullmatch(f"error: {said.replace('MINE', name)}", message), message
 
 
 @pytest.mark.parametrize(
@@ -147,26 +161,18 @@ def test_a_reward_that_raises_is_one_sentence(command, problems, tmp_path):
     assert re.match(raised.replace("my_rewards", "mine_scored"), last_line(scored, code=1))
 
 
-def test_a_module_that_cannot_be_imported_is_one_sentence(command, tmp_path):
-    for text, said in [
-        (
-            "import missing_one\n",
-            r"ModuleNotFoundError: No module named 'missing_one' \(.*mine_that_fails.py, line 1\)",
-        ),
-        ("\nraise KeyError('a')\n", r"KeyError: 'a' \(.*mine_that_fails.py, line 2\)"),
-        ("\n\ndef f(:\n", r"SyntaxError: invalid syntax \(.*mine_that_fails.py, line 3\)"),
-    ]:
-        (tmp_path / "mine_that_fails.py").write_text(text)
-        message = last_line(command("score", "boxed()", "rows.jsonl", "--import", "mine_that_fails"))
-        assert re.match(rf"error: The module 'mine_that_fails' cannot be imported: {said}\. Correct", message), message
-
-
 @pytest.mark.slow
 def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(command, problems, tmp_path):
     options = [*problems, "--solution_column", "final_answer", "--max_completion_length", 8, "--selective", "true"]
     options += [
-        "--model_name_or_path", demo.MODEL, "--per_device_train_batch_size", 16, "--save_steps", 1, "--no_check",
-    ]  # fmt: skip
+        "--model_name_or_path",
+        demo.MODEL,
+        "--per_device_train_batch_size",
+        16,
+        "--save_steps",
+        1,
+        "--no_check",
+    ]
     assert command("train", *options, "--output_dir", "first", "--max_steps", 1).returncode == 0
     lines = (tmp_path / "p.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "p.jsonl").write_text("".join(lines[:8]))
@@ -243,26 +249,6 @@ def test_deepspeed_that_is_not_installed_has_a_remedy(command, tmp_path):
     assert last_line(command("train", "--deepspeed", "zero.json")).endswith(
         "is not installed. Install it with pip install 'trl[deepspeed]', or leave out the option."
     )
-
-
-@pytest.mark.parametrize("arguments", [["check", "--rewards"], ["score", "rows.jsonl"]], ids=" ".join)
-def test_a_plain_function_gets_told_about_the_decorator(command, tmp_path, arguments):
-    (tmp_path / "plain_function.py").write_text("def plainly(completion):\n    return 1.0\n")
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4"}\n')
-    arguments = ["score", "plainly()", "rows.jsonl"] if "score" in arguments else [*arguments, "plainly()"]
-    assert last_line(command(*arguments, "--import", "plain_function")) == (
-        "error: The rewards contain the plain function 'plainly' instead of a reward. Put @reward above it, and call it: "
-        "plainly()."
-    )
-
-
-def test_score_names_a_column_that_the_records_lack_before_it_scores(command, tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
-    for arguments in (["boxed() + code()", "rows.jsonl"], ["boxed()", "rows.jsonl", "--against", "code()"]):
-        assert last_line(command("score", *arguments)) == (
-            "error: Reward 'code' needs the column 'tests'; found 'solution'. Add it to the dataset, or name another one: "
-            "code(tests=...)."
-        )
 
 
 def test_an_interrupt_is_one_line(command, monkeypatch):
