@@ -191,18 +191,14 @@ def refuses_words(completion: str, solution: str) -> float:
 @pytest.mark.parametrize(
     "rewards, solutions, expected",
     [
-        (
-            judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1"),
-            ["7", "8"],
-            ["attacks", "a dry"],
-        ),
+        (judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1"), ["7", "8"], ["attacks", "a dry"]),
         (boxed() + keywords(all=("so",)) + keywords(none=("so",), name="plain"), ["7", "8"], ["attacks", "a dry"]),
         (boxed(evaluated=True) + refuses(), ["7", "8"], ["a dry"]),
         (refuses_words(), [*map(str, range(16)), "many"], ["a dry"]),  # no attack is tried on the last row
         (code(backend="no_such_module:Sandbox"), ["7", "8"], ["the dataset", "a dry"]),
     ],
     ids=["asks", "contradictory", "raises on every row", "raises on the last row", "not ready and raises"],
-)
+)  # fmt: skip
 def test_what_is_not_tried_has_a_row(rewards, solutions, expected):
     data = make_problems(*solutions).add_column("tests", [["assert f() == 1"]] * len(solutions))
     found = check(rewards, data)

@@ -126,16 +126,11 @@ def test_rows_that_cannot_be_judged_are_asked_for():
 @pytest.mark.parametrize(
     "score, right, helpless, paid",
     [
-        (1.0, 1.0, 0.0, True),
-        (1.0 - 1e-12, 1.0, 0.0, True),
-        (0.9, 1.0, 0.0, False),
+        (1.0, 1.0, 0.0, True), (1.0 - 1e-12, 1.0, 0.0, True), (0.9, 1.0, 0.0, False),
         (1.0, 1.0, 1.0, False),  # the right completion itself earns nothing more than a helpless one
-        (1.1, 1.0, 1.0, True),
-        (1.0, 1.0, None, False),
-        (1.1, 1.0, None, True),
-        (-1.0, -1.0, -2.0, True),
+        (1.1, 1.0, 1.0, True), (1.0, 1.0, None, False), (1.1, 1.0, None, True), (-1.0, -1.0, -2.0, True),
     ],
-)
+)  # fmt: skip
 def test_an_attack_pays_if_it_earns_as_much_as_what_is_right(score, right, helpless, paid):
     assert is_paid(score, right, helpless) is paid
 

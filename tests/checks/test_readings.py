@@ -75,13 +75,11 @@ def test_solutions_that_need_a_second_opinion_are_counted():
 @pytest.mark.parametrize(
     "prompt, is_shown",
     [
-        ("What is {0} + {0}? (Answer: {1})", True),
-        ("{1}", True),
-        ("What is {0} + {0}?", False),
+        ("What is {0} + {0}? (Answer: {1})", True), ("{1}", True), ("What is {0} + {0}?", False),
         ("What is {1}7 + 1{1}? Not {1}.5", False),  # parts of other numbers
         ("{0}: Which one is it: 20, 22, 24, 26, 28, 30, 32, 34, 36 or 38?", False),  # options to choose from
     ],
-)
+)  # fmt: skip
 def test_prompts_that_contain_their_solutions_are_warned_of(prompt, is_shown):
     prompts = [prompt.format(number, 2 * number) for number in range(10, 20)]
     (found,) = check_readings(boxed(), make_problems(*(str(2 * number) for number in range(10, 20)), prompts=prompts))

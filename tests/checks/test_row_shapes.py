@@ -49,15 +49,13 @@ def test_a_row_of_the_page_is_scored_and_suggests_its_reward(title):
     "row, expression",
     [
         ({"answer": "48 / 2 = 24\n#### 24"}, "boxed(solution='answer')"),
-        ({"solution": ["1", "one whole", "0.5"]}, "exact()"),
-        ({"solution": ["0.5", r"\frac12"]}, "boxed()"),
+        ({"solution": ["1", "one whole", "0.5"]}, "exact()"), ({"solution": ["0.5", r"\frac12"]}, "boxed()"),
         ({"label": 3}, "boxed(solution='label')"),
         ({"test": "def check(f):\n    assert f(1) == 2", "entry_point": "f"}, "code(tests='test')"),
         ({"test": "a sentence", "answer": "B"}, "choice(solution='answer')"),
         ({"input_output": '{"inputs": ["1"], "outputs": ["2"]}'}, "code(tests='input_output')"),
         ({"entry": "a diary", "answer": "B"}, "choice(solution='answer')"),
-        ({"tool_calls": None, "solution": "4"}, "boxed()"),
-        ({"answer": None, "solution": "4"}, "boxed()"),
+        ({"tool_calls": None, "solution": "4"}, "boxed()"), ({"answer": None, "solution": "4"}, "boxed()"),
         ({"answer": "J"}, "choice(letters='ABCDEFGHIJ', solution='answer')"),
         ({"instruction_id_list": '["punctuation:no_comma"]', "kwargs": "[{}]"}, "instructions()"),
         ({"instruction_id_list": [{"id": "punctuation:no_comma"}]}, "instructions()"),
@@ -65,7 +63,7 @@ def test_a_row_of_the_page_is_scored_and_suggests_its_reward(title):
         ({"rubric": "Is it short?", "answer": "B"}, "choice(solution='answer')"),
         ({"answers": [], "answer": "B"}, "choice(solution='answer')"),
     ],
-)
+)  # fmt: skip
 def test_columns_are_told_by_their_values(row, expression):
     assert suggest_reward([row])[2] == expression
 
@@ -93,11 +91,8 @@ def test_the_check_suggests_and_warns_where_nothing_reads_the_answer():
     data = demo.arithmetic(size=8)
     assert suggest_for(data) == ("The dataset looks like a number or formula as the answer: boxed().", "solution")
     for rewards, warned in (
-        (boxed(), False),
-        (answer() + tags("think"), False),
-        (tags("think"), True),
-        (code(), True),
-    ):
+        (boxed(), False), (answer() + tags("think"), False), (tags("think"), True), (code(), True),
+    ):  # fmt: skip
         found = check(rewards, data)[0]
         assert suggest_for(data)[0] in found.lines
         assert ("No reward reads the column 'solution'." in " ".join(found.warnings)) == warned

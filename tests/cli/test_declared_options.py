@@ -13,12 +13,10 @@ from trl_grpo_rewards.cli.declared_options import read_options
 @pytest.mark.parametrize(
     "module, cls",
     [
-        ("trl", GRPOConfig),
-        ("trl", ModelConfig),
-        ("trl", SFTConfig),
+        ("trl", GRPOConfig), ("trl", ModelConfig), ("trl", SFTConfig),
         ("trl_grpo_rewards.training.config", FilteredGRPOConfig),
     ],
-)
+)  # fmt: skip
 def test_names_help_and_literal_defaults_are_those_of_the_class(module, cls):
     declared = {option.name: option for option in read_options(module, cls.__name__)}
     real = {field.name: field for field in fields(cls) if field.init}

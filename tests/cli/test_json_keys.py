@@ -32,16 +32,10 @@ def run(tmp_path):
     """The records of a run, as far as the commands read them."""
     texts = [r"\boxed{4}", r"\boxed{5}", "4", r"\boxed{4} "]
     record = {
-        "prompt": "2 + 2?",
-        "prompt_id": "a",
-        "completions": texts,
-        "columns": {"solution": "4"},
-        "rewards": {"boxed": boxed()(completions=texts, solution=["4"] * 4)},
-        "weights": {"boxed": 1.0},
-        "total": [1.0, 0.0, 0.0, 1.0],
-        "lengths": [5, 5, 1, 6],
-        "outcome_reward": "boxed",
-    }
+        "prompt": "2 + 2?", "prompt_id": "a", "completions": texts, "columns": {"solution": "4"},
+        "rewards": {"boxed": boxed()(completions=texts, solution=["4"] * 4)}, "weights": {"boxed": 1.0},
+        "total": [1.0, 0.0, 0.0, 1.0], "lengths": [5, 5, 1, 6], "outcome_reward": "boxed",
+    }  # fmt: skip
     writer = GroupWriter(tmp_path / "run")
     for step in range(1, 26):
         writer.write(step, [record, record])

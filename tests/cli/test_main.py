@@ -29,18 +29,20 @@ def test_each_subcommand_has_help(command, name):
     assert shown.returncode == 0 and f"usage: trl-grpo-rewards {name} " in shown.stdout
 
 
-@pytest.mark.parametrize("is_buffered", [True, False])
-@pytest.mark.parametrize("arguments", [["--help"], ["score", "rows.jsonl"], ["score", "rows.jsonl", "--json"]])
-def test_a_closed_output_ends_the_command_without_a_word(tmp_path, arguments, is_buffered):
+@pytest.mark.parametrize(
+    "line, is_buffered",
+    [("--help", True), ("--help", False), ("score rows.jsonl", False), ("score rows.jsonl --json", True)],
+)
+def test_a_closed_output_ends_the_command_without_a_word(tmp_path, line, is_buffered):
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n' * 9)
     (tmp_path / "run.json").write_text('{"rewards": "boxed()", "is_expression": true}')
-    command = [sys.executable, "-m", "trl_grpo_rewards.cli", *arguments]
+    command = [sys.executable, "-m", "trl_grpo_rewards.cli", *line.split()]
     environment = {**os.environ, "PYTHONUNBUFFERED": "" if is_buffered else "1"}
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
-    is_dropped = "--help" in arguments and not is_buffered  # argparse itself ignores that nobody reads its help
+    is_dropped = "--help" in line and not is_buffered  # argparse itself ignores that nobody reads its help
     assert (done.returncode, done.stderr) == (0 if is_dropped else output.CLOSED, "")
 
 
@@ -51,13 +53,3 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path):
         done = subprocess.run(command, env={**os.environ, "PYTHONUNBUFFERED": ""}, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == output.MISUSED and done.stderr.startswith(b"error: Standard output cannot be written: ")
     assert done.stderr.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("arguments", [["report", "--help"], ["score", "--help"], ["--help"]], ids=" ".join)
-def test_what_needs_no_model_loads_no_torch(arguments):
-    code = (
-        "import sys; from trl_grpo_rewards.cli.main import main\ntry: main(sys.argv[1:])\n"
-        "except SystemExit: sys.exit('torch' in sys.modules or 'trl' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, *arguments], env=dict(os.environ), capture_output=True)
-    assert done.returncode == 0

@@ -41,87 +41,69 @@ def last_line(done, code: int = 2) -> str:
     return done.stderr.strip().splitlines()[-1]
 
 
-def run(*arguments, cwd):
-    started = [sys.executable, "-m", "trl_grpo_rewards.cli", *map(str, arguments)]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
-
-
 @pytest.mark.parametrize("name", ["check", "train"])
-def test_the_remedy_for_a_column_is_an_option(command, problems, name):
-    done = command(name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out")
-    assert last_line(done) == (
-        "error: Reward 'boxed' needs the column 'solution'; found 'final_answer', 'prompt'. "
-        "Name the column: --solution_column final_answer."
-    )
+def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command, problems, name):
+    job = [name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out"]
+    for rewards, column, remedy in [
+        ("boxed()", "solution", "Name the column: --solution_column final_answer."),
+        ("boxed(solution='gold')", "gold", "Name it: boxed(solution='final_answer')."),
+    ]:
+        lacking = f"error: Reward 'boxed' needs the column '{column}'; found 'final_answer', 'prompt'. {remedy}"
+        assert last_line(command(*job, "--rewards", rewards)) == lacking
+        assert not Path("out").exists()
 
 
-def test_a_dataset_without_solutions_wants_another_reward(command, tmp_path):
-    (tmp_path / "tasks.jsonl").write_text('{"prompt": "Add.", "tests": {"inputs": ["1"], "outputs": ["2"]}}\n' * 9)
-    options = ["--dataset_name", "json", "--data_files", str(tmp_path / "tasks.jsonl"), "--eval_prompts", "0"]
-    done = command("check", *options, "--rewards", "boxed()", "--model_name_or_path", "no/model")
-    assert last_line(done) == (
-        "error: Reward 'boxed' needs the column 'solution'; found 'prompt', 'tests'. "
-        "The dataset looks like programs with tests: code()."
-    )
+def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path):
+    rubric = "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column"
+    for row, rewards, lacking, said in [
+        ({"tests": {"inputs": ["1"], "outputs": ["2"]}}, "boxed()", "'solution'; found 'prompt', 'tests'", "programs with tests: code()."),
+        ({"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}, "code()", "'tests'", "instructions to follow, as in IFEval: instructions()."),
+        ({"rubrics": [{"criterion": "It is polite.", "points": 3}]}, "code()", "'tests'", f"{rubric}('rubrics'))."),
+        ({"rubric": "It is polite.\nIt is short."}, "boxed()", "'solution'", f"{rubric}('rubric'))."),
+        ({"solution": "2 + 2 = #### 4"}, "code()", "'tests'", "a number or formula as the answer: boxed()."),
+    ]:  # fmt: skip
+        (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'prompt': 'Do it.', **row})}\n" * 20)
+        options = ["--dataset_name", "rows.jsonl", "--model_name_or_path", "no/model", "--rewards", rewards]
+        message = last_line(command("check", *options))
+        assert message.startswith(f"error: Reward '{rewards[:-2]}' needs the column {lacking}"), message
+        assert message.endswith(f". The dataset looks like {said}")
 
 
-@pytest.mark.parametrize(
-    "row, rewards, said",
-    [
-        ({"tests": {"inputs": ["1"], "outputs": ["2"]}}, "instructions()", "programs with tests: code()."),
-        (
-            {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
-            "code()",
-            "instructions to follow, as in IFEval: instructions().",
-        ),
-        (
-            {"rubrics": [{"criterion": "It is polite.", "points": 3}]},
-            "code()",
-            "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column('rubrics')).",
-        ),
-        (
-            {"rubric": "It is polite.\nIt is short."},
-            "boxed()",
-            "a rubric for each row, as in HealthBench: judge(model='MODEL', rubric=column('rubric')).",
-        ),
-        ({"solution": "2 + 2 = #### 4"}, "code()", "a number or formula as the answer: boxed()."),
-    ],
-)
-def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path, row, rewards, said):
-    (tmp_path / "rows.jsonl").write_text(f"{json.dumps({'prompt': 'Do it.', **row})}\n" * 20)
-    options = ["--dataset_name", "rows.jsonl", "--model_name_or_path", "no/model", "--rewards", rewards]
-    message = last_line(command("check", *options))
-    assert " needs the column '" in message and message.endswith(f"The dataset looks like {said}")
+ENDS = "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
+PLAIN = "The rewards contain the plain function 'plainly' instead of a reward. Put @reward above it, and call it: plainly()."
+LACKING = "Reward 'code' needs the column 'tests'; found 'solution'. Add it to the dataset, or name another one: code(tests=...)."
 
 
 @pytest.mark.parametrize(
-    "renamed, said",
+    "module, line, said",
     [
-        ("solution", "Name it: same_end(gold='solution')."),
-        ("prompt", "In the function, rename the parameter 'gold' to 'prompt'."),
+        ("import missing_one\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: ModuleNotFoundError: No module named 'missing_one' \(.*MINE.py, line 1\)\. Correct.*"),
+        ("\nraise KeyError('a')\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: KeyError: 'a' \(.*MINE.py, line 2\)\. Correct.*"),
+        ("\n\ndef f(:\n", "score boxed() rows.jsonl --import MINE", r"The module 'MINE' cannot be imported: SyntaxError: invalid syntax \(.*MINE.py, line 3\)\. Correct.*"),
+        ("def plainly(completion):\n    return 1.0\n", "check --rewards plainly() --import MINE", re.escape(PLAIN)),
+        ("def plainly(completion):\n    return 1.0\n", "score plainly() rows.jsonl --import MINE", re.escape(PLAIN)),
+        (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --solution_column gold --import MINE", ".*--solution_column gold renamed it to 'solution'. Name it: same_end\\(gold='solution'\\)."),
+        (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --prompt_column gold --import MINE", ".*--prompt_column gold renamed it to 'prompt'. In the function, rename the parameter 'gold' to 'prompt'."),
+        ("", "score boxed()+code() scored.jsonl", re.escape(LACKING)),
+        ("", "score boxed() scored.jsonl --against code()", re.escape(LACKING)),
     ],
-)
-def test_a_column_that_an_option_renamed_is_named_as_it_is_now(command, tmp_path, renamed, said):
-    (tmp_path / f"my_{renamed}.py").write_text(
-        "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
-    )
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "gold": "4"}\n' * 20)
-    options = ["--dataset_name", "rows.jsonl", "--import", f"my_{renamed}", "--rewards", "same_end()"]
-    message = last_line(command("check", *options, f"--{renamed}_column", "gold"))
-    assert message.endswith(f"--{renamed}_column gold renamed it to '{renamed}'. {said}")
+)  # fmt: skip
+def test_what_is_wrong_in_a_users_files_is_one_sentence(command, request, tmp_path, module, line, said):
+    name = f"mine_{abs(hash(request.node.name))}"  # a module is imported once
+    (tmp_path / f"{name}.py").write_text(module)
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "gold": "4"}\n' * 20)
+    (tmp_path / "scored.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
+    message = last_line(command(*line.replace("MINE", name).split()))
+    assert re.fullmatch(f"error: {said.replace('MINE', name)}", message), message
 
 
 @pytest.mark.parametrize(
     "judge, said",
     [
         ("judge(model='m', rubric='Good?')", "no base_url, and the environment has no OPENAI_API_KEY. Set OPENAI_API"),
-        (
-            "judge(model='m', rubric='Good?', base_url='http://127.0.0.1:9/v1')",
-            "asks the server http://127.0.0.1:9/v1, which cannot be reached: .*refused. Start the server, or correct",
-        ),
+        ("judge(model='m', rubric='Good?', base_url='http://127.0.0.1:9/v1')", "asks the server http://127.0.0.1:9/v1, which cannot be reached: .*refused. Start the server, or correct"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("name", ["check", "train"])
 def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, name, judge, said):
     for variable in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
@@ -135,8 +117,7 @@ def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, name, ju
 
 
 @pytest.mark.parametrize(
-    "arguments, package",
-    [(["--use_peft"], "peft"), (["--use_vllm"], "vllm"), (["--load_in_4bit"], "bitsandbytes")],
+    "arguments, package", [(["--use_peft"], "peft"), (["--use_vllm"], "vllm"), (["--load_in_4bit"], "bitsandbytes")]
 )
 def test_a_missing_package_is_named_before_anything_loads(command, monkeypatch, arguments, package):
     monkeypatch.setattr(preparation, "find_spec", lambda name: None if name == package else True)
@@ -162,117 +143,41 @@ def test_an_output_folder_that_cannot_be_written_is_named(command, problems, fol
 
 
 @pytest.mark.slow
-def test_a_reward_that_raises_is_one_sentence(problems, tmp_path):
-    broken = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + broken()"]
-    said = (
+def test_a_reward_that_raises_is_one_sentence(command, problems, tmp_path):
+    raised = (
         r"Reward broken\(\) raised ZeroDivisionError: division by zero \(.*my_rewards.py, line 6\). Correct the reward"
     )
-    checked = run("check", *broken, cwd=tmp_path)
+    checked = command("check", "--import", "my_rewards", "--rewards", "boxed(evaluated=True) + broken()")
     assert checked.returncode == 1 and "Traceback" not in checked.stderr
-    assert re.search(f"fault: {said}", " ".join(checked.stdout.split())) and "1 fault found." in checked.stdout
-    later = ["--import", "my_rewards", "--rewards", "boxed(evaluated=True) + fragile()", "--output_dir", "out"]
-    trained = run(
-        "train", *later, "--per_device_train_batch_size", 32, "--max_steps", 2, "--eval_prompts", 0, cwd=tmp_path
-    )
-    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*my_rewards.py, line 10\)", last_line(trained, code=1))
+    assert re.search(f"fault: {raised}", " ".join(checked.stdout.split())) and "1 fault found." in checked.stdout
+    (tmp_path / "my_rewards.py").rename(tmp_path / "mine_later.py")  # a module is imported once
+    small = ["--per_device_train_batch_size", 32, "--max_steps", 2, "--eval_prompts", 0, "--output_dir", "out"]
+    later = ["--import", "mine_later", "--rewards", "boxed(evaluated=True) + fragile()"]
+    trained = last_line(command("train", *later, *small), code=1)
+    assert re.match(r"Reward fragile\(\) raised KeyError: 0 \(.*mine_later.py, line 10\)", trained)
+    (tmp_path / "mine_later.py").rename(tmp_path / "mine_scored.py")
     (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
-    scored = run("score", "broken()", "rows.jsonl", "--import", "my_rewards", cwd=tmp_path)
-    assert re.match(said, last_line(scored, code=1))
-
-
-@pytest.mark.parametrize(
-    "arguments, said",
-    [
-        (["--max_stepz", "2"], "'--max_stepz' on the command line is not an option. Did you mean --max_steps?"),
-        (
-            ["--json"],
-            "'--json' on the command line is not an option. trl-grpo-rewards train --help lists the options.",
-        ),
-        (
-            ["--max_steps", "few"],
-            "--max_steps must be a whole number; got 'few'. Write, for example, --max_steps 1.",
-        ),
-        (["--reward", "boxed()"], "Ambiguous option: --reward could match --rewards, "),
-        (
-            ["more"],
-            "'more' on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
-        ),
-        (
-            ["a" * 300],
-            f"{'a' * 300!r} on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes.",
-        ),
-        (
-            ["boxed() + tags('a')"],
-            """"boxed() + tags('a')" on the command line is not an option. Write --rewards "boxed() + tags('a')".""",
-        ),
-        (
-            ['boxed() + tags("a")'],
-            """'boxed() + tags("a")' on the command line is not an option. Write --rewards 'boxed() + tags("a")'.""",
-        ),
-        (
-            ["my (new).csv.gz"],
-            "'my (new).csv.gz' on the command line is not an option. Write --dataset_name \"my (new).csv",
-        ),
-        (
-            ["demo.requests"],
-            "'demo.requests' on the command line is not an option. Write --dataset_name demo.requests.",
-        ),
-        (["openai/gsm8k"], "'openai/gsm8k' on the command line is not an option. Write --dataset_name openai/gsm8k."),
-        (["addition"], "'addition' on the command line is not an option. Write --config addition."),
-        (["mine.yaml"], "'mine.yaml' on the command line is not an option. Write --config mine.yaml."),
-        (
-            ["--config", "rows.csv"],
-            "A recipe must be a YAML file, but 'rows.csv' is a dataset. Write --dataset_name rows",
-        ),
-        (["--config", "wrong.yaml"], "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
-        (["--config", "modules.yaml"], "'import' in the recipe is not an option. Write import_modules."),
-        (["--config", "torn.yaml"], "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
-        (["--config"], "--config must be followed by a YAML file or a recipe: addition, code, concise, "),
-    ],
-)
-def test_an_option_that_does_not_exist_is_named(command, tmp_path, arguments, said):
-    (tmp_path / "wrong.yaml").write_text("max_stepz: 2\n")
-    (tmp_path / "modules.yaml").write_text("import: mine\n")
-    (tmp_path / "torn.yaml").write_text("rewards: [boxed()\n")
-    assert last_line(command("train", *arguments)).startswith(f"error: {said}")
-
-
-@pytest.mark.parametrize(
-    "text, said",
-    [
-        ("import missing_one\n", "ModuleNotFoundError: No module named 'missing_one' (.*mine_that_fails.py, line 1)"),
-        ("\nraise KeyError('a')\n", "KeyError: 'a' (.*mine_that_fails.py, line 2)"),
-        ("\n\ndef f(:\n", "SyntaxError: invalid syntax (.*mine_that_fails.py, line 3)"),
-    ],
-)
-def test_a_module_that_cannot_be_imported_is_one_sentence(command, tmp_path, text, said):
-    (tmp_path / "mine_that_fails.py").write_text(text)
-    message = last_line(command("score", "boxed()", "rows.jsonl", "--import", "mine_that_fails"))
-    said = re.escape(said).replace(r"\.\*", ".*")
-    assert re.match(f"error: The module 'mine_that_fails' cannot be imported: {said}. Correct", message)
+    scored = command("score", "broken()", "rows.jsonl", "--import", "mine_scored")
+    assert re.match(raised.replace("my_rewards", "mine_scored"), last_line(scored, code=1))
 
 
 @pytest.mark.slow
-def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(problems, tmp_path):
-    options = [
-        *(
-            "train",
-            *problems,
-            "--solution_column",
-            "final_answer",
-            "--max_completion_length",
-            8,
-            "--selective",
-            "true",
-        ),
-        *("--model_name_or_path", demo.MODEL, "--per_device_train_batch_size", 16, "--save_steps", 1, "--no_check"),
-        "--output_dir",
+def test_a_checkpoint_of_a_run_with_other_prompts_is_refused(command, problems, tmp_path):
+    options = [*problems, "--solution_column", "final_answer", "--max_completion_length", 8, "--selective", "true"]
+    options += [
+        "--model_name_or_path",
+        demo.MODEL,
+        "--per_device_train_batch_size",
+        16,
+        "--save_steps",
+        1,
+        "--no_check",
     ]
-    assert run(*options, "first", "--max_steps", 1, cwd=tmp_path).returncode == 0
+    assert command("train", *options, "--output_dir", "first", "--max_steps", 1).returncode == 0
     lines = (tmp_path / "p.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "p.jsonl").write_text("".join(lines[:8]))
-    resumed = run(*options, "second", "--resume_from_checkpoint", "first/checkpoint-1", cwd=tmp_path)
-    assert last_line(resumed) == (
+    resumed = ["--output_dir", "second", "--resume_from_checkpoint", "first/checkpoint-1"]
+    assert last_line(command("train", *options, *resumed)) == (
         "error: The checkpoint in first/checkpoint-1 must be resumed with the 16 prompts that it was "
         "trained on; the dataset has 8. Load the same dataset, or start a new run from its weights."
     )
@@ -291,13 +196,6 @@ def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path, state):
     assert last_line(command(*arguments, "true")).startswith(
         "error: 'out' contains the complete checkpoints out/checkpoint-best. Choose"
     )
-
-
-def test_what_a_model_needs_is_one_sentence(command):
-    if find_spec("flash_attn"):
-        pytest.skip("flash_attn is installed")
-    done = command("train", "--attn_implementation", "flash_attention_2", "--eval_prompts", "0", "--max_steps", "1")
-    assert last_line(done).startswith("error: --attn_implementation flash_attention_2 needs the package flash_attn")
 
 
 def test_text_that_the_output_cannot_hold_is_escaped(tmp_path):
@@ -324,41 +222,24 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
 
 
 @pytest.mark.parametrize(
-    "arguments, said",
+    "line, said",
     [
-        (
-            ["--deepspeed", "nofile.json"],
-            "--deepspeed must be a JSON file; there is no 'nofile.json'. Correct the path.",
-        ),
-        (
-            ["--model_name_or_path", "."],
-            "The tokenizer of the model '.' cannot be loaded: the folder has no config.json.",
-        ),
-        (
-            ["--model_name_or_path", "a/b/c"],
-            "--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder 'a/b/c'",
-        ),
-        (
-            ["--use_peft", "true", "--lora_target_modules", "nothere"],
-            "--lora_target_modules must match modules of the model ",
-        ),
-        (
-            ["--attn_implementation", "flash_attention_3"],
-            "--attn_implementation flash_attention_3 needs the package fla",
-        ),
-        (
-            ["--max_steps", "-5"],
-            "--max_steps must be at least 1; got -5. To train for --num_train_epochs, leave it out.",
-        ),
-        (
-            ["--num_generations", "7"],
-            "num_generations must divide the number of completions in a generation batch, which is ",
-        ),
+        ("--deepspeed nofile.json", "--deepspeed must be a JSON file; there is no 'nofile.json'. Correct the path."),
+        ("--model_name_or_path .", "The tokenizer of the model '.' cannot be loaded: the folder has no config.json."),
+        ("--model_name_or_path a/b/c", "--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder 'a/b/c'"),
+        ("--use_peft true --lora_target_modules nothere", "--lora_target_modules must match modules of the model "),
+        ("--attn_implementation flash_attention_3", "--attn_implementation flash_attention_3 needs the package fla"),
+        ("--max_steps -5", "--max_steps must be at least 1; got -5. To train for --num_train_epochs, leave it out."),
+        ("--num_generations 7", "num_generations must divide the number of completions in a generation batch, which is "),
+        ("--beta 0.1 --zero_variance skip", "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
+        ("--resume_from_checkpoint true", "'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which starts anew"),
+        ("--dataset-name json --data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
+        ("--data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
+        ("--import nothing_here", "There is no module 'nothing_here' in "),
     ],
-    ids=" ".join,
-)
-def test_what_fails_late_in_trl_is_said_early(command, problems, arguments, said):
-    assert last_line(command("train", "--output_dir", "out", *arguments)).startswith(f"error: {said}")
+)  # fmt: skip
+def test_what_fails_late_in_trl_is_said_early(command, problems, line, said):
+    assert last_line(command("train", "--output_dir", "out", *line.split())).startswith(f"error: {said}")
     assert not Path("out").exists()
 
 
@@ -368,38 +249,6 @@ def test_deepspeed_that_is_not_installed_has_a_remedy(command, tmp_path):
     assert last_line(command("train", "--deepspeed", "zero.json")).endswith(
         "is not installed. Install it with pip install 'trl[deepspeed]', or leave out the option."
     )
-
-
-def test_a_file_that_cannot_be_written_is_named(command, tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
-    message = last_line(command("score", "boxed()", "rows.jsonl", "--out", "/proc/x.jsonl"))
-    assert re.match("error: '/proc/x.jsonl.*' cannot be used: .*. Choose another path.", message)
-
-
-def test_a_file_is_imported_by_the_name_of_its_module(command, problems):
-    message = last_line(command("score", "broken()", "rows.jsonl", "--import", "my_rewards.py"))
-    assert message.startswith("error: There is no module 'my_rewards.py' in ")
-    assert message.endswith(" Leave out .py: --import my_rewards.")
-
-
-@pytest.mark.parametrize("arguments", [["check", "--rewards"], ["score", "rows.jsonl"]], ids=" ".join)
-def test_a_plain_function_gets_told_about_the_decorator(command, tmp_path, arguments):
-    (tmp_path / "plain_function.py").write_text("def plainly(completion):\n    return 1.0\n")
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4"}\n')
-    arguments = ["score", "plainly()", "rows.jsonl"] if "score" in arguments else [*arguments, "plainly()"]
-    assert last_line(command(*arguments, "--import", "plain_function")) == (
-        "error: The rewards contain the plain function 'plainly' instead of a reward. Put @reward above it, and call it: "
-        "plainly()."
-    )
-
-
-def test_score_names_a_column_that_the_records_lack_before_it_scores(command, tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"prompt": "2 + 2?", "completion": "4", "solution": "4"}\n')
-    for arguments in (["boxed() + code()", "rows.jsonl"], ["boxed()", "rows.jsonl", "--against", "code()"]):
-        assert last_line(command("score", *arguments)) == (
-            "error: Reward 'code' needs the column 'tests'; found 'solution'. Add it to the dataset, or name another one: "
-            "code(tests=...)."
-        )
 
 
 def test_an_interrupt_is_one_line(command, monkeypatch):

@@ -28,16 +28,11 @@ def data():
 def test_a_run_without_warnings(data, tmp_path):
     shown = summarize_report(describe_report([data], tmp_path / "report.html"))
     assert shown.splitlines() == [
-        "run\\x1b[2J     start    end",
-        "Live groups   100.0%  28.1%",
-        "Total reward   0.500  0.500",
-        "",
+        "run\\x1b[2J     start    end", "Live groups   100.0%  28.1%", "Total reward   0.500  0.500", "",
         "1,280 groups of 8 in steps 1 to 40",
-        "start and end: the means over the first and the last tenth of the steps",
-        "",
-        "No warnings.",
+        "start and end: the means over the first and the last tenth of the steps", "", "No warnings.",
         f"The report is in {tmp_path / 'report.html'}.",
-    ]
+    ]  # fmt: skip
     found = json.loads(json.dumps(describe_report([data], tmp_path / "report.html"), allow_nan=False))
     (found,) = found["runs"]
     assert found["expression"] == "boxed()" and found["changes"][0]["end"] == 0.28125 and found["warnings"] == []
@@ -68,15 +63,11 @@ def test_several_runs_are_compared_by_their_ends(data, tmp_path):
         "                              Groups x    Live   Total",
         "at the end             Steps      size  groups  reward",
         "run\\x1b[2J              1-40    1280x8   28.1%   0.500",
-        "runs/with/a/long/path   1-40       1x8   28.1%       -",
-        "",
-        "at the end: the means over the last tenth of the steps",
-        "",
-        "warning of runs/with/a/long/path: It fell. Look.",
-        "",
-        "1 warning.",
+        "runs/with/a/long/path   1-40       1x8   28.1%       -", "",
+        "at the end: the means over the last tenth of the steps", "",
+        "warning of runs/with/a/long/path: It fell. Look.", "", "1 warning.",
         f"The report is in {tmp_path / 'comparison.html'}.",
-    ]
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("runs", [2, 5, 6, 12, 40])

@@ -15,11 +15,14 @@ from helpers.local_http import run_local_server
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, schedule, tags
 
 
-def score(folder, *arguments, fails=False):
-    command = [sys.executable, "-m", "trl_grpo_rewards.cli", "score", *map(str, arguments)]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=dict(os.environ))
-    assert (run.returncode != 0) == fails, run.stderr[-3000:]
-    return run.stderr.strip().splitlines()[-1] if fails else run.stdout
+@pytest.fixture
+def score(command):
+    def run(*arguments, fails=False):
+        done = command("score", *arguments)
+        assert (done.returncode != 0) == fails, done.stderr[-3000:]
+        return done.stderr.strip().splitlines()[-1] if fails else done.stdout
+
+    return run
 
 
 def lines_of(path):
@@ -39,8 +42,8 @@ def answers(tmp_path):
     return tmp_path
 
 
-def test_scores_are_counted(answers):
-    shown = score(answers, "boxed() + 0.5 * keywords(all=('So',))", "answers.jsonl", "--out", "scored.jsonl")
+def test_scores_are_counted(answers, score):
+    shown = score("boxed() + 0.5 * keywords(all=('So',))", "answers.jsonl", "--out", "scored.jsonl")
     table = {line.split()[0]: line.split() for line in shown.splitlines()[:4]}
     assert table["boxed"][1:3] == ["0.500", "0.0%"] and table["boxed"][5:] == ["0:", "50%,", "1:", "50%"]
     assert table["keywords"][1:3] == ["1.000", "0.0%"] and "2 groups; 0.0% would be dead" in shown
@@ -70,9 +73,9 @@ def test_memory_does_not_grow_with_the_number_of_groups(tmp_path, command, again
     assert measure(1024) < 1.5 * measure(256)
 
 
-def test_the_difference_is_counted_both_ways(answers):
+def test_the_difference_is_counted_both_ways(answers, score):
     new = "boxed(partial=0.25) - 0.75 * keywords(all=('km',))"
-    shown = score(answers, new, "answers.jsonl", "--against", "boxed()")
+    shown = score(new, "answers.jsonl", "--against", "boxed()")
     assert "2 groups; 0.0% would be dead, and 0.0% under the old rewards\n" in shown
     assert "6 rows; 2 earn the same, 3 more, 1 less\n" in shown
     more, less = shown.split("earn more:\n")[1].split("\n\nrows that earn less:\n")
@@ -83,7 +86,7 @@ def test_the_difference_is_counted_both_ways(answers):
 
 
 @pytest.mark.slow
-def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, tmp_path):
+def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, tmp_path, score):
     cached = server(score=3).judge(cache=str(tmp_path / "verdicts"))
     rewards = (
         boxed() + 0.1 * length(20) + 0.3 * tags("think", partial=True) + schedule(cached, steps=((0, 0.0), (3, 0.9)))
@@ -93,15 +96,15 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
     )
     trainer.train()
     asked = server.calls
-    shown = score(tmp_path, str(rewards), trainer.args.output_dir, "--details")
+    shown = score(str(rewards), trainer.args.output_dir, "--details")
     table = {line.split()[0]: line for line in shown.splitlines()[1:6]}
     assert {*table} == {"boxed", "length", "tags", "judge", "total"} and server.calls == asked
     assert all(table[name].split()[4] == "100.0%" for name in ("boxed", "length", "tags", "judge"))
     assert "6 groups" in shown
     # the same rows from TRL's own table, which has no columns of the dataset
     table = next(Path(trainer.args.output_dir, "completions").glob("*_00003.parquet"))
-    assert "2 groups" in score(tmp_path, "tags('think')", table)
-    assert "needs the column 'solution'" in score(tmp_path, "boxed()", table, fails=True)
+    assert "2 groups" in score("tags('think')", table)
+    assert "needs the column 'solution'" in score("boxed()", table, fails=True)
 
 
 def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, command):
@@ -118,37 +121,30 @@ def test_a_group_is_a_prompt_whatever_else_differs(tmp_path, command):
     assert again.returncode == 0 and "2 groups" in again.stdout and len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["boxd()", "answers.jsonl"], "error: There is no reward 'boxd'.*Did you mean 'boxed'"),
-        (["boxed()", "nowhere"], "error: There are no group records in 'nowhere' .*Pass the output_dir"),
-        (
-            ["boxed()", "torn.jsonl"],
-            "error: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on",
-        ),
-        (["boxed()"], "error: There is no file or folder 'boxed..'. Give rewards, if any, first"),
-        (["boxed()", "answers.jsonl", "--out", "."], "error: The scores cannot be written to '.', which"),
-        (["boxed()", "answers.jsonl", "--out", "no/out"], "error: .* the folder 'no' does not exist"),
-        ([], "error: The following arguments are required: completions. trl-grpo-rewards score --help lists the"),
-        (["boxed()", "answers.jsonl", "--detials"], "error: '--detials' on the .* Did you mean --details?"),
-        (["boxed()", "answers.jsonl", "--nope"], "error: '--nope' on the .* trl-grpo-rewards score --help lists"),
-        (["boxed()", "asked.jsonl"], "error: 'asked.jsonl' has no 'completion', but 'prompt', 'solution'. Pass"),
-        (["boxed()", "other.txt"], "error: 'other.txt' begins with 'text', which is not a completion. Pass"),
-        (["cites()", "answers.jsonl", "--import", "nothing"], "error: There is no module 'nothing'"),
-        (
-            ["length(5)", "answers.jsonl"],
-            "ValueError: length.. with unit='tokens' needs .* Pass them, or use unit='words'",
-        ),
-    ],
-)
-def test_what_cannot_be_scored_is_said_in_a_line(answers, command, arguments, said):
+def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
     (answers / "other.txt").write_text("text")
     (answers / "asked.jsonl").write_text('{"prompt": "2 + 2?", "solution": "4"}')
     (answers / "torn.jsonl").write_text('{"completion": "4"}\n{"comp')
-    run = command("score", *arguments)
-    is_from_a_reward = arguments[:1] == ["length(5)"]
-    assert run.returncode == (1 if is_from_a_reward else 2) and re.match(said, run.stderr)
+    for line, code, said in [
+        ("boxd() answers.jsonl", 2, "error: There is no reward 'boxd'.*Did you mean 'boxed'"),
+        ("boxed() nowhere", 2, "error: There are no group records in 'nowhere' .*Pass the output_dir"),
+        ("boxed() torn.jsonl", 2, "error: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on"),
+        ("boxed()", 2, "error: There is no file or folder 'boxed..'. Give rewards, if any, first"),
+        ("boxed() answers.jsonl --out .", 2, "error: The scores cannot be written to '.', which"),
+        ("boxed() answers.jsonl --out no/out", 2, "error: .* the folder 'no' does not exist"),
+        ("boxed() answers.jsonl --out /proc/x.jsonl", 2, "error: '/proc/x.jsonl.*' cannot be used: .*. Choose another path."),
+        ("", 2, "error: The following arguments are required: completions. trl-grpo-rewards score --help lists the"),
+        ("boxed() answers.jsonl --detials", 2, "error: '--detials' on the .* Did you mean --details?"),
+        ("boxed() answers.jsonl --nope", 2, "error: '--nope' on the .* trl-grpo-rewards score --help lists"),
+        ("boxed() asked.jsonl", 2, "error: 'asked.jsonl' has no 'completion', but 'prompt', 'solution'. Pass"),
+        ("boxed() other.txt", 2, "error: 'other.txt' begins with 'text', which is not a completion. Pass"),
+        ("answers.jsonl", 2, "error: Without rewards, the rewards of the run are used, but there is no readable run.json for"),
+        ("cites() answers.jsonl --import nothing", 2, "error: There is no module 'nothing'"),
+        ("cites() answers.jsonl --import mine.py", 2, "error: There is no module 'mine.py' in .* Leave out .py: --import mine."),
+        ("length(5) answers.jsonl", 1, "ValueError: length.. with unit='tokens' needs .* Pass them, or use unit='words'"),
+    ]:  # fmt: skip
+        run = command("score", *line.split())
+        assert run.returncode == code and re.match(said, run.stderr), line
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -176,39 +172,36 @@ def test_the_modules_of_a_run_are_named_if_they_are_missing(answers, command):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_numbers_take_seconds(tmp_path):
+def test_a_hundred_thousand_numbers_take_seconds(tmp_path, score):
     with (tmp_path / "many.jsonl").open("w") as file:
         for index in range(100_000):
             text = rf"\boxed{{{index // 8 + index % 2}}}"
             file.write(
                 json.dumps({"prompt": f"{index // 8}?", "completion": text, "solution": str(index // 8)}) + "\n"
             )
-    assert "12,500 groups; 0.0% would be dead" in score(tmp_path, "boxed()", "many.jsonl")
+    assert "12,500 groups; 0.0% would be dead" in score("boxed()", "many.jsonl")
 
 
 @pytest.mark.slow
-def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config, problems, tmp_path):
+def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config, problems, tmp_path, monkeypatch):
     (tmp_path / "mine_to_repeat.py").write_text(
         "from trl_grpo_rewards import reward\n\n@reward\ndef wordy(completion, *, most: int = 9):\n"
         "    return float(len(completion) > most)\n"
     )
-    sys.path.insert(0, str(tmp_path))
+    monkeypatch.syspath_prepend(tmp_path)
     from mine_to_repeat import wordy
 
     rewards = boxed(evaluated=True) - 0.1 * wordy(most=7)
     trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(max_steps=2), train_dataset=problems)
     trainer.train()
-    table = score(tmp_path, trainer.args.output_dir, "--details", "--import", "mine_to_repeat").splitlines()
-    rows = {line.split()[0]: line.split()[4] for line in table[1:3]}
-    assert rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
-    (tmp_path / "elsewhere").mkdir()
-    said = score(tmp_path / "elsewhere", trainer.args.output_dir, fails=True)
-    assert "There is no reward 'wordy'" in said and said.endswith("add --import mine_to_repeat.")
-    (tmp_path / "rows.jsonl").write_text("")
-    said = score(tmp_path, "rows.jsonl", fails=True)
-    assert said.startswith(
-        "error: Without rewards, the rewards of the run are used, but there is no readable run.json for"
-    )
+    started = [sys.executable, "-m", "trl_grpo_rewards.cli", "score", trainer.args.output_dir]  # nothing is imported
+    options = {"cwd": tmp_path, "env": dict(os.environ), "capture_output": True, "text": True, "timeout": 300}
+    run = subprocess.run([*started, "--details", "--import", "mine_to_repeat"], **options)
+    rows = {line.split()[0]: line.split()[4] for line in run.stdout.splitlines()[1:3]}
+    assert run.returncode == 0 and rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
+    run = subprocess.run(started, **options)
+    assert run.returncode == 2 and "There is no reward 'wordy'" in run.stderr
+    assert run.stderr.strip().endswith("add --import mine_to_repeat.")
 
 
 def describe_run(folder, rewards, modules=()):
@@ -252,23 +245,20 @@ def test_a_run_starts_no_program_that_it_names(answers, command, option):
     assert run.returncode == 2 and not (answers / "imported").exists() and run.stderr.startswith("error: ")
 
 
-@pytest.mark.parametrize(
-    "arguments", [["score", "boxed()", "NAME"], ["report", "NAME"], ["score", "boxed()", "x", "--import", "NAME"]]
-)
-def test_arguments_are_printed_without_control_characters(answers, command, arguments):
+def test_arguments_are_printed_without_control_characters(answers, command):
     name = "a\x1b[31m\x07\x9b\u202eb"
-    run = command(*[name if one == "NAME" else one for one in arguments])
-    assert run.returncode == 2 and "\\x1b[31m\\x07\\x9b\\u202eb" in run.stderr
-    assert not {*run.stderr} & {*name} - {*"a[31mb"}
+    for arguments in (["score", "boxed()", name], ["report", name], ["score", "boxed()", "x", "--import", name]):
+        run = command(*arguments)
+        assert run.returncode == 2 and "\\x1b[31m\\x07\\x9b\\u202eb" in run.stderr
+        assert not {*run.stderr} & {*name} - {*"a[31mb"}
 
 
-@pytest.mark.parametrize("options", [(), ("--import", "mine")])
-def test_a_file_in_the_working_directory_replaces_no_module(answers, options):
+def test_a_file_in_the_working_directory_replaces_no_module(answers):
     """The command as it is installed, which does not have the working directory on its path."""
     for name in ("regex", "openai", "math_verify"):
         (answers / f"{name}.py").write_text("open('imported', 'w').close()\n")
     (answers / "mine.py").write_text("")
-    arguments = ["score", "keywords(all=('4',))", "answers.jsonl", *options]
+    arguments = ["score", "keywords(all=('4',))", "answers.jsonl", "--import", "mine"]
     code = f"from trl_grpo_rewards.cli.main import main; main({arguments!r})"
     environment = {**os.environ, "PYTHONPATH": str(Path(trl_grpo_rewards.__file__).parents[1])}
     run = subprocess.run(

@@ -85,16 +85,10 @@ def test_nothing_is_said_of_details_that_are_shown():
 @pytest.mark.parametrize(
     "share, said",
     [
-        (0, "0%"),
-        (0.001, "<1%"),
-        (0.0099, "<1%"),
-        (0.01, "1%"),
-        (0.99, "99%"),
-        (0.07, "7%"),
-        (0.996, ">99%"),
+        (0, "0%"), (0.001, "<1%"), (0.0099, "<1%"), (0.01, "1%"), (0.99, "99%"), (0.07, "7%"), (0.996, ">99%"),
         (1, "100%"),
     ],
-)
+)  # fmt: skip
 def test_only_nothing_is_no_percent_and_only_everything_is_a_hundred(share, said):
     assert format_share(share) == said
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -62,12 +63,6 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     lost = command("train", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
     assert "'runs/addition/checkpoint-9' is not a complete checkpoint. 'runs/addition' contains" in lost.stderr
     assert "runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these, or" in lost.stderr
-    (tmp_path / "runs/addition/checkpoint-2/trainer_state.json").unlink()  # as if killed while it was written
-    resumed = train(*SHORT, "--resume_from_checkpoint", "true", "--no_check", cwd=tmp_path)
-    assert resumed.returncode == 0, resumed.stderr
-    assert "Trained to step 2 in" in resumed.stdout
-    history = json.loads((tmp_path / "runs/addition/checkpoint-2/trainer_state.json").read_text())
-    assert history["global_step"] == 2
 
 
 @pytest.mark.slow
@@ -85,30 +80,26 @@ def test_the_report_is_there_while_the_run_goes_on(tmp_path, command, monkeypatc
     assert found == {1: {0.0}, 2: {1.0}}
 
 
-@pytest.mark.slow
-def test_a_warning_of_a_step_stands_on_a_line_of_its_own(tmp_path):
-    options = ["--rewards", "pattern(regex='never')", "--max_steps", "5", "--eval_prompts", "0", "--no_check"]
-    run = train(*options, cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert re.search("^No group was live in steps 1 to 5", run.stderr, re.MULTILINE), run.stderr
-    assert run.stderr.count("No group was live") == 1
-
-
 def accept_interrupts():
     """A shell lets programs in the background ignore Ctrl-C, and what they start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
-def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path, sent):
-    options = [*SMALL, "--no_check", "--eval_prompts", "0", "--resume_from_checkpoint", "auto", "--save_steps"]
-    command = [*COMMAND, *options, "100", "--max_steps", "100"]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, preexec_fn=accept_interrupts)
+def start_and_wait(*arguments, cwd):
+    """Start a run, and return its process when it has written its first groups."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([*COMMAND, *arguments], cwd=cwd, preexec_fn=accept_interrupts, **pipes)
     deadline = time.monotonic() + 300
-    while not [*tmp_path.glob("runs/addition/groups/*")] and process.poll() is None and time.monotonic() < deadline:
+    while not [*cwd.glob("runs/addition/groups/*")] and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(sent)
+    return process
+
+
+@pytest.mark.slow
+def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
+    options = [*SMALL, "--no_check", "--eval_prompts", "0", "--save_steps"]
+    process = start_and_wait(*options, "100", "--max_steps", "100", "--resume_from_checkpoint", "auto", cwd=tmp_path)
+    process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=300)[1]
     assert process.returncode == 130, said
     assert re.search(
@@ -116,10 +107,8 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path, 
         "The records are in runs/addition\\. To start again, add",
         said,
     ), said
-    if sent is signal.SIGINT:  # what is left is the same
-        return
-    for _ in range(2):  # from the start, and from the checkpoint that is left
-        resumed = train(*options, "2", "--max_steps", "4", cwd=tmp_path)
+    for choice in ("auto", "true"):  # from the start, and from the checkpoint that is left
+        resumed = train(*options, "2", "--max_steps", "4", "--resume_from_checkpoint", choice, cwd=tmp_path)
         assert resumed.returncode == 0 and "Trained to step 4." in resumed.stdout, resumed.stderr
         state = tmp_path / "runs/addition/checkpoint-4/trainer_state.json"
         assert json.loads(state.read_text())["global_step"] == 4
@@ -127,7 +116,7 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path, 
 
 
 @pytest.mark.slow
-def test_an_interrupt_while_an_object_is_deleted_ends_the_run(tmp_path):
+def test_sigterm_while_an_object_is_deleted_ends_the_run_and_a_warning_has_a_line_of_its_own(tmp_path):
     (tmp_path / "mine.py").write_text(
         "import os, signal\n"
         "from trl_grpo_rewards import reward\n\n\n"
@@ -135,20 +124,27 @@ def test_an_interrupt_while_an_object_is_deleted_ends_the_run(tmp_path):
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n\n\n"
         "@reward(batched=True)\n"
-        "def interrupts(completions: list) -> list[float]:\n"
-        "    Deleted()\n"
-        "    return [float(len(one)) for one in completions]\n"
+        "def interrupts(completions: list, trainer_state) -> list[float]:\n"
+        "    if trainer_state.global_step == 6:\n"
+        "        Deleted()\n"
+        "    return [0.0] * len(completions)\n"
     )
     options = [*SMALL, "--import", "mine", "--rewards", "interrupts()", "--no_check", "--eval_prompts", "0"]
     run = train(*options, "--max_steps", "100", cwd=tmp_path)
-    assert run.returncode == 130 and "Interrupted at step 1." in run.stderr, run.stderr
+    said = "There is no checkpoint (save_steps is "
+    assert run.returncode == 130 and re.search(rf"Interrupted at step [67]\. {re.escape(said)}", run.stderr), (
+        run.stderr
+    )
+    assert re.search("^No group was live in steps 1 to 5", run.stderr, re.MULTILINE), run.stderr
+    assert run.stderr.count("No group was live") == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seconds", [3, 8])  # while it imports, and later
-def test_sigterm_before_training_is_one_sentence(tmp_path, seconds):
+@pytest.mark.parametrize("loaded", ["libtorch", "libarrow"])  # while it imports, and later
+def test_sigterm_before_training_is_one_sentence(tmp_path, loaded):
     process = subprocess.Popen([*COMMAND, "--max_steps", "100"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    time.sleep(seconds)
+    while loaded not in Path(f"/proc/{process.pid}/maps").read_text() and process.poll() is None:
+        time.sleep(0.05)
     process.send_signal(signal.SIGTERM)
     said = process.communicate(timeout=300)[1]
     assert process.returncode == 130 and "Traceback" not in said
@@ -162,13 +158,9 @@ def test_an_interrupt_within_exec_has_the_exit_code_of_others(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_path):
+def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_path, command):
     options = [*SMALL, "--no_check", "--resume_from_checkpoint", "auto", "--max_steps"]
-    started = [*COMMAND, *options, "500", "--save_steps", "500", "--enable_jit_checkpoint", "true"]
-    process = subprocess.Popen(started, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 300
-    while not [*tmp_path.glob("runs/addition/groups/*")] and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
+    process = start_and_wait(*options, "500", "--save_steps", "500", "--enable_jit_checkpoint", "true", cwd=tmp_path)
     process.send_signal(signal.SIGTERM)
     shown, said = process.communicate(timeout=300)
     (checkpoint,) = tmp_path.glob("runs/addition/checkpoint-*")
@@ -181,44 +173,11 @@ def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_
     first = f"step {step}" if step else "before"  # it may be interrupted while it samples for the first time
     assert re.search(rf"^held-out problems +{first} +after +change", resumed.stdout, re.MULTILINE)
     written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    again = train(*options, step + 1, cwd=tmp_path)
+    again = command("train", *options, step + 1)
     assert again.returncode == 0 and again.stdout.startswith(f"The run is finished at step {step + 1}; its last"), (
         again
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments, message",
-    [
-        (["--rewards", "boxed() + tagz('think')"], "error: There is no reward 'tagz'. Did you mean 'tags'\\? .* The available rewards are .*answer, .*boxed, "),
-        (["--rewards", "boxed(partal=1)"], "error: Reward 'boxed' has no option 'partal'.*Did you mean 'partial'?"),
-        (["--import", "nothing_here"], "error: There is no module 'nothing_here' in "),
-        (["--resume_from_checkpoint", "true"], "error: 'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which starts anew"),
-        (["--dataset_name", "json", "--data_files", "none.jsonl"], "error: --data_files must name files; there is no file 'none.jsonl' in "),
-        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0", "--rewards", "boxed(solution='gold')"], "Reward 'boxed' needs the column 'gold'; found 'answer', 'prompt'. Name it: boxed\\(solution='answer'\\)."),
-        (["--dataset_name", "json", "--data_files", "asked.jsonl", "--eval_prompts", "0"], "Reward 'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name the column: --solution_column answer."),
-        (["--beta", "0.1", "--zero_variance", "skip"], "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_refused_before_the_model_loads(tmp_path, command, arguments, message):
-    (tmp_path / "asked.jsonl").write_text('{"prompt": "2 + 2?", "answer": "4"}\n' * 3)
-    run = command("train", "--model_name_or_path", "no/model", "--output_dir", "out", *arguments)
-    assert run.returncode == 2
-    assert re.search(message, run.stderr.strip().splitlines()[-1])
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments", [["--dataset-name", "json", "--data_files", "p.jsonl"], ["--data_files", "p.jsonl"]]
-)
-def test_the_bundled_model_is_not_trained_by_mistake(tmp_path, command, arguments):
-    (tmp_path / "p.jsonl").write_text('{"prompt": "2 + 2?", "solution": "4"}\n')
-    run = command("train", "--output_dir", "out", *arguments)
-    assert run.returncode == 2
-    assert "The dataset 'p.jsonl' needs --model_name_or_path, because" in run.stderr.strip().splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -156,7 +156,7 @@ async def chat(request):
                 await response.write(b" ")
                 await asyncio.sleep(SCRIPT["drip"])
         if "body" in SCRIPT:
-            return web.Response(text=SCRIPT["body"], content_type="application/json")
+            return web.Response(text=SCRIPT["body"].replace("KEY", SEEN["keys"][-1]), content_type="application/json")
         usage = SCRIPT.get("usage", {"prompt_tokens": 100, "completion_tokens": tokens, "total_tokens": 100 + tokens})
         return web.json_response({"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage})
     finally:

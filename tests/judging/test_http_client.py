@@ -33,18 +33,6 @@ def ask_once(url: str, *, retries: int = 0, seconds: float = 5.0) -> tuple[str |
     return asyncio.run(run())
 
 
-def test_a_request_has_the_key_and_its_seconds_are_counted():
-    def answer(request):
-        time.sleep(0.05)
-        request.send(build_reply("4"))
-
-    with run_local_server(answer) as server:
-        reply, seconds = ask_once(f"{server.url}/v1")
-    (request,) = server.requests
-    assert (request.path, request.headers["Authorization"]) == ("/v1/chat/completions", f"Bearer {KEY}")
-    assert reply == "4" and len(seconds) == 1 and 0.05 <= seconds[0] < 5
-
-
 def test_no_more_requests_are_in_flight_than_the_limit():
     flying, most, three = [], [], threading.Event()
 

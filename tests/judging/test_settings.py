@@ -8,14 +8,6 @@ from helpers.judging import build_settings
 from trl_grpo_rewards.options import freeze
 
 
-def test_the_fields_of_a_request_are_those_of_the_user_and_a_temperature():
-    assert build_settings().request_fields == {"temperature": 0}
-    given = freeze({"temperature": 0.5, "stop": ["a"], "max_tokens": None}, "request")
-    fields = build_settings(request=given).request_fields
-    assert fields == {"temperature": 0.5, "stop": ["a"]} and type(fields["stop"]) is list
-    assert build_settings(request={"temperature": None}).request_fields == {}
-
-
 def test_the_server_is_that_of_the_option_or_of_the_environment(monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert build_settings(None).endpoint == (None, "m")

@@ -53,9 +53,6 @@ def test_equal_prompts_are_sent_once_and_gradings_keep_their_order():
     gradings, requests = run_with(lambda server: server.ask([OTHER, ONE, OTHER], read_score))
     assert [grading.value for grading in gradings] == [2, 1, 2] and requests == 2
     assert gradings[0] is gradings[2] and gradings[0].reason == "so" and gradings[0].tokens_in == 9
-
-
-def test_no_prompts_need_no_request():
     assert run_with(lambda server: server.ask([], read_score)) == ([], 0)
 
 
@@ -180,25 +177,6 @@ def test_a_server_is_shared_until_its_last_user_leaves():
 
     with run_local_server(answer) as local:
         asyncio.run(run(local.url))
-
-
-def test_verdicts_are_kept_in_the_folder(tmp_path):
-    folder = tmp_path / "kept"
-    _, requests = run_with(lambda server: server.ask([ONE], read_score), cache=str(folder))
-    (file,) = folder.rglob("*.json")
-    assert requests == 1
-
-    async def ask_again(server):  # the key contains the address of the server
-        first = await server.ask([OTHER], read_score)
-        second = await server.ask([OTHER], read_score)
-        for kept in folder.rglob("*.json"):
-            kept.write_text('{"reason": "no score"}')
-        third = await server.ask([OTHER], read_score)
-        return first[0], second[0], third[0]
-
-    gradings, requests = run_with(ask_again, cache=str(folder))
-    assert [grading.value for grading in gradings] == [2, 2, 2] and requests == 2
-    assert [grading.cached for grading in gradings] == [0, 1, 0] and gradings[1].seconds == []
 
 
 def test_a_verdict_that_cannot_be_read_is_not_kept(tmp_path):

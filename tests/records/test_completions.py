@@ -53,27 +53,17 @@ def test_a_table_of_trl_is_read(tmp_path):
 
 
 RECORD = {
-    "run": 1,
-    "step": 4,
-    "group": 0,
-    "prompt_id": "a",
-    "prompt": "2 + 2?",
-    "completions": ["4", "5"],
-    "columns": {"solution": "4"},
-    "row_columns": {"place": [0, 1]},
-    "rewards": {"boxed": [1.0, 0.0]},
+    "run": 1, "step": 4, "group": 0, "prompt_id": "a", "prompt": "2 + 2?", "completions": ["4", "5"],
+    "columns": {"solution": "4"}, "row_columns": {"place": [0, 1]}, "rewards": {"boxed": [1.0, 0.0]},
     "lengths": [1, 1],
-}
+}  # fmt: skip
 
 
 def test_a_record_gives_columns_and_the_scores_of_its_run(write):
     (group,) = read_groups(write("0001-0001.jsonl", RECORD))
     assert group.columns == {
-        "solution": ["4", "4"],
-        "place": [0, 1],
-        "prompts": ["2 + 2?", "2 + 2?"],
-        "completions": ["4", "5"],
-    }
+        "solution": ["4", "4"], "place": [0, 1], "prompts": ["2 + 2?", "2 + 2?"], "completions": ["4", "5"],
+    }  # fmt: skip
     assert (group.step, group.recorded) == (4, {"boxed": [1.0, 0.0]})
 
 

@@ -28,16 +28,8 @@ class Hostile:
 
 def make_hostile(kind: type) -> type:
     names = (
-        "__getattribute__",
-        "__repr__",
-        "__str__",
-        "__eq__",
-        "__len__",
-        "__iter__",
-        "items",
-        "__int__",
-        "__float__",
-    )
+        "__getattribute__", "__repr__", "__str__", "__eq__", "__len__", "__iter__", "items", "__int__", "__float__",
+    )  # fmt: skip
     return type(f"Hostile{kind.__name__}", (kind,), dict.fromkeys(names, Hostile.__getattribute__))
 
 

@@ -77,14 +77,6 @@ def test_groups_are_awaited_together_and_arrive_in_order():
     assert FLYING == {"now": 0, "most": GROUPS_AT_ONCE}
 
 
-@pytest.mark.parametrize(
-    "texts, is_dead",
-    [(["1", "1"], True), (["1", "2"], False), (["1", "-"], True), (["1", "-", "2"], False), (["-", "-"], True)],
-)
-def test_a_group_is_dead_where_its_known_totals_are_equal(texts, is_dead):
-    assert score(read_value(), group(*texts))[0].is_dead is is_dead
-
-
 def test_a_tally_counts_scores_dead_groups_and_what_was_recorded():
     tally = Tally()
     for one in score(
@@ -152,14 +144,12 @@ def test_a_completion_that_only_terms_of_weight_0_score_is_unscored():
     [
         (Rule(), ("1", "1.0"), False),
         (Rule(dead_by="outcome"), ("1", "1.0"), True),  # without an outcome among the terms: the first
-        (Rule("read_length", "outcome"), ("1", "1.0"), False),
-        (Rule("gone", "outcome"), ("1", "1.0"), True),
+        (Rule("read_length", "outcome"), ("1", "1.0"), False), (Rule("gone", "outcome"), ("1", "1.0"), True),
         (Rule(dead_by="each"), ("1", "1.0"), True),  # the length has weight 0
-        (Rule(tolerance=5.0), ("1", "1.0"), True),
-        (Rule(), ("-", "11"), False),
+        (Rule(tolerance=5.0), ("1", "1.0"), True), (Rule(), ("-", "11"), False),
         (Rule(unscored="row"), ("-", "11"), True),
     ],
-)
+)  # fmt: skip
 def test_a_group_is_dead_by_the_rule_of_its_run(rule, texts, is_dead):
     weight = 0.0 if rule.dead_by == "each" else 0.5
     (one,) = score(read_value() + weight * read_length(), replace(group(*texts), rule=rule))

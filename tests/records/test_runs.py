@@ -2,8 +2,7 @@
 
 import json
 import logging
-
-import pytest
+from itertools import product
 
 from trl_grpo_rewards.records.runs import RUN_FILE, list_differences, list_facts, read_run, write_run
 
@@ -44,13 +43,9 @@ def test_a_disk_that_cannot_be_written_is_said_and_no_error(tmp_path, caplog):
 
 def test_the_facts_of_a_run_leave_out_what_is_not_known():
     assert list_facts(RUN) == {
-        "Rewards": "boxed()",
-        "Model": "org/model",
-        "Dataset": "org/data main train, 1,234 rows",
-        "Learning rate": "1e-06",
-        "Seed": "0",
-        "Versions": "trl 1.16.0, torch 2.13.0",
-    }
+        "Rewards": "boxed()", "Model": "org/model", "Dataset": "org/data main train, 1,234 rows",
+        "Learning rate": "1e-06", "Seed": "0", "Versions": "trl 1.16.0, torch 2.13.0",
+    }  # fmt: skip
     assert list_facts({}) == {} and list_facts(json.loads('{"dataset": null, "options": null}')) == {}
 
 
@@ -65,18 +60,16 @@ def test_what_differs_between_runs_is_listed_and_nothing_else():
     assert ("Model", ["org/model", "–"]) in list_differences([RUN, {}])
 
 
-@pytest.mark.parametrize("value", [None, 5, -0.5, True, "many", [], [1], {}, {"a": {"b": [1]}}], ids=str)
-@pytest.mark.parametrize(
-    "place", ["model", "dataset", "options", "job", "versions", "started", "modules", "is_expression"]
-)
-def test_a_description_of_any_shape_is_read_or_ignored(tmp_path, place, value):
-    (tmp_path / RUN_FILE).write_text(json.dumps({**RUN, place: value}))
-    run = read_run(tmp_path)
-    assert run is None or (list_facts(run) and list_differences([run, RUN]) is not None)
-    for part in ("dataset", "options", "job", "versions"):
-        for name in RUN[part]:
-            facts = list_facts({**RUN, part: {**RUN[part], name: value}})
-            assert all(isinstance(text, str) for text in facts.values())
+def test_a_description_of_any_shape_is_read_or_ignored(tmp_path):
+    places = ["model", "dataset", "options", "job", "versions", "started", "modules", "is_expression"]
+    for value, place in product([None, 5, -0.5, True, "many", [], [1], {}, {"a": {"b": [1]}}], places):
+        (tmp_path / RUN_FILE).write_text(json.dumps({**RUN, place: value}))
+        run = read_run(tmp_path)
+        assert run is None or (list_facts(run) and list_differences([run, RUN]) is not None), (place, value)
+        for part in ("dataset", "options", "job", "versions"):
+            for name in RUN[part]:
+                facts = list_facts({**RUN, part: {**RUN[part], name: value}})
+                assert all(isinstance(text, str) for text in facts.values()), (part, name, value)
 
 
 def test_a_description_that_is_nested_deeply_is_ignored(tmp_path):

@@ -59,14 +59,11 @@ def test_rows_of_a_batch_keep_their_own_lists(rewards):
 @pytest.mark.parametrize(
     "solution, right, wrong",
     [
-        ("1, 2", ["1, 2", "2, 1"], ["1", "2"]),
-        ("[1, 2]", ["[1, 2]"], ["1", "2"]),
-        (["1", "2"], ["1", "2"], ["3"]),
-        (["1, 2", "3"], ["2, 1", "3"], ["1", "2"]),
-        ([1, 0.5], ["1", r"\frac12"], ["2"]),
+        ("1, 2", ["1, 2", "2, 1"], ["1", "2"]), ("[1, 2]", ["[1, 2]"], ["1", "2"]), (["1", "2"], ["1", "2"], ["3"]),
+        (["1, 2", "3"], ["2, 1", "3"], ["1", "2"]), ([1, 0.5], ["1", r"\frac12"], ["2"]),
         (["#### 72", "$x$"], ["72", "x"], ["71"]),
     ],
-)
+)  # fmt: skip
 def test_a_text_with_a_list_is_one_solution(rewards, solution, right, wrong):
     assert [score(rewards, REWARDS[rewards] % one, solution) for one in right] == [1.0] * len(right)
     assert [score(rewards, REWARDS[rewards] % one, solution) for one in wrong] == [0.0] * len(wrong)

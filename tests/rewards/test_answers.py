@@ -1,6 +1,7 @@
 r"""boxed, called as TRL calls it."""
 
 from decimal import Decimal
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -24,10 +25,10 @@ GOLDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", ["{}", "${}$", "\\boxed{{{}}}", "\\({}\\)", "So it is ${}$.\n#### {}"])
-@pytest.mark.parametrize("gold", GOLDS)
-def test_the_gold_in_a_box_is_right_however_the_column_writes_it(gold, form):
-    assert score(f"Hence $\\boxed{{{gold}}}$.", form.format(gold, gold)) == 1.0
+def test_the_gold_in_a_box_is_right_however_the_column_writes_it():
+    forms = ["{}", "${}$", "\\boxed{{{}}}", "\\({}\\)", "So it is ${}$.\n#### {}"]
+    columns = [(gold, form.format(gold, gold)) for gold in GOLDS for form in forms]
+    assert [(gold, one) for gold, one in columns if score(f"Hence $\\boxed{{{gold}}}$.", one) != 1.0] == []
 
 
 @pytest.mark.parametrize(
@@ -62,19 +63,12 @@ def test_without_a_gold_nothing_is_judged(gold):
 @pytest.mark.parametrize(
     "completion, paid",
     [
-        (r"\boxed{3} no wait \boxed{4}", 1.0),
-        (r"\boxed{4} no wait \boxed{3}", 0.0),
-        (r"\boxed 4", 1.0),
-        (r"\fbox{4}", 1.0),
-        (r"<think>\boxed{3}</think> \boxed{4}", 1.0),
-        (r"<think>\boxed{4}</think> It is 4.", 0.0),
-        (r"<think>\boxed{4}", 0.0),
-        (r"\boxed{4} \boxed{", 0.0),
-        (r"\boxed{}", 0.0),
-        ("The answer is 4.", 0.0),
+        (r"\boxed{3} no wait \boxed{4}", 1.0), (r"\boxed{4} no wait \boxed{3}", 0.0), (r"\boxed 4", 1.0),
+        (r"\fbox{4}", 1.0), (r"<think>\boxed{3}</think> \boxed{4}", 1.0), (r"<think>\boxed{4}</think> It is 4.", 0.0),
+        (r"<think>\boxed{4}", 0.0), (r"\boxed{4} \boxed{", 0.0), (r"\boxed{}", 0.0), ("The answer is 4.", 0.0),
         ("", 0.0),
     ],
-)
+)  # fmt: skip
 def test_the_last_box_after_the_reasoning_counts(completion, paid):
     assert score(completion, "4") == paid
 
@@ -124,25 +118,19 @@ def test_the_question_restated_is_no_answer():
     assert paid([{"role": "assistant", "content": r"\boxed{(x+1)^2}"}], "x^2+2x+1", messages) == 0.0
 
 
-@pytest.mark.parametrize("sentence", ["Factor {} completely.", "Is {}", "{} is what?", "Write {} as a power, please"])
-@pytest.mark.parametrize("marks", ["{}", "${}$", r"\({}\)", "$ {} $", "**{}**", "${}$,", "({})"])
-@pytest.mark.parametrize(
-    "copied, solution",
-    [
-        ("x^2+2x+1", "(x+1)^2"),
-        (r"x^2 + 2 x + 1", "(x+1)^2"),
-        (r"\sqrt{12}", r"2\sqrt{3}"),
-        (r"\sqrt x \cdot \sqrt x", "x"),
-        (r"\frac{x^2}{x}", "x"),
-        (r"a\cdot b\cdot a", "a^2b"),
-    ],
-)
-def test_the_question_restated_is_no_answer_wherever_it_stands(copied, solution, marks, sentence):
-    prompt = sentence.format(marks.format(copied))
-    answers = [copied, copied.replace(" ", "") if "\\" not in copied else copied, f"${copied}$", solution]
-    completions = [f"\\boxed{{{one}}}" for one in answers]
-    scores = boxed(evaluated=True)(prompts=[prompt] * 4, completions=completions, solution=[solution] * 4)
-    assert scores == [0.0, 0.0, 0.0, 1.0]
+def test_the_question_restated_is_no_answer_wherever_it_stands():
+    sentences = ["Factor {} completely.", "Is {}", "{} is what?", "Write {} as a power, please"]
+    marks = ["{}", "${}$", r"\({}\)", "$ {} $", "**{}**", "${}$,", "({})"]
+    copies = {
+        "x^2+2x+1": "(x+1)^2", r"x^2 + 2 x + 1": "(x+1)^2", r"\sqrt{12}": r"2\sqrt{3}", r"\sqrt x \cdot \sqrt x": "x",
+        r"\frac{x^2}{x}": "x", r"a\cdot b\cdot a": "a^2b",
+    }  # fmt: skip
+    for (copied, solution), mark, sentence in product(copies.items(), marks, sentences):
+        prompt = sentence.format(mark.format(copied))
+        answers = [copied, copied.replace(" ", "") if "\\" not in copied else copied, f"${copied}$", solution]
+        completions = [f"\\boxed{{{one}}}" for one in answers]
+        scores = boxed(evaluated=True)(prompts=[prompt] * 4, completions=completions, solution=[solution] * 4)
+        assert scores == [0.0, 0.0, 0.0, 1.0], prompt
 
 
 def test_a_part_of_a_term_of_the_question_is_an_answer():
@@ -155,19 +143,13 @@ def test_a_part_of_a_term_of_the_question_is_an_answer():
 @pytest.mark.parametrize(
     "completion, paid",
     [
-        ("<think>48 + 24</think> 72", 1.0),
-        ("<think>the answer is 72</think> 71", 0.0),
-        ("<think>the answer is 72", 0.0),
-        ("48/2 = 24\n#### 72", 1.0),
-        (r"Hence \boxed{72}.", 1.0),
-        (r"The answer is 72, or \boxed{71}", 0.0),
-        ("So the answer is **72 clips**.", 1.0),
-        ("<answer>72.0</answer>", 1.0),
-        ("It took a long way.\nIt is 72", 0.0),
-        ("The answer is 72 or 73.", 0.0),
+        ("<think>48 + 24</think> 72", 1.0), ("<think>the answer is 72</think> 71", 0.0),
+        ("<think>the answer is 72", 0.0), ("48/2 = 24\n#### 72", 1.0), (r"Hence \boxed{72}.", 1.0),
+        (r"The answer is 72, or \boxed{71}", 0.0), ("So the answer is **72 clips**.", 1.0),
+        ("<answer>72.0</answer>", 1.0), ("It took a long way.\nIt is 72", 0.0), ("The answer is 72 or 73.", 0.0),
         ("", 0.0),
     ],
-)
+)  # fmt: skip
 def test_the_answer_need_not_be_boxed(completion, paid):
     assert answer()(completions=[completion], solution=["#### 72"]) == [paid]
 

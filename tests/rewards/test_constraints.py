@@ -89,11 +89,8 @@ def test_what_is_missed_is_logged():
         log_metric=lambda name, value: metrics.update({name: value}),
     )
     assert logged["instructions/missed"] == [
-        ", ".join(IDS),
-        "",
-        "unreadable: the constraint 'x:y' is unknown",
-        "unreadable: the row has no constraints",
-    ]
+        ", ".join(IDS), "", "unreadable: the constraint 'x:y' is unknown", "unreadable: the row has no constraints",
+    ]  # fmt: skip
     assert metrics == {"instructions/met": 0.5, "instructions/unreadable_rows": 2}
 
 

@@ -19,25 +19,14 @@ def score(completion, *names, **options):
 @pytest.mark.parametrize(
     "completion, paid",
     [
-        ("<think>a</think>", 1.0),
-        ("<think>a</think>4", 1.0),
-        ("\n <think>\na\n</think>\n\nanswer\n", 1.0),
-        ("<think>a < b</think>x", 1.0),
-        ("Well, <think>a</think>4", 0.0),
-        ("<think></think>4", 0.0),
-        ("<think> \n </think>4", 0.0),
-        ("<think>a", 0.0),
-        ("a</think>4", 0.0),
-        ("</think>a<think>", 0.0),
-        ("<think>a</think><think>b</think>", 0.0),
-        ("<think><think>a</think></think>", 0.0),
-        ("<think>a</think></think>", 0.0),
-        ("<Think>a</Think>", 0.0),
-        ("<thinking>a</thinking>", 0.0),
-        ("<think >a</think>", 0.0),
-        ("", 0.0),
+        ("<think>a</think>", 1.0), ("<think>a</think>4", 1.0), ("\n <think>\na\n</think>\n\nanswer\n", 1.0),
+        ("<think>a < b</think>x", 1.0), ("Well, <think>a</think>4", 0.0), ("<think></think>4", 0.0),
+        ("<think> \n </think>4", 0.0), ("<think>a", 0.0), ("a</think>4", 0.0), ("</think>a<think>", 0.0),
+        ("<think>a</think><think>b</think>", 0.0), ("<think><think>a</think></think>", 0.0),
+        ("<think>a</think></think>", 0.0), ("<Think>a</Think>", 0.0), ("<thinking>a</thinking>", 0.0),
+        ("<think >a</think>", 0.0), ("", 0.0),
     ],
-)
+)  # fmt: skip
 def test_one_tag_then_any_text(completion, paid):
     assert score(completion, "think") == paid
 
@@ -45,22 +34,16 @@ def test_one_tag_then_any_text(completion, paid):
 @pytest.mark.parametrize(
     "completion, strict, partial",
     [
-        ("<think>a</think><answer>b</answer>", 1.0, 1.0),
-        (" <think>a</think>\n\n<answer>b</answer> \n", 1.0, 1.0),
-        ("<think>a</think> so <answer>b</answer>", 0.0, 0.5),
-        ("<think>a</think><answer>b</answer> done", 0.0, 0.5),
-        ("<answer>b</answer>", 0.0, 0.5),
-        ("<think>a</think>", 0.0, 0.5),
-        ("<answer>b</answer><think>a</think>", 0.0, 0.0),
-        ("<think>a<answer>b</answer></think>", 0.0, 0.5),
-        ("<think></think><answer>b</answer>", 0.0, 0.5),
-        ("<think>a</think><answer></answer>", 0.0, 0.5),
+        ("<think>a</think><answer>b</answer>", 1.0, 1.0), (" <think>a</think>\n\n<answer>b</answer> \n", 1.0, 1.0),
+        ("<think>a</think> so <answer>b</answer>", 0.0, 0.5), ("<think>a</think><answer>b</answer> done", 0.0, 0.5),
+        ("<answer>b</answer>", 0.0, 0.5), ("<think>a</think>", 0.0, 0.5),
+        ("<answer>b</answer><think>a</think>", 0.0, 0.0), ("<think>a<answer>b</answer></think>", 0.0, 0.5),
+        ("<think></think><answer>b</answer>", 0.0, 0.5), ("<think>a</think><answer></answer>", 0.0, 0.5),
         ("x<think>a</think><answer>b</answer>", 0.0, 0.5),
         ("<think>a</think><answer>b</answer><answer>c</answer>", 0.0, 0.5),
-        ("<think><answer></think></answer>", 0.0, 0.5),
-        ("nothing", 0.0, 0.0),
+        ("<think><answer></think></answer>", 0.0, 0.5), ("nothing", 0.0, 0.0),
     ],
-)
+)  # fmt: skip
 def test_two_tags_in_order_and_nothing_else(completion, strict, partial):
     assert score(completion, "think", "answer") == strict
     assert score(completion, "think", "answer", partial=True) == partial
@@ -111,25 +94,12 @@ SCHEMA = {
 @pytest.mark.parametrize(
     "completion, paid",
     [
-        ('{"a": [1, null]}', 1.0),
-        ("<think>Hm: {</think>\n[]\n", 1.0),
-        ("4", 1.0),
-        ("\N{NO-BREAK SPACE}4", 0.0),
-        ("", 0.0),
-        ("Here: {}", 0.0),
-        ("```json\n{}\n```", 0.0),
-        ("{'a': 1}", 0.0),
-        ('{"a": 1,}', 0.0),
-        ('{"a": NaN}', 0.0),
-        ("[-Infinity]", 0.0),
-        ("1e999", 0.0),
-        ('{"a": 1, "a": 2}', 0.0),
-        ("<think>{}", 0.0),
-        ("9" * 5000, 0.0),
-        ("[" * 60_000, 0.0),
-        ("[" * 30_000 + "]" * 30_000, 0.0),
+        ('{"a": [1, null]}', 1.0), ("<think>Hm: {</think>\n[]\n", 1.0), ("4", 1.0), ("\N{NO-BREAK SPACE}4", 0.0),
+        ("", 0.0), ("Here: {}", 0.0), ("```json\n{}\n```", 0.0), ("{'a': 1}", 0.0), ('{"a": 1,}', 0.0),
+        ('{"a": NaN}', 0.0), ("[-Infinity]", 0.0), ("1e999", 0.0), ('{"a": 1, "a": 2}', 0.0), ("<think>{}", 0.0),
+        ("9" * 5000, 0.0), ("[" * 60_000, 0.0), ("[" * 30_000 + "]" * 30_000, 0.0),
     ],
-)
+)  # fmt: skip
 def test_json_is_strict_and_all_that_there_is(completion, paid):
     assert json_text()(completions=[completion]) == [paid]
 
@@ -140,13 +110,10 @@ def test_json_is_strict_and_all_that_there_is(completion, paid):
         ({"name": "Ada"}, 1.0),
         ({"name": "Ada", "tags": [1, True, 1.5, "1", [1], {"a": 1}, {"a": True}]}, 1.0),
         ({"name": "Ada", "tags": [1, 1.0]}, 0.0),
-        ({"name": "Ada", "tags": [{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]}, 0.0),
-        ({"name": "ada"}, 0.0),
-        ({"name": 4}, 0.0),
-        ({"name": "Ada", "more": 1}, 0.0),
-        ({}, 0.0),
+        ({"name": "Ada", "tags": [{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}]}, 0.0), ({"name": "ada"}, 0.0),
+        ({"name": 4}, 0.0), ({"name": "Ada", "more": 1}, 0.0), ({}, 0.0),
     ],
-)
+)  # fmt: skip
 def test_json_is_valid_by_its_schema(value, paid):
     assert json_text(SCHEMA)(completions=[json.dumps(value)]) == [paid]
 
@@ -186,17 +153,15 @@ def deep(levels):
         ({"const": {"$ref": "x"}}, {"$ref": "x"}, {}),
         ({"$id": "http://x/a", "$ref": "http://x/a#/$defs/b", "$defs": {"b": {"const": 1}}}, 1, 2),
         ({"$ref": "#b", "$defs": {"b": {"$anchor": "b", "const": 1}}}, 1, 2),
-        ({"items": {"$ref": "#"}, "type": "array"}, [[], []], [1]),
-        ({"multipleOf": 0.01}, 1.15, 1.155),
+        ({"items": {"$ref": "#"}, "type": "array"}, [[], []], [1]), ({"multipleOf": 0.01}, 1.15, 1.155),
         ({"multipleOf": 0.01}, 10**400, 1e-3),
         ({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"const": 1}]}, [1, 2], [2]),
         ({"$schema": "http://json-schema.org/draft-07/schema#", "format": "email", "minLength": 2}, "no", "n"),
         ({"type": "string"}, "a", "\ud800"),
         ({"pattern": "^(a+)+$"}, "a", "a" * 50_000 + "b"),  # in linear time
-        ({}, {"a": [{"b": 1}] * 499}, deep(501)),
-        ({"items": {"$ref": "#"}}, deep(500), deep(501)),
+        ({}, {"a": [{"b": 1}] * 499}, deep(501)), ({"items": {"$ref": "#"}}, deep(500), deep(501)),
     ],
-)
+)  # fmt: skip
 def test_a_schema_says_what_its_keywords_say(schema, fitting, other):
     assert json_text(schema)(completions=[json.dumps(fitting), json.dumps(other)]) == [1.0, 0.0]
 
@@ -206,21 +171,12 @@ def test_a_schema_says_what_its_keywords_say(schema, fitting, other):
     [
         ("<a/>", 1.0),
         ('<?xml version="1.0"?>\n<a b="c"><!-- d --><e>f &amp; g</e></a>', 1.0),
-        ("<think>1 < 2</think>\n<a>1</a>", 1.0),
-        ('<?xml version="1.0" encoding="utf-16"?><a/>', 1.0),
-        ("<b><a/></b>", 0.0),
-        ("<a/><a/>", 0.0),
-        ("<a>1 < 2</a>", 0.0),
-        ("<a b=c/>", 0.0),
-        ("<a>", 0.0),
-        ("a", 0.0),
-        ("", 0.0),
-        ("<a>\0</a>", 0.0),
-        ("<a>\ud800</a>", 0.0),
-        ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 0.0),
+        ("<think>1 < 2</think>\n<a>1</a>", 1.0), ('<?xml version="1.0" encoding="utf-16"?><a/>', 1.0),
+        ("<b><a/></b>", 0.0), ("<a/><a/>", 0.0), ("<a>1 < 2</a>", 0.0), ("<a b=c/>", 0.0), ("<a>", 0.0), ("a", 0.0),
+        ("", 0.0), ("<a>\0</a>", 0.0), ("<a>\ud800</a>", 0.0), ('<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 0.0),
         ('<!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>', 0.0),
     ],
-)
+)  # fmt: skip
 def test_xml_is_well_formed_with_its_root(completion, paid):
     assert xml_text(root="a")(completions=[completion]) == [paid]
 
@@ -233,13 +189,10 @@ def test_xml_takes_a_root_without_brackets():
 @pytest.mark.parametrize(
     "build, message",
     [
-        (
-            lambda: json_text({}),
-            "json_text\\(\\) with a schema needs jsonschema_rs, which is not installed. Install it: pip",
-        ),
+        (lambda: json_text({}), "json_text\\(\\) with a schema needs jsonschema_rs, which is not installed. Install it: pip"),
         (lambda: xml_text(), "xml_text\\(\\) needs defusedxml, .*'trl_grpo_rewards\\[formats\\]'"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_installed_is_told_when_the_reward_is_built(build, message, monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=message):
@@ -250,17 +203,12 @@ def test_what_is_not_installed_is_told_when_the_reward_is_built(build, message, 
 @pytest.mark.parametrize(
     "names, completion, paid",
     [
-        (("Greek",), "Δύο", 1.0),
-        (("Greek",), "Δύο και two", 6 / 9),
-        (("Cyrillic",), "Два плюс два: 4.", 1.0),
-        (("Han", "Hiragana", "Katakana"), "2足す2は4です。データー", 1.0),
-        (("Han",), "是 yes", 0.25),
-        (("Latin",), "naïve", 1.0),
-        (("Latin",), "2 + 2 = 4", 0.0),
-        (("Latin",), "", 0.0),
+        (("Greek",), "Δύο", 1.0), (("Greek",), "Δύο και two", 6 / 9), (("Cyrillic",), "Два плюс два: 4.", 1.0),
+        (("Han", "Hiragana", "Katakana"), "2足す2は4です。データー", 1.0), (("Han",), "是 yes", 0.25), (("Latin",), "naïve", 1.0),
+        (("Latin",), "2 + 2 = 4", 0.0), (("Latin",), "", 0.0),
         (("Greek",), "ΑΒΕ ABE", 0.5),  # these look alike
     ],
-)
+)  # fmt: skip
 def test_the_share_of_letters_in_a_script(names, completion, paid):
     assert script(*names)(completions=[completion]) == [pytest.approx(paid)]
 

@@ -30,7 +30,10 @@ def test_judge_scores_by_the_scale_and_logs_what_it_took(server):
 
 
 def test_judge_is_a_value(server):
-    whole = server.judge(request={"max_tokens": 5, "stop": ["a"]}, rubric={"a": ("Is it?", 2.0), "b": 1.0}) + boxed()
+    whole = (
+        server.judge(request={"max_tokens": 5, "stop": ["a"]}, rubric={"a": ("Is it?", 2.0), "b": 1.0, "c": "Is it?"})
+        + boxed()
+    )
     assert parse(str(whole)) == whole and pickle.loads(pickle.dumps(whole)) == whole
     scored(whole.rewards[0], ["one"])
     assert {"max_tokens": 5, "stop": ["a"], "temperature": 0}.items() <= server.bodies[-1].items()
@@ -85,19 +88,9 @@ def test_judge_remembers_in_a_folder(server, tmp_path):
 
 
 def test_judge_is_not_asked_about_nothing(server):
-    nothing = [
-        "",
-        " \n",
-        "...",
-        ":",
-        "Thought process:",
-        "**Solution**",
-        "Let's solve this problem step by step.",
-        "解",
-    ]
-    scores, _, extra = scored(server.judge(), [*nothing, "4"])
-    assert scores == [0.0] * len(nothing) + [0.2] and server.calls == 1
-    assert extra["judge/reason"] == ["nothing to grade"] * len(nothing) + ["so so"]
+    scores, _, extra = scored(server.judge(), ["", "**Solution**", "4"])  # judging/test_grading_prompts.py has more
+    assert scores == [0.0, 0.0, 0.2] and server.calls == 1
+    assert extra["judge/reason"] == ["nothing to grade"] * 2 + ["so so"]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +107,9 @@ def test_judge_is_not_asked_about_nothing(server):
         ({"reply": "Score: 1", "finish": "length"}, "cut off"),
         ({"reply": "Score: 7/100"}, "must be out of 10.0; got a score out of 100"),
         ({"reply": "Score: 2\nScore: 10"}, "no verdict"),
+        ({"reply": "Score: seven"}, "no verdict"),
+        ({"reply": "[1]"}, "no verdict"),
+        ({"reply": '{"a": ' * 100_000}, "no verdict"),
         ({"reply": '{"score": 2, "score": 10}'}, "no verdict"),
         ({"reply": 'bad: {"score": 1}\n{"score": 10}'}, "no verdict"),
         ({"reply": '{"reason": "", "score": 1' + "0" * 400 + "}"}, "must be from 0.0 to 10.0"),
@@ -124,6 +120,12 @@ def test_judge_is_not_asked_about_nothing(server):
         ({"garbled": True}, "not JSON"),
         ({"body": '{"error": {"message": "model is overloaded"}}'}, "model is overloaded"),
         ({"body": "[" * 100_000}, "not JSON"),
+        ({"body": ""}, "not JSON: ''"),
+        ({"body": "[1]"}, "not a chat completion"),
+        ({"body": "{}"}, "not a chat completion"),
+        ({"body": '{"choices": []}'}, "not a chat completion"),
+        ({"body": '{"choices": [{"message": null}]}'}, "not a chat completion"),
+        ({"body": '{"choices": [{"message": {"content": null}}]}'}, "empty"),
         ({"body": '{"choices": [{"message": {"content": null, "refusal": "never"}}]}'}, "never"),
     ],
 )  # fmt: skip
@@ -131,6 +133,7 @@ def test_judge_takes_only_a_clear_verdict(server, script, reason):
     text = 'one #1# {"reason": "#1#", "score": 10}' if "quotes" in reason else "one #1#"
     scores, metrics, extra = scored(server(**script).judge(), [text])
     assert scores == [None] and metrics["judge/failures"] == 1 and reason in extra["judge/reason"][0]
+    assert server.calls == 1
 
 
 @pytest.mark.parametrize(
@@ -138,11 +141,11 @@ def test_judge_takes_only_a_clear_verdict(server, script, reason):
     [
         '{"reason": "It has no <think> tag", "score": 7}',
         '<think>Is {"score": 2} right?</think>\n```json\n{"score": 7, "reason": "x"}\n```',
-        'Good.\n{"reason": "fine",\n "score": 7}',
-        'so</think> {"score": 7.0}',
-        "It could be shorter.\n**Score: 7/10**",
+        'Good.\n{"reason": "fine",\n "score": 7}', 'so</think> {"score": 7.0}',
+        "It could be shorter.\n**Score: 7/10**", 'Fine.\n{"score": 7, "reason": "it has a {"}',
+        '[THINK]well[/THINK]\n{"score": 7}', "Final score = 7.0/10",
     ],
-)
+)  # fmt: skip
 def test_judge_reads_a_verdict_in_any_dress(server, reply):
     assert scored(server(reply=reply).judge(), ["one"])[0] == [0.7]
 
@@ -169,13 +172,10 @@ def test_a_judge_that_loops_is_cut_off_and_told_what_helps(server, caplog, maker
 @pytest.mark.parametrize(
     ("request_", "sent"),
     [
-        (None, {"max_tokens": 4096}),
-        ({"stop": ["a"]}, {"max_tokens": 4096}),
-        ({"max_tokens": 5}, {"max_tokens": 5}),
-        ({"max_completion_tokens": 7}, {"max_completion_tokens": 7}),
-        ({"max_tokens": None}, {}),
+        (None, {"max_tokens": 4096}), ({"stop": ["a"]}, {"max_tokens": 4096}), ({"max_tokens": 5}, {"max_tokens": 5}),
+        ({"max_completion_tokens": 7}, {"max_completion_tokens": 7}), ({"max_tokens": None}, {}),
     ],
-)
+)  # fmt: skip
 def test_a_limit_in_the_request_replaces_the_default(server, request_, sent):
     scored(server.judge(request=request_), ["one"])
     assert {name: value for name, value in server.bodies[0].items() if name.startswith("max_")} == sent
@@ -235,6 +235,8 @@ def test_a_judge_may_reason_up_to_the_limit_and_further_where_it_is_told_to(serv
     server(reasons=30000)
     assert scored(server.judge(request={"max_tokens": 20000}), ["one"])[0] == [None]
     assert "set request={'max_tokens': 80000}" in caplog.text
+    scored(server.judge(request={"max_completion_tokens": 20000}, name="other", model="n"), ["two"])
+    assert "set request={'max_completion_tokens': 80000}" in caplog.text
 
 
 @pytest.mark.parametrize("status", [400, 404, 415, 422, 501])
@@ -254,26 +256,20 @@ def test_judge_is_asked_for_structure_again_after_one_bad_request(server):
     assert server.calls == 10 and all(server.formats)
 
 
-@pytest.mark.slow
 def test_judge_makes_calls_again_and_tells_what_failed(server, caplog):
-    """A thousand completions, of which a tenth fails at first and some for ever."""
-    fates = [429] * 50 + [500] * 30 + ["cut"] * 20 + [None] * 900
-    order = [(index * 7919) % 1000 for index in range(1000)]
+    """Hundreds of completions, of which a tenth fails at first and some for ever."""
+    fates = [429] * 20 + [500] * 12 + ["cut"] * 8 + [None] * 360
+    order = [(index * 7919) % 400 for index in range(400)]
     first = {str(index): fates[place] for index, place in enumerate(order) if fates[place]}
-    lost = {str(index): 400 if index % 200 else 500 for index in range(0, 1000, 100)}
+    lost = {str(index): 400 if index % 80 else 500 for index in range(0, 400, 40)}
     server(first=first, always=lost, latency=0.2, score=5)
-    start = time.monotonic()
-    scores, metrics, _ = scored(server.judge(max_concurrency=32), [f"text #{index}#" for index in range(1000)])
-    seconds = time.monotonic() - start
+    scores, metrics, _ = scored(server.judge(max_concurrency=32), [f"text #{index}#" for index in range(400)])
     assert [index for index, score in enumerate(scores) if score is None] == [int(index) for index in lost]
     assert {score for score in scores if score is not None} == {0.5}
-    assert metrics["judge/failures"] == 10 and metrics["judge/calls"] == server.calls <= 1150
+    assert metrics["judge/failures"] == 10 and metrics["judge/calls"] == server.calls <= 490
     assert 24 < server.most <= 32
     waits = [times[1] - times[0] for number, times in server.times.items() if first.get(number) == 429]
     assert min(waits) >= 0.3
-    print(
-        f"{seconds:.2f} s for {server.calls} calls of 0.2 s, 32 at a time: {seconds / (server.calls * 0.2 / 32):.2f}"
-    )
     assert "gave no verdict" in caplog.text and caplog.text.count("shown once") == 1
 
 
@@ -299,14 +295,12 @@ def test_judge_keeps_the_key_to_itself(server, monkeypatch, caplog, tmp_path, pl
     ask = server(reply=reply).judge(api_key_env="JUDGE_KEY", cache=str(tmp_path / "kept"), canaries=1, retries=0)
     shown = [ask, scored(ask, ["one"])]
     shown += [scored(server(reply=said).judge(api_key_env="JUDGE_KEY", retries=0), ["two"])]
+    shown += [scored(server(body="<html>KEY</html>").judge(api_key_env="JUDGE_KEY", retries=0, model="o"), ["two"])]
     shown += [scored(server(always={"all": 401}, says=said).judge(api_key_env="JUDGE_KEY", model="n"), ["three"])]
     assert server.keys == [f"Bearer {key}"] and "shown once" in caplog.text and "flattery" in caplog.text
     shown += [record.getMessage() for record in caplog.records if record.name.startswith("trl_grpo_rewards")]
     shown += [file.read_text() for file in (tmp_path / "kept").rglob("*.json")]
     assert key[:6] not in str(shown)
-    monkeypatch.setenv("JUDGE_KEY", "secret\nkey")
-    with pytest.raises(ValueError, match="The key in JUDGE_KEY must consist of .* Copy the key again"):
-        scored(ask, ["one"])
 
 
 def test_judge_may_fail_alone_but_not_again_and_again(server):
@@ -316,82 +310,17 @@ def test_judge_may_fail_alone_but_not_again_and_again(server):
         scored(ask, ["two"])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("lost", ["0", "3"])
-def test_ranking_may_lose_one_group_of_a_batch_but_not_of_two_in_a_row(server, lost):
-    prompts = [f"{index}?" for index in range(4) for _ in range(2)]
-    texts = [f"text {index} #{index // 2}#" for index in range(8)]
-    server(always={lost: 400}, slow={"3": 0.3})
-    ask = server.judge(ranking)
-    assert scored(ask, texts, prompts=prompts)[0].count(None) == 2
-    assert scored(server(slow={"3": 0.3}).judge(ranking), texts, prompts=prompts)[0].count(None) == 0
-    server(always={lost: 400}, slow={"3": 0.3})
-    assert scored(ask, texts, prompts=prompts)[0].count(None) == 2
-    with pytest.raises(RuntimeError, match="no verdict in 1 of 4 calls of a batch"):
-        scored(ask, texts, prompts=prompts)
-
-
-def test_judges_that_share_a_call_do_not_share_a_cancellation(server):
-    server(latency=0.5)
-
-    async def both():
-        impatient = asyncio.create_task(asyncio.wait_for(server.judge()(completions=["one"]), 0.1))
-        patient = await server.judge(name="patient")(completions=["one"])
-        with pytest.raises(TimeoutError):
-            await impatient
-        return patient
-
-    assert asyncio.run(both()) == [0.2] and server.calls == 1
-
-
-@pytest.mark.slow
 def test_judge_waits_no_longer_than_it_was_told(server):
-    server(slow={"1": 30.0, "2": 30.0}, latency=0.01)
-    texts = [f"text #{index}#" for index in range(20)]
-    start = time.monotonic()
-    scores, _, extra = scored(server.judge(timeout=0.3, retries=1), texts)
-    assert scores == [0.2] + [None] * 2 + [0.2] * 17 and time.monotonic() - start < 5
-    assert "no reply within timeout=0.3 s" in extra["judge/reason"][1]
-    assert server.calls == 22
-    start = time.monotonic()
-    scores, _, extra = scored(server.judge(batch_timeout=0.5), texts)
-    assert scores == [0.2] + [None] * 2 + [0.2] * 17 and time.monotonic() - start < 5
-    assert "no reply within batch_timeout=0.5 s" in extra["judge/reason"][2]
-
-
-def test_judge_waits_for_a_reply_and_not_for_a_sign_of_life(server):
-    start = time.monotonic()
-    assert scored(server(drip=0.1).judge(timeout=0.5, retries=0), ["one"])[0] == [None]
-    assert time.monotonic() - start < 3
-
-
-def test_judge_needs_a_folder_that_can_be_made(server, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="cannot be created: cache=.* Choose a path"):
-        scored(server.judge(cache=str(tmp_path / "file")), ["one"])
-    assert server.calls == 0
-
-
-def test_judge_needs_a_server_and_a_key(monkeypatch):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(ValueError, match="has no OPENAI_API_KEY. Set OPENAI_API_KEY, or set base_url"):
-        scored(judge(model="m", rubric="r"), ["one"])
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"model": ""}, {"rubric": " "}, {"rubric": {}}, {"rubric": {"a": -1.0}}, {"rubric": {"a": ("b", "c")}},
-        {"scale": (10, 0)}, {"max_concurrency": 0}, {"timeout": 0}, {"retries": -1}, {"max_failures": 1.5},
-        {"model": " "}, {"rubric": {"a": ""}}, {"base_url": "localhost:8000/v1"}, {"api_key_env": "sk-1234"},
-        {"request": {"stream": True}}, {"cache": ""}, {"canaries": -1},
-    ],
-)  # fmt: skip
-def test_judge_refuses_what_cannot_work(options):
-    with pytest.raises(ValueError, match="A judge cannot use .*\\. ") as caught:
-        judge(**{"model": "m", "rubric": "r", **options})
-    assert "sk-1234" not in str(caught.value)
+    server(slow={"1": 30.0, "2": 30.0})
+    texts = [f"text #{index}#" for index in range(5)]
+    for options, calls, said in [
+        ({"timeout": 0.3, "retries": 1}, 7, "no reply within timeout=0.3 s"),
+        ({"batch_timeout": 0.5}, 12, "no reply within batch_timeout=0.5 s"),
+    ]:
+        start = time.monotonic()
+        scores, _, extra = scored(server.judge(**options, max_failures=0.5), texts)
+        assert scores == [0.2, None, None, 0.2, 0.2] and time.monotonic() - start < 5
+        assert said in extra["judge/reason"][1] and server.calls == calls
 
 
 @pytest.mark.parametrize("maker", [judge, ranking])
@@ -420,33 +349,26 @@ def test_judge_that_likes_flattery_is_told_on(server, caplog):
     assert "flattery" not in caplog.text
 
 
-@pytest.mark.slow
-def test_judge_is_fast_and_holds_nobody_up(server):
+def test_judge_holds_nobody_up(server):
     server(latency=0.2)
     beats = []
 
     @reward
     async def beat(completion: str) -> float:
         for _ in range(10):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.01)
             beats.append(time.monotonic())
         return 1.0
 
-    start = time.monotonic()
-    scored(server.judge(), [f"text #{index}#" for index in range(512)])
-    alone = time.monotonic() - start
-
     async def both():
-        texts = [f"another text #{index}#" for index in range(512)]
-        start = time.monotonic()
-        judged = asyncio.create_task(server.judge()(completions=texts, prompts=["What?"] * 512))
+        texts = [f"another text #{index}#" for index in range(128)]
+        judged = asyncio.create_task(server.judge()(completions=texts, prompts=["What?"] * 128))
         await asyncio.sleep(0)
         await beat()(completions=["one"])
-        return time.monotonic() - start, await judged
+        assert not judged.done()
+        return await judged
 
-    seconds, _ = asyncio.run(both())
-    print(f"512 calls of 0.2 s, 64 at a time: {alone:.2f} s; ten naps of 0.05 s beside them: {seconds:.2f} s")
-    assert len(beats) == 10 and server.most <= 64
+    assert asyncio.run(both()) == [0.2] * 128 and len(beats) == 10 and server.most <= 64
 
 
 def test_ranking_scores_a_group_in_one_call(server):
@@ -455,6 +377,8 @@ def test_ranking_scores_a_group_in_one_call(server):
     assert scores == [0.3, 0.7, 0.3, 0.0, 0.7] and server.calls == 1 and metrics["ranking/calls"] == 1
     assert extra["ranking/reason"] == ["by length"] * 3 + ["nothing to grade", "by length"]
     assert server.messages[0].count("<answer ") == 3
+    schema = server.formats[0]["json_schema"]["schema"]["properties"]
+    assert schema["scores"]["required"] == ["1", "2", "3"]
     prompts = ["A?"] * 4 + ["B?"] * 4
     scored(server().judge(ranking), [f"{prompt} {index}" for index, prompt in enumerate(prompts)], prompts=prompts)
     assert server.calls == 2

@@ -11,20 +11,6 @@ def score(tokens, *args, **options):
     return length(*args, **options)(completions=[""], completion_ids=[[0] * tokens])[0]
 
 
-@pytest.mark.parametrize(
-    "tokens, paid", [(0, 0.0), (64, 0.25), (128, 0.5), (256, 1.0), (320, 0.75), (512, 0.0), (10_000, 0.0)]
-)
-def test_it_falls_evenly_on_both_sides_of_the_target(tokens, paid):
-    assert score(tokens, 256) == paid
-
-
-@pytest.mark.parametrize(
-    "tokens, paid", [(0, 0.0), (40, 0.5), (80, 1.0), (100, 1.0), (120, 1.0), (160, 0.5), (200, 0.0)]
-)
-def test_within_the_tolerance_it_is_paid_in_full(tokens, paid):
-    assert score(tokens, 100, tolerance=20) == paid
-
-
 def test_units():
     text = "three short words"
     assert length(3, unit="words")(completions=[text]) == [1.0]
@@ -61,12 +47,8 @@ def of_lengths(value, lengths, completions=None):
 RIGHT = keywords(any=("yes",))
 
 
-@pytest.mark.parametrize(
-    "tokens, paid", [(0, 0.0), (80, 0.0), (81, -0.05), (90, -0.5), (100, -1.0), (101, -1.0), (10_000, -1.0)]
-)
-def test_overlong_falls_over_its_cache(tokens, paid):
-    assert of_lengths(overlong(100, cache=20), [tokens]) == [pytest.approx(paid)]
-    assert str(of_lengths(overlong(100, cache=20), [0])[0]) == "0.0"
+def test_no_punishment_is_no_negative_zero():
+    assert str(of_lengths(overlong(100, cache=20), [0])[0]) == "0.0"  # test_conformance.py has the other values
 
 
 @pytest.mark.parametrize("max_tokens, cache", [(100, 0), (100, -1), (100, 100), (100, 200), (0, 0)])
@@ -75,17 +57,6 @@ def test_overlong_refuses_what_divides_by_zero_or_punishes_an_empty_completion(m
         ValueError, match=f"requires 0 < cache < max_tokens; got max_tokens={max_tokens}, cache={cache}"
     ):
         overlong(max_tokens, cache=cache)
-
-
-@pytest.mark.parametrize(
-    "text, tokens, paid",
-    [
-        ("yes", 0, 1.0), ("yes", 50, 0.75), ("yes", 100, 0.5), ("yes", 200, 0.5),
-        ("no", 0, -1.0), ("no", 50, -0.75), ("no", 100, -0.5), ("no", 200, -0.5),
-    ],
-)  # fmt: skip
-def test_cosine_has_its_end_points_and_stays_there(text, tokens, paid):
-    assert of_lengths(cosine(RIGHT, max_tokens=100), [tokens], [text]) == [pytest.approx(paid)]
 
 
 def test_cosine_counts_a_score_as_right_from_at_least():
@@ -97,13 +68,10 @@ def test_cosine_counts_a_score_as_right_from_at_least():
     "options, message",
     [
         ({"max_tokens": 0}, "requires max_tokens >= 1; got 0. Set it to max_completion_length."),
-        (
-            {"max_tokens": 9, "wrong": (0.0, 0.7)},
-            "wrong answers never earn more than right ones; got right=.* Use pairs",
-        ),
+        ({"max_tokens": 9, "wrong": (0.0, 0.7)}, "wrong answers never earn more than right ones; got right=.* Use pairs"),
         ({"max_tokens": 9, "right": (-2.0, 1.0)}, "right=\\(-2.0, 1.0\\), wrong="),
     ],
-)
+)  # fmt: skip
 def test_cosine_checks_its_options(options, message):
     with pytest.raises(ValueError, match=message):
         cosine(RIGHT, **options)
@@ -118,14 +86,11 @@ def test_cosine_never_pays_a_wrong_answer_like_a_right_one(max_tokens, one, othe
 @pytest.mark.parametrize(
     "lengths, texts, paid",
     [
-        ([10, 20, 30], ["yes"] * 3, [0.5, 0.0, -0.5]),
-        ([10, 20, 30], ["no"] * 3, [0.0, 0.0, -0.5]),
-        ([10, 30, 30], ["no", "yes", "yes"], [0.0, -0.5, -0.5]),
-        ([10, 10, 10], ["yes", "no", "yes"], [0.0, 0.0, 0.0]),
-        ([0, 0, 4], ["yes", "no", ""], [0.5, 0.0, -0.5]),
-        ([7], ["yes"], [0.0]),
+        ([10, 20, 30], ["yes"] * 3, [0.5, 0.0, -0.5]), ([10, 20, 30], ["no"] * 3, [0.0, 0.0, -0.5]),
+        ([10, 30, 30], ["no", "yes", "yes"], [0.0, -0.5, -0.5]), ([10, 10, 10], ["yes", "no", "yes"], [0.0, 0.0, 0.0]),
+        ([0, 0, 4], ["yes", "no", ""], [0.5, 0.0, -0.5]), ([7], ["yes"], [0.0]),
     ],
-)
+)  # fmt: skip
 def test_shortest_compares_inside_the_group(lengths, texts, paid):
     assert of_lengths(shortest(RIGHT), lengths, texts) == paid
 

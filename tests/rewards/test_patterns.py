@@ -13,18 +13,14 @@ from trl_grpo_rewards.rewards import regexes
 @pytest.mark.parametrize(
     "options, completion, paid",
     [
-        ({"regex": r"\d+"}, "12", 1.0),
-        ({"regex": r"\d+"}, "none", 0.0),
-        ({"regex": r"\d+", "at_least": 2}, "12", 0.0),
-        ({"regex": r"\d+", "at_least": 2}, "12 and 3", 1.0),
-        ({"regex": "aa", "at_least": 2}, "aaa", 0.0),
-        ({"regex": "^so", "flags": "im"}, "First.\nSo it is.", 1.0),
-        ({"regex": "^so"}, "First.\nSo it is.", 0.0),
-        ({"regex": "a.b", "flags": "s"}, "a\nb", 1.0),
-        ({"regex": r"\p{Han}"}, "漢", 1.0),
-        ({"regex": ""}, "", 1.0),
+        ({"regex": r"\d+"}, "12", 1.0), ({"regex": r"\d+"}, "none", 0.0),
+        ({"regex": r"\d+", "at_least": 2}, "12", 0.0), ({"regex": r"\d+", "at_least": 2}, "12 and 3", 1.0),
+        ({"regex": "aa", "at_least": 2}, "aaa", 0.0), ({"regex": "aa", "at_least": 2}, "aaaa", 1.0),
+        ({"regex": "A"}, "a", 0.0), ({"regex": "^so", "flags": "im"}, "First.\nSo it is.", 1.0),
+        ({"regex": "^so"}, "First.\nSo it is.", 0.0), ({"regex": "a.b", "flags": "s"}, "a\nb", 1.0),
+        ({"regex": r"\p{Han}"}, "漢", 1.0), ({"regex": ""}, "", 1.0),
     ],
-)
+)  # fmt: skip
 def test_pattern(options, completion, paid):
     assert pattern(**options)(completions=[completion]) == [paid]
 
@@ -60,20 +56,15 @@ def test_a_pattern_that_takes_too_long_is_no_match_and_is_named_once(at_least, p
 @pytest.mark.parametrize(
     "options, completion, paid",
     [
-        ({"all": ("because", "so")}, "So it is, BECAUSE.", 1.0),
-        ({"all": ("because", "so")}, "because", 0.0),
-        ({"any": ("because", "so")}, "because", 1.0),
-        ({"any": ("because", "so")}, "sofa becauses", 0.0),
-        ({"none": ("sorry",)}, "fine", 1.0),
-        ({"none": ("sorry",)}, "Sorry!", 0.0),
+        ({"all": ("because", "so")}, "So it is, BECAUSE.", 1.0), ({"all": ("because", "so")}, "because", 0.0),
+        ({"any": ("because", "so")}, "because", 1.0), ({"any": ("because", "so")}, "sofa becauses", 0.0),
+        ({"none": ("sorry",)}, "fine", 1.0), ({"none": ("sorry",)}, "Sorry!", 0.0),
         ({"all": ("a",), "any": ("b", "c"), "none": ("d",)}, "a, c", 1.0),
-        ({"all": ("a",), "any": ("b", "c"), "none": ("d",)}, "a, c, d", 0.0),
-        ({"all": ("c++",)}, "I like C++.", 1.0),
-        ({"all": ("on the other hand",)}, "On the other hand, no.", 1.0),
-        ({"all": ("straße",)}, "STRASSE", 1.0),
+        ({"all": ("a",), "any": ("b", "c"), "none": ("d",)}, "a, c, d", 0.0), ({"all": ("c++",)}, "I like C++.", 1.0),
+        ({"all": ("on the other hand",)}, "On the other hand, no.", 1.0), ({"all": ("straße",)}, "STRASSE", 1.0),
         ({"all": ("a.c",)}, "abc", 0.0),
     ],
-)
+)  # fmt: skip
 def test_keywords(options, completion, paid):
     assert keywords(**options)(completions=[completion]) == [paid]
 
@@ -97,40 +88,17 @@ def test_a_word_between_spaces_occurs(word, around):
 @pytest.mark.parametrize(
     "completion, cites",
     [
-        ("So it is [1].", True),
-        ("[2, 3]", True),
-        ("[2-4]", True),
-        ("as shown[12]", True),
-        ("(Smith, 2020)", True),
-        ("(Smith et al., 2020a)", True),
-        ("(see Ørsted & O'Neill-Smith, 1820; Lee, 2021)", True),
-        ("<think>none</think> [1]", True),
-        ("<think>[1]</think> none", False),
-        ("wet.[1][2]", True),
-        ("(see [1])", True),
-        ("**wet [1]**", True),
-        ("<answer>wet [1] </answer>", True),
-        ("vitamin C[1]", True),
-        ("(van der Berg, 2020)", True),
-        ("(see de la Cruz, 2020)", True),
-        ("(the water, 2020)", False),
-        ("x[1] = 3", False),
-        ("so x[1] is", False),
-        ("rows[1] = 3", False),
-        ("a = [1, 2]", False),
-        ("np.zeros([3, 4])", False),
-        ("[1](http://x)", False),
-        ("[2020]", False),
-        ("[0]", False),
-        ("[a]", False),
-        ("[1", False),
-        ("(2020)", False),
-        ("(in the year 2020)", False),
-        (r"\sqrt[3]{8}", False),
-        (r"\[4\]", False),
+        ("So it is [1].", True), ("[2, 3]", True), ("[2-4]", True), ("as shown[12]", True), ("(Smith, 2020)", True),
+        ("(Smith et al., 2020a)", True), ("(see Ørsted & O'Neill-Smith, 1820; Lee, 2021)", True),
+        ("<think>none</think> [1]", True), ("<think>[1]</think> none", False), ("wet.[1][2]", True),
+        ("(see [1])", True), ("**wet [1]**", True), ("<answer>wet [1] </answer>", True), ("vitamin C[1]", True),
+        ("(van der Berg, 2020)", True), ("(see de la Cruz, 2020)", True), ("(the water, 2020)", False),
+        ("x[1] = 3", False), ("so x[1] is", False), ("rows[1] = 3", False), ("a = [1, 2]", False),
+        ("np.zeros([3, 4])", False), ("[1](http://x)", False), ("[2020]", False), ("[0]", False), ("[a]", False),
+        ("[1", False), ("(2020)", False), ("(in the year 2020)", False), (r"\sqrt[3]{8}", False), (r"\[4\]", False),
         ("", False),
     ],
-)
+)  # fmt: skip
 def test_what_is_a_citation(completion, cites):
     assert citations()(completions=[completion]) == [float(cites)]
 
@@ -145,23 +113,15 @@ SOURCES = [
 @pytest.mark.parametrize(
     "completion, paid",
     [
-        ("[1] [2] [3]", 1.0),
-        ("[4]", 0.0),
-        ("[1] [1] [4]", 0.5),
-        ("[1-4]", 0.5),
-        ("(Smith, 2020)", 1.0),
-        ("(Jones, 2020; O'Neill-Ørsted, 1999)", 1.0),
-        ("(O’Neill-Ørsted, 1999)", 1.0),
-        ("(van der Berg, 1985)", 1.0),
+        ("[1] [2] [3]", 1.0), ("[4]", 0.0), ("[1] [1] [4]", 0.5), ("[1-4]", 0.5), ("(Smith, 2020)", 1.0),
+        ("(Jones, 2020; O'Neill-Ørsted, 1999)", 1.0), ("(O’Neill-Ørsted, 1999)", 1.0), ("(van der Berg, 1985)", 1.0),
         ("(van der Berg, 2001)", 0.0),  # of 12001
         ("(Smith, 2021)", 0.0),
         ("(Smith, 1999)", 0.0),  # the one's name, the other's year
-        ("(Mith, 2020)", 0.0),
-        ("[1] (Miller, 2020)", 0.5),
-        ("".join(f"[{n}]" for n in range(1, 301)), 0.01),
+        ("(Mith, 2020)", 0.0), ("[1] (Miller, 2020)", 0.5), ("".join(f"[{n}]" for n in range(1, 301)), 0.01),
         ("none", 0.0),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("column", [SOURCES, "\n\n".join(SOURCES)])
 def test_the_share_of_citations_that_exist(completion, paid, column):
     assert citations(sources="found")(completions=[completion], found=[column]) == [paid]
@@ -182,19 +142,13 @@ def test_sources_stand_in_a_column():
 @pytest.mark.parametrize(
     "completion, held, occurs",
     [
-        ("48 / 2 = 24", 1.0, 1.0),
-        (r"<think>$3 \times 4 = 12$</think>12", 1.0, 1.0),
-        ("1 + 1 = 3 and 1 + 2 = 3", 0.5, 1.0),
-        ("1 + 2 = 4\n" * 9 + "1 + 1 = 2", 0.5, 1.0),
-        ("1 = 1, 2 + 2 = 2 + 2", 0.0, 1.0),
-        ("E = mc^2", 0.0, 1.0),
-        (r"\begin{align} x &= \frac12 \end{align}", 0.0, 1.0),
-        ("a == b, a <= b, a => b, a != b", 0.0, 0.0),
-        ("= 4", 0.0, 0.0),
-        ("4", 0.0, 0.0),
-        ("", 0.0, 0.0),
+        ("48 / 2 = 24", 1.0, 1.0), (r"<think>$3 \times 4 = 12$</think>12", 1.0, 1.0),
+        ("1 + 1 = 3 and 1 + 2 = 3", 0.5, 1.0), ("1 + 2 = 4\n" * 9 + "1 + 1 = 2", 0.5, 1.0),
+        ("1 = 1, 2 + 2 = 2 + 2", 0.0, 1.0), ("E = mc^2", 0.0, 1.0),
+        (r"\begin{align} x &= \frac12 \end{align}", 0.0, 1.0), ("a == b, a <= b, a => b, a != b", 0.0, 0.0),
+        ("= 4", 0.0, 0.0), ("4", 0.0, 0.0), ("", 0.0, 0.0),
     ],
-)
+)  # fmt: skip
 def test_equations_hold_or_occur(completion, held, occurs):
     assert equations()(completions=[completion]) == [held]
     assert equations(hold=False)(completions=[completion]) == [occurs]

@@ -1,26 +1,10 @@
-"""repetition, overlap and distinct: closed forms and attacks."""
+"""repetition, overlap and distinct: closed forms and attacks. test_conformance.py has the formula of repetition."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards import distinct, overlap, repetition
-
-
-@pytest.mark.parametrize(
-    "ids, ngram, paid",
-    [
-        ([1, 2, 3, 4], 2, 0.0),
-        ([5] * 5, 2, -0.75),
-        ([5] * 1000, 3, -997 / 998),
-        ([1, 2, 1, 2, 1], 2, -0.5),
-        ([1, 2], 3, 0.0),
-        ([1, 2, 3], 3, 0.0),
-        ([], 1, 0.0),
-    ],
-)
-def test_repetition_is_the_share_of_ngrams_that_are_had(ids, ngram, paid):
-    assert repetition(ngram)(completions=[""], completion_ids=[ids]) == [pytest.approx(paid)]
 
 
 def test_repetition_in_words_and_characters():
@@ -32,30 +16,16 @@ def test_repetition_in_words_and_characters():
         repetition()(completions=["a"])
 
 
-@given(st.lists(st.integers(0, 3), max_size=30), st.integers(1, 5))
-def test_repetition_lies_between_its_bounds(ids, ngram):
-    (paid,) = repetition(ngram)(completions=[""], completion_ids=[ids])
-    assert -1 < paid <= 0
-
-
 @pytest.mark.parametrize(
     "completion, solution, paid",
     [
-        ("Paris", "Paris", 1.0),
-        ("<think>Lyon? No.</think> It is PARIS!", "paris", 0.5),
-        ("Lyon", "Paris", 0.0),
-        ("", "Paris", 0.0),
-        ("red fox", "the red fox", 0.8),
-        ("red red red red", "red", 0.4),
+        ("Paris", "Paris", 1.0), ("<think>Lyon? No.</think> It is PARIS!", "paris", 0.5), ("Lyon", "Paris", 0.0),
+        ("", "Paris", 0.0), ("red fox", "the red fox", 0.8), ("red red red red", "red", 0.4),
         ("a b c d e f g h i j k l m n o p q r s t u v w x y z", "q", 2 / 27),
-        ("Paris, France", ["Lyon", "Paris"], 2 / 3),
-        ("Paris, France", ["Lyon", "Paris", None], None),
-        ("1985", 1985, 1.0),
-        ("Paris", None, None),
-        ("Paris", "...", None),
-        ("Paris", [], None),
+        ("Paris, France", ["Lyon", "Paris"], 2 / 3), ("Paris, France", ["Lyon", "Paris", None], None),
+        ("1985", 1985, 1.0), ("Paris", None, None), ("Paris", "...", None), ("Paris", [], None),
     ],
-)
+)  # fmt: skip
 def test_overlap_is_the_f1_of_words(completion, solution, paid):
     assert overlap()(completions=[completion], solution=[solution]) == [paid if paid is None else pytest.approx(paid)]
 
@@ -72,16 +42,11 @@ def test_overlap_is_symmetric_and_whole_only_for_the_same_words(one, other):
 @pytest.mark.parametrize(
     "completions, paid",
     [
-        (["a b c", "a b c"], [0.0, 0.0]),
-        (["a b c", "d e f"], [1.0, 1.0]),
-        (["a b c d", "x b c d", "x"], [0.5, 0.5, 1.0]),
-        (["A, b: c!", "a b c", ""], [0.0, 0.0, 0.0]),
-        (["a b c a b c a b c", "y"], [1.0, 1.0]),
-        (["4", "4"], [0.0, 0.0]),
-        (["4"], [1.0]),
-        (["", ""], [0.0, 0.0]),
+        (["a b c", "a b c"], [0.0, 0.0]), (["a b c", "d e f"], [1.0, 1.0]),
+        (["a b c d", "x b c d", "x"], [0.5, 0.5, 1.0]), (["A, b: c!", "a b c", ""], [0.0, 0.0, 0.0]),
+        (["a b c a b c a b c", "y"], [1.0, 1.0]), (["4", "4"], [0.0, 0.0]), (["4"], [1.0]), (["", ""], [0.0, 0.0]),
     ],
-)
+)  # fmt: skip
 def test_distinct_is_the_share_that_no_sibling_has(completions, paid):
     assert distinct()(completions=completions) == paid
 

@@ -76,15 +76,11 @@ def test_the_right_call_repeated(making):
     "text",
     [
         "I would call add with a = 2 and b = 3, then mul.",
-        f"I would call {json.dumps(ADD)} and then {json.dumps(MUL)}.",
-        f"{json.dumps(ADD)}\n{json.dumps(MUL)}",
-        f"Call this: ```json\n{json.dumps([ADD, MUL])}\n```",
-        f"<think>{tagged(ADD, MUL)}</think>Done.",
-        f"<think>{tagged(ADD, MUL)}",
-        f"{tagged(ADD, MUL)}</think>Done.",
-        f"`add(2, 3)` {tagged(MUL)}",
+        f"I would call {json.dumps(ADD)} and then {json.dumps(MUL)}.", f"{json.dumps(ADD)}\n{json.dumps(MUL)}",
+        f"Call this: ```json\n{json.dumps([ADD, MUL])}\n```", f"<think>{tagged(ADD, MUL)}</think>Done.",
+        f"<think>{tagged(ADD, MUL)}", f"{tagged(ADD, MUL)}</think>Done.", f"`add(2, 3)` {tagged(MUL)}",
     ],
-)
+)  # fmt: skip
 def test_calls_that_are_only_mentioned(text):
     assert paid(text) == paid([said(text)]) == 0
 
@@ -93,13 +89,11 @@ def test_calls_that_are_only_mentioned(text):
 @pytest.mark.parametrize(
     "completion",
     [
-        f"It is \\boxed{{20}}.\n{tagged(ADD, MUL)}",
-        f"<answer>20</answer>{tagged(ADD, MUL)}",
-        [said("It is 20."), said("", ADD, MUL)],
-        [said("It is \\boxed{20}.", ADD, MUL)],
+        f"It is \\boxed{{20}}.\n{tagged(ADD, MUL)}", f"<answer>20</answer>{tagged(ADD, MUL)}",
+        [said("It is 20."), said("", ADD, MUL)], [said("It is \\boxed{20}.", ADD, MUL)],
         [said("\\boxed{20}", JUNK), result("?"), said("", ADD), result("5"), said("", MUL)],
     ],
-)
+)  # fmt: skip
 def test_calls_after_the_answer(completion, score):
     assert paid(completion, score=score) == 0
 
@@ -118,16 +112,11 @@ def test_a_call_before_the_answer_or_after_another_question_counts():
         '{"name": "add", "arguments": "{\\"a\\": 2, \\"b\\": 3}"}',
         '{"name": "add", "arguments": {"a": "2", "b": "3"}}',
         '{"name": "add", "arguments": {"a": 2, "b": 3, "c": NaN}}',
-        '{"name": "add", "arguments": {"a": 2, "b": 3e999}}',
-        '{"name": "add", "arguments": {"a": 2, "b": 3}',
-        "{'name': 'add', 'arguments': {'a': 2, 'b': 3}}",
-        '{"name": ["add"], "arguments": {"a": 2, "b": 3}}',
-        '{"name": "add", "arguments": {"a": true, "b": 3}}',
-        "[" * 5000,
-        "9" * 5000,
-        "",
+        '{"name": "add", "arguments": {"a": 2, "b": 3e999}}', '{"name": "add", "arguments": {"a": 2, "b": 3}',
+        "{'name': 'add', 'arguments': {'a': 2, 'b': 3}}", '{"name": ["add"], "arguments": {"a": 2, "b": 3}}',
+        '{"name": "add", "arguments": {"a": true, "b": 3}}', "[" * 5000, "9" * 5000, "",
     ],
-)
+)  # fmt: skip
 def test_a_call_that_is_not_what_it_should_be_is_in_excess(text):
     call = f"<tool_call>{text}</tool_call>"
     assert paid(call, [ADD]) == paid(call, [ADD], score="f1") == paid(call + tagged(ADD), [ADD]) == 0
