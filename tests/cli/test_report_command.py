@@ -7,7 +7,6 @@ from helpers.made_runs import story, written
 from helpers.runs import train_and_read
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli.report import main
-from trl_grpo_rewards.removed import REMOVED
 
 
 def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, config, problems, tmp_path, capsys):
@@ -45,8 +44,3 @@ def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
     assert '"name":"a"' in (tmp_path / "comparison.html").read_text()
     done = run_here(lambda: main([*runs, str(tmp_path / "c")]))
     assert done.returncode == 2 and done.stderr.startswith("error: There are no group records in ")
-
-
-def test_what_replaces_the_live_page_is_one_line(command, tmp_path):
-    done = command("report", tmp_path, "--live", "--port", "8000")
-    assert (done.returncode, done.stdout) == (2, "") and done.stderr == f"error: {REMOVED['live']}\n"

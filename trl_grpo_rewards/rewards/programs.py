@@ -78,7 +78,7 @@ def check_code(
     max_failures: float,
 ) -> None:
     if backend == "hf" or backend.startswith(("http://", "https://")):
-        raise ValueError(REMOVED["hf" if backend == "hf" else "fusion"])
+        raise ValueError(REMOVED["code.backend=hf" if backend == "hf" else "code.backend=http"])
     for is_valid, given, remedy in (
         (timeout > 0, f"timeout={timeout}", "Set it to more than 0 seconds"),
         (memory_mb >= 64, f"memory_mb={memory_mb}", "Set it to at least 64, which the interpreter needs"),
