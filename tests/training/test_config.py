@@ -1,11 +1,15 @@
 """The options of the trainer, and which of them contradict each other."""
 
 import math
+import pickle
+from copy import copy
+from dataclasses import dataclass
 
 import pytest
 from trl import GRPOConfig
 
 from trl_grpo_rewards import FilteredGRPOConfig
+from trl_grpo_rewards.removed import REMOVED
 from trl_grpo_rewards.training.config import (
     ROW_MEANS,
     TOKEN_MEANS,
@@ -174,6 +178,20 @@ def test_a_value_that_an_option_cannot_have_is_refused(config, options, message)
     with pytest.raises(ValueError) as caught:
         config(**options)
     assert str(caught.value) == message
+
+
+def test_an_option_that_is_gone_says_what_to_use_instead(config):
+    for name in ("witness", "witness_share"):
+        with pytest.raises(TypeError) as caught:
+            config(**{name: 0.5})
+        assert str(caught.value) == REMOVED[name]
+
+    @dataclass
+    class Mine(FilteredGRPOConfig):
+        witness: str = "a field of this subclass"
+
+    assert config(Mine, witness="mine").witness == "mine"
+    assert pickle.loads(pickle.dumps(args := config(seed=5))) == copy(args) == args
 
 
 def test_a_config_of_trl_is_refused(config):
