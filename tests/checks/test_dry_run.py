@@ -77,6 +77,11 @@ def test_an_async_reward_that_asks_nobody_is_tried():
     assert any("from_a_file" in line for line in found.lines)
 
 
+@reward(outcome=True)
+def mistaken(completion: str) -> float:
+    return float("do not know" in completion)
+
+
 ASKED = judge(model="none", rubric="Is it right?")
 
 
@@ -107,7 +112,10 @@ def test_a_term_of_weight_0_pays_nothing_in_any_check():
     watched = boxed(evaluated=True) + 0 * length(9, unit="words") + 0 * right_target(target="solution")
     plain, found = check(boxed(evaluated=True), data), check(watched, data)
     assert [one.warnings for one in found] == [one.warnings for one in plain]
+    watched += 0 * mistaken()
     assert not find_faults(watched, data) and not find_faults(tags("think") + 0 * boxed(), data)
+    (fault,) = find_faults(boxed() + 0 * boxed(evaluated=True, name="strict"), demo.arithmetic(size=8))
+    assert fault.endswith("Require an answer that is worked out, for example with boxed(evaluated=True).")
     assert not [fault for fault in find_faults(ASKED + 0 * boxed(), data) if "right answer" in fault]
 
 

@@ -1,11 +1,15 @@
 """The options of the trainer, and which of them contradict each other."""
 
 import math
+import pickle
+from copy import copy
+from dataclasses import dataclass
 
 import pytest
 from trl import GRPOConfig
 
 from trl_grpo_rewards import FilteredGRPOConfig
+from trl_grpo_rewards.removed import REMOVED
 from trl_grpo_rewards.training.config import (
     ROW_MEANS,
     TOKEN_MEANS,
@@ -80,37 +84,59 @@ def test_the_log_says_which_option_keeps_dead_groups():
     )
 
 
-def test_without_packing_all_rows_stay(config):
-    assert resolve_zero_variance(config(packing=False)) == ("keep", "")
-    for mode in ("skip", "drop"):
-        with pytest.raises(ValueError) as caught:
-            check_config(config(packing=False, zero_variance=mode))
-        assert str(caught.value) == (
+LEAVE_OUT = {"zero_variance_by": "outcome", "max_resample_rounds": 2}
+CONTRADICTIONS = [
+    *(
+        (
+            {"packing": False, "zero_variance": mode},
             f"packing=False keeps TRL's micro-batches, but zero_variance={mode!r} takes rows out of them. Set packing=True, "
-            f"or zero_variance='keep'."
+            f"or zero_variance='keep'.",
         )
-
-
-@pytest.mark.parametrize("option", [{"zero_variance_by": "outcome"}, {"max_resample_rounds": 2}])
-@pytest.mark.parametrize("mode", ["auto", "skip", "keep"])
-def test_options_that_leave_groups_out_require_drop(config, mode, option):
-    ((name, value),) = option.items()
-    with pytest.raises(ValueError) as caught:
-        check_config(config(zero_variance=mode, **option))
-    assert str(caught.value) == (
-        f"{name}={value!r} leaves out groups that TRL would train on, but zero_variance={mode!r} keeps TRL's objective. "
-        f"Set zero_variance='drop'."
-    )
-    check_config(config(zero_variance="drop", **option))
-
-
-def test_drop_needs_an_entropy_in_every_step(config):
-    with pytest.raises(ValueError) as caught:
-        check_config(config(zero_variance="drop", use_adaptive_entropy=True))
-    assert str(caught.value) == (
+        for mode in ("skip", "drop")
+    ),
+    *(
+        (
+            {"zero_variance": mode, name: value},
+            f"{name}={value!r} leaves out groups that TRL would train on, but zero_variance={mode!r} keeps TRL's "
+            f"objective. Set zero_variance='drop'.",
+        )
+        for mode in ("auto", "skip", "keep")
+        for name, value in LEAVE_OUT.items()
+    ),
+    (
+        {"zero_variance": "drop", "use_adaptive_entropy": True},
         "use_adaptive_entropy=True needs the entropy of every step, but with zero_variance='drop' a step may have no "
-        "completion left. Set use_adaptive_entropy=False, or zero_variance='keep'."
-    )
+        "completion left. Set use_adaptive_entropy=False, or zero_variance='keep'.",
+    ),
+    *(
+        (
+            {
+                "zero_variance": "drop",
+                "max_resample_rounds": 3,
+                "scale_rewards": scale,
+                "multi_objective_aggregation": way,
+            },
+            f"max_resample_rounds=3 samples a batch in several rounds, but scale_rewards={scale!r} with "
+            f"multi_objective_aggregation={way!r} scales rewards by the whole batch. Set scale_rewards to 'group' or "
+            f"'none' and multi_objective_aggregation to 'sum_then_normalize', or max_resample_rounds=0.",
+        )
+        for scale, way in (("batch", "sum_then_normalize"), ("group", "normalize_then_sum"))
+    ),
+]
+
+
+@pytest.mark.parametrize("options, message", CONTRADICTIONS)
+def test_options_that_contradict_each_other_are_refused(config, options, message):
+    with pytest.raises(ValueError) as caught:
+        check_config(config(**options))
+    assert str(caught.value) == message
+
+
+def test_options_that_fit_together_are_taken(config):
+    assert resolve_zero_variance(config(packing=False)) == ("keep", "")
+    whole = {"scale_rewards": "batch"}, {"multi_objective_aggregation": "normalize_then_sum"}
+    for options in ({}, LEAVE_OUT, *whole, {"max_resample_rounds": 3, "scale_rewards": "none"}):
+        check_config(config(zero_variance="drop", **options))
 
 
 @pytest.mark.parametrize(
@@ -130,23 +156,6 @@ def test_drop_weights_no_part_of_the_loss_by_rows_that_is_none_of_them(config, o
         )
         check_drop(config(loss_type=loss_type))
     check_drop(config(**options, loss_type="dapo"), has_aux_loss)
-
-
-@pytest.mark.parametrize(
-    "options", [{"scale_rewards": "batch"}, {"multi_objective_aggregation": "normalize_then_sum"}]
-)
-def test_rounds_do_not_scale_rewards_by_the_whole_batch(config, options):
-    args = config(zero_variance="drop", max_resample_rounds=3, **options)
-    with pytest.raises(ValueError) as caught:
-        check_config(args)
-    assert str(caught.value) == (
-        f"max_resample_rounds=3 samples a batch in several rounds, but scale_rewards={args.scale_rewards!r} with "
-        f"multi_objective_aggregation={args.multi_objective_aggregation!r} scales rewards by the whole batch. Set "
-        f"scale_rewards to 'group' or 'none' and multi_objective_aggregation to 'sum_then_normalize', or "
-        f"max_resample_rounds=0."
-    )
-    check_config(config(zero_variance="drop", **options))
-    check_config(config(zero_variance="drop", max_resample_rounds=3, scale_rewards="none"))
 
 
 TOLERANCE = (
@@ -174,6 +183,20 @@ def test_a_value_that_an_option_cannot_have_is_refused(config, options, message)
     with pytest.raises(ValueError) as caught:
         config(**options)
     assert str(caught.value) == message
+
+
+def test_an_option_that_is_gone_says_what_to_use_instead(config):
+    for name in ("witness", "witness_share"):
+        with pytest.raises(TypeError) as caught:
+            config(**{name: 0.5})
+        assert str(caught.value) == REMOVED[name]
+
+    @dataclass
+    class Mine(FilteredGRPOConfig):
+        witness: str = "a field of this subclass"
+
+    assert config(Mine, witness="mine").witness == "mine"
+    assert pickle.loads(pickle.dumps(args := config(seed=5))) == copy(args) == args
 
 
 def test_a_config_of_trl_is_refused(config):

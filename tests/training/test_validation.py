@@ -279,7 +279,6 @@ def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loa
     def adapted(completions, **columns):
         return [1.0] * len(completions)
 
-    check_rewards([adapted, max])
+    check_rewards([adapted, max, as_trl_calls_it])
     with pytest.raises(TypeError, match="reward_funcs contains the plain function 'forgot' .* Put @reward above it"):
         FilteredGRPOTrainer("no/model", [boxed(), forgot], config(), problems)
-    FilteredGRPOTrainer(demo.MODEL, [boxed(), as_trl_calls_it], config(), problems)

@@ -68,8 +68,8 @@ def check_dry_run(
     examples = [example for trial in trials.trials for example in trial]
     if any(one.total is None and any(score is not None for score in one.scores) for one in examples):
         found.warnings += list_witness_warnings(rewards, config)
-    for reward, mean in zip(rewards.rewards, means["right"], strict=False):
-        if reward.is_outcome and wrong < right and mean < LEAST_MEAN:
+    for (weight, reward), mean in zip(rewards.terms, means["right"], strict=False):
+        if weight and reward.is_outcome and wrong < right and mean < LEAST_MEAN:
             found.faults.append(
                 f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are "
                 f"right. Compare how they are written, such as {example!r}, with the answers that {reward} expects."

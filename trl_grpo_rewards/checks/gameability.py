@@ -114,7 +114,7 @@ def ask_questions(rewards: Reward) -> list[dict[str, Any]]:
 
 def describe_attack(rewards: Reward, payment: Payment) -> str:
     """Return the message for an attack that pays."""
-    is_required = any(one.options.get("evaluated") for one in find_functions(rewards))
+    is_required = any(one.options.get("evaluated") for one in find_functions(leave_out_witnesses(rewards)))
     remedies = {
         "question restated": "Check that prompts and solutions are not swapped, and that no solution repeats its prompt."
         if is_required

@@ -58,8 +58,8 @@ class FilteredGRPOConfig(GRPOConfig):
             with group records.
         unscored (`str`, *optional*, defaults to `"term"`):
             What happens to a completion that some rewards have scored and others have not. `"term"`: a None counts as 0
-            in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None.
-            Otherwise it is left out if all of these are None. TRL leaves it out only if all rewards are None.
+            in the total, as in TRL. `"row"`: the completion is left out if any reward of non-zero weight is None. With
+            both, it is left out if all rewards of non-zero weight are None, and in TRL only if all rewards are.
         group_records (`bool`, *optional*, defaults to `True`):
             Whether to write a line of JSON for every sampled group to files in `output_dir/groups`.
         group_records_text (`bool`, *optional*, defaults to `True`):
