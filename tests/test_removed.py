@@ -1,5 +1,7 @@
 """Asking for what version 0.2 had is one sentence that says what to use instead. This file goes with `removed.py`."""
 
+import inspect
+
 import pytest
 
 import trl_grpo_rewards
@@ -57,6 +59,10 @@ def test_a_command_says_what_to_use_instead(tmp_path, command):
     for name, arguments in COMMANDS.items():
         done = command(*arguments)
         assert (done.returncode, done.stdout, done.stderr.strip()) == (2, "", f"error: {REMOVED[name]}")
+
+
+def test_help_shows_the_options_of_the_config():
+    assert {"output_dir", "zero_variance"} < inspect.signature(FilteredGRPOConfig).parameters.keys()
 
 
 def test_every_sentence_is_said():

@@ -75,8 +75,8 @@ class CommandParser(argparse.ArgumentParser):
         """
         if unknown:
             name = unknown[0].split("=")[0]
-            if name.lstrip("-") in REMOVED:
-                raise ValueError(REMOVED[name.lstrip("-")])
+            if (removed := name.lstrip("-").replace("-", "_")) in REMOVED:
+                raise ValueError(REMOVED[removed])
             known = [option for action in self._actions for option in action.option_strings]
             if name in known:  # a recipe has the names of fields, which differ from some options
                 action = next(action for action in self._actions if name in action.option_strings)

@@ -165,6 +165,9 @@ class FilteredGRPOConfig(GRPOConfig):
             )
 
 
+FilteredGRPOConfig.__new__.__wrapped__ = FilteredGRPOConfig.__init__  # type: ignore[attr-defined]  # what help shows
+
+
 def check_config(args: FilteredGRPOConfig) -> None:
     """
     Check the combination of options as far as possible before the model loads.
