@@ -206,7 +206,7 @@ function loadLatest() {
   const kept = {
     values: fields().map(({ id, value }) => [id, value]), rows: visible, top: topPart(),
     open: folds().filter(([, { open }]) => open).map(([id]) => id),
-    off: legendButtons().filter(([, button]) => button.ariaPressed === "false").map(([name]) => name),
+    off: legendButtons().filter(([, button]) => button.getAttribute("aria-pressed") === "false").map(([name]) => name),
   };
   try {
     sessionStorage.setItem(KEPT, JSON.stringify(kept));
