@@ -221,7 +221,7 @@ function restore() {
   try {
     kept = JSON.parse(sessionStorage.getItem(KEPT));
     sessionStorage.removeItem(KEPT);
-  } catch { /* see above */ }
+  } catch { /* This browser stores nothing. */ }
   if (!kept) return;
   const values = new Map(kept.values);
   fields().filter(({ id }) => values.has(id)).forEach((field) => { field.value = values.get(field.id); });
