@@ -30,6 +30,9 @@ class Browser:
     def text(self, selector: str) -> list[str]:
         return [element.text for element in self.driver.find_elements("css selector", selector)]
 
+    def count(self, selector: str) -> int:
+        return self.driver.execute_script("return document.querySelectorAll(arguments[0]).length", selector)
+
     def focus(self, selector: str) -> None:
         self.driver.execute_script("document.querySelector(arguments[0]).focus()", selector)
 

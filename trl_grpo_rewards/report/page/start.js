@@ -206,7 +206,7 @@ function loadLatest() {
   const kept = {
     values: fields().map(({ id, value }) => [id, value]), rows: visible, top: topPart(),
     open: folds().filter(([, { open }]) => open).map(([id]) => id),
-    off: legendButtons().filter(([, button]) => button.ariaPressed === "false").map(([name]) => name),
+    off: legendButtons().filter(([, button]) => button.getAttribute("aria-pressed") === "false").map(([name]) => name),
   };
   try {
     sessionStorage.setItem(KEPT, JSON.stringify(kept));
@@ -221,7 +221,7 @@ function restore() {
   try {
     kept = JSON.parse(sessionStorage.getItem(KEPT));
     sessionStorage.removeItem(KEPT);
-  } catch { /* see above */ }
+  } catch { /* This browser stores nothing. */ }
   if (!kept) return;
   const values = new Map(kept.values);
   fields().filter(({ id }) => values.has(id)).forEach((field) => { field.value = values.get(field.id); });
