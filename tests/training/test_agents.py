@@ -16,7 +16,6 @@ from trl_grpo_rewards import (
     gate,
     reward,
     shortest,
-    tags,
     tool_errors,
     turns,
 )
@@ -216,16 +215,11 @@ def size_of_group(completions: list[str]) -> list[float]:
     return [float(len(completions))] * len(completions)
 
 
-def test_groups_are_known_although_each_rollout_has_its_own_prompt(config):
-    trainer, records = train(config, None, size_of_group() + tags("think"), environment_factory=Riddles)
-    assert [record["rewards"]["size_of_group"] for record in records] == [[4.0] * 4] * 2
-    assert [message["content"] for message in records[0]["prompt"]] != [""]
-
-
-def test_resampling_works_if_the_environment_supplies_the_prompts(config):
+def test_groups_are_known_and_resampled_although_each_rollout_has_its_own_prompt(config):
     options = {"environment_factory": Riddles, "zero_variance": "drop", "max_resample_rounds": 3}
-    _, records = train(config, None, [lambda completions, **kwargs: [0.5] * len(completions)], **options)
-    assert len(records) == 2 * 4
+    _, records = train(config, None, size_of_group(), **options)
+    assert [record["rewards"]["size_of_group"] for record in records] == [[4.0] * 4] * 2 * 4
+    assert [message["content"] for message in records[0]["prompt"]] != [""]
 
 
 # --- two ranks

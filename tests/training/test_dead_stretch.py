@@ -11,8 +11,8 @@ from trl_grpo_rewards.training.alarms import StretchAlarm
 
 
 @reward(outcome=True)
-def given_score(completion: str, *, score: float | None = 0.0) -> float | None:
-    return score
+def never(completion: str) -> float:
+    return 0.0
 
 
 @reward
@@ -23,33 +23,18 @@ def letters(completion: str) -> float:
 @pytest.mark.parametrize("kind", ["failed", "solved", "flat", "unscored"])
 def test_an_alarm_says_what_to_look_at(tmp_path, caplog, kind):
     args = small_config(tmp_path)
-    alarm = StretchAlarm("given_score", args)
+    alarm = StretchAlarm("never", args)
     for step in range(1, MIN_STEPS + 1):
         alarm.observe(step, [kind] * 4, [kind] * 4)
     (said,) = (record.getMessage() for record in caplog.records)
-    check(said, kind, args)
-
-
-def check(said: str, kind: str, args) -> None:
     assert said.startswith(
         f"No group was live in steps 1 to {MIN_STEPS}, so nothing was learned: 20 of 20 groups were {kind!r}."
     )
-    assert REMEDIES[kind].format(outcome="'given_score'") in said and said.endswith(f"report {args.output_dir}.")
-
-
-@pytest.mark.filterwarnings("ignore:All reward functions returned None")
-def test_a_run_without_a_live_group_says_what_to_look_at(tmp_path, caplog):
-    args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=MIN_STEPS + 1)
-    with caplog.at_level(logging.WARNING):
-        FilteredGRPOTrainer(
-            demo.MODEL, given_score(score=None), args=args, train_dataset=demo.arithmetic(size=64)
-        ).train()
-    (said,) = (record.getMessage() for record in caplog.records if "No group was live" in record.getMessage())
-    check(said, "unscored", args)
+    assert REMEDIES[kind].format(outcome="'never'") in said and said.endswith(f"report {args.output_dir}.")
 
 
 def test_it_is_said_once(tmp_path, caplog):
-    alarm = StretchAlarm("given_score", small_config(tmp_path))
+    alarm = StretchAlarm("never", small_config(tmp_path))
     for step, kind in enumerate(["failed"] * 20 + ["live"] + ["failed"] * 20, 1):
         alarm.observe(step, [kind] * 4, [kind] * 4)
     assert len(caplog.records) == 1
@@ -57,7 +42,7 @@ def test_it_is_said_once(tmp_path, caplog):
 
 def test_groups_that_only_another_reward_makes_live_are_told_apart(tmp_path, caplog):
     args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=MIN_STEPS + 1)
-    rewards = given_score(score=0.0, name="right") + 0.2 * letters()
+    rewards = never(name="right") + 0.2 * letters()
     with caplog.at_level(logging.WARNING):
         FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=demo.arithmetic(size=64)).train()
     (said,) = (record.getMessage() for record in caplog.records if "were learned" in record.getMessage())
