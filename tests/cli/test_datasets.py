@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from datasets import Dataset, DatasetDict
 
-from helpers.outside_data import find_outside_data
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli.command_errors import import_rewards
 from trl_grpo_rewards.cli.datasets import load_problems, read_options
@@ -95,14 +94,6 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
     assert train[2] == {"prompt": [{"role": "system", "content": "S"}, *asked[2]["prompt"]], "solution": 2}
 
 
-@pytest.mark.parametrize("rows, held_out", [(1, None), (9, None), (10, 1), (65, 6), (640, 64), (5000, 64)])
-def test_at_most_a_tenth_of_the_rows_is_held_out(tmp_path, rows, held_out):
-    file = tmp_path / "rows.jsonl"
-    file.write_text("".join(f'{{"prompt": "{number} + 0?", "solution": "{number}"}}\n' for number in range(rows)))
-    train, test = load_problems(str(file))
-    assert len(train) == rows - (held_out or 0) and (test and len(test)) == held_out
-
-
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -171,11 +162,14 @@ def test_what_datasets_warns_of_is_shown(monkeypatch, caplog):
     assert "latest cached version" in caplog.text
 
 
-@pytest.mark.parametrize("least, held_out", [(0, 3), (31, 3), (32, 2), (34, None), (40, None)])
-def test_what_is_held_out_leaves_a_batch(tmp_path, least, held_out):
-    (tmp_path / "a.jsonl").write_text("".join(f'{{"prompt": "{number} + 0?"}}\n' for number in range(34)))
-    train, test = load_problems(str(tmp_path / "a.jsonl"), least_rows=least)
-    assert len(train) == 34 - (held_out or 0) and (test and len(test)) == held_out
+def test_at_most_a_tenth_of_the_rows_is_held_out_and_a_batch_is_left(tmp_path):
+    sizes = {(1, 0): None, (9, 0): None, (10, 0): 1, (65, 0): 6, (640, 0): 64, (5000, 0): 64}
+    sizes |= {(34, 0): 3, (34, 31): 3, (34, 32): 2, (34, 34): None, (34, 40): None}
+    for (rows, least), held_out in sizes.items():
+        file = tmp_path / f"{rows}.jsonl"
+        file.write_text("".join(f'{{"prompt": "{number} + 0?", "solution": "{number}"}}\n' for number in range(rows)))
+        train, test = load_problems(str(file), least_rows=least)
+        assert len(train) == rows - (held_out or 0) and (test and len(test)) == held_out, (rows, least)
 
 
 def test_modules_of_rewards_are_imported_from_the_working_directory(tmp_path, monkeypatch):
@@ -190,14 +184,3 @@ def test_modules_of_rewards_are_imported_from_the_working_directory(tmp_path, mo
     Path("broken_rewards.py").write_text("import not_installed_here\n")
     with pytest.raises(ImportError, match="not_installed_here.*broken_rewards.py, line 1"):
         import_rewards(["broken_rewards"])
-
-
-def test_gsm8k_as_published_is_read_and_judged():
-    columns = {"prompt_column": "question", "solution_column": "answer"}
-    file = str(find_outside_data("gsm8k_test.jsonl.gz"))
-    train, test = load_problems("json", data_files=[file], **columns, test_size=19)
-    assert len(train) + len(test) == 1319
-    golds = [solution.rpartition("#### ")[2] for solution in train["solution"]]
-    right = boxed()(completions=[f"\\boxed{{{gold}}}" for gold in golds], solution=list(train["solution"]))
-    wrong = boxed()(completions=[f"\\boxed{{{gold}1}}" for gold in golds], solution=list(train["solution"]))
-    assert set(right) == {1.0} and set(wrong) == {0.0}

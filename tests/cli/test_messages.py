@@ -44,10 +44,11 @@ def last_line(done, code: int = 2) -> str:
 @pytest.mark.parametrize("name", ["check", "train"])
 def test_the_remedy_for_a_column_is_an_option_unless_the_reward_names_it(command, problems, name):
     job = [name, *problems, "--model_name_or_path", "no/model", "--output_dir", "out"]
+    fitting = "boxed(solution='final_answer')"
     for rewards, column, remedy in [
         ("boxed()", "solution", "Name the column: --solution_column final_answer."),
-        ("boxed(solution='gold')", "gold", "Name it: boxed(solution='final_answer')."),
-    ]:
+        ("boxed(solution='gold')", "gold", f"Name it: {fitting}. The dataset looks like a number or formula as the answer: {fitting}."),
+    ]:  # fmt: skip
         lacking = f"error: Reward 'boxed' needs the column '{column}'; found 'final_answer', 'prompt'. {remedy}"
         assert last_line(command(*job, "--rewards", rewards)) == lacking
         assert not Path("out").exists()

@@ -57,13 +57,14 @@ def test_scores_are_counted(answers, score):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("against", [(), ("--against", "0.5 * keywords(all=('y',))")])
-def test_memory_does_not_grow_with_the_number_of_groups(tmp_path, command, against):
+def test_memory_does_not_grow_with_the_number_of_groups(tmp_path, command):
     def measure(groups):
         rows = ({"prompt": str(row), "completion": "x" * 10_000} for row in range(groups))
         (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         tracemalloc.start()
-        shown = command("score", "keywords(all=('y',))", tmp_path / "texts.jsonl", *against)
+        shown = command(
+            "score", "keywords(all=('y',))", tmp_path / "texts.jsonl", "--against", "0.5 * keywords(all=('y',))"
+        )
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert shown.returncode == 0, shown.stderr
@@ -172,17 +173,6 @@ def test_the_modules_of_a_run_are_named_if_they_are_missing(answers, command):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_numbers_take_seconds(tmp_path, score):
-    with (tmp_path / "many.jsonl").open("w") as file:
-        for index in range(100_000):
-            text = rf"\boxed{{{index // 8 + index % 2}}}"
-            file.write(
-                json.dumps({"prompt": f"{index // 8}?", "completion": text, "solution": str(index // 8)}) + "\n"
-            )
-    assert "12,500 groups; 0.0% would be dead" in score("boxed()", "many.jsonl")
-
-
-@pytest.mark.slow
 def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config, problems, tmp_path, monkeypatch):
     (tmp_path / "mine_to_repeat.py").write_text(
         "from trl_grpo_rewards import reward\n\n@reward\ndef wordy(completion, *, most: int = 9):\n"
@@ -194,14 +184,21 @@ def test_a_run_is_scored_again_with_its_own_rewards_from_its_folder_alone(config
     rewards = boxed(evaluated=True) - 0.1 * wordy(most=7)
     trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(max_steps=2), train_dataset=problems)
     trainer.train()
-    started = [sys.executable, "-m", "trl_grpo_rewards.cli", "score", trainer.args.output_dir]  # nothing is imported
-    options = {"cwd": tmp_path, "env": dict(os.environ), "capture_output": True, "text": True, "timeout": 300}
-    run = subprocess.run([*started, "--details", "--import", "mine_to_repeat"], **options)
+    folder = trainer.args.output_dir
+    assert json.loads(Path(folder, "run.json").read_text())["modules"] == ["mine_to_repeat"]
+    command = [
+        sys.executable,
+        "-m",
+        "trl_grpo_rewards.cli",
+        "score",
+        folder,
+        "--details",
+        "--import",
+        "mine_to_repeat",
+    ]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)  # nothing is imported
     rows = {line.split()[0]: line.split()[4] for line in run.stdout.splitlines()[1:3]}
     assert run.returncode == 0 and rows == {"boxed": "100.0%", "wordy": "100.0%"}  # the scores that the run recorded
-    run = subprocess.run(started, **options)
-    assert run.returncode == 2 and "There is no reward 'wordy'" in run.stderr
-    assert run.stderr.strip().endswith("add --import mine_to_repeat.")
 
 
 def describe_run(folder, rewards, modules=()):

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from helpers.outside_data import find_outside_data
 from helpers.paths import SCRIPTS
 from trl_grpo_rewards import demo
 from trl_grpo_rewards.records import read_records
@@ -178,35 +177,3 @@ def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_
         again
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
-
-
-@pytest.mark.slow
-def test_a_recipe_with_rewards_of_ones_own_trains_on_gsm8k(tmp_path):
-    problems = find_outside_data("gsm8k_test.jsonl.gz")
-    (tmp_path / "mine.py").write_text(
-        "from trl_grpo_rewards import reward\n\n@reward\ndef digits(completion, *, at_least: int = 1):\n"
-        "    return float(sum(c.isdigit() for c in completion) >= at_least)\n"
-    )
-    (tmp_path / "recipe.yaml").write_text(
-        f"""
-model_name_or_path: {demo.MODEL}
-dataset_name: json
-data_files: [{problems}]
-prompt_column: question
-solution_column: answer
-system_prompt: Put the answer in \\boxed{{}}.
-import_modules: [mine]
-rewards: boxed(partial=0.1) + 0.2 * tags('think') + 0.1 * digits(at_least=3)
-output_dir: out
-max_steps: 2
-eval_prompts: 4
-max_completion_length: 32
-per_device_train_batch_size: 8
-gradient_checkpointing: false
-report_to: none
-"""
-    )
-    run = train("--config", "recipe.yaml", "--learning_rate", "1e-4", cwd=tmp_path)
-    assert run.returncode == 0, run.stderr
-    assert re.search(r"^digits +[\d.]+ +[\d.]+$", run.stdout, re.MULTILINE)
-    assert json.loads((tmp_path / "out/config.json").read_text())["model_type"] == "qwen3"

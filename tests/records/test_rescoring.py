@@ -77,18 +77,6 @@ def test_groups_are_awaited_together_and_arrive_in_order():
     assert FLYING == {"now": 0, "most": GROUPS_AT_ONCE}
 
 
-def test_a_tally_counts_scores_dead_groups_and_what_was_recorded():
-    tally = Tally()
-    for one in score(
-        read_value(), group("1", "1", read_value=[1.0, 1.0]), group("0.1", "-", "4", read_value=[0.1, None, 3.0])
-    ):
-        tally.add(one)
-    assert (tally.groups, tally.dead) == (2, 1)
-    assert tally.scores["total"] == {1.0: 2, 0.1: 1, None: 1, 4.0: 1}
-    # a score of 0.1 is recorded as the float32 next to it
-    assert tally.matches == {"read_value": (3, 5)}
-
-
 def test_the_most_surprising_rows_are_kept():
     tally = Tally()
     for one in score(read_value(), *(group("0", str(gap)) for gap in range(MAX_EXAMPLES))):
