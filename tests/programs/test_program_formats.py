@@ -103,33 +103,20 @@ def test_other_packed_texts_are_refused_and_run_nothing(value, reason, capsys, m
     assert not capsys.readouterr().out
 
 
+def list_calls(**more):
+    pairs = zip(FUNCTION["inputs"], FUNCTION["outputs"], strict=True)
+    return [{"input": one, "output": other, **more} for one, other in pairs]
+
+
 @pytest.mark.parametrize(
     "value, companions",
     [
         (FUNCTION, {}),
         (json.dumps(FUNCTION), None),
         ({**FUNCTION, "fn_name": None}, {"fn_name": "add"}),
-        (
-            [
-                {"input": one, "output": other, "testtype": "functional"}
-                for one, other in zip(FUNCTION["inputs"], FUNCTION["outputs"], strict=True)
-            ],
-            {"metadata": '{"func_name": "add"}'},
-        ),
-        (
-            [
-                {"input": one, "output": other, "type": "function_call", "fn_name": "add"}
-                for one, other in zip(FUNCTION["inputs"], FUNCTION["outputs"], strict=True)
-            ],
-            {"fn_name": "other"},
-        ),
-        (
-            [
-                {"input": one, "output": other, "type": None, "fn_name": None}
-                for one, other in zip(FUNCTION["inputs"], FUNCTION["outputs"], strict=True)
-            ],
-            {"fn_name": "add", "metadata": None},
-        ),
+        (list_calls(testtype="functional"), {"metadata": '{"func_name": "add"}'}),
+        (list_calls(type="function_call", fn_name="add"), {"fn_name": "other"}),
+        (list_calls(type=None, fn_name=None), {"fn_name": "add", "metadata": None}),
         (
             {
                 "public_test_cases": [{"input": "1\n2", "output": "3", "testtype": "functional"}],
@@ -270,24 +257,10 @@ def test_other_columns_are_one_error(value, companions, reason):
         read_tests(value, companions)
 
 
-NAMES = [
-    "input",
-    "output",
-    "inputs",
-    "outputs",
-    "fn_name",
-    "type",
-    "test_cases",
-    "test_list",
-    "test",
-    "test_imports",
-    "test_setup_code",
-    "entry_point",
-    "metadata",
-    "public_tests",
-    "private_test_cases",
-    "checker",
-]
+NAMES = (
+    "input output inputs outputs fn_name type test_cases test_list test test_imports test_setup_code entry_point metadata "
+    "public_tests private_test_cases checker"
+).split()
 TEXTS = st.sampled_from(
     [*NAMES, "assert f(1) == 2", "def check(c): assert c(1)", "[1]", "{", "stdin", "functional", "", pack("[1]")]
 )

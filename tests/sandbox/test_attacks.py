@@ -111,9 +111,9 @@ started = 0
 try:
     while started < 20_000:
         _thread.start_new_thread(time.sleep, (99,))
+        os.write(1, b".")
         started += 1
 except RuntimeError:
-    os.write(1, str(started).encode())
     os._exit(0)
 """
 
@@ -125,8 +125,12 @@ def test_the_kernel_counts_the_threads_of_each_program(attacked, user):
     interpreter = find_interpreter(user)
     if subprocess.run([interpreter, "-S", "-c", IS_COUNTED_ALONE], **as_user(user), cwd="/").returncode:
         pytest.skip("the kernel cannot count the threads of a program alone")
-    for results in [runner.run(COUNT_THREADS, seconds=9.0, output_bytes=100) for _ in range(3)]:
-        assert results[0]["output"] == str(MAX_OWN_THREADS - 1)
+    for (result,) in [runner.run(COUNT_THREADS, seconds=9.0, output_bytes=30_000) for _ in range(3)]:
+        started = len(result["output"])
+        if result["status"] == "refused":  # on a busy machine, the worker sees the threads before all have started
+            assert started < MAX_OWN_THREADS
+        else:
+            assert (result["status"], started) == ("finished", MAX_OWN_THREADS - 1)
 
 
 SEARCH = """

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from helpers.attacked import TIERS, force_tier, start_runner
+from helpers.processes import build_environment
 from trl_grpo_rewards.sandbox.local import LocalSandbox
 from trl_grpo_rewards.sandbox.packages import list_top_level
 from trl_grpo_rewards.sandbox.protocol import Limits
@@ -188,13 +189,13 @@ def test_packages_come_with_those_that_they_need():
 def test_packages_without_landlock():
     pytest.importorskip("sortedcontainers")
     script = (
-        "from trl_grpo_rewards.sandbox.local import LocalSandbox, Limits\n"
+        "from helpers.program_runner import Limits, LocalSandbox\n"
         "sandbox = LocalSandbox(1, packages=('sortedcontainers',))\n"
         f"print(sandbox.find_tier()[0], sandbox.run_once({PACKAGE['use']!r}.encode(), b'', Limits()).output)\n"
         "sandbox.stop()"
     )
     command = [*force_tier("no files", sys.executable), sys.executable, "-c", script]
-    found = subprocess.run(command, capture_output=True, text=True)
+    found = subprocess.run(command, capture_output=True, text=True, env=build_environment())
     assert found.stdout == "no files SortedList([1, 2])\n\n", found.stderr
 
 

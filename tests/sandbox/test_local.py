@@ -151,7 +151,8 @@ def test_no_descriptors_are_left_for_a_run(sandbox):
 
 
 TRAINER = """
-import asyncio, sys
+import sys
+import helpers.program_runner  # without the rest of the package, which takes seconds
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 sandbox = get_local_sandbox()
@@ -222,6 +223,7 @@ def test_a_forked_process_has_its_own_workers():
 def test_a_forked_process_that_ends_leaves_our_workers_alone():
     script = """
 import os, sys
+import helpers.program_runner
 from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 sandbox = get_local_sandbox()

@@ -1,59 +1,40 @@
 """No program is paid for what it writes into the pipe, returns or defines instead of a solution."""
 
-import asyncio
 import time
 
 import pytest
 
+from helpers.judged_programs import judge_all
 from helpers.pipe_cheats import ANSWERS, CHEATS, OBJECTS, ORDER, TESTS
-from trl_grpo_rewards.programs.drivers import MODULES
-from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside import dialogue
-from trl_grpo_rewards.programs.row_verdicts import try_program
-from trl_grpo_rewards.sandbox.local import get_local_sandbox
-from trl_grpo_rewards.sandbox.protocol import Limits
 
 
 ADD = "def add(a, b): return a + b"
 WAITING = {"never answers", "never reads", "closes its pipes", "asks without end"}
 COSTLY = {"tuples that unfold", "a set of what unfolds", "deep tuples", "a million values", "a number without end"}
-
-
-def try_all(jobs, seconds=1.0):
-    async def run():
-        sandbox = get_local_sandbox(None, MODULES)
-        return await asyncio.gather(*(try_program(*job, sandbox, Limits(seconds)) for job in jobs))
-
-    return asyncio.run(run())
+QUICK = {"assert", "check", "unittest", "callback"}
+"""Kinds of tests that every cheat attacks in a quick run."""
 
 
 def check_unpaid(names, kinds):
-    jobs = [(CHEATS[name], read_tests(TESTS[kind], {"entry_point": "add"})) for name in names for kind in kinds]
-    paid = [job for job, trial in zip(jobs, try_all(jobs), strict=True) if trial.passed]
-    assert not paid
-    (alive,) = try_all([(ADD, read_tests(TESTS["assert"]))])
-    assert alive.passed
+    jobs = [(name, kind) for name in names for kind in kinds]
+    trials = judge_all([(CHEATS[name], TESTS[kind], "add") for name, kind in jobs], seconds=1.0)
+    assert [job for job, trial in zip(jobs, trials, strict=True) if trial.passed] == []
+    assert all(alive.passed for alive in judge_all([(ADD, TESTS["assert"], "add")] * 8))
 
 
 def test_there_are_enough_cheats():
     assert len(ANSWERS | ORDER) >= 40 and len(OBJECTS) >= 20
 
 
-@pytest.mark.parametrize("kind", TESTS)
-def test_the_tests_are_passed_by_an_honest_program(kind):
-    (trial,) = try_all([(ADD, read_tests(TESTS[kind], {"entry_point": "add"}))])
-    assert trial.passed, trial
+def test_the_tests_are_passed_by_an_honest_program():
+    trials = judge_all([(ADD, tests, "add") for tests in TESTS.values()])
+    assert {kind: trial.failure for kind, trial in zip(TESTS, trials, strict=True) if not trial.passed} == {}
 
 
-@pytest.mark.parametrize("name", sorted({*CHEATS} - COSTLY))
-def test_a_cheat_is_not_paid(name):
-    check_unpaid([name], ["assert", "unittest"] if name in WAITING else ["assert", "check", "unittest", "callback"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", TESTS)
-def test_no_cheat_is_paid_by_any_kind_of_test(kind):
-    check_unpaid({*CHEATS} - WAITING, [kind])
+@pytest.mark.parametrize("kind", [pytest.param(one, marks=[pytest.mark.slow] * (one not in QUICK)) for one in TESTS])
+def test_no_cheat_is_paid(kind):
+    check_unpaid({*CHEATS} - COSTLY - (set() if kind in ("assert", "unittest") else WAITING), [kind])
 
 
 @pytest.mark.slow
@@ -62,6 +43,7 @@ def test_hostile_values_cost_no_more_than_the_time_limit(name):
     start = time.monotonic()
     check_unpaid([name], ["assert"])
     assert time.monotonic() - start < 10
+    check_unpaid([name], {*TESTS} - {"assert"})
 
 
 def test_the_descriptors_are_those_that_the_back_ends_promise():

@@ -1,25 +1,15 @@
 """What honest programs define is there for the tests, in every style in which tests use it."""
 
-import asyncio
-
-import pytest
-
 from helpers.honest_programs import HONEST
+from helpers.judged_programs import judge_all
 from helpers.plain_python import ask_python
-from trl_grpo_rewards.programs.drivers import MODULES
-from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside.program_side import ProgramSide
-from trl_grpo_rewards.programs.row_verdicts import try_program
-from trl_grpo_rewards.sandbox.local import get_local_sandbox
-from trl_grpo_rewards.sandbox.protocol import Limits
 
 
-@pytest.mark.parametrize("style", HONEST)
-def test_an_honest_program_is_paid(style):
-    program, code, entry_point = HONEST[style]
-    tests = read_tests(code, {"entry_point": entry_point} if entry_point else {})
-    trial = asyncio.run(try_program(program, tests, get_local_sandbox(None, MODULES), Limits(5.0)))
-    assert trial.failure == "" and trial.passed == trial.total == 1
+def test_honest_programs_are_paid():
+    jobs = [(program, code, *filter(None, [entry_point])) for program, code, entry_point in HONEST.values()]
+    trials = dict(zip(HONEST, judge_all(jobs), strict=True))
+    assert {style: one.failure for style, one in trials.items() if one.failure or one.passed != one.total} == {}
 
 
 OURS = {"capsys", "fixture", "pytest class", "async"}

@@ -1,17 +1,11 @@
 """What the tests and the program do to a list, a dict or a set happens on both sides."""
 
-import asyncio
-
 import pytest
 
+from helpers.judged_programs import list_passing
 from helpers.plain_python import ask_python
-from trl_grpo_rewards.programs.drivers import MODULES
-from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside.plain_data import Violation
 from trl_grpo_rewards.programs.inside.sharing import MAX_OBJECTS, SharedObjects
-from trl_grpo_rewards.programs.row_verdicts import try_program
-from trl_grpo_rewards.sandbox.local import get_local_sandbox
-from trl_grpo_rewards.sandbox.protocol import Limits
 
 
 STACK = """
@@ -59,15 +53,10 @@ PAIRS = {
 }  # fmt: skip
 
 
-def passes(program, code):
-    sandbox = get_local_sandbox(None, MODULES)
-    return asyncio.run(try_program(program, read_tests(code), sandbox, Limits(5.0))).status is None
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_the_verdict_is_that_of_python(name):
-    program, code = PAIRS[name]
-    assert [passes(program, code)] == ask_python([(program, code)])
+def test_the_verdict_is_that_of_python():
+    pairs = [*PAIRS.values()]
+    found = zip(PAIRS, list_passing(pairs), ask_python(pairs), strict=True)
+    assert [name for name, ours, python in found if ours != python] == []
 
 
 def test_both_sides_forget_the_same_objects():
@@ -105,11 +94,8 @@ ARRAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ARRAYS)
-def test_small_arrays_that_change_in_place(name):
+def test_small_arrays_that_change_in_place():
     pytest.importorskip("numpy")
-    program, code = ARRAYS[name]
-    code = f"import numpy as np\n{code}"
-    sandbox, tests = get_local_sandbox(None, MODULES, ["numpy"]), read_tests(code, packages=["numpy"])
-    trial = asyncio.run(try_program(program, tests, sandbox, Limits(5.0, memory_mb=4096)))
-    assert [trial.status is None] == ask_python([(program, code)]), trial.failure
+    pairs = [(program, f"import numpy as np\n{code}") for program, code in ARRAYS.values()]
+    found = zip(ARRAYS, list_passing(pairs, packages=("numpy",)), ask_python(pairs), strict=True)
+    assert [name for name, ours, python in found if ours != python] == []

@@ -1,21 +1,11 @@
 """Objects of the program never see what is expected of them, unless the tests let their class judge."""
 
-import asyncio
-
-import pytest
-
-from trl_grpo_rewards.programs.drivers import MODULES
-from trl_grpo_rewards.programs.formats import read_tests
+from helpers.judged_programs import list_passing
 from trl_grpo_rewards.programs.inside.stand_ins import JUDGING_METHODS
-from trl_grpo_rewards.programs.row_verdicts import try_program
-from trl_grpo_rewards.sandbox.local import get_local_sandbox
-from trl_grpo_rewards.sandbox.protocol import Limits
 
 
 def passes(program, code):
-    tests = read_tests(code)
-    trial = asyncio.run(try_program(program, tests, get_local_sandbox(None, MODULES), Limits()))
-    return trial.status is None
+    return list_passing([(program, code)]) == [True]
 
 
 YES = """
@@ -33,35 +23,35 @@ Extract = Yes
 """
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "f(1) == 7",
-        "7 == f(1)",
-        "not f(1) != 7",
-        "f(1) < 5",
-        "3 <= f(1)",
-        "abs(f(1) - 7) < 1e-6",
-        "abs(7 - f(1)) < 1e-6",
-        "f(1) + 1 == 8",
-        "3 in f(1)",
-        "f(1) in [7, 8]",
-        "f(1).startswith('a')",
-        "f(1).isdigit()",
-        "f(1).count('a') == 3",
-        "f(1).is_integer()",
-        "{1, 2}.issubset(f(1)) or f(1).issubset({1})",
-        "isinstance(f(1), int)",
-        "f(1) is True",
-        "Extract([1, 2]) == 7",
-        "abs(Extract(1) - 7) < 1e-6",
-        "Extract('a') in ('b', 'c')",
-        "Extract([1]) == [1] and Extract([2]) == [2]",
-        "max(Extract(1), 7) == 7 == min(Extract(2), 7)",
-    ],
-)
-def test_an_object_that_agrees_to_everything_is_not_right(condition):
-    assert not passes(YES, f"assert {condition}")
+CONDITIONS = [
+    "f(1) == 7",
+    "7 == f(1)",
+    "not f(1) != 7",
+    "f(1) < 5",
+    "3 <= f(1)",
+    "abs(f(1) - 7) < 1e-6",
+    "abs(7 - f(1)) < 1e-6",
+    "f(1) + 1 == 8",
+    "3 in f(1)",
+    "f(1) in [7, 8]",
+    "f(1).startswith('a')",
+    "f(1).isdigit()",
+    "f(1).count('a') == 3",
+    "f(1).is_integer()",
+    "{1, 2}.issubset(f(1)) or f(1).issubset({1})",
+    "isinstance(f(1), int)",
+    "f(1) is True",
+    "Extract([1, 2]) == 7",
+    "abs(Extract(1) - 7) < 1e-6",
+    "Extract('a') in ('b', 'c')",
+    "Extract([1]) == [1] and Extract([2]) == [2]",
+    "max(Extract(1), 7) == 7 == min(Extract(2), 7)",
+]
+
+
+def test_an_object_that_agrees_to_everything_is_not_right():
+    found = list_passing([(YES, f"assert {condition}") for condition in CONDITIONS])
+    assert [condition for condition, passed in zip(CONDITIONS, found, strict=True) if passed] == []
 
 
 def test_a_class_judges_its_own_objects():

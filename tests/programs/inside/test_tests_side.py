@@ -1,35 +1,19 @@
 """Tests run as they are written: the verdict is that of Python itself, and fewer tests never make a program pass less."""
 
-import asyncio
 import random
 
 import pytest
 
+from helpers.judged_programs import list_passing
 from helpers.made_programs import HEAD, join, make_pair
 from helpers.plain_python import ask_python
-from trl_grpo_rewards.programs.drivers import MODULES
-from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.inside import tests_side
-from trl_grpo_rewards.programs.row_verdicts import try_program
-from trl_grpo_rewards.sandbox.local import get_local_sandbox
-from trl_grpo_rewards.sandbox.protocol import Limits
-
-
-def judge(pairs):
-    """Return whether each program passes its tests."""
-
-    async def run():
-        sandbox, limits = get_local_sandbox(None, MODULES), Limits(5.0)
-        jobs = (try_program(program, read_tests(code), sandbox, limits) for program, code in pairs)
-        return [trial.status is None for trial in await asyncio.gather(*jobs)]
-
-    return asyncio.run(run())
 
 
 def find_differences(count, seed):
     rng = random.Random(seed)
     pairs = [(program, join(pieces)) for program, pieces in (make_pair(rng) for _ in range(count))]
-    ours, python = judge(pairs), ask_python(pairs)
+    ours, python = list_passing(pairs), ask_python(pairs)
     assert 0.2 * count < sum(python) < 0.8 * count
     return [pair for pair, one, other in zip(pairs, ours, python, strict=True) if one != other]
 
@@ -45,15 +29,15 @@ def test_the_verdict_on_many_made_programs_is_that_of_python(seed):
 
 
 def test_a_program_that_passes_all_tests_passes_fewer():
-    rng, pairs, fewer = random.Random(7), [], []
-    while len(fewer) < 200:
+    rng, fewer = random.Random(7), {}
+    while sum(map(len, fewer.values())) < 200:
         program, pieces = make_pair(rng)
-        for place in range(len(pieces)):
-            if len(pieces) > 1:
-                pairs.append((program, join(pieces)))
-                fewer.append((program, join(pieces[:place] + pieces[place + 1 :])))
-    lost = [pair for pair, all_, some in zip(fewer, judge(pairs), judge(fewer), strict=True) if all_ and not some]
-    assert lost == []
+        if len(pieces) > 1:
+            parts = [pieces[:place] + pieces[place + 1 :] for place in range(len(pieces))]
+            fewer[program, join(pieces)] = [(program, join(part)) for part in parts]
+    passing = [pair for pair, is_passed in zip(fewer, list_passing(fewer), strict=True) if is_passed]
+    parts = [part for pair in passing for part in fewer[pair]]
+    assert len(parts) > 50 and all(list_passing(parts))
 
 
 DROPPED = {
@@ -71,10 +55,10 @@ DROPPED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DROPPED)
-def test_nothing_in_tests_is_dropped(name):
-    pairs = [("def add(a, b): return 7", HEAD + DROPPED[name]), ("def add(a, b): return a + b", HEAD + DROPPED[name])]
-    assert judge(pairs) == [False, True]
+def test_nothing_in_tests_is_dropped():
+    for program, is_right in (("def add(a, b): return 7", False), ("def add(a, b): return a + b", True)):
+        found = list_passing([(program, HEAD + code) for code in DROPPED.values()])
+        assert dict(zip(DROPPED, found, strict=True)) == dict.fromkeys(DROPPED, is_right)
 
 
 VISIBLE = {
@@ -84,10 +68,8 @@ VISIBLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", VISIBLE)
-def test_what_tests_define_is_not_in_the_process_of_the_program(name):
-    code, thief = VISIBLE[name]
-    assert judge([(f"def f(x): return {thief}", code)]) == [False]
+def test_what_tests_define_is_not_in_the_process_of_the_program():
+    assert list_passing([(f"def f(x): return {thief}", code) for code, thief in VISIBLE.values()]) == [False] * 3
 
 
 BAD = {
@@ -106,21 +88,22 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-def test_bad_tests_fail_and_the_next_ones_run(name):
-    assert judge([("def f(x): return x", BAD[name]), ("def f(x): return x", "assert f(1) == 1")]) == [False, True]
+def test_bad_tests_fail_and_the_next_ones_run():
+    found = list_passing([("def f(x): return x", code) for code in BAD.values()], seconds=1.0)
+    assert dict(zip(BAD, found, strict=True)) == dict.fromkeys(BAD, False)
+    assert all(list_passing([("def f(x): return x", "assert f(1) == 1")] * 8))
 
 
 def test_names_of_the_program_and_of_the_tests():
     program = "def f(x): return x\ndef g(x): return f(x) + 1\nlimit = 5"
-    for code in (
+    codes = (
         "def f(x): return -x\nassert f(1) == -1 and g(1) == 2",
         "assert f(1) == 1\ndef f(x): return -x\nassert f(1) == -1",
         "from solution import f as other\ndef f(x): return -x\nassert f(1) == -other(1)",
         "limit = 6\nassert limit == 6 and g(limit) == 7",
         "assert limit == 5\nimport solution\nassert solution.limit == 5 == solution.g(4)",
-    ):
-        assert judge([(program, code)]) == [True], code
+    )
+    assert list_passing([(program, code) for code in codes]) == [True] * 5
 
 
 def test_what_the_program_may_ask_for_is_written_down():
