@@ -1,4 +1,4 @@
-"""Asking for what version 0.2 had is one sentence that says what to use instead. This file goes with `removed.py`."""
+"""Asking for what is gone is one sentence that says what to use instead. This file goes with `removed.py`."""
 
 import inspect
 

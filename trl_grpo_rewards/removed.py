@@ -1,4 +1,4 @@
-"""What version 0.2 had and this one does not, with what to use instead. This file goes with the next version."""
+"""What earlier versions had and this one does not, with what to use instead. This file goes with the next version."""
 
 REMOVED = {
     "as_rubric": "as_rubric() was removed: write the rubric yourself, as docs/coming_from.md shows for OpenEnv.",
