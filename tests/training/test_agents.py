@@ -27,7 +27,7 @@ def scripted(monkeypatch):
     script_turns(monkeypatch)
 
 
-WAYS = {"tools": {"tools": [add, lookup]}, "environment": {"environment_factory": Sums}}
+TOOLS = {"tools": [add, lookup]}
 
 
 def train(config, problems, rewards, **options):
@@ -54,8 +54,8 @@ class HalfDead(Sums):
 @pytest.mark.parametrize(
     "loss_type, way",
     [
-        ("dapo", WAYS["tools"]),
-        ("grpo", WAYS["tools"]),
+        ("dapo", TOOLS),
+        ("grpo", TOOLS),
         ("dapo", {"environment_factory": HalfDead}),
         ("dr_grpo", {"environment_factory": HalfDead}),
     ],
@@ -68,14 +68,14 @@ def test_gradient_of_skip_equals_trl_with_dead_advantages_at_zero(config, proble
 @pytest.mark.slow
 @pytest.mark.parametrize("loss_type", ["dapo", "grpo"])
 def test_gradient_of_drop_is_that_of_the_live_groups_alone(config, problems, loss_type):
-    options = {**TURNS, "max_steps": 2, "loss_type": loss_type, **WAYS["tools"]}
+    options = {**TURNS, "max_steps": 2, "loss_type": loss_type, **TOOLS}
     assert compare_drop(config, problems, (half_by_turns,), **options) <= 1e-6
 
 
 @pytest.mark.slow
 def test_results_of_tools_are_masked_and_have_no_part_in_the_gradient(config, problems):
     _, trainer = train_for_gradients(
-        FilteredGRPOTrainer, config, problems, [half_by_turns], **TURNS, **WAYS["tools"], max_steps=1
+        FilteredGRPOTrainer, config, problems, [half_by_turns], **TURNS, **TOOLS, max_steps=1
     )
     (batch,) = (part for part in trainer._buffered_inputs if "silent" not in part)
     hidden = (batch["tool_mask"] == 0) & (batch["completion_mask"] == 1)
@@ -86,9 +86,8 @@ def test_results_of_tools_are_masked_and_have_no_part_in_the_gradient(config, pr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("way", WAYS)
-def test_resampling_fills_the_batch_with_live_groups(config, problems, way):
-    options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 2, **WAYS[way]}
+def test_resampling_fills_the_batch_with_live_groups(config, problems):
+    options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 2, "environment_factory": Sums}
     options |= {"zero_variance_by": "outcome", "outcome_reward": "half_by_turns"}  # Sums differs in most groups
     trainer, records = train(config, problems, [half_by_turns], **options)
     live = [record["step"] for record in records if record["outcome"] == "live"]

@@ -242,10 +242,10 @@ def often_solved(prompt: str, completion: str, place_in_dataset: int | None = No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"zero_variance": "drop", "max_resample_rounds": 4}])
-def test_a_run_draws_prompts_that_teach(config, options):
+def test_a_run_draws_prompts_that_teach(config):
+    """The first prompts of a step come from the sampler, and those that replace dead groups from the stream itself."""
     data = demo.arithmetic("train", size=32)
-    options = {"selective": True, "outcome_reward": "often_solved", **options}
+    options = {"selective": True, "outcome_reward": "often_solved", "zero_variance": "drop", "max_resample_rounds": 4}
     trainer, lines = train_and_read(config, data, [often_solved(), boxed()], max_steps=64, **options)
     assert all({*line["columns"]} == {"solution"} for line in lines)
     half = len(lines) // 2
