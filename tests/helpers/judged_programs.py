@@ -2,7 +2,9 @@
 
 import asyncio
 from collections.abc import Iterable
+from typing import Any
 
+from trl_grpo_rewards.programs.cases import RowTests
 from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.programs.formats import read_tests
 from trl_grpo_rewards.programs.row_verdicts import ProgramVerdict, try_program
@@ -10,17 +12,20 @@ from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import Limits
 
 
-def judge_all(jobs: Iterable[tuple], seconds: float = 5.0, packages: tuple[str, ...] = ()) -> list[ProgramVerdict]:
+def judge_all(
+    jobs: Iterable[tuple], seconds: float = 5.0, packages: tuple[str, ...] = (), partial: bool = False
+) -> list[ProgramVerdict]:
     """Return the verdict on each program with its tests, and with the entry point of these if there is one."""
+
+    def read(tests: Any, *names: str) -> RowTests:
+        companions = {"entry_point": names[0]} if names else {}
+        return tests if isinstance(tests, RowTests) else read_tests(tests, companions, packages=packages)
 
     async def run() -> list[ProgramVerdict]:
         sandbox = get_local_sandbox(None, MODULES, packages)
         limits = Limits(seconds, memory_mb=4096 if packages else 1024)
-        rows = [
-            (program, read_tests(tests, {"entry_point": names[0]} if names else {}, packages=packages))
-            for program, tests, *names in jobs
-        ]
-        return await asyncio.gather(*(try_program(*row, sandbox, limits) for row in rows))
+        rows = [(program, read(*tests)) for program, *tests in jobs]
+        return await asyncio.gather(*(try_program(*row, sandbox, limits, partial) for row in rows))
 
     return asyncio.run(run())
 
@@ -28,3 +33,8 @@ def judge_all(jobs: Iterable[tuple], seconds: float = 5.0, packages: tuple[str, 
 def list_passing(jobs: Iterable[tuple], seconds: float = 5.0, packages: tuple[str, ...] = ()) -> list[bool]:
     """Return whether each program passes."""
     return [trial.status is None for trial in judge_all(jobs, seconds, packages)]
+
+
+def count_passed(program: str, tests: Any, packages: tuple[str, ...] = ()) -> int:
+    """Return how many cases a program passes."""
+    return judge_all([(program, tests)], packages=packages, partial=True)[0].passed

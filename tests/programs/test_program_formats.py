@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.plain_programs import count_passed
+from helpers.judged_programs import count_passed
 from trl_grpo_rewards.programs import columns
 from trl_grpo_rewards.programs.cases import CallCase, OutputCase, PythonTests, UnreadableTests
 from trl_grpo_rewards.programs.formats import COMPANION_COLUMNS, read_tests

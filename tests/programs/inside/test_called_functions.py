@@ -1,4 +1,4 @@
-"""What runs inside the sandbox, run here without protection: scripts, calls and their answers."""
+"""What runs inside the sandbox: scripts, calls and their answers."""
 
 import ast
 import json
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers.plain_programs import count_passed, run_plainly
+from helpers import plain_programs
+from helpers.judged_programs import count_passed
 from trl_grpo_rewards.programs.cases import CallCase, RowTests
 from trl_grpo_rewards.programs.comparison import is_right_value
 from trl_grpo_rewards.programs.drivers import FOLDER, NAMES, bundle, write_call
@@ -23,9 +24,12 @@ SCRIPT = read_tests({"inputs": ["1234\n"], "outputs": ["2468\n"]})
 FUNCTION = read_tests({"inputs": ["1234"], "outputs": ["2468"], "fn_name": "double"})
 
 
-def passes(program, arguments, expected, name="f", python=sys.executable):
-    tests = RowTests((CallCase(name, json.dumps(arguments), (expected,)),))
-    return count_passed(program, tests, python) == 1
+def write_call_tests(arguments, expected):
+    return RowTests((CallCase("f", json.dumps(arguments), (expected,)),))
+
+
+def passes(program, arguments, expected, packages=()):
+    return count_passed(program, write_call_tests(arguments, expected), packages) == 1
 
 
 @pytest.mark.parametrize("tests", [SCRIPT, FUNCTION], ids=["script", "function"])
@@ -65,7 +69,7 @@ def test_honest_programs_pass(tests, program):
         ("import sys\nsys.setrecursionlimit(10**5)\ndef f(n): return n and f(n - 1)", [5000], 0),
         ("def f(x: List[int]) -> Optional[int]: return heappop(x) + gcd(4, 6) + pow(2, 3, 5)", [[1]], 6),
         ("def f(a, b): return {a: (b, None, True)}", [1, "\ud800é"], {"1": ["\ud800é", None, True]}),
-        ("print('x' * 10**6)\nf = lambda: 1", [], 1),
+        ("print('x' * 500_000)\nf = lambda: 1", [], 1),
         ("from fractions import *\nfrom decimal import *\nf = lambda: [Fraction(6, 3), Decimal('0.5')]", [], [2, 0.5]),
         ("class F(float):\n    def __repr__(self): return '7'\nf = lambda: F(1.5)", [], 1.5),
         ("class Solution:\n    def g(self): return 2\ndef f(): return Solution().g()", [], 2),
@@ -80,21 +84,11 @@ def test_what_honest_functions_return(program, arguments, expected):
     assert not passes(program, arguments, 7)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "{1}",
-        "frozenset([1])",
-        "(x for x in [1])",
-        "map(int, '1')",
-        "{1: 0}.keys()",
-        "deque([1])",
-        "b'1'",
-        "range(1, 2)",
-    ],
-)
-def test_what_is_no_list_equals_none(value):
-    assert not passes(f"f = lambda: {value}", [], [1])
+def test_what_is_no_list_equals_none():
+    for value in "{1}|frozenset([1])|(x for x in [1])|map(int, '1')|{1: 0}.keys()|deque([1])|b'1'|range(1, 2)".split(
+        "|"
+    ):
+        assert not passes(f"f = lambda: {value}", [], [1]), value
 
 
 def test_scalars_of_numpy_are_numbers():
@@ -102,8 +96,9 @@ def test_scalars_of_numpy_are_numbers():
     program = (
         "import numpy as np\nf = lambda: [np.int64(3), np.float32(0.5), np.bool_(True), np.float64(2), np.array(4)]"
     )
-    assert passes(program, [], [3, 0.5, True, 2, 4]) and not passes(program, [], [3, 0.5, False, 2, 4])
-    assert not passes("import numpy as np\nf = lambda: np.array([1])", [], [1])
+    numpy = ("numpy",)
+    assert passes(program, [], [3, 0.5, True, 2, 4], numpy) and not passes(program, [], [3, 0.5, False, 2, 4], numpy)
+    assert not passes("import numpy as np\nf = lambda: np.array([1])", [], [1], numpy)
 
 
 def test_scripts_may_read_and_print_integers_of_any_length():
@@ -135,7 +130,9 @@ def test_methods_of_a_class_are_called_on_a_new_object():
 
 def test_the_answer_holds_the_first_argument_only_after_none():
     def answer(program):
-        return json.loads(run_plainly(bundle(write_call("calls", "answer_call", program, "f")), "[[2, 1]]") or "null")
+        return json.loads(
+            plain_programs.run_plainly(bundle(write_call("calls", "answer_call", program, "f")), "[[2, 1]]") or "null"
+        )
 
     assert answer("def f(x): return x.sort()") == {"value": None, "first": [1, 2]}
     assert answer("def f(x): return x.sort() or len(x)") == {"value": 2}
@@ -160,8 +157,6 @@ OWN = "class ListNode:\n    def __init__(self, x):\n        self.val, self.next,
     "hint", ["Optional[ListNode]", "ListNode", "'ListNode'", "Optional['ListNode']", "ListNode | None"]
 )
 def test_linked_lists(hint):
-    if "|" in hint and sys.version_info < (3, 10):
-        pytest.skip("older syntax")
     for program in (LINKED, OWN + LINKED, "from __future__ import annotations\n" + LINKED, "# definition\n" + LINKED):
         assert passes(program.format(hint), [[1, 2, 3]], [3, 2, 1])
     assert passes(LINKED.format(hint), [[]], []) and not passes(LINKED.format(hint), [[1, 2]], [1, 2])
@@ -231,11 +226,15 @@ def test_all_modules_inside_travel_to_a_server():
 
 @pytest.mark.skipif(OLDEST is None, reason="there is no Python 3.8")
 def test_python_3_8_answers_calls():
-    assert passes("def f(n): return {'a': (n + 0.5, 10**n)}", [4500], {"a": [4500.5, 10**4500]}, python=OLDEST)
-    assert passes(LINKED.format("Optional[ListNode]"), [[1, 2]], [2, 1], python=OLDEST)
-    assert count_passed(DOUBLE, SCRIPT, OLDEST) == 1
     tests = read_tests("import pytest\nassert double([1]) == [1, 1]\nwith pytest.raises(TypeError): double(None)")
-    assert count_passed(DOUBLE, tests, OLDEST) == 1 and count_passed("def double(x): return x", tests, OLDEST) == 0
+    for program, cases, passed in (
+        ("def f(n): return {'a': (n + 0.5, 10**n)}", write_call_tests([4500], {"a": [4500.5, 10**4500]}), 1),
+        (LINKED.format("Optional[ListNode]"), write_call_tests([[1, 2]], [2, 1]), 1),
+        (DOUBLE, SCRIPT, 1),
+        (DOUBLE, tests, 1),
+        ("def double(x): return x", tests, 0),
+    ):
+        assert plain_programs.count_passed(program, cases, OLDEST) == passed
 
 
 PLAIN = st.recursive(
@@ -245,11 +244,11 @@ PLAIN = st.recursive(
 )
 
 
-@given(st.lists(PLAIN, min_size=1))
-@settings(max_examples=20, deadline=None)
+@given(st.lists(PLAIN, min_size=10))
+@settings(max_examples=5, deadline=None)
 def test_what_is_written_inside_is_read_outside(values):
     case = CallCase("f", json.dumps(values), (values,))
     source = bundle(write_call("calls", "answer_call", "def f(*values): return values", "f"))
-    output = run_plainly(source, case.arguments)
+    output = plain_programs.run_plainly(source, case.arguments)
     assert output and is_right_value(output, case)
     assert not is_right_value(output, CallCase("f", case.arguments, ([*values, None],)))
