@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 from datasets import Dataset
 
+from helpers.checks import find_faults
 from helpers.example_rewards import rank_in_group
 from helpers.marks import HAS_GENERATORS
 from trl_grpo_rewards import (
@@ -230,11 +231,9 @@ def test_a_missing_column_is_named_by_its_keyword(config):
             rewards(prompts=["2 + 2?"] * 2, completions=["4", "4"], completion_ids=[[1]] * 2, answer=["4"] * 2)
         with pytest.raises(ValueError) as trained:
             FilteredGRPOTrainer("no/model", rewards, args=config(), train_dataset=dataset)
-        found = [fault for one in check(rewards, dataset) for fault in one.faults]
-        for message in (str(called.value), str(trained.value), found[0]):
-            assert f"needs the column '{column}'; found 'answer'" in message and message.endswith(
-                f"Name it: {remedy}."
-            )
+        for message in (str(called.value), str(trained.value), find_faults(rewards, dataset)[0]):
+            assert f"needs the column '{column}'; found 'answer'" in message
+            assert message.endswith(f"Name it: {remedy}.")
 
 
 def test_a_named_column_must_be_there_even_if_the_parameter_has_a_default():
@@ -247,10 +246,6 @@ def test_a_named_column_must_be_there_even_if_the_parameter_has_a_default():
 
 def test_the_checks_read_the_named_column():
     solved = Dataset.from_dict({"prompt": ["2 + 2?", "2 + 3?"], "answer": ["4", "5"], "solution": ["by adding"] * 2})
-
-    def find_faults(rewards, data):
-        return [fault for one in check(rewards, data) for fault in one.faults]
-
     found = check(boxed(evaluated=True, solution="answer"), solved)
     assert not [fault for one in found for fault in one.faults]
     assert "values of 'answer', as 'boxed' reads them" in [one.title for one in found]
