@@ -116,11 +116,11 @@ def test_groups_are_runs_of_equal_prompt_and_columns():
     ids=str,
 )  # fmt: skip
 def test_a_completion_of_a_wrong_type_is_refused_in_one_sentence(completion):
-    for data in ({"completions": [completion]}, {"completions": ["a"], "prompts": [completion]}):
-        scored = echo() if "prompts" not in data else asked()
-        if data.get("prompts") == [{"role": "assistant", "content": 5}]:
-            continue
+    calls = [(echo(), {"completions": [completion]})]
+    if completion != {"role": "assistant", "content": 5}:
+        calls.append((asked(), {"completions": ["a"], "prompts": [completion]}))
+    for scored, data in calls:
         with pytest.raises(
-            TypeError, match=r"must be a text or a list of (messages|parts); got .*Pass a text, or messages"
+            TypeError, match=r"must be a text or a list of (messages|parts); got .*Pass a text, or mess"
         ):
             scored(**data)

@@ -181,51 +181,30 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
     assert REGISTRY.pop("theirs") is not None
 
 
-@pytest.mark.parametrize(
-    "build, message",
-    [
-        (
-            lambda: brackets(at_leest=2),
-            "has no option 'at_leest'; its options are at_least=1, name=None. Did you mean 'at_least'",
-        ),
-        (lambda: brackets(solution="4"), "has no option 'solution'; its options are .* Choose one of these"),
-        (
-            lambda: length(),
-            r"Reward 'length': missing a required argument: 'target'. Its options are target, tolerance=0.* Write length\(target=...\).",
-        ),
-        (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'"),
-        (
-            lambda: length(9, tolerance=0.0),
-            "Option 'tolerance' of 'length' must be of type int; got 0.0",
-        ),  # equal to its default
-        (lambda: length(9, unit="lines"), "of type Literal\\['tokens', 'words', 'chars'\\]; got 'lines'"),
-        (lambda: tags("think", 3), "Option 'names' of 'tags' must be of type str; got 3."),
-        (lambda: tags(names=("think",)), "has no option 'names'"),
-        (
-            lambda: gate(boxed(), by=tags),
-            "Option 'by' of 'gate' contains the reward factory 'tags' instead of a reward. Call it",
-        ),
-        (lambda: cosine(1.0, max_tokens=9), "Option 'by' of 'cosine' must be of type Reward; got 1.0"),
-        (lambda: near(within={1, 2}), "Option 'within' of 'near' must be a number, .* other processes; got a set"),
-        (lambda: near(1, currency=[1]), "must be of type dict \\| None"),
-        (
-            lambda: tags(["think", "answer"]),
-            "Option 'names' of 'tags' must be of type str; got \\('think', 'answer'\\)",
-        ),
-        (
-            lambda: mixed_up(at_least=3),
-            "'at_least' of 'mixed_up' .* got 3. .*, or declare 'at_least' after '\\*' to make it an option",
-        ),
-        (lambda: boxed + tags("a"), "An expression contains the reward factory 'boxed' instead of a reward. Call it"),
-        (
-            lambda: route("task", {"a": boxed}),
-            "Option 'rewards' of 'route' contains the reward factory 'boxed' instead of a reward",
-        ),
-        (lambda: route("task", {"a": "boxed"}), "must be of type dict\\[Any, .*Reward\\]"),
-        (lambda: brackets(name=""), "The name of 'brackets' must be a non-empty string; got ''"),
-        (lambda: brackets()(), "missing 1 required positional argument: 'completions'"),
-    ],
-)
+@pytest.mark.parametrize("build, message", [
+    (lambda: brackets(at_leest=2), "has no option 'at_leest'; its options are at_least=1, name=None. Did you mean 'at_least'"),
+    (lambda: brackets(solution="4"), "has no option 'solution'; its options are .* Choose one of these"),
+    (
+        lambda: length(),
+        r"Reward 'length': missing a required argument: 'target'. Its options are target, tolerance=0.* Write length\(target=...\).",
+    ),
+    (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'"),
+    (lambda: length(9, tolerance=0.0), "Option 'tolerance' of 'length' must be of type int; got 0.0"),
+    (lambda: length(9, unit="lines"), "of type Literal\\['tokens', 'words', 'chars'\\]; got 'lines'"),
+    (lambda: tags("think", 3), "Option 'names' of 'tags' must be of type str; got 3."),
+    (lambda: tags(names=("think",)), "has no option 'names'"),
+    (lambda: gate(boxed(), by=tags), "Option 'by' of 'gate' contains the reward factory 'tags' instead of a reward. Call it"),
+    (lambda: cosine(1.0, max_tokens=9), "Option 'by' of 'cosine' must be of type Reward; got 1.0"),
+    (lambda: near(within={1, 2}), "Option 'within' of 'near' must be a number, .* other processes; got a set"),
+    (lambda: near(1, currency=[1]), "must be of type dict \\| None"),
+    (lambda: tags(["think", "answer"]), "Option 'names' of 'tags' must be of type str; got \\('think', 'answer'\\)"),
+    (lambda: mixed_up(at_least=3), "'at_least' of 'mixed_up' .* got 3. .*, or declare 'at_least' after '\\*' to make it an option"),
+    (lambda: boxed + tags("a"), "An expression contains the reward factory 'boxed' instead of a reward. Call it"),
+    (lambda: route("task", {"a": boxed}), "Option 'rewards' of 'route' contains the reward factory 'boxed' instead of a reward"),
+    (lambda: route("task", {"a": "boxed"}), "must be of type dict\\[Any, .*Reward\\]"),
+    (lambda: brackets(name=""), "The name of 'brackets' must be a non-empty string; got ''"),
+    (lambda: brackets()(), "missing 1 required positional argument: 'completions'"),
+])  # fmt: skip
 def test_wrong_options_are_refused_when_the_reward_is_built(build, message):
     with pytest.raises(TypeError, match=message):
         build()

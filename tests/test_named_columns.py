@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 from datasets import Dataset
 
+from helpers.checks import find_faults
 from helpers.example_rewards import rank_in_group
 from trl_grpo_rewards import (
     Column,
@@ -216,17 +217,17 @@ MISSING = [
 ]
 
 
-@pytest.mark.parametrize("rewards, remedy", MISSING, ids=str)
-def test_a_missing_column_is_named_by_its_keyword(config, rewards, remedy):
-    (column,) = rewards.columns
+def test_a_missing_column_is_named_by_its_keyword(config):
     dataset = Dataset.from_dict({"prompt": ["2 + 2?", "2 + 3?"], "answer": ["4", "5"]})
-    with pytest.raises(ValueError) as called:
-        rewards(prompts=["2 + 2?"] * 2, completions=["4", "4"], completion_ids=[[1]] * 2, answer=["4"] * 2)
-    with pytest.raises(ValueError) as trained:
-        FilteredGRPOTrainer("no/model", rewards, args=config(), train_dataset=dataset)
-    found = [fault for one in check(rewards, dataset) for fault in one.faults]
-    for message in (str(called.value), str(trained.value), found[0]):
-        assert f"needs the column '{column}'; found 'answer'" in message and message.endswith(f"Name it: {remedy}.")
+    for rewards, remedy in MISSING:
+        (column,) = rewards.columns
+        with pytest.raises(ValueError) as called:
+            rewards(prompts=["2 + 2?"] * 2, completions=["4", "4"], completion_ids=[[1]] * 2, answer=["4"] * 2)
+        with pytest.raises(ValueError) as trained:
+            FilteredGRPOTrainer("no/model", rewards, args=config(), train_dataset=dataset)
+        for message in (str(called.value), str(trained.value), find_faults(rewards, dataset)[0]):
+            assert f"needs the column '{column}'; found 'answer'" in message
+            assert message.endswith(f"Name it: {remedy}.")
 
 
 def test_a_named_column_must_be_there_even_if_the_parameter_has_a_default():
@@ -244,20 +245,12 @@ def test_the_checks_read_the_named_column():
     assert "values of 'answer', as 'boxed' reads them" in [one.title for one in found]
     assert any("columns that the rewards read: answer (string)" in line for line in found[0].lines)
     broken = solved.map(lambda row: {"answer": ""})
-    assert any(
-        "reads the column 'answer', but 2 of 2" in fault
-        for one in check(boxed(solution="answer"), broken)
-        for fault in one.faults
-    )
+    assert any("reads the column 'answer', but 2 of 2" in one for one in find_faults(boxed(solution="answer"), broken))
     assert honest(boxed(solution="answer"), solved[0]).endswith(r"\boxed{4}")
     assert r"\boxed{17}" in attacks(boxed(solution="answer"), solved[0])["a wrong answer"]
     assert_not_gameable(boxed(solution="answer"))
     mistyped = Dataset.from_dict({"prompt": ["a"], "heading": [1]})
-    assert any(
-        "reads the column 'heading' as str" in fault
-        for one in check(entitled(title="heading"), mistyped)
-        for fault in one.faults
-    )
+    assert any("reads the column 'heading' as str" in one for one in find_faults(entitled(title="heading"), mistyped))
 
 
 @reward
