@@ -87,7 +87,7 @@ def test_the_difference_is_counted_both_ways(answers, score):
 
 
 @pytest.mark.slow
-def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, tmp_path, score):
+def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, tmp_path, score, capsys):
     cached = server(score=3).judge(cache=str(tmp_path / "verdicts"))
     rewards = (
         boxed() + 0.1 * length(20) + 0.3 * tags("think", partial=True) + schedule(cached, steps=((0, 0.0), (3, 0.9)))
@@ -97,6 +97,7 @@ def test_a_run_is_scored_again_from_its_records_alone(config, problems, server, 
     )
     trainer.train()
     asked = server.calls
+    capsys.readouterr()  # the tables of the run
     shown = score(str(rewards), trainer.args.output_dir, "--details")
     table = {line.split()[0]: line for line in shown.splitlines()[1:6]}
     assert {*table} == {"boxed", "length", "tags", "judge", "total"} and server.calls == asked

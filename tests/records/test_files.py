@@ -172,8 +172,8 @@ def test_records_of_earlier_versions_are_read_and_superseded(tmp_path):
         with (tmp_path / "groups" / f"000{line['run']}-0001.jsonl").open("a") as file:
             file.write(json.dumps(line) + "\n")
     assert list(read_records(tmp_path)) == [old[0], old[3]]
-    write(GroupWriter(tmp_path, 2), 2, 2)
-    assert places(tmp_path) == [(1, 1, 0), (3, 2, 0), (3, 2, 1)]
+    write(GroupWriter(tmp_path, 2), 3, 2)  # it has written nothing of its first step
+    assert places(tmp_path) == [(1, 1, 0), (3, 3, 0), (3, 3, 1)]
 
 
 @pytest.mark.slow
@@ -209,32 +209,35 @@ class AtSteps(TrainerCallback):
         self.calls.get(state.global_step, lambda: None)()
 
 
-def test_training_goes_on_without_records_where_they_cannot_be_written(config, problems, caplog):
+def test_training_goes_on_where_records_cannot_be_written_and_supersedes_all_the_same(config, problems, caplog):
     args = config(max_steps=3)
-    Path(args.output_dir).mkdir()
-    Path(args.output_dir, "groups").write_text("a file")
-    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems)
+    folder = Path(args.output_dir, "groups")
+    earlier = GroupWriter(args.output_dir)
+    for step in range(1, 5):
+        write(earlier, step, 2)
+
+    def give_back():
+        folder.unlink()
+        folder.with_name("aside").rename(folder)
+
+    folder.rename(folder.with_name("aside"))
+    folder.write_text("in the way")
+    callbacks = [AtSteps({1: give_back})]
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems, callbacks=callbacks)
     trainer.train()
     said = [record.message for record in caplog.records if record.name == records.__name__]
-    assert (
-        trainer.state.global_step == 3 and len(said) == 1 and said[0].startswith("Group records cannot be written to")
-    )
-    assert "File exists" in said[0] and said[0].endswith("or set group_records=False.")
+    assert trainer.state.global_step == 3 and len(said) == 1
+    assert said[0].startswith("Group records cannot be written to") and "File exists" in said[0]
+    assert said[0].endswith("or set group_records=False.")
+    assert places(folder) == [(2, 2, 0), (2, 2, 1), (2, 3, 0), (2, 3, 1)]
 
 
-def test_records_go_on_in_a_folder_that_was_removed_or_in_the_way(tmp_path):
-    write(GroupWriter(tmp_path, 1), 1, 2)
-    folder, writer = tmp_path / "groups", GroupWriter(tmp_path, 1)
-    folder.rename(tmp_path / "aside")
-    folder.write_text("in the way")
+def test_records_go_on_in_a_folder_that_was_removed(tmp_path):
+    writer = GroupWriter(tmp_path)
     write(writer, 1, 2)
-    folder.unlink()
-    (tmp_path / "aside").rename(folder)
+    shutil.rmtree(tmp_path / "groups")
     write(writer, 2, 1)
-    assert places(tmp_path) == [(2, 2, 0)] and writer.lost == 2  # it supersedes also where it could not write
-    shutil.rmtree(folder)
-    write(writer, 3, 1)
-    assert places(tmp_path) == [(2, 3, 0)]
+    assert places(tmp_path) == [(1, 2, 0)]
 
 
 @pytest.mark.usefixtures("capsys")  # keeps the log in memory: pytest's own file would be refused, too
