@@ -295,7 +295,8 @@ def test_judge_keeps_the_key_to_itself(server, monkeypatch, caplog, tmp_path, pl
     ask = server(reply=reply).judge(api_key_env="JUDGE_KEY", cache=str(tmp_path / "kept"), canaries=1, retries=0)
     shown = [ask, scored(ask, ["one"])]
     shown += [scored(server(reply=said).judge(api_key_env="JUDGE_KEY", retries=0), ["two"])]
-    shown += [scored(server(body="<html>KEY</html>").judge(api_key_env="JUDGE_KEY", retries=0, model="o"), ["two"])]
+    page = f"{'x' * 183}KEY"  # which is cut within the key
+    shown += [scored(server(body=page).judge(api_key_env="JUDGE_KEY", retries=0, model="o"), ["two"])]
     shown += [scored(server(always={"all": 401}, says=said).judge(api_key_env="JUDGE_KEY", model="n"), ["three"])]
     assert server.keys == [f"Bearer {key}"] and "shown once" in caplog.text and "flattery" in caplog.text
     shown += [record.getMessage() for record in caplog.records if record.name.startswith("trl_grpo_rewards")]
