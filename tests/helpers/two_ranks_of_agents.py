@@ -1,4 +1,4 @@
-"""Scenarios with tools and environments for two ranks; see two_ranks.py for how they run."""
+"""The scenarios with tools and environments that test_agents.py runs on two ranks."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch.distributed as dist
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
 from helpers.gradients import compare_drop, compare_skip
-from helpers.two_ranks import config, run_scenarios
+from helpers.two_ranks import config
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, environment, gate, reward, shortest
 from trl_grpo_rewards.records.files import read_records
 
@@ -91,7 +91,3 @@ def resampled(folder) -> dict:
             "roles": [len(one) for line in read_records(folder / name) for one in line["completions"]],
         }
     return seen
-
-
-if __name__ == "__main__":
-    run_scenarios(globals())
