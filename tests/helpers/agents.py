@@ -11,9 +11,11 @@ import re
 
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
 
+from transformers import AutoTokenizer
 from trl import GRPOTrainer
 
 from helpers.reward_functions import first_summand
+from trl_grpo_rewards import demo
 
 
 def add(a: int, b: int) -> int:
@@ -104,5 +106,10 @@ def half_by_turns(prompts, completions, **kwargs):
     ]
 
 
-TURNS = {"max_completion_length": 256, "gradient_accumulation_steps": 1}
-"""Options of a run with room for a few turns."""
+TOKENIZER = AutoTokenizer.from_pretrained(demo.MODEL)
+TOKENIZER.chat_template = TOKENIZER.chat_template.partition("{% endif %}")[
+    2
+]  # the script need not read 650 tokens of tools
+
+TURNS = {"max_completion_length": 256, "gradient_accumulation_steps": 1, "processing_class": TOKENIZER}
+"""Options and arguments of a run with room for a few turns."""

@@ -148,9 +148,11 @@ def compare(setting: Setting, folder: Path) -> list[Comparison]:
 
 def compare_on_two_ranks(folder: Path) -> dict[str, list[Comparison]]:
     """Return the comparisons of both ranks together, by the name of the setting."""
+    own = folder / "compare_settings"
+    own.mkdir()
     for kind in {setting.model for setting in RANKS}:
-        save_model(kind, folder / kind)  # here, because only the first of several ranks would
-    ranks = run_on_two_ranks("compare_settings", folder)
+        save_model(kind, own / kind)  # here, because only the first of several ranks would
+    ranks = run_on_two_ranks(["compare_settings"], folder)["compare_settings"]
     return {name: [*map(join, *(rank[name] for rank in ranks))] for name in ranks[0] if name != "world_size"}
 
 

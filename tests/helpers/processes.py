@@ -8,7 +8,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from typing import Any
+from unittest.mock import patch
 
 import requests
 
@@ -47,6 +49,18 @@ def run_server(*arguments: str, url: str) -> Iterator[None]:
             yield
         finally:
             process.kill()
+
+
+FRESH = multiprocessing.get_context("forkserver")
+FRESH.set_forkserver_preload(["helpers.two_ranks"])
+
+
+def fork_fresh(target: Callable[..., None], *arguments: Any) -> BaseProcess:
+    """Start a function in a process that has imported TRL and has run nothing. Only the first start imports it."""
+    process = FRESH.Process(target=target, args=arguments, daemon=True)
+    with patch.dict(os.environ, build_environment()):
+        process.start()
+    return process
 
 
 def run_in_spawned_child(target: Callable, *arguments: Any) -> Any:

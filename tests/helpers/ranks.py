@@ -1,9 +1,9 @@
-"""Start runs on two ranks, on one machine or on two, and functions on ranks that are forked from the test."""
+"""Runs on two ranks, on one machine or as if on two, and functions on ranks that are forked from the test."""
 
+import importlib
 import json
 import multiprocessing
 import os
-import subprocess
 import sys
 import time
 import traceback
@@ -11,63 +11,67 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch.distributed as dist
 from accelerate import PartialState
 
-from helpers.paths import TESTS
-from helpers.processes import build_environment, find_free_port
+from helpers.processes import find_free_port, fork_fresh
 
 
-def launch(command: list[str], **options) -> subprocess.CompletedProcess:
-    return subprocess.run(command, env=build_environment(), capture_output=True, text=True, timeout=600, **options)
+def launch_on_two_ranks(
+    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1
+) -> list[int | None]:
+    """
+    Run scenarios of a module in `tests/helpers`, one after another in the same two processes, and return their exit codes.
 
-
-def launch_on_two_ranks(scenario: str, folder: Path, script: str = "two_ranks.py") -> subprocess.CompletedProcess:
-    """Run a scenario of a script in `tests/helpers` under torchrun, or several that are separated by commas."""
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
-    port = ["--master_port", str(find_free_port())]
-    return launch([*torchrun, *port, str(TESTS / "helpers" / script), scenario, str(folder)])
-
-
-def run_together_on_two_ranks(
-    scenarios: Sequence[str], folder: Path, script: str = "two_ranks.py"
-) -> dict[str, list[dict]]:
-    """Run scenarios one after another in the same two processes, and return what each rank saw in each of them."""
+    With two machines, each process is the first of its own. Every scenario has a folder, in which each rank leaves what it
+    saw. What the ranks print is in `folder`.
+    """
+    port, ranks = find_free_port(), []
     for scenario in scenarios:
         (folder / scenario).mkdir(exist_ok=True)
-    run = launch_on_two_ranks(",".join(scenarios), folder, script)
-    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-6000:]
+    try:
+        for rank in range(2):
+            place = {"RANK": rank, "LOCAL_RANK": rank % (2 // machines), "LOCAL_WORLD_SIZE": 2 // machines}
+            place |= {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            ranks.append(fork_fresh(_run_scenarios, scenarios, folder, script, {k: str(v) for k, v in place.items()}))
+        end = time.monotonic() + 600
+        while any(rank.exitcode is None for rank in ranks) and time.monotonic() < end:
+            time.sleep(0.1)
+            if any(rank.exitcode for rank in ranks):  # the other one may wait for it
+                end = min(end, time.monotonic() + 30)
+        return [rank.exitcode for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+
+
+def run_on_two_ranks(
+    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1
+) -> dict[str, list[dict]]:
+    """Run scenarios as `launch_on_two_ranks` does, and return what each rank saw in each of them."""
+    codes = launch_on_two_ranks(scenarios, folder, script, machines)
+    assert codes == [0, 0], f"{codes}\n" + "\n".join(file.read_text()[-4000:] for file in folder.glob("rank-*"))
     return {scenario: read_ranks(folder / scenario) for scenario in scenarios}
 
 
-def run_on_two_ranks(scenario: str, folder: Path, fails: bool = False, script: str = "two_ranks.py") -> list[dict]:
-    """Run a scenario and return what each rank saw."""
-    run = launch_on_two_ranks(scenario, folder, script)
-    assert (run.returncode != 0) == fails, run.stdout[-2000:] + run.stderr[-6000:]
-    return read_ranks(folder)
+def _run_scenarios(scenarios: Sequence[str], folder: Path, script: str, place: dict[str, str]) -> None:
+    os.environ.update(place)
+    with open(folder / f"rank-{place['RANK']}", "w") as said:
+        os.dup2(said.fileno(), 1)
+        os.dup2(said.fileno(), 2)
+    dist.init_process_group("gloo")
+    known = vars(importlib.import_module(f"helpers.{script}"))
+    for scenario in scenarios:
+        write_rank(folder / scenario, known[scenario](folder / scenario))
+    dist.barrier()
+    sys.stderr.flush()
+    os._exit(0)  # threads of gloo that are at work while Python closes may abort it
 
 
-def run_on_two_machines(scenario: str, folder: Path, script: str) -> list[dict]:
-    """Run a scenario in two processes as if each ran on its own machine, and return what each process saw."""
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "2", "--nproc_per_node", "1"]
-    launcher += ["--master_addr", "127.0.0.1", "--master_port", str(find_free_port())]
-    machines = [
-        subprocess.Popen(
-            [*launcher, "--node_rank", str(rank), str(TESTS / "helpers" / script), scenario, str(folder)],
-            env=build_environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        for machine in machines:
-            said, _ = machine.communicate(timeout=240)
-            assert machine.returncode == 0, said[-4000:]
-    finally:
-        for machine in machines:
-            machine.kill()
-    return read_ranks(folder)
+def write_rank(folder: Path, seen: dict) -> None:
+    """Leave what this rank saw."""
+    world = {"world_size": dist.get_world_size()}
+    (folder / f"{dist.get_rank()}.json").write_text(json.dumps({**world, **seen}))
 
 
 def read_ranks(folder: Path) -> list[dict]:

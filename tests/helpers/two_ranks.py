@@ -1,16 +1,11 @@
-"""What test_ranks.py and test_grid.py run on two ranks: `torchrun --nproc_per_node 2 two_ranks.py SCENARIO FOLDER`, with tests/ on PYTHONPATH.
-
-Every scenario leaves what it saw in FOLDER/<rank>.json. With several (`A,B`), it is FOLDER/A/<rank>.json.
-"""
+"""The scenarios that test_ranks.py and test_grid.py run on two ranks. Each returns what its rank saw."""
 
 import asyncio
 import gc
-import json
 import os
 import pickle
 import random
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +17,7 @@ from trl import GRPOConfig, GRPOTrainer
 from helpers.chat_server import Scripted
 from helpers.gradients import compare_drop
 from helpers.grid import compare
+from helpers.ranks import write_rank
 from helpers.reward_functions import live_if_odd, mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
 from helpers.settings import RANKS
@@ -178,7 +174,7 @@ def failing(folder) -> dict:
         trainer.train()
     except Exception as error:
         seen = {"type": type(error).__name__, "text": str(error), "notes": getattr(error, "__notes__", [])}
-        write(folder, seen)
+        write_rank(folder, seen)
         raise
     return {}
 
@@ -424,24 +420,3 @@ def compare_settings(folder) -> dict:
     gc.freeze()  # TRL collects garbage after each run
     torch.set_num_threads(1)
     return {setting.name: compare(setting, folder) for setting in RANKS}
-
-
-def write(folder, result: dict) -> None:
-    world = {"world_size": dist.get_world_size()}
-    (folder / f"{dist.get_rank()}.json").write_text(json.dumps({**world, **result}))
-
-
-def run_scenarios(scenarios: dict) -> None:
-    """Run the scenario that the command line names, and leave what it saw in the folder. Several have a folder each."""
-    dist.init_process_group("gloo")
-    names, folder = sys.argv[1].split(","), Path(sys.argv[2])
-    for name in names:
-        own = folder / name if len(names) > 1 else folder
-        write(own, scenarios[name](own))
-    dist.barrier()
-    sys.stderr.flush()
-    os._exit(0)  # threads of gloo that are at work while Python closes may abort it
-
-
-if __name__ == "__main__":
-    run_scenarios(globals())

@@ -1,12 +1,12 @@
-"""Scenarios with tools and environments for two ranks; see two_ranks.py for how they run."""
+"""The scenarios with tools and environments that test_agents.py runs on two ranks."""
 
 import pytest
 import torch
 import torch.distributed as dist
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
-from helpers.gradients import compare_drop, compare_skip
-from helpers.two_ranks import config, run_scenarios
+from helpers.gradients import ARGUMENTS, compare_drop, compare_skip
+from helpers.two_ranks import config
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, environment, gate, reward, shortest
 from trl_grpo_rewards.records.files import read_records
 
@@ -28,10 +28,12 @@ def forbidden(completions: list[str], environments: list) -> list[float]:
 
 
 def make(folder, rewards, problems=None, **options):
-    arguments = {name: options.pop(name) for name in ("tools", "environment_factory") if name in options}
+    options = TURNS | options
+    arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
     problems = problems or demo.arithmetic("train", size=32)
-    args = config(folder, **TURNS | options)
-    return FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=problems, **arguments)
+    return FilteredGRPOTrainer(
+        demo.MODEL, rewards, args=config(folder, **options), train_dataset=problems, **arguments
+    )
 
 
 def gradients(folder) -> dict:
@@ -91,7 +93,3 @@ def resampled(folder) -> dict:
             "roles": [len(one) for line in read_records(folder / name) for one in line["completions"]],
         }
     return seen
-
-
-if __name__ == "__main__":
-    run_scenarios(globals())

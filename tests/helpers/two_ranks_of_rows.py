@@ -1,8 +1,4 @@
-"""The scenarios that test_rank_rows.py runs on two ranks. Each rank can stand for a machine with its own disk.
-
-`torchrun --nproc_per_node 2 two_ranks_of_rows.py SCENARIO FOLDER`, with tests/ on PYTHONPATH. Every rank leaves what it saw in
-FOLDER/<rank>.json.
-"""
+"""The scenarios that test_rank_rows.py runs on two ranks. Each rank can stand for a machine with its own disk."""
 
 import itertools
 import resource
@@ -16,7 +12,7 @@ from helpers.gradients import SGD, DropReference, Reference, difference
 from helpers.passes import live_rows, train_and_count
 from helpers.reward_functions import mostly_dead, one_of_four
 from helpers.stand_in_vllm import StandIn
-from helpers.two_ranks import config, run_scenarios, trainer_of
+from helpers.two_ranks import config, trainer_of
 from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, train
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
@@ -242,7 +238,3 @@ def spread(folder) -> dict:
     assert all((row["completion_ids"] == number).all() for row, number in zip(rows, ids, strict=True))
     tokens = sum(map(count_tokens, rows))
     return {"sent": len(sent), "ids": ids, "tokens": tokens, "shortest": shortest, "own": own, "peak": peak() - before}
-
-
-if __name__ == "__main__":
-    run_scenarios(globals())

@@ -1,8 +1,4 @@
-"""The scenarios that test_vllm_server.py runs on two ranks: TRL's server mode, with a client that answers in this process.
-
-`torchrun --nproc_per_node 2 two_ranks_of_vllm.py SCENARIO FOLDER`, with tests/ on PYTHONPATH. Every rank leaves what it saw in
-FOLDER/<rank>.json.
-"""
+"""The scenarios that test_vllm_server.py runs on two ranks: TRL's server mode, with a client that answers in this process."""
 
 import pytest
 import torch
@@ -11,7 +7,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl.generation import vllm_generation
 
 from helpers.reward_functions import mostly_dead
-from helpers.two_ranks import run_scenarios, trainer_of
+from helpers.two_ranks import trainer_of
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
 from trl_grpo_rewards.records.files import read_records
 
@@ -118,7 +114,3 @@ def resample_selectively(folder) -> dict:
     """Groups of eight on 24 rows, of which the second is on both ranks."""
     options = {"num_generations": 8, "per_device_train_batch_size": 12}
     return serve(folder, zero_variance="drop", max_resample_rounds=2, selective=True, **options)
-
-
-if __name__ == "__main__":
-    run_scenarios(globals())

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
-from helpers.gradients import compare_drop, compare_skip, train_for_gradients
-from helpers.ranks import run_together_on_two_ranks
+from helpers.gradients import ARGUMENTS, compare_drop, compare_skip, train_for_gradients
+from helpers.ranks import run_on_two_ranks
 from helpers.reward_functions import first_summand
 from helpers.runs import get_metric
 from trl_grpo_rewards import (
@@ -31,10 +31,9 @@ TOOLS = {"tools": [add, lookup]}
 
 
 def train(config, problems, rewards, **options):
-    arguments = {name: options.pop(name) for name in ("tools", "environment_factory") if name in options}
-    trainer = FilteredGRPOTrainer(
-        demo.MODEL, rewards, args=config(**TURNS | options), train_dataset=problems, **arguments
-    )
+    options = TURNS | options
+    arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=config(**options), train_dataset=problems, **arguments)
     trainer.train()
     return trainer, list(read_records(trainer.args.output_dir))
 
@@ -228,7 +227,7 @@ def test_groups_are_known_and_resampled_although_each_rollout_has_its_own_prompt
 def seen(tmp_path_factory):
     """What each rank saw in each of these scenarios."""
     scenarios = ("gradients", "environments", "resampled")
-    return run_together_on_two_ranks(scenarios, tmp_path_factory.mktemp("ranks"), "two_ranks_of_agents.py")
+    return run_on_two_ranks(scenarios, tmp_path_factory.mktemp("ranks"), "two_ranks_of_agents")
 
 
 @pytest.mark.slow

@@ -2,17 +2,24 @@
 
 import pytest
 
-from helpers.ranks import run_on_two_machines, run_on_two_ranks, run_together_on_two_ranks
+from helpers.ranks import run_on_two_ranks
 
 
-SCRIPT = "two_ranks_of_rows.py"
+SCRIPT = "two_ranks_of_rows"
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
     """What each rank saw in each of these scenarios."""
-    scenarios = ("images", "images_resampled", "widths", "micro_batches")
-    return run_together_on_two_ranks(scenarios, tmp_path_factory.mktemp("ranks"), SCRIPT)
+    scenarios = ("spread", "images", "images_resampled", "widths", "micro_batches")
+    return run_on_two_ranks(scenarios, tmp_path_factory.mktemp("ranks"), SCRIPT)
+
+
+@pytest.fixture(scope="module")
+def seen_on_machines(tmp_path_factory):
+    """What two machines without a shared disk saw. The last scenario leaves their streams apart."""
+    scenarios = ("machines", "machine_without_files", "streams_apart")
+    return run_on_two_ranks(scenarios, tmp_path_factory.mktemp("machines"), SCRIPT, machines=2)
 
 
 @pytest.mark.slow
@@ -44,28 +51,28 @@ def test_gradient_takes_no_micro_batch_without_a_live_row_on_two_ranks(seen):
 
 
 @pytest.mark.slow
-def test_machines_without_a_shared_disk_resume_with_whole_groups(tmp_path):
-    one, other = run_on_two_machines("machines", tmp_path, SCRIPT)
+def test_machines_without_a_shared_disk_resume_with_whole_groups(seen_on_machines):
+    one, other = seen_on_machines["machines"]
     assert one == other and one["calls"] >= 3 and one["mixed"] == []
     assert one["saved"]
 
 
 @pytest.mark.slow
-def test_a_machine_without_the_place_among_the_prompts_ends_the_run(tmp_path):
-    for machine in run_on_two_machines("machine_without_files", tmp_path, SCRIPT):
+def test_a_machine_without_the_place_among_the_prompts_ends_the_run(seen_on_machines):
+    for machine in seen_on_machines["machine_without_files"]:
         assert "All ranks must draw the same prompts" in machine["error"]
         assert "on rank 1. If the machines do not share a disk, train with save_on_each_node=True" in machine["error"]
 
 
 @pytest.mark.slow
-def test_streams_that_come_apart_end_the_run(tmp_path):
-    for rank in run_on_two_ranks("streams_apart", tmp_path, script=SCRIPT):
+def test_streams_that_come_apart_end_the_run(seen_on_machines):
+    for rank in seen_on_machines["streams_apart"]:
         assert "All ranks must draw the same prompts" in rank["error"] and rank["step"] < 6
 
 
 @pytest.mark.slow
-def test_only_the_rows_that_have_to_move_do(tmp_path):
-    one, other = run_on_two_ranks("spread", tmp_path, script=SCRIPT)
+def test_only_the_rows_that_have_to_move_do(seen):
+    one, other = seen["spread"]
     assert 0 < one["sent"] <= 32 and other["sent"] == 0  # the longest rows move, so fewer than the half of 64
     assert (
         abs(one["tokens"] - other["tokens"]) < one["shortest"] < one["tokens"] / 100

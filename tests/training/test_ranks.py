@@ -1,13 +1,15 @@
 """Two ranks on gloo: whole groups for grouped rewards, and the trainer whatever is dead where."""
 
 import re
+import signal
+import subprocess
 import time
 
 import pytest
 
 from helpers.paths import SCRIPTS
-from helpers.processes import find_free_port
-from helpers.ranks import launch, launch_on_two_ranks, run_on_two_ranks, run_together_on_two_ranks
+from helpers.processes import build_environment, find_free_port
+from helpers.ranks import launch_on_two_ranks, read_ranks, run_on_two_ranks
 from helpers.runs import read_contents
 
 
@@ -26,7 +28,7 @@ def seen(tmp_path_factory, chat_server):
         (folder / scenario).mkdir()
         (folder / scenario / "port").write_text(chat_server.root.rpartition(":")[2])
     chat_server(latency=0.02)
-    return run_together_on_two_ranks(TOGETHER, folder) | {"most": chat_server.most}
+    return run_on_two_ranks(TOGETHER, folder) | {"most": chat_server.most}
 
 
 @pytest.mark.slow
@@ -102,8 +104,9 @@ def test_ranks_without_an_open_row_take_part(seen):
 @pytest.mark.slow
 def test_ranks_stop_together_when_a_grouped_reward_raises_on_one(tmp_path):
     start = time.monotonic()
-    one, other = run_on_two_ranks("failing", tmp_path, fails=True)
+    assert launch_on_two_ranks(["failing"], tmp_path) == [1, 1]
     assert time.monotonic() - start < 60
+    one, other = read_ranks(tmp_path / "failing")
     assert (other["type"], other["text"]) == ("RuntimeError", "out of order")
     assert other["notes"] == ["(raised in the reward best_of(compared(), fail_on=1))"]
     assert one["text"].startswith(
@@ -200,15 +203,15 @@ def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path):
     whole, parted = tmp_path / "whole", tmp_path / "parted"
     whole.mkdir()
     parted.mkdir()
-    wanted = run_together_on_two_ranks([*KILLED], whole)
+    wanted = run_on_two_ranks([*KILLED], whole)
     for scenario, (first, _) in KILLED.items():
         own = parted / scenario
         own.mkdir()
         (own / "kill").touch()
-        assert "SIGKILL" in launch_on_two_ranks(scenario, own).stderr and not (own / "0.json").exists()
+        assert launch_on_two_ranks([scenario], parted) == [-signal.SIGKILL] * 2 and not (own / "0.json").exists()
         assert [folder.name for folder in own.glob("checkpoint-*")] == [f"checkpoint-{first}"]
         (own / "kill").unlink()
-    assert run_together_on_two_ranks([*KILLED], parted) == wanted
+    assert run_on_two_ranks([*KILLED], parted) == wanted
     for scenario, (first, last) in KILLED.items():
         one, other = wanted[scenario]
         assert one == other and (parted / scenario / f"checkpoint-{last}").exists()
@@ -226,7 +229,8 @@ def test_ranks_train_the_bundled_task_by_the_script(tmp_path):
         "def ranks(completion):\n    return float(dist.get_world_size())\n"
     )
     rewards = ["--rewards", "boxed(evaluated=True, name='accuracy') + ranks()", "--per_device_train_batch_size", "32"]
-    run = launch([*launcher, str(find_free_port()), *script, *rewards], cwd=tmp_path)
+    command, options = [*launcher, str(find_free_port()), *script, *rewards], {"capture_output": True, "text": True}
+    run = subprocess.run(command, cwd=tmp_path, env=build_environment(), timeout=600, **options)
     assert run.returncode == 0, run.stderr[-4000:]
     assert run.stdout.count("held-out problems") == 1
     assert re.search(r"^ranks +2.000 +2.000 ", run.stdout, re.MULTILINE)

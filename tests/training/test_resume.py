@@ -4,9 +4,8 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ import torch
 from safetensors.torch import load_file
 from transformers import TrainerCallback
 
-from helpers.processes import build_environment
+from helpers.processes import fork_fresh
 from helpers.reward_functions import mostly_dead, mostly_solved
 from helpers.runs import read_contents, read_prompts, small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
@@ -67,10 +66,9 @@ def main(folder: str, *wait: str) -> None:
     Path(folder, "taken").write_text(json.dumps(trainer._prompts.position))
 
 
-def start(folder: Path, *wait: str) -> subprocess.Popen:
+def start(folder: Path, *wait: str) -> BaseProcess:
     folder.mkdir(exist_ok=True)
-    command = [sys.executable, __file__, str(folder), *wait]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=build_environment())
+    return fork_fresh(main, str(folder), *wait)
 
 
 @pytest.mark.slow
@@ -79,11 +77,15 @@ def test_resume_after_kills_gives_the_parameters_and_records_of_an_uninterrupted
     uninterrupted = start(whole)
     for step in (7, 11):  # in the second and in the third epoch
         run, end = start(parted, str(step)), time.monotonic() + 300
-        while run.poll() is None and not Path(parted, f"killed after {step}").exists() and time.monotonic() < end:
+        while run.is_alive() and not Path(parted, f"killed after {step}").exists() and time.monotonic() < end:
             time.sleep(0.1)
         os.kill(run.pid, signal.SIGKILL)
-        assert run.wait() == -signal.SIGKILL and Path(parted, f"checkpoint-{step - 1}").exists()
-    assert start(parted).wait() == uninterrupted.wait() == 0
+        run.join()
+        assert run.exitcode == -signal.SIGKILL and Path(parted, f"checkpoint-{step - 1}").exists()
+    rest = start(parted)
+    for run in (rest, uninterrupted):
+        run.join()
+    assert rest.exitcode == uninterrupted.exitcode == 0
     expected, got = (load_file(f"{folder}/end/model.safetensors") for folder in (whole, parted))
     assert all(torch.equal(expected[name], got[name]) for name in expected)
     assert Path(whole, "taken").read_text() == Path(parted, "taken").read_text()
@@ -185,7 +187,3 @@ def test_resume_with_prompts_of_an_environment(config, monkeypatch):
     check_resumes(
         config, None, (2, 5), func=lambda completions, **_: [*map(float, range(len(completions)))], environment=Sums
     )
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

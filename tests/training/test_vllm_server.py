@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers.ranks import run_together_on_two_ranks
+from helpers.ranks import run_on_two_ranks
 
 
 SCENARIOS = {"skip": 4, "resample": 4, "resample_selectively": 8}
@@ -12,7 +12,7 @@ SCENARIOS = {"skip": 4, "resample": 4, "resample_selectively": 8}
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
-    return run_together_on_two_ranks([*SCENARIOS], folder, "two_ranks_of_vllm.py")
+    return run_on_two_ranks([*SCENARIOS], folder, "two_ranks_of_vllm")
 
 
 @pytest.mark.slow
