@@ -9,7 +9,7 @@ import pytest
 
 from helpers.paths import SCRIPTS
 from helpers.processes import build_environment, find_free_port
-from helpers.ranks import launch_on_two_ranks, read_ranks, run_on_two_ranks
+from helpers.ranks import launch_on_two_ranks, read_ranks, run_on_two_ranks, run_under_torchrun
 from helpers.runs import read_contents
 
 
@@ -28,7 +28,7 @@ def seen(tmp_path_factory, chat_server):
         (folder / scenario).mkdir()
         (folder / scenario / "port").write_text(chat_server.root.rpartition(":")[2])
     chat_server(latency=0.02)
-    return run_on_two_ranks(TOGETHER, folder) | {"most": chat_server.most}
+    return run_under_torchrun(TOGETHER, folder) | {"most": chat_server.most}
 
 
 @pytest.mark.slow
