@@ -3,7 +3,8 @@
     python scripts/mutate.py --seed 0 --number 50 --json faults.json
     python scripts/mutate.py --mutants faults.json --checkout OTHER    # the same faults there
 
-A fault changes one line of a function. The quick tests of the file's folder run, and then tests/test_everywhere.py.
+A fault changes one line of a function. The quick tests of the file's folder run, and then tests/test_everywhere.py. Faults in
+mathematics/ also meet tests/verify/cases.txt.
 """
 
 import argparse
@@ -53,7 +54,13 @@ def try_mutant(root: Path, mutant: dict, limit: int) -> str:
         return "no such line"
     place = min(places, key=lambda place: abs(place + 1 - mutant["line"]))
     path.write_text("\n".join([*lines[:place], mutant["after"], *lines[place + 1 :]]), "utf-8")
-    tests = f"tests/{folder.name}" if folder.is_dir() else f"$(grep -lw {path.stem} tests/test_*.py)"
+    own = [
+        one
+        for one in root.glob("tests/test_*.py")
+        if re.search(rf"\b(test_)?{path.stem}\b", f"{one.stem} {one.read_text('utf-8')}")
+    ]
+    tests = f"tests/{folder.name}" if folder.is_dir() else " ".join(f"tests/{one.name}" for one in own)
+    tests += " tests/verify" * (folder.name == "mathematics")  # whose cases are those of mathematics
     start = f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={root} timeout -s KILL {limit} {sys.executable} -m pytest -xq -n0"
     status = subprocess.call(f"{start} -m 'not slow' {tests} tests/test_everywhere.py > output", cwd=root, shell=True)
     path.write_text("\n".join(lines), "utf-8")

@@ -82,6 +82,9 @@ def run_here(tmp_path, monkeypatch, capsys):
         finally:
             REGISTRY.clear()
             REGISTRY.update(before)
+            for name, module in [*sys.modules.items()]:  # the next program may have another module of this name
+                if str(getattr(module, "__file__", None)).startswith(str(tmp_path)):
+                    del sys.modules[name]
         out, error = capsys.readouterr()
         status = int(said is not None) if isinstance(said, str) or said is None else int(said)
         return SimpleNamespace(returncode=status, stdout=out, stderr=f"{error}{said if isinstance(said, str) else ''}")

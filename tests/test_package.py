@@ -30,7 +30,7 @@ print(*sys.modules)
 for folder in sys.argv[1:]:
     package = importlib.import_module(f"trl_grpo_rewards{folder}")
     for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
-        if not module.ispkg and not module.name.endswith(("__main__", "judging.client")):
+        if not module.ispkg and not module.name.endswith(("__main__", "judging.client", ".bridges")):
             importlib.import_module(module.name)
             print(module.name, *sys.modules)
 """
