@@ -60,7 +60,7 @@ def try_mutant(root: Path, mutant: dict, limit: int) -> str:
         if re.search(rf"\b(test_)?{path.stem}\b", f"{one.stem} {one.read_text('utf-8')}")
     ]
     tests = f"tests/{folder.name}" if folder.is_dir() else " ".join(f"tests/{one.name}" for one in own)
-    tests += " tests/verify" * (folder.name == "mathematics")  # whose cases are those of mathematics
+    tests += " tests/verify" * (folder.name == "mathematics")  # its cases test mathematics, too
     start = f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={root} timeout -s KILL {limit} {sys.executable} -m pytest -xq -n0"
     status = subprocess.call(f"{start} -m 'not slow' {tests} tests/test_everywhere.py > output", cwd=root, shell=True)
     path.write_text("\n".join(lines), "utf-8")

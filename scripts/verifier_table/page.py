@@ -83,7 +83,7 @@ def describe(share: dict[str, Any]) -> str:
 
 
 def write_row(row: dict[str, Any]) -> str:
-    """Return a row on which a judge differs from the label. The JSON file also has those of baselines alone."""
+    """Return a row on which a judge differs from the label. The JSON file also contains rows on which only a baseline differs."""
     ruling = ""
     if "reason" in row:
         ruled = {True: "right", False: "wrong", None: "open"}[row["adjudicated"]]
