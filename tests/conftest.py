@@ -1,11 +1,13 @@
 """Trainers small enough to run by the dozen: the bundled model, a few problems, a few steps; and scripts run here."""
 
+import functools
 import gc
 import os
 import runpy
 import sys
 from types import SimpleNamespace
 
+import accelerate.utils.imports
 import pytest
 import torch
 from hypothesis import settings
@@ -22,6 +24,9 @@ from trl_grpo_rewards.registry import REGISTRY
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # for processes that tests start: threads of tiny models only wait
 os.environ.setdefault("MKL_ENABLE_INSTRUCTIONS", "AVX2")  # models sample the same completions on every CPU
 torch.set_num_threads(1)
+accelerate.utils.imports._is_package_available = functools.cache(  # else each run reads the metadata of packages anew
+    accelerate.utils.imports._is_package_available
+)
 for profile, examples in {"default": 25, "ci": 25, "thorough": 500}.items():  # of each law
     known = settings.get_profile("default" if profile == "thorough" else profile)
     settings.register_profile(profile, known, deadline=None, max_examples=examples)

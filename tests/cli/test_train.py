@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from helpers.paths import SCRIPTS
+from helpers.processes import Forked
 from trl_grpo_rewards import demo
 from trl_grpo_rewards.records import read_records
 
@@ -28,6 +29,10 @@ def train(*arguments, cwd, launcher=COMMAND):
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     started = [*launcher, *map(str, arguments)]
     return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
+
+
+def train_forked(*arguments, cwd):
+    return Forked("train", *arguments, cwd=cwd).wait()
 
 
 @pytest.mark.slow
@@ -79,15 +84,9 @@ def test_the_report_is_there_while_the_run_goes_on(tmp_path, command, monkeypatc
     assert found == {1: {0.0}, 2: {1.0}}
 
 
-def accept_interrupts():
-    """A shell lets programs in the background ignore Ctrl-C, and what they start."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 def start_and_wait(*arguments, cwd):
     """Start a run, and return its process when it has written its first groups."""
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([*COMMAND, *arguments], cwd=cwd, preexec_fn=accept_interrupts, **pipes)
+    process = Forked("train", *arguments, cwd=cwd)
     deadline = time.monotonic() + 300
     while not [*cwd.glob("runs/addition/groups/*")] and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -99,15 +98,15 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
     options = [*SMALL, "--no_check", "--eval_prompts", "0", "--save_steps"]
     process = start_and_wait(*options, "100", "--max_steps", "100", "--resume_from_checkpoint", "auto", cwd=tmp_path)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=300)[1]
-    assert process.returncode == 130, said
+    interrupted = process.wait()
+    assert interrupted.returncode == 130, interrupted
     assert re.search(
         r"Interrupted at step \d+\. There is no checkpoint \(save_steps is 100\)\. "
         "The records are in runs/addition\\. To start again, add",
-        said,
-    ), said
+        interrupted.stderr,
+    ), interrupted
     for choice in ("auto", "true"):  # from the start, and from the checkpoint that is left
-        resumed = train(*options, "2", "--max_steps", "4", "--resume_from_checkpoint", choice, cwd=tmp_path)
+        resumed = train_forked(*options, "2", "--max_steps", "4", "--resume_from_checkpoint", choice, cwd=tmp_path)
         assert resumed.returncode == 0 and "Trained to step 4." in resumed.stdout, resumed.stderr
         state = tmp_path / "runs/addition/checkpoint-4/trainer_state.json"
         assert json.loads(state.read_text())["global_step"] == 4
@@ -129,7 +128,7 @@ def test_sigterm_while_an_object_is_deleted_ends_the_run_and_a_warning_has_a_lin
         "    return [0.0] * len(completions)\n"
     )
     options = [*SMALL, "--import", "mine", "--rewards", "interrupts()", "--no_check", "--eval_prompts", "0"]
-    run = train(*options, "--max_steps", "100", cwd=tmp_path)
+    run = train_forked(*options, "--max_steps", "100", cwd=tmp_path)
     said = "There is no checkpoint (save_steps is "
     assert run.returncode == 130 and re.search(rf"Interrupted at step [67]\. {re.escape(said)}", run.stderr), (
         run.stderr
@@ -161,13 +160,14 @@ def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_
     options = [*SMALL, "--no_check", "--resume_from_checkpoint", "auto", "--max_steps"]
     process = start_and_wait(*options, "500", "--save_steps", "500", "--enable_jit_checkpoint", "true", cwd=tmp_path)
     process.send_signal(signal.SIGTERM)
-    shown, said = process.communicate(timeout=300)
+    ended = process.wait()
     (checkpoint,) = tmp_path.glob("runs/addition/checkpoint-*")
-    assert process.returncode == 130, said
-    assert f"The last checkpoint is runs/addition/{checkpoint.name}." in said and "Trained to" not in shown
+    assert ended.returncode == 130, ended.stderr
+    assert f"The last checkpoint is runs/addition/{checkpoint.name}." in ended.stderr
+    assert "Trained to" not in ended.stdout
     assert not (tmp_path / "runs/addition/model.safetensors").exists()
     step = int(checkpoint.name.split("-")[1])
-    resumed = train(*options, step + 1, cwd=tmp_path)
+    resumed = train_forked(*options, step + 1, cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     first = f"step {step}" if step else "before"  # it may be interrupted while it samples for the first time
     assert re.search(rf"^held-out problems +{first} +after +change", resumed.stdout, re.MULTILINE)

@@ -47,7 +47,7 @@ def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="fl
     config_class = FilteredGRPOConfig if issubclass(trainer_class, FilteredGRPOTrainer) else GRPOConfig
     arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
     torch.manual_seed(0)
-    args = config(cls=config_class, **{"max_steps": 3, "gradient_accumulation_steps": 2, **options})
+    args = config(cls=config_class, **{"max_steps": 2, "gradient_accumulation_steps": 2, **options})
     model = model or AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
     trainer = trainer_class(
         model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], **arguments

@@ -19,6 +19,7 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer
 
 MODELS = {
     "dense": (Qwen2ForCausalLM, Qwen2Config, {}),
+    "shallow": (Qwen2ForCausalLM, Qwen2Config, {"num_hidden_layers": 1}),
     "experts": (
         Qwen2MoeForCausalLM,
         Qwen2MoeConfig,
@@ -100,18 +101,15 @@ def save_model(kind: str, folder: Path) -> str:
     if not folder.exists():
         model_class, config_class, extra = MODELS[kind]
         torch.manual_seed(0)
+        shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "max_position_embeddings": 256}
         config = config_class(
             vocab_size=len(TOKENIZER),
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=2,
             num_attention_heads=2,
             num_key_value_heads=1,
-            max_position_embeddings=256,
             initializer_range=0.3,
             eos_token_id=TOKENIZER.eos_token_id,
             pad_token_id=TOKENIZER.pad_token_id,
-            **extra,
+            **shape | extra,
         )
         model_class(config).double().save_pretrained(folder)
     return str(folder)

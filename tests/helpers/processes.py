@@ -5,16 +5,19 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import requests
 
 from helpers.paths import TESTS
+from trl_grpo_rewards.cli.main import main
 
 
 def build_environment(**variables: str) -> dict[str, str]:
@@ -61,6 +64,36 @@ def fork_fresh(target: Callable[..., None], *arguments: Any) -> BaseProcess:
     with patch.dict(os.environ, build_environment()):
         process.start()
     return process
+
+
+class Forked:
+    """A command such as `trl-grpo-rewards train`, in a process of its own that need not import TRL."""
+
+    def __init__(self, *arguments: Any, cwd: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(dir=cwd.parent))
+        self.process = fork_fresh(_run_command, [*map(str, arguments)], cwd, self.folder)
+        self.pid = self.process.pid
+
+    def poll(self) -> int | None:
+        return self.process.exitcode
+
+    def send_signal(self, number: int) -> None:
+        os.kill(self.process.pid, number)
+
+    def wait(self) -> subprocess.CompletedProcess[str]:
+        """Return its exit code and what it has printed."""
+        self.process.join(300)
+        said = [(self.folder / name).read_text() for name in ("out", "err")]
+        return subprocess.CompletedProcess([], self.process.exitcode, *said)
+
+
+def _run_command(arguments: list[str], cwd: Path, folder: Path) -> None:
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT), number)
+    os.chdir(cwd)
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    sys.argv, sys.path[0] = ["trl-grpo-rewards", *arguments], str(cwd)
+    main()
 
 
 def run_in_spawned_child(target: Callable, *arguments: Any) -> Any:

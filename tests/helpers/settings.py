@@ -20,7 +20,7 @@ OPTIONS = {
     "steps_per_generation": 4,
     "gradient_accumulation_steps": 4,
     "max_completion_length": 12,
-    "max_steps": 3,
+    "max_steps": 2,
     "optim": "sgd",
     "learning_rate": 0.02,
     "lr_scheduler_type": "constant",
@@ -52,7 +52,7 @@ class Setting:
         rewards (`int`, *optional*, defaults to `1`):
             Number of reward functions, at most 2.
         model (`str`, *optional*, defaults to `"dense"`):
-            `"dense"`, or `"experts"` for a mixture of experts.
+            `"dense"`, `"shallow"` for one layer only, or `"experts"` for a mixture of experts.
         lora (`bool`, *optional*, defaults to `False`):
             Whether an adapter is trained, and not the model.
         vllm (`str`, *optional*):
@@ -153,7 +153,7 @@ OF_TRUNCATION += [
 
 OF_RATIOS = [
     make("ratios bounded by delta, two iterations", delta=1.5, epsilon=0.05, num_iterations=2, modes=BOTH),
-    make("off-policy mask, three iterations", off_policy_mask_threshold=0.01, num_iterations=3),
+    make("off-policy mask, three iterations", off_policy_mask_threshold=0.01, num_iterations=3, max_steps=3),
 ]
 OF_RATIOS += [
     make(f"correction of vLLM, {mode}", vllm=mode, modes=BOTH)
@@ -171,7 +171,6 @@ OF_OPTIMIZERS = [
     make("clipping", max_grad_norm=0.1),
     make("AdamW", optim="adamw_torch"),
     make("AdamW with weight decay, 100% dead", optim="adamw_torch", weight_decay=0.1, dead=1.0),
-    make("compiled", torch_compile=True, torch_compile_backend="eager"),
     make("workers of the data loader", dataloader_num_workers=1),
     make("two epochs with a remainder", prompts=10, num_train_epochs=2, max_steps=-1, dataloader_drop_last=True),
 ]
@@ -193,7 +192,7 @@ OF_SIZES = [
 
 OF_ADAPTERS = [
     make("LoRA", lora=True, modes=BOTH),
-    make("LoRA, two iterations", lora=True, num_iterations=2, gradient_accumulation_steps=2),
+    make("LoRA, two iterations", lora=True, num_iterations=2, gradient_accumulation_steps=2, max_steps=3),
     make("LoRA, gradient checkpointing", lora=True, gradient_checkpointing=True),
     make("LoRA, KL term", lora=True, beta=0.1, auto="keep"),
 ]
@@ -205,7 +204,7 @@ OF_ALL_ROWS = [
         "KL term, grpo": {"beta": 0.1, "loss_type": "grpo"},
         "KL term, luspo": {"beta": 0.1, "loss_type": "luspo", "importance_sampling_level": "sequence"},
         "KL term, two iterations": {"beta": 0.1, "num_iterations": 2},
-        "KL term, reference model that follows": {"beta": 0.1, "sync_ref_model": True, "ref_model_sync_steps": 1},
+        "KL term, reference model that follows": {"beta": 0.1, "sync_ref_model": True, "ref_model_sync_steps": 1, "max_steps": 3},
         "KL term, truncated rows masked": {
             "beta": 0.1,
             "mask_truncated_completions": True,
@@ -220,7 +219,7 @@ OF_ALL_ROWS = [
         "quantile of entropy": {"top_entropy_quantile": 0.2},
         "entropy bonus": {"entropy_coef": 0.01},
         "entropy bonus, grpo": {"entropy_coef": 0.01, "loss_type": "grpo"},
-        "adaptive entropy bonus": {"use_adaptive_entropy": True},
+        "adaptive entropy bonus": {"use_adaptive_entropy": True, "max_steps": 3},
         "mixture of experts": {"model": "experts"},
         "mixture of experts, KL term": {"model": "experts", "beta": 0.1, "loss_type": "grpo"},
     }.items()
@@ -233,12 +232,14 @@ OF_ALL_ROWS += [
 SETTINGS = [
     *(OF_LOSSES + OF_STEPS + OF_REWARDS + OF_TRUNCATION + OF_RATIOS),
     *(OF_OPTIMIZERS + OF_SIZES + OF_ADAPTERS + OF_ALL_ROWS),
+    # The last one, because TRL collects garbage after each run, and the compiler leaves many objects.
+    make("compiled", torch_compile=True, torch_compile_backend="eager", model="shallow"),
 ]
 """Settings of one rank."""
 
 RANKS = [
     make("two ranks, dapo", modes=BOTH),
-    make("two ranks, grpo, two iterations, groups on both ranks", loss_type="grpo", num_iterations=2, num_generations=8, gradient_accumulation_steps=2),
+    make("two ranks, grpo, two iterations, groups on both ranks", loss_type="grpo", num_iterations=2, num_generations=8, gradient_accumulation_steps=2, max_steps=3),
     make("two ranks, an update for each micro-batch, groups on both ranks", num_generations=8, **split(1, 1), max_steps=4),
     make("two ranks, 100% dead", dead=1.0),
     make("two ranks, luspo, ratios of sequences, truncated rows masked", loss_type="luspo", importance_sampling_level="sequence", mask_truncated_completions=True),
@@ -250,6 +251,6 @@ RANKS += [
 ]  # fmt: skip
 RANKS += [
     make("two ranks, micro-batches of 1 row", per_device_train_batch_size=1, **split(6, 3)),
-    make("two ranks, micro-batches of 2 rows, grpo", per_device_train_batch_size=2, loss_type="grpo", **split(2, 4)),
+    make("two ranks, micro-batches of 2 rows, grpo", per_device_train_batch_size=2, loss_type="grpo", **split(2, 4), max_steps=3),
 ]
 """Settings of two ranks."""

@@ -8,6 +8,9 @@ from helpers.reward_functions import first_summand, half_dead
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
 
 
+pytestmark = pytest.mark.compared
+
+
 def sometimes_none(prompts, completions, **kwargs):
     scores = half_dead(prompts, completions)
     return [None if first_summand(prompt) % 3 == 0 or i % 5 == 0 else scores[i] for i, prompt in enumerate(prompts)]

@@ -7,6 +7,7 @@ from helpers.marks import slow_except
 from helpers.settings import RANKS, SETTINGS
 
 
+pytestmark = pytest.mark.compared
 QUICK = (
     "dapo, 50% dead",
     "grpo, 100% dead",

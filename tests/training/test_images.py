@@ -42,8 +42,9 @@ def test_images_under_skip_have_the_gradient_of_trl(config, layout, rows):
 
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_skip_train_row_by_row_where_log_probabilities_are_old(config, layout):
-    options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 16, "num_iterations": 2, **SGD}
-    assert compare(Reference, config, layout, dataset(*rows_of(layout)), max_steps=4, **options) <= 1e-6
+    options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 8, "num_iterations": 2, **SGD}
+    options |= {"num_generations": 2, "max_steps": 4}
+    assert compare(Reference, config, layout, dataset(*rows_of(layout)), **options) <= 1e-6
 
 
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
@@ -54,8 +55,9 @@ def test_images_under_drop_train_as_if_the_dead_had_not_been(config, layout):
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", UNLIKE)
 def test_images_of_rows_that_fill_up_add_nothing_to_a_kl_term(config, layout):
-    """Of 16 micro-batches of one row, 8 have none to compute."""
-    options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 16, "beta": 0.1, **SGD}
+    """Of 8 micro-batches of one row, 4 have none to compute."""
+    options = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 8, "num_generations": 2}
+    options |= {"beta": 0.1, **SGD}
     assert compare(DropReference, config, layout, dataset(*ROWS["one or two"]), **options) <= 1e-6
 
 
