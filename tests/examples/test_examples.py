@@ -97,7 +97,7 @@ def test_programs(load, tmp_path):
 
 @pytest.mark.slow
 def test_calculator(load, tmp_path):
-    results = load("calculator").main(str(tmp_path / "run"), max_steps=12, warm_up_steps=300)
+    results = load("calculator").main(str(tmp_path / "run"), max_steps=6, warm_up_steps=300)
     assert results["calls"][1] > results["calls"][0] + 0.2
     records = list(read_records(tmp_path / "run"))
     assert any(message["role"] == "tool" for one in records for text in one["completions"] for message in text)

@@ -204,7 +204,12 @@ OF_ALL_ROWS = [
         "KL term, grpo": {"beta": 0.1, "loss_type": "grpo"},
         "KL term, luspo": {"beta": 0.1, "loss_type": "luspo", "importance_sampling_level": "sequence"},
         "KL term, two iterations": {"beta": 0.1, "num_iterations": 2},
-        "KL term, reference model that follows": {"beta": 0.1, "sync_ref_model": True, "ref_model_sync_steps": 1, "max_steps": 3},
+        "KL term, reference model that follows": {
+            "beta": 0.1,
+            "sync_ref_model": True,
+            "ref_model_sync_steps": 1,
+            "max_steps": 3,
+        },
         "KL term, truncated rows masked": {
             "beta": 0.1,
             "mask_truncated_completions": True,
@@ -251,6 +256,12 @@ RANKS += [
 ]  # fmt: skip
 RANKS += [
     make("two ranks, micro-batches of 1 row", per_device_train_batch_size=1, **split(6, 3)),
-    make("two ranks, micro-batches of 2 rows, grpo", per_device_train_batch_size=2, loss_type="grpo", **split(2, 4), max_steps=3),
+    make(
+        "two ranks, micro-batches of 2 rows, grpo",
+        per_device_train_batch_size=2,
+        loss_type="grpo",
+        **split(2, 4),
+        max_steps=3,
+    ),
 ]
 """Settings of two ranks."""

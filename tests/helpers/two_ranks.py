@@ -210,7 +210,7 @@ def dead_patterns(folder) -> dict:
     for index, pattern in enumerate(patterns()):
         PATTERN.update(enumerate(pattern))
         options = {"learning_rate": 0.01, "loss_type": ("dapo", "grpo")[index % 2], "gradient_accumulation_steps": 1}
-        split = {"per_device_train_batch_size": 2, "steps_per_generation": 3, "max_steps": 6}
+        split = {"per_device_train_batch_size": 2, "steps_per_generation": 3, "max_steps": 3}
         trainer = trainer_of(FilteredGRPOTrainer, folder, scripted, **options, **split)
         trainer.train()
         flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])

@@ -151,7 +151,7 @@ def test_a_planted_exploit_is_named_within_20_steps(tmp_path):
         max_grad_norm=1.0,
         per_device_train_batch_size=32,
         num_generations=8,
-        max_completion_length=64,
+        max_completion_length=40,
         seed=1,
         lr_scheduler_type="constant",
     )
