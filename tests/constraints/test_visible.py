@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trl_grpo_rewards import exact, instructions, keywords, pattern, tags
 from trl_grpo_rewards.constraints.visible import count_letter, drop_invisible, has_any_word, has_content, unfold
 
 
@@ -22,3 +23,36 @@ def test_a_disguised_word_is_found_and_another_word_is_not():
 def test_letters_are_counted_in_disguise():
     assert count_letter("e", "Еve, eve, ｅ") == 5 and count_letter("e", "Ева") == 0
     assert unfold("ｎｏ") == "no"
+
+
+BLANKS = ["\u200b", "\u2060", "\ufeff", "\u00ad", "\u200e", "\u2800", "\u3164", "\0", "&nbsp;", " \n", ""]
+
+
+def test_tags_with_nothing_to_see_in_them_are_empty():
+    texts = [f"<think>{blank}</think>4" for blank in BLANKS]
+    assert tags("think")(completions=[*texts, "<think>+</think>4"]) == [0.0] * len(BLANKS) + [1.0]
+
+
+def test_words_are_found_whatever_invisible_is_in_them_and_however_accents_are_written():
+    texts = ["ra\u200bin", "rain", "snow"]
+    assert keywords(none=["rain"])(completions=texts) == [0.0, 0.0, 1.0]
+    assert pattern("rain")(completions=texts) == [1.0, 1.0, 0.0]
+    assert keywords(all=["caf\u00e9"])(completions=["cafe\u0301"]) == [1.0]
+    assert exact()(completions=["Cafe\u0301 Noir"], solution=["Caf\u00e9 Noir"]) == [1.0]
+
+
+MARKS_ALONE = [
+    ("length_constraints:number_sentences", {"num_sentences": 10, "relation": "at least"}, "Rain. . . . . . . . . ."),
+    ("length_constraints:number_sentences", {"num_sentences": 3, "relation": "at least"}, "Rain falls. 😀. 😀."),
+    ("length_constraints:number_words", {"num_words": 10, "relation": "at least"}, "a _ _ _ _ _ _ _ _ _"),
+    ("detectable_format:number_bullet_lists", {"num_bullets": 3}, "* a\n* .\n* ."),
+    ("detectable_content:number_placeholders", {"num_placeholders": 3}, "a [.] [.] [.]"),
+    ("length_constraints:nth_paragraph_first_word", {"num_paragraphs": 3, "nth_paragraph": 1, "first_word": "rain"}, "rain\n\n.\n\n."),
+]  # fmt: skip
+
+
+def test_parts_made_of_marks_do_not_count():
+    for name, arguments, text in MARKS_ALONE:
+        filled = text.replace("_", "bee").replace(".", "bee.").replace("😀", "bee")
+        columns = {"instruction_id_list": [[name]] * 2, "kwargs": [[arguments]] * 2}
+        assert instructions()(completions=[text, filled], **columns) == [0.0, 1.0], name

@@ -18,7 +18,7 @@ PRIMES = frozenset(number for number in range(2, 100) if all(number % divisor fo
 
 @constraint("change_case:english_capital", package="langdetect")
 def english_capital(text: str) -> bool:
-    return text.isupper() and detect_language(text) == "en"
+    return text.isupper() and detect_language(text.lower()) == "en"  # capitals are taken for other languages
 
 
 @constraint("change_case:english_lowercase", package="langdetect")

@@ -12,9 +12,8 @@ ANSWERS = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
 
 @constraint("detectable_content:number_placeholders")
 def number_placeholders(text: str, num_placeholders: int) -> bool:
-    """A placeholder is a pair of square brackets in one line, with something in it."""
-    filled = [one for one in re.findall(r"\[([^\[\]\n]*)\]", text) if one.strip()]
-    return len(filled) >= num_placeholders
+    """A placeholder is a pair of square brackets in one line, with a letter or a digit in it."""
+    return sum(map(has_content, re.findall(r"\[([^\[\]\n]*)\]", text))) >= num_placeholders
 
 
 @constraint("detectable_content:postscript")
@@ -28,8 +27,8 @@ def postscript(text: str, postscript_marker: str) -> bool:
 
 @constraint("detectable_format:number_bullet_lists")
 def number_bullet_lists(text: str, num_bullets: int) -> bool:
-    """A bullet point is a line that begins with `-`, or with one `*`, and goes on."""
-    return len(re.findall(r"(?m)^[^\S\n]*(?:\*(?!\*)|-)[^\S\n]*\S", text)) == num_bullets
+    """A bullet point is a line that begins with `-`, or with one `*`, and goes on with a letter or a digit."""
+    return sum(map(has_content, re.findall(r"(?m)^[^\S\n]*(?:\*(?!\*)|-)(.*)", text))) == num_bullets
 
 
 @constraint("detectable_format:number_highlighted_sections")

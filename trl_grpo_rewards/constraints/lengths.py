@@ -19,7 +19,8 @@ def word_count_range(text: str, min_words: int, max_words: int) -> bool:
 
 @constraint("length_constraints:number_sentences")
 def number_sentences(text: str, num_sentences: int, relation: Relation) -> bool:
-    return meets_relation(len(split_sentences(text)), relation, num_sentences)
+    """A sentence has a letter or a digit."""
+    return meets_relation(sum(map(has_content, split_sentences(text))), relation, num_sentences)
 
 
 @constraint("length_constraints:number_paragraphs")
@@ -35,8 +36,7 @@ def nth_paragraph_first_word(text: str, num_paragraphs: int, nth_paragraph: Posi
     if nth_paragraph > num_paragraphs:
         raise UnreadableConstraint(f"nth_paragraph is {nth_paragraph}, and num_paragraphs is {num_paragraphs}")
     paragraphs = text.split("\n\n")
-    count = sum(paragraph.strip() != "" for paragraph in paragraphs)
-    if count != num_paragraphs or not paragraphs[nth_paragraph - 1].strip():
+    if sum(map(has_content, paragraphs)) != num_paragraphs or not has_content(paragraphs[nth_paragraph - 1]):
         return False
     word = paragraphs[nth_paragraph - 1].split()[0].lstrip("'").lstrip('"')
     return re.split(r"[.,?!'\"]", word)[0].lower() == first_word.lower()

@@ -4,6 +4,8 @@ import re
 import string
 from functools import lru_cache
 
+from .visible import has_content
+
 
 PUNCTUATION = string.punctuation
 """The punctuation of ASCII."""
@@ -59,8 +61,8 @@ LONGEST_ABBREVIATION = 20
 
 
 def list_words(text: str) -> list[str]:
-    """Return the words of a text: runs of letters, digits and underscores."""
-    return WORD.findall(text)
+    """Return the words of a text: runs of letters, digits and underscores, with more than underscores."""
+    return [*filter(has_content, WORD.findall(text))]
 
 
 def list_spaced_words(text: str) -> list[str]:

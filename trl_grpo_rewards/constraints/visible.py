@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from functools import lru_cache
+from html import unescape
 from unicodedata import normalize
 
 import regex
@@ -17,12 +18,23 @@ FOREIGN = r"\p{Cyrillic}\p{Greek}"
 FOREIGN_LETTER = regex.compile(f"[{FOREIGN}]")
 DISGUISED_LETTERS = regex.compile(rf"(?<=\p{{Latin}})[{FOREIGN}]|[{FOREIGN}](?=\p{{Latin}})")
 LATIN = regex.compile(r"\p{Latin}")
+MARK = regex.compile(r"[\p{L}\p{N}\p{P}\p{S}]")
 WITH_CONTENT = re.compile(r"[^\W_]")
 
 
 def drop_invisible(text: str) -> str:
     """Return the text without characters that cannot be seen, such as zero-width spaces."""
     return text if text.isascii() else INVISIBLE.sub("", text).replace(BLANK, " ")
+
+
+def see(text: str) -> str:
+    """Return what can be seen of a text, with accents composed in one way."""
+    return text if text.isascii() else normalize("NFC", drop_invisible(text))
+
+
+def is_blank(text: str) -> bool:
+    """Return whether nothing of a text can be seen."""
+    return MARK.search(drop_invisible(unescape(text) if "&" in text else text)) is None
 
 
 def has_content(text: str) -> bool:

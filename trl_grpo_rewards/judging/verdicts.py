@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ..reasoning import REASONING_MARKS
 from ..strict_json import reject_duplicates
 from .grading_prompts import GradingPrompt, Rubric
 
@@ -15,15 +16,6 @@ SCORE_LINE = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *(\d+(
 
 VERDICT_KEY = re.compile('"(?:score|verdict)')
 """A key of a verdict. With one before it, an object at the end is not the only verdict of a reply."""
-
-REASONING_MARKS = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<reasoning>", "</reasoning>"),
-    ("[THINK]", "[/THINK]"),
-    ("<|channel|>analysis", "<|channel|>final"),
-)
-"""The marks that models put around the reasoning before their reply."""
 
 
 class UnreadableReply(ValueError):

@@ -41,12 +41,13 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
             return one == other
         except Undefined:
             return None
+    nothing = 0 if cannot_vanish(one) and cannot_vanish(other) else NOTHING
     imaginary = "i" in find_names(one) | find_names(other)
-    verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, error)
+    verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, error, nothing)
     if verdict is None and not imaginary:
-        verdict = compare_at(draw_integers(one, other, symbols), one, other, True, error)
+        verdict = compare_at(draw_integers(one, other, symbols), one, other, True, error, nothing)
     if verdict is None:
-        verdict = compare_at(draw_points(one, other, symbols), one, other, False, error)
+        verdict = compare_at(draw_points(one, other, symbols), one, other, False, error, nothing)
     return verdict
 
 
@@ -59,6 +60,8 @@ def cancel_terms(one: Value, other: Value) -> tuple[Value, Value]:
 
 def cannot_vanish(value: Value) -> bool:
     """Whether an expression is not 0 by its form, however small it is: a product, a quotient or a power of such ones."""
+    if isinstance(value, Operation) and value.name == "factorial":
+        return True
     if isinstance(value, Operation) and value.name in ("*", "/", "^", "-", "sqrt", "exp"):
         last = 1 if value.name in ("^", "exp") else None
         return (value.name != "-" or len(value.operands) == 1) and all(map(cannot_vanish, value.operands[:last]))
@@ -81,7 +84,7 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 
 
 def compare_at(
-    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, error: Any
+    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, error: Any, nothing: Any = NOTHING
 ) -> bool | None:
     """Return whether two expressions agree at the points where both have a value, or None at too few of them."""
     agreements = 0
@@ -90,7 +93,7 @@ def compare_at(
             values = evaluate(one, point, only_real), evaluate(other, point, only_real)
         except Undefined:
             continue
-        if not are_close(*values, error):
+        if not are_close(*values, error, nothing):
             return False
         agreements += 1
         if agreements == ENOUGH:

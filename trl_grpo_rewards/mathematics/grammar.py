@@ -32,6 +32,7 @@ from .reader import (
     PRODUCT,
     RATIO,
     RELATION,
+    ROW,
     SUM,
     UNION,
     UNIT,
@@ -92,6 +93,7 @@ PREFIXES: dict[str, Read] = {
 
 CONDITION = Infix(LIST, families.attach_condition, families.states_condition)
 SEPARATOR = Infix(LIST, lists.read_list, lists.is_separator)
+BESIDE = Infix(ROW, lists.read_row, lists.starts_row)
 FACTORS = (
     Infix(FACTOR, arithmetic.read_mixed),
     Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor),
@@ -138,7 +140,9 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "x": (Infix(PRODUCT, arithmetic.read_times), *FACTORS, *UNITS),
     "\\ldots": (),
     "<word>": (CONDITION, *UNITS),
-    **dict.fromkeys(("<letter>", "<number>", "<command>", "<open>", "<sign>"), (*FACTORS, *UNITS)),
+    **dict.fromkeys(("<letter>", "<command>", "<open>", "<sign>"), (*FACTORS, *UNITS)),
+    "<number>": (*FACTORS, BESIDE, *UNITS),
+    "<grouped>": (BESIDE,),
 }
 
 GRAMMAR = Grammar(

@@ -8,10 +8,10 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from .tokens import BRACKETS, MAX_DEPTH, MAX_DIGITS, Token, Unreadable
-from .values import Number, Operation, Value
+from .values import Number, Operation, Symbol, Value
 
 
-LIST, RELATION, UNIT, ARROW, OR, AND, UNION, INTERSECTION, RATIO, OVER, MODULO = range(10, 120, 10)
+LIST, ROW, RELATION, UNIT, ARROW, OR, AND, UNION, INTERSECTION, RATIO, OVER, MODULO = range(10, 130, 10)
 SUM, PRODUCT, NEGATION, FACTOR, POWER = range(200, 250, 10)
 """How strongly signs bind. A unit belongs to a whole side, and a sign before a product to the product."""
 
@@ -280,8 +280,8 @@ class Reader:
         r"""
         Return the argument of a command or an exponent: a group, or one token.
 
-        As in TeX, a token of a number is one digit, so that `\frac12` has two arguments. With `whole_numbers`, it is the
-        whole number, as people mean in `2^10`.
+        As in TeX, a token of a number is one digit, so that `\frac12` has two arguments, and a letter has no index, so that
+        `\frac n2` has. With `whole_numbers`, it is the whole number, as people mean in `2^10`.
         """
         token = self.peek()
         if token is None:
@@ -291,6 +291,9 @@ class Reader:
                 raise Unreadable("a decimal without braces")
             self.tokens[self.place] = token._replace(text=token.text[1:], spaced=False)
             return parse_number(token.text[0])
+        if token.kind == "letter" and (after := self.peek(1)) is not None and after.kind == "number":
+            self.place += 1
+            return Symbol(token.text)
         return self.prefix()
 
 

@@ -22,6 +22,7 @@ from .spellings import (
     normalize_signs,
     skip_group,
 )
+from .units import LETTERS as UNIT_LETTERS
 from .units import SHORT, SPELLINGS
 from .words import SCALES, SHORT_WORDS
 
@@ -277,11 +278,19 @@ class Tokenizer:
             self.add("word", letters)
 
     def follows_quantity(self) -> bool:
-        """Whether the last token, or the one before a slash, is a number or a word."""
+        """Whether the last token, or the one before a slash or a line of a fraction, is a number, a word or a unit."""
         last = self.tokens[-2:] if self.tokens and self.tokens[-1].text == "/" else self.tokens[-1:]
+        above = last[0] if len(last) == 2 else self.tokens[-3] if self.ends("}", "{") else None
+        if above is not None and (above.kind == "word" or above.upright):
+            return True
+        if len(last) == 2 and last[0].text in UNIT_LETTERS and self.tokens[-3:-2] and self.tokens[-3].kind in NUMBERS:
+            return True
         if last and last[0].text == "}":
             return all(token.kind in NUMBERS or token.text in IN_NUMERALS for token in self.tokens)
         return bool(last) and last[0].kind in (*NUMBERS, "word")
+
+    def ends(self, *texts: str) -> bool:
+        return len(self.tokens) > len(texts) and [token.text for token in self.tokens[-len(texts) :]] == [*texts]
 
     def ends_integral(self, letters: str) -> bool:
         """Whether letters such as `dx` end an integral."""

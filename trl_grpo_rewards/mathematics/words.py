@@ -133,8 +133,11 @@ def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     rest = tuple(singularize(word) for word in words if word not in SUBJECTS)
     if rest in STATES:
         return STATES[rest]
+    last = len(words) - 1  # an article stands before a noun
     return tuple(
-        singularize(word) for word in words if word not in ("a", "an", "the") and not has_role(word, "ordinal")
+        singularize(word)
+        for place, word in enumerate(words)
+        if (place == last or word not in ("a", "an", "the")) and not has_role(word, "ordinal")
     )
 
 

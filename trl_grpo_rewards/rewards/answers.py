@@ -6,12 +6,14 @@ from itertools import chain
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
+from ..constraints.visible import see
 from ..forms import Form
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
+from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
-from ..verify.boxes import find_boxed_answer, find_stated_answer, strip_reasoning
+from ..verify.boxes import find_boxed_answer, find_stated_answer
 from ..verify.equality import is_restated
 from ..verify.golds import choose_best, list_solutions, read_gold
 from ..verify.solutions import read_solutions
@@ -213,8 +215,8 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     ```
     """
     text = strip_reasoning(completion)
-    given = spell(find_stated_answer(text) or text)
-    golds = [None if gold is None else spell(gold) for gold in map(read_gold, list_solutions(solution))]
+    given = spell(see(find_stated_answer(text) or text))
+    golds = [None if gold is None else spell(see(gold)) for gold in map(read_gold, list_solutions(solution))]
     return choose_best(
         [
             None if gold is None else float(given == gold if case else given.casefold() == gold.casefold())

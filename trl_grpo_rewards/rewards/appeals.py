@@ -8,9 +8,10 @@ from ..batch import Batch, completion_text
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..mathematics.grammar import read
+from ..reasoning import strip_reasoning
 from ..registry import combinator
 from ..scores import Score
-from ..verify.boxes import find_boxed_answer, find_last_box, find_stated_answer, read_content, strip_reasoning
+from ..verify.boxes import find_boxed_answer, find_last_box, find_stated_answer, read_content
 from ..verify.golds import list_solutions, read_gold
 from ..verify.solutions import is_numeric, strip_label
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from ..batch import completion_text, prompt_text
 from ..constraints.rows import RowConstraint, drop_arrays, list_verdicts, read_constraints
 from ..constraints.table import UnreadableConstraint
+from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
 from ..traits import Examination
-from ..verify.boxes import strip_reasoning
 
 
 __all__ = ["instructions"]

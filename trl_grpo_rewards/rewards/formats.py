@@ -6,11 +6,12 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from ..constraints.visible import is_blank
 from ..forms import Form
 from ..options import thaw
+from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..strict_json import read_json
-from ..verify.boxes import strip_reasoning
 
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def check_tags(names: tuple[str, ...]) -> None:
 @reward(check=check_tags, form=lambda names, prefilled: Form(tags=names, prefilled=prefilled))
 def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = False) -> float:
     """
-    1 if the completion consists of these tags, in this order, once each, and none is empty; else 0.
+    1 if the completion consists of these tags, in this order, once each, and something can be seen in each; else 0.
 
     Only whitespace may be before, between and after the tags. If there is a single tag, any text may follow it, as in
     `<think>...</think>` and then the answer. The time is linear in the length of the completion.
@@ -68,7 +69,7 @@ def tags(completion: str, *names: str, prefilled: bool = False, partial: bool = 
             before, inside, after = text[end:start], text[start + len(opening) : stop], text[stop + len(closing) :]
             may_text_follow = name != names[-1] or len(names) == 1
             is_in_place = start >= end and not before.strip() and (may_text_follow or not after.strip())
-            right += is_in_place and inside.strip() != ""
+            right += is_in_place and not is_blank(inside)
             end = max(end, stop + len(closing))
     return right / len(names) if partial else float(right == len(names))
 

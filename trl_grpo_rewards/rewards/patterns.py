@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 from ..batch import Batch, completion_text
+from ..constraints.visible import see
 from ..forms import Form
+from ..reasoning import strip_reasoning
 from ..registry import combinator, reward
 from ..scores import Score
-from ..verify.boxes import strip_reasoning
 from . import arithmetic, regexes
 
 
@@ -63,7 +64,7 @@ def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", 
     ```
     """
     try:
-        return float(regexes.has_matches(regex, completion, timeout, at_least, flags))
+        return float(regexes.has_matches(see(regex), see(completion), timeout, at_least, flags))
     except TimeoutError:
         return 0.0
 
@@ -109,8 +110,8 @@ def count_present(words: tuple[str, ...], text: str) -> int:
     """Return how many of the words occur in the text as whole words, ignoring case."""
     import regex
 
-    text = text.casefold()
-    patterns = (rf"(?<!\w){regex.escape(word.casefold())}(?!\w)" for word in words)
+    text = see(text).casefold()
+    patterns = (rf"(?<!\w){regex.escape(see(word).casefold())}(?!\w)" for word in words)
     return sum(regexes.compile_expression(pattern).search(text) is not None for pattern in patterns)
 
 

@@ -20,6 +20,7 @@ from ..programs.drivers import MODULES
 from ..programs.examination import examine_programs, find_reference
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.row_verdicts import ProgramVerdict, keeps_apart, try_program
+from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..removed import REMOVED
 from ..sandbox.local import LocalSandbox, get_local_sandbox
@@ -27,7 +28,6 @@ from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
 from ..traits import Examination
-from ..verify.boxes import strip_reasoning
 
 
 __all__ = ["code"]

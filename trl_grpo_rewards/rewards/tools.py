@@ -5,6 +5,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from ..batch import Batch, Message, completion_messages, content_text
+from ..reasoning import strip_reasoning
 from ..registry import combinator, reward
 from ..scores import Score
 from ..tools.call_matching import Comparison, match_calls
@@ -18,7 +19,6 @@ from ..tools.call_reading import (
     read_structured_call,
     write_expected_calls,
 )
-from ..verify.boxes import strip_reasoning
 
 
 __all__ = ["environment", "tool_calls", "tool_errors", "turns"]

@@ -53,11 +53,6 @@ MAX_STATEMENT_CHARS = 10_000
 BoxChoice = Literal["last", "only", "first"]
 
 
-def strip_reasoning(text: str) -> str:
-    """Return the part after the reasoning, which is empty if the reasoning is never closed."""
-    return text.rpartition("</think>")[2].partition("<think>")[0]
-
-
 def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     r"""
     Return the content of the last, only or first `\boxed{...}`, `\fbox{...}` or `\boxed 7`, or None without one.

@@ -9,10 +9,14 @@ from ..mathematics.matching import AnswerRules
 from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import Unreadable, spell, tokenize
 from ..mathematics.values import Symbol, Value
+from .boxes import read_braced
 
 
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones
 BRACED = re.compile(r"\{(\w)\}")  # `x^{2}` is `x^2`
+BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")
+"""Numbers side by side, which math-verify adds. A mixed number such as `1 1/2` and an index are none."""
+
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
 
 
@@ -50,8 +54,8 @@ def chooses(answer: str, letter: Value) -> bool:
 
 
 def is_unfit(text: str) -> bool:
-    """Return whether a text is too long for math-verify, or cannot be read because it is not mathematics."""
-    if len(text) > MAX_CACHED_CHARS:
+    """Return whether a text is too long for math-verify, has a stray brace or numbers side by side, or is no mathematics."""
+    if len(text) > MAX_CACHED_CHARS or read_braced(f"{{{text}}}") != text or BESIDE.search(spell(text)):
         return True
     if read(text) is not None:
         return False

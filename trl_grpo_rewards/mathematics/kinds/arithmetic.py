@@ -176,7 +176,8 @@ def starts_factor(reader: Reader, place: int) -> bool:
         return False  # a unit such as km/h
     if token.text == "(" and token.spaced and after and after[0].kind == "word":
         return False  # a remark such as (apples)
-    return token.kind in ("open", "number", "grouped") or (token.kind == "command" and token.text != "\\circ")
+    is_value = token.text != "\\circ" and token.text not in reader.grammar.infixes  # and no operator such as `\\cdot`
+    return token.kind in ("open", "number", "grouped") or (token.kind == "command" and is_value)
 
 
 def is_upright(token: Token) -> bool:

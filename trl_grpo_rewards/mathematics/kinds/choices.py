@@ -1,6 +1,7 @@
 """Choices: the letter of an option together with its text, such as `B. Paris`."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
@@ -43,8 +44,11 @@ def read_choice(reader: Reader) -> Value | None:
         if is_text and after.text.casefold() not in JOINERS:
             return finish_choice(reader, texts[1], start + 3)
     if is_choice_letter(texts[0]) and texts[1] in (".", ":") and texts[2]:
-        after = reader.tokens[start + 2]
-        if after.spaced or after.kind == "word":
+        after, rest = reader.tokens[start + 2], reader.texts(start + 2, reader.end)
+        are_names = any(
+            len(one) == 1 and one.isupper() and other == ":" for one, other in pairwise(rest)
+        )  # A: 3, B: 5
+        if not are_names and (after.spaced or after.kind == "word"):
             return finish_choice(reader, texts[0], start + 2)
     return None
 

@@ -97,7 +97,7 @@ def read_marks(reader: Reader, base: str) -> str:
     """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function. `x1` is `x_1`."""
     marks, token = "", reader.peek()
     is_name = len(base) == 1 and base not in ("e", "i")
-    if is_name and token is not None and token.text.isdecimal() and not token.spaced:
+    if is_name and token is not None and token.text.isdecimal() and not token.spaced and not starts_power(reader):
         reader.place += 1
         marks = f"_{token.text}"
     while (token := reader.peek()) is not None:
@@ -118,6 +118,13 @@ def read_marks(reader: Reader, base: str) -> str:
         else:
             break
     return marks
+
+
+def starts_power(reader: Reader) -> bool:
+    """Whether the next number is the base of a power, as in `n2^{n-1}` and `x10^3`, and no index, as in `x1^2`."""
+    number, sign, *texts = reader.ahead(5)
+    exponent = texts[1] if texts[::2] == ["{", "}"] else texts[0]
+    return sign == "^" and (number == "10" or len(exponent) > 1 or not exponent.isdecimal())
 
 
 # --- commands

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Literal
 
 from ..matching import Kind, Same, Verdict, conjoin
-from ..reader import LIST, Reader
-from ..tokens import Unreadable
+from ..reader import LIST, UNIT, Reader
+from ..tokens import NUMBERS, Unreadable
 from ..units import PARTS, find_unit
 from ..values import (
     EMPTY_SET,
@@ -52,14 +52,15 @@ class Collection(Value):
         items (`tuple`):
             The values, in the order of the text.
         word (`str`):
-            `"and"` or `"or"` if the list contains it, `"pm"` if a sign such as ± stands for the values.
+            `"and"` or `"or"` if the list contains it, `"pm"` if a sign such as ± stands for the values, `"row"` if numbers
+            stand side by side, in this order.
         decimal (`Fraction`, *optional*):
             The number that the text is with a decimal comma.
     """
 
     brackets: str
     items: tuple[Value, ...]
-    word: Literal["", "and", "or", "pm"] = ""
+    word: Literal["", "and", "or", "pm", "row"] = ""
     decimal: Fraction | None = None
 
 
@@ -134,6 +135,27 @@ def read_list(reader: Reader, first: Value) -> Value:
     return items[0] if len(items) == 1 else Collection("", tuple(fill_dots(items)), word, find_decimal_comma(reader))
 
 
+def starts_row(reader: Reader, place: int) -> bool:
+    """Whether a number follows a number or an angle that is complete, and is no part of a mixed number or an angle."""
+    tokens, after = reader.tokens, reader.tokens[place + 1].text if place + 1 < reader.end else ""
+    if place == reader.start or tokens[place].kind not in NUMBERS or after == "'":
+        return False
+    if tokens[place - 1].text == "\\circ":
+        return True
+    is_argument = place > 1 and tokens[place - 2].text in ("_", "^", "\\frac", "\\binom")
+    return (
+        tokens[place - 1].kind in NUMBERS and not is_argument and not (after == "/" and tokens[place].text.isdecimal())
+    )
+
+
+def read_row(reader: Reader, first: Value) -> Value:
+    """Return the numbers that stand side by side, of which the first is read."""
+    items = [first]
+    while reader.place < reader.end and starts_row(reader, reader.place):
+        items.append(reader.read(UNIT + 1))
+    return Collection("", tuple(items), "row")
+
+
 def find_decimal_comma(reader: Reader) -> Fraction | None:
     """Return the number that a list such as `3,14` is with a decimal comma."""
     texts = reader.texts(reader.start, reader.place)
@@ -191,7 +213,7 @@ def read_tuple(reader: Reader) -> Value:
     if (items := read_grouped(reader, start, end)) is not None:
         return Collection(brackets, items)
     value = reader.statement(start, end)
-    if isinstance(value, Collection) and value.brackets == "" and value.word in ("", "pm"):
+    if isinstance(value, Collection) and value.brackets == "" and value.word in ("", "pm", "row"):
         return Collection(brackets, value.items)
     return value
 
@@ -273,7 +295,7 @@ def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
     one, other = as_collection(gold, answer), as_collection(answer, gold)
     if not isinstance(one, Collection) or not isinstance(other, Collection):
         return match_single(gold, answer, same)
-    ordered = [value.brackets not in ("", "{}") for value in (one, other)]
+    ordered = [value.brackets not in ("", "{}") or value.word == "row" for value in (one, other)]
     if any(ordered):
         plain = other if ordered[0] else one
         if plain.brackets == "{}" or plain.word == "or":
@@ -292,7 +314,12 @@ def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
 
     A list whose values are all equal to the gold answer gives it in several forms.
     """
-    if is_list(answer) and isinstance(answer, Collection) and not isinstance(gold, Collection):
+    if (
+        isinstance(answer, Collection)
+        and is_list(answer)
+        and answer.word != "row"
+        and not isinstance(gold, Collection)
+    ):
         are_values = all(is_expression(item) or isinstance(item, Quantity) for item in answer.items)
         if are_values and conjoin([same(gold, item) for item in answer.items]):
             return True

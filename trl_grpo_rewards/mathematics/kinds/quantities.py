@@ -242,12 +242,13 @@ def finish_quantity(value: Value) -> Value:
 
 def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
     """
-    Return a product of a number and letters such as `5 m` or `10 N/m` as a quantity that may also be the product.
+    Return a product of a number and letters such as `5 m` or `10 N/m` as a quantity that may also be the product, unless
+    words of its unit follow: `5 m/min`.
 
     The unit must be separated by a space. A sum in front of the letter is no number: `20-5 m` is a difference.
     """
     end = reader.place
-    if isinstance(value, Quantity):
+    if isinstance(value, Quantity) and isinstance(value.value, Number):
         return value
     place = next((here for here in range(start + 1, end) if reader.tokens[here].text in LETTERS), start)
     if place == start or not reader.tokens[place].spaced or not are_numeral_tokens(reader, start, place):
@@ -258,7 +259,7 @@ def find_letter_unit(reader: Reader, value: Value, start: int) -> Value:
         return value
     number = reader.attempt(lambda reader: reader.within(start, place, lambda reader: reader.read(UNIT)))
     reader.place = end
-    return value if number is None else Quantity(number, unit, value)
+    return value if number is None else Quantity(number, unit, None if isinstance(value, Quantity) else value)
 
 
 def are_numeral_tokens(reader: Reader, start: int, end: int) -> bool:

@@ -197,7 +197,10 @@ def find_collection(value: Collection) -> Segments | None:
         for part in found[1:]:
             common = intersect(common, part)
         union = unite([segment for part in found for segment in part])
-        return union if value.word == "or" else common or union  # "x < 1, x > 3" cannot mean both
+        if value.word == "or" or not common:
+            return union  # "x < 1, x > 3" cannot mean both
+        names = [{one for one in find_condition_names(item) if one[0] != "\\"} for item in value.items]
+        return common if all(isinstance(item, Relation) for item in value.items) and names[1:] == names[:-1] else None
     numbers = [to_real(item) for item in value.items]
     if None in numbers:
         return None
