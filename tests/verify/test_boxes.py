@@ -105,9 +105,9 @@ def test_what_was_boxed_comes_back(content):
 
 
 STATED = [
-    (r"So \boxed{7}, the answer is 8.", "7"), (r"\boxed{7", None), ("48/2 = 24\n48+24 = 72\n#### 72", "72"),
+    (r"So \boxed{7}, the answer is 8.", "8"), (r"\boxed{7", None), ("48/2 = 24\n48+24 = 72\n#### 72", "72"),
     ("#### 72\nAlice", "72"), ("Text <answer> 72 </answer> more", "72"), ("The answer is 72.", "72"),
-    ("The answer is: **72**", "72**"), ("**Answer:** 3.5 apples\nBye.", "3.5 apples"),
+    ("The answer is: **72**", "72"), ("**Answer:** 3.5 apples\nBye.", "3.5 apples"),
     ("Thus the final answer to the question is $\\frac{1}{2}$, as it was.", r"\frac{1}{2}"),
     (r"The answer is \(x = 5\).", "x = 5"), ("The answer is $18$ or $19$.", "$18$ or $19$"),
     ("The answer is $18$, $19$.", "$18$, $19$"), ("The answer is $18$ million.", "$18$ million"),
@@ -119,8 +119,8 @@ STATED = [
     ("Final Answer: The final answer is $(-6, 10)$. I hope it is correct.", "(-6, 10)"),
     ("First, the answer is 3. No, the answer is 4. Good.", "4"), ("The correct option is (B).", "(B)"),
     ("Option B is the answer", "Option B is the answer"), ("So 20 + 6 = 26.\nA: 26", "26"), ("A: 3\nB: 4", None),
-    ("## Final Result\n\n**18**", "**18**"), ("### Result\n\n$18$.", "18"),
-    ("## Solution\n\nThe product is **18**.", "**18**"), ("## Result\nWe add 9 to 9.", None), ("\n 72 \n", "72"),
+    ("## Final Result\n\n**18**", "18"), ("### Result\n\n$18$.", "18"),
+    ("## Solution\n\nThe product is **18**.", "18"), ("## Result\nWe add 9 to 9.", None), ("\n 72 \n", "72"),
     ("It is\n72", None), ("the answer", "the answer"), ("", None),
 ]  # fmt: skip
 

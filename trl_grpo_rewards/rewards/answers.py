@@ -122,10 +122,11 @@ def answer(
     r"""
     1 if the final answer is right, boxed or not, `partial` if it is wrong, 0 without an answer; None as in [`boxed`].
 
-    The answer is taken from the text after the reasoning. The text is searched for the following, and the first one that
-    it contains counts: the last `\boxed{}`, the line after the last `####`, the last `<answer>...</answer>`, a last line
-    such as "A: 72", the last statement such as "the answer is 72." or "Answer: $72$", or the whole text if it is a single
-    line. The answer is compared as in [`boxed`].
+    The answer is taken from the text after the reasoning. The last of these counts: a `\boxed{}`, the line after `####`,
+    an `<answer>...</answer>`, a last line such as "A: 72", and a statement such as "the answer is 72.", "72 is the
+    answer.", "Answer: $72$" or "La respuesta es 72.", in 17 languages. Next to a box or another mark, a statement counts
+    only if a value follows it. A remark after a number, as in "72, all told" or "72 (48 + 24)", is no part of it. Without
+    any of these, a text of a single line is the answer. The answer is compared as in [`boxed`].
 
     Args:
         partial (`float`, *optional*, defaults to `0.0`):

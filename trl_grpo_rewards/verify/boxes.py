@@ -5,12 +5,34 @@ or the right, without regular expressions that could backtrack over it.
 
 import re
 from collections import deque
-from typing import Literal
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 
+PHRASES = {
+    "Arabic": ("(?:الإجابة|الجواب)", " (?:هي|هو)"),
+    "Bengali": ("উত্তর", " (?:হলো|হল)"),
+    "Chinese": ("答案", "[是为為]"),
+    "French": ("réponse(?: (?:finale|correcte))?", " est"),
+    "German": ("antwort", " (?:ist|lautet)"),
+    "Hindi": ("उत्तर", r" (?=\d)"),
+    "Indonesian": ("jawaban(?:nya)?", " adalah"),
+    "Italian": ("risposta(?: (?:finale|corretta))?", " è"),
+    "Japanese": ("答え", "は"),
+    "Korean": ("답", "은"),
+    "Portuguese": ("resposta(?: (?:final|correta))?", " é"),
+    "Russian": ("ответ", r" (?:—|–|-|(?=\d))"),
+    "Spanish": ("respuesta(?: (?:final|correcta))?", " es"),
+    "Swahili": ("jibu", " ni"),
+    "Telugu": ("సమాధానం", r" (?=\d)"),
+    "Thai": ("คำตอบ", "คือ"),
+}
+"""How an answer is stated in other languages: the noun, and what can stand in place of a colon."""
+
+STATED = "|".join(rf"{noun}(?:{verb}|\s?[:：])" for noun, verb in PHRASES.values())
 STATEMENT = re.compile(
-    r"(?i)\b(?:(?<!this )answers?\b(?:[^.\n]{0,60}?(?:\bis\b|\bare\b|\b(?:would|will|should|must) be\b|[:=])|[*_: \t]{0,9}\n)"
-    r"|(?:option|choice)\s{0,9}(?:\bis\b|:))[\s:*_=]{0,20}"
+    r"(?i)(?:\b(?:(?<!this )answers?\b(?:[^.\n]{0,60}?(?:\bis\b|\bare\b|\b(?:would|will|should|must) be\b|[:=])|[*_: \t]{0,9}\n)"
+    rf"|(?:option|choice)\s{{0,9}}(?:\bis\b|:))|{STATED})[\s:*_=]{{0,20}}"
 )
 LAST_LINE = re.compile(
     r"(?i)(?:^|\n)[ \t>*_#]{0,9}(?:a|ans|answer|final answer|result|solution)[*_]{0,3}[ \t]{0,3}[:=][ \t*_]{0,9}([^\n]{1,2000})$"
@@ -19,12 +41,36 @@ HEADING = re.compile(
     r"(?i)(?:^|\n)#{1,6}[^\n]{0,80}?\b(?:answer|result|solution|conclusion)s?\b[^\n]{0,40}\n\s{0,20}[^\n*$]{0,200}"
     r"(\*\*[^*\n]{1,200}\*\*|\$[^$\n]{1,200}\$)[.]?$"
 )
+NAMED_LAST = re.compile(r"(?i)[*_]{0,3} is (?:the|our|my)(?: (?:final|correct|right))? (?:answer|result|solution)\b")
+BEFORE_NAMED = re.compile(r"(?i)(?:.*[.!?]\s)?(?:(?:so|thus|hence|therefore),?\s)?(.*\d.*)")
+VALUE = re.compile(
+    r"(?:(?:exactly|about|approximately|simply|just|equal to|an?|the|[a-z]|[=:])\s{1,3}){0,3}[^\w\n]{0,8}"
+    r"(?:[\d$\\√π]|[A-Za-z](?!\w))"
+)
+"""What a value begins with."""
+
+TAG_END = re.compile(r"(?i)</(answer|solution)>")
+TAGS = re.compile(r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>")
+CLOSING = re.compile(r"(?:[*_]{1,3}|[”\"»…✓✔✅☑\ufe0f\U0001f300-\U0001faff]|[.…]{2,}|(?<=[*_”\"])!|\s)+$")
+"""Marks after an answer that are no part of it."""
+
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
 JOINER = r"\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|(and|or))\b"
 WORDS = (
     r"(?:(?!(?:so|then|thus|hence|therefore|is|are|gives?|since|because|which|we|but|not)\b)[a-z()]{1,12}\s{1,3}){0,5}"
 )
 TEXT = r"(?:\\(?:text|mbox)\{\s?)?"
+NUMBER = re.compile(r"[*_]{0,3}[-+]?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
+REMARK = re.compile(
+    r"\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
+    r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
+)
+"""How a remark after a number begins: a dash, a colon, a bracket, or a comma with words."""
+
+HEDGE = re.compile(
+    r"(?i)\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|or|not|nor|but|minus|plus|"
+    r"times|over|more|less|fewer|to)\b"
+)
 BETWEEN_BOXES = re.compile(
     rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
     r"(?:[A-Za-z](?:\w|_\{?\w\}?)?\s?=\s?)?"
@@ -32,7 +78,7 @@ BETWEEN_BOXES = re.compile(
 """What is between two boxes of one list: a comma, or a few words and then "and" or "or"."""
 
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
-SENTENCE_END = re.compile(r"(?:\.|(?<=[a-z])[!?])(?=\s|$)|\n")
+SENTENCE_END = re.compile(r"(?:\.|(?<=[a-z])[!?])(?=\s|$)|[。\n]")
 ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
 MATHEMATICS = (
     re.compile(r"\$\$(.+?)\$\$"),
@@ -43,6 +89,9 @@ TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 
 MAX_EMPTY_BOXES = 3
 """Largest number of empty boxes after the answer that are taken for remarks on the form."""
+
+MAX_NAMED_CHARS = 100
+"""Maximum length of an answer before "is the answer", in characters."""
 
 MAX_JOINED_BOXES = 20
 """Largest number of boxes that are one list."""
@@ -156,35 +205,66 @@ def read_braced(text: str, start: int = 0) -> str | None:
     return None
 
 
+class Statement(NamedTuple):
+    """Where a text states an answer, and the answer, which is None if it was cut off."""
+
+    place: int
+    answer: str | None
+
+
 def find_stated_answer(text: str) -> str | None:
     r"""
-    Return the answer that a text gives in its last box, after `####`, in `<answer>`, in a last line such as `A: 26`, in
-    bold below a last heading such as `## Answer`, or in words ("the answer is ...").
+    Return the answer that a text states last: in a box, after `####`, in `<answer>`, in a last line such as `A: 26`, in bold
+    below a last heading such as `## Answer`, or in words ("the answer is ...", "... is the answer").
 
     Without any of these, a text of one line is the answer itself, and a text of several lines has no answer (None).
     """
-    boxed = find_boxed_answer(text)
-    if boxed is not None or find_last_box(text) is not None:
-        return boxed
-    if "####" in text:
-        return text.rpartition("####")[2].strip().partition("\n")[0].strip() or None
-    if "</answer>" in text:
-        inside = text.rpartition("</answer>")[0].rpartition("<answer>")[2].strip()
-        return find_stated_answer(inside) or inside or None
-    statements = deque(STATEMENT.finditer(text), maxlen=1)
-    end = len(text.rstrip())
-    low = max(0, end - MAX_STATEMENT_CHARS)
-    line = LAST_LINE.search(text, low, end) or HEADING.search(text, low, end)
-    if line is not None and not (statements and statements[0].end() >= line.start(1)):
-        return read_statement(line[1])
+    marked = [*list_marked_statements(text)]
+    statements = [*marked, *list_worded_statements(text, not marked)]
     if statements:
-        return read_statement(text[statements[0].end() :])
+        return max(statements, key=lambda statement: statement.place).answer
     return text.strip() if "\n" not in text.strip() and text.strip() else None
 
 
+def list_marked_statements(text: str) -> Iterator[Statement]:
+    """Yield the last statement of each kind of mark."""
+    if (box := find_last_box(text)) is not None:
+        yield Statement(box, find_boxed_answer(text))
+    if (hashes := text.rfind("####")) >= 0:
+        yield Statement(hashes, CLOSING.sub("", text[hashes + 4 :].strip().partition("\n")[0]) or None)
+    for closing in deque(TAG_END.finditer(text), maxlen=1):
+        before = text[: closing.start()]
+        opening = before.lower().rfind(f"<{closing[1].lower()}>")
+        inside = TAG_END.split(before[opening + len(closing[1]) + 2 :] if opening >= 0 else before)[0].strip()
+        yield Statement(closing.start(), find_stated_answer(inside) or inside or None)
+
+
+def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
+    """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
+    phrases, values = deque[int](maxlen=1), deque[int](maxlen=1)
+    for found in STATEMENT.finditer(text):
+        phrases.append(found.end())
+        if VALUE.match(text, found.end()):
+            values.append(found.end())
+    for place in values or (phrases if are_alone else ()):
+        yield Statement(place, read_statement(text[place:]))
+    for found in deque(NAMED_LAST.finditer(text), maxlen=1):
+        line = text[max(0, found.start() - MAX_NAMED_CHARS) : found.start()].rpartition("\n")[2]
+        if (named := BEFORE_NAMED.fullmatch(line)) is not None:
+            yield Statement(found.start(), read_statement(named[1]))
+    end = len(text.rstrip())
+    low = max(0, end - MAX_STATEMENT_CHARS)
+    if (last := LAST_LINE.search(text, low, end) or HEADING.search(text, low, end)) is not None:
+        yield Statement(last.start(1), read_statement(last[1]))
+
+
 def read_statement(text: str) -> str | None:
-    """Return the first sentence, or only the mathematics that it begins with if that is a complete answer."""
-    text = text[:MAX_STATEMENT_CHARS].lstrip()
+    """
+    Return the first sentence, or only the mathematics that it begins with if that is a complete answer.
+
+    A remark after a number, and closing marks, are no part of it.
+    """
+    text = TAGS.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(' \t\n"“«*_')
     for expression in MATHEMATICS:
         match = expression.match(text)
         if match and not TWO_WORDS.search(match[1]):
@@ -193,4 +273,7 @@ def read_statement(text: str) -> str | None:
                 return match[1].strip()
     end = SENTENCE_END.search(text)
     text = text[: end.start() if end else len(text)]
-    return ASIDE.split(text, maxsplit=1)[0].strip() or None
+    number = NUMBER.match(text)
+    if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):
+        return number[0].strip(" *_")
+    return CLOSING.sub("", ASIDE.split(text, maxsplit=1)[0].strip()).strip() or None
