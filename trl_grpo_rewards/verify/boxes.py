@@ -42,12 +42,15 @@ HEADING = re.compile(
     r"(\*\*[^*\n]{1,200}\*\*|\$[^$\n]{1,200}\$)[.]?$"
 )
 NAMED_LAST = re.compile(r"(?i)[*_]{0,3} is (?:the|our|my)(?: (?:final|correct|right))? (?:answer|result|solution)\b")
-BEFORE_NAMED = re.compile(r"(?i)(?:.*[.!?]\s)?(?:(?:so|thus|hence|therefore),?\s)?(.*\d.*)")
+BEFORE_NAMED = re.compile(r"(?i)(?:.*[.!?]\s)?(?:(?:so|thus|hence|therefore),?\s)?([*_$\\“\"(+-]{0,6}\d.*|\$.*)")
 VALUE = re.compile(
     r"(?:(?:exactly|about|approximately|simply|just|equal to|an?|the|[a-z]|[=:])\s{1,3}){0,3}[^\w\n]{0,8}"
     r"(?:[\d$\\√π]|[A-Za-z](?!\w))"
 )
 """What a value begins with."""
+
+CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")
+"""What is before an answer that is only tried out: "we check our answer"."""
 
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
 TAGS = re.compile(r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>")
@@ -243,6 +246,8 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
     """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
     phrases, values = deque[int](maxlen=1), deque[int](maxlen=1)
     for found in STATEMENT.finditer(text):
+        if CHECKED.search(text, max(0, found.start() - 30), found.start()):
+            continue
         phrases.append(found.end())
         if VALUE.match(text, found.end()):
             values.append(found.end())
@@ -251,10 +256,11 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
     for found in deque(NAMED_LAST.finditer(text), maxlen=1):
         line = text[max(0, found.start() - MAX_NAMED_CHARS) : found.start()].rpartition("\n")[2]
         if (named := BEFORE_NAMED.fullmatch(line)) is not None:
-            yield Statement(found.start(), read_statement(named[1]))
+            yield Statement(found.start() - len(named[1]), read_statement(named[1]))
     end = len(text.rstrip())
     low = max(0, end - MAX_STATEMENT_CHARS)
-    if (last := LAST_LINE.search(text, low, end) or HEADING.search(text, low, end)) is not None:
+    last = LAST_LINE.search(text, low, end) or HEADING.search(text, low, end)
+    if last is not None and (are_alone or VALUE.match(last[1])):
         yield Statement(last.start(1), read_statement(last[1]))
 
 
@@ -269,8 +275,13 @@ def read_statement(text: str) -> str | None:
         match = expression.match(text)
         if match and not TWO_WORDS.search(match[1]):
             rest = text[match.end() :].lstrip("*_ ")
-            if not rest or rest[0] in ".\n" or re.match(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b", rest):
-                return match[1].strip()
+            if (
+                not rest
+                or rest[0] in ".\n"
+                or match[1].rstrip()[-1:] == "."
+                or re.match(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b", rest)
+            ):
+                return match[1].strip().removesuffix(".")
     end = SENTENCE_END.search(text)
     text = text[: end.start() if end else len(text)]
     number = NUMBER.match(text)
