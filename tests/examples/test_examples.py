@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -160,7 +161,8 @@ def check_sandbox(backend, requests):
     scores = grade(backend, [program for program, _ in PROGRAMS.values()])
     assert dict(zip(PROGRAMS, scores, strict=True)) == {name: score for name, (_, score) in PROGRAMS.items()}
     assert check_readiness(code(backend=backend)).faults == []
-    assert not any(rb'"42' in request.body for request in requests)  # what is expected stays here
+    expected = re.compile(rb'"42(?:\\n)?"')  # names of files may begin with 42
+    assert not any(expected.search(request.body) for request in requests)  # what is expected stays here
 
 
 def test_fusion_sandbox(load, tmp_path):
