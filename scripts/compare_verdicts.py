@@ -31,9 +31,9 @@ rewards = {}
 for line in open(sys.argv[1]):
     expression, completion, columns = json.loads(line)[:3]
     try:
-        reward = rewards.setdefault(expression, None) or parse(expression)
-        rewards[expression] = reward
-        score = reward(completions=[completion], **{name: [value] for name, value in columns.items()})[0]
+        if expression not in rewards:
+            rewards[expression] = parse(expression)
+        score = rewards[expression](completions=[completion], **{name: [value] for name, value in columns.items()})[0]
     except Exception as error:
         score = f"{type(error).__name__}: {error}"
     print(json.dumps(score), flush=True)
@@ -107,7 +107,7 @@ def main() -> None:
             step = "better" if after == right else "worse" if before == right else "other"
             found[kind, step] += 1
             print(f"{step}\t{kind}\t{expression}\t{columns}\t{completion!r}\t{before} -> {after}, right {right}")
-    print(f"{len(rows)} rows, of which {found.total()} differ")
+    print(f"{found.total()} of {len(rows)} rows differ")
     for (kind, step), count in sorted(found.items()):
         print(f"{count:6} {step:7} {kind}")
 

@@ -176,7 +176,7 @@ def write(tree: Tree, rng: Random) -> str:
 
 
 def write_expression(tree: Tree, rng: Random, is_whole: bool = True) -> str:
-    """Return an expression. `is_whole` says that it is no factor of a product."""
+    """Return an expression. A factor of a product, with `is_whole=False`, gets brackets if it needs them."""
     kind, *parts = tree
     if kind in ("number", "name"):
         return str(parts[0])

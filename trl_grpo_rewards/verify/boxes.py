@@ -55,7 +55,7 @@ CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
 TAGS = re.compile(r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>")
 CLOSING = re.compile(r"(?:[*_]{1,3}|[”\"»…✓✔✅☑\ufe0f\U0001f300-\U0001faff]|[.…]{2,}|(?<=[*_”\"])!|\s)+$")
-"""Marks after an answer that are no part of it."""
+"""Marks after an answer, such as quotes and emoji, which are cut off."""
 
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
 JOINER = r"\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|(and|or))\b"
@@ -268,7 +268,7 @@ def read_statement(text: str) -> str | None:
     """
     Return the first sentence, or only the mathematics that it begins with if that is a complete answer.
 
-    A remark after a number, and closing marks, are no part of it.
+    A remark after a number and closing marks are cut off.
     """
     text = TAGS.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(' \t\n"“«*_')
     for expression in MATHEMATICS:

@@ -136,7 +136,7 @@ def read_list(reader: Reader, first: Value) -> Value:
 
 
 def starts_row(reader: Reader, place: int) -> bool:
-    """Whether a number follows a number or an angle that is complete, and is no part of a mixed number or an angle."""
+    """Whether a number stands beside the number or the angle before it. A mixed number or an angle in minutes is one value."""
     tokens, after = reader.tokens, reader.tokens[place + 1].text if place + 1 < reader.end else ""
     if place == reader.start or tokens[place].kind not in NUMBERS or after == "'":
         return False
@@ -149,7 +149,7 @@ def starts_row(reader: Reader, place: int) -> bool:
 
 
 def read_row(reader: Reader, first: Value) -> Value:
-    """Return the numbers that stand side by side, of which the first is read."""
+    """Return a row of numbers, of which the reader has read the first."""
     items = [first]
     while reader.place < reader.end and starts_row(reader, reader.place):
         items.append(reader.read(UNIT + 1))
