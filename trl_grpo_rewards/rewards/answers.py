@@ -1,6 +1,5 @@
 """Rewards for the right answer."""
 
-import re
 from collections.abc import Callable
 from itertools import chain
 from typing import Any, Literal
@@ -14,7 +13,7 @@ from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
 from ..verify.boxes import find_boxed_answer, find_stated_answer
-from ..verify.equality import is_restated
+from ..verify.equality import find_letter, is_restated
 from ..verify.golds import choose_best, list_solutions, read_gold
 from ..verify.solutions import read_solutions
 from ..verify.verification import verify_pairs
@@ -261,29 +260,3 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     given = None if stated is None else find_letter(stated, letters)
     golds = [find_letter(str(one), letters) for one in list_solutions(solution)]
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
-
-
-def find_letter(text: str, letters: str) -> str | None:
-    """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    text = spell(text).replace("*", "").strip()
-    alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
-    if alone:
-        text = alone[1].upper()
-    letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
-    labelled = re.match(rf"(?:(?i:option|choice)\s*)?(?:[(\[]{letter}\s*[)\]]|{letter}\s*[).:]+)", text)
-    if labelled and not re.search(
-        rf"^\s*[,/&]?\s*(?:(?:or|and)\b)?\s*[(\[]{letter}|^\s*(?:or|and|[,/&])\s*{letter}|{letter}[)\].:]",
-        text[labelled.end() :],
-    ):
-        return labelled[1] or labelled[2]
-    reasoned = re.match(
-        rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}[)\]]?(?:,? ?(?:because|since|not)\b| is (?:correct|right)\b)",
-        text,
-    )
-    if reasoned:
-        return reasoned[1]
-    if re.search(r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b", text):
-        return None
-    article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
-    named = {*re.findall(f"{letter}{article}", text)}
-    return named.pop() if len(named) == 1 else None

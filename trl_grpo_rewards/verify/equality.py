@@ -4,6 +4,7 @@ import re
 
 from ..mathematics.grammar import MAX_CACHED_CHARS, read
 from ..mathematics.kinds import compare, is_open
+from ..mathematics.kinds.choices import LETTERS
 from ..mathematics.kinds.lists import is_letter
 from ..mathematics.matching import AnswerRules
 from ..mathematics.rationals import evaluate_exactly
@@ -18,6 +19,9 @@ BESIDE = re.compile(r"(?:(?<![_^\d])\d+|\\circ)\s+\d+(?!\d*/)")
 """Numbers side by side, which math-verify adds. A mixed number such as `1 1/2` and an index are none."""
 
 OPERATION = re.compile(r"\w[-+*/^!\\(]|\\[a-z]")
+
+CHOICE = re.compile(r"(?:(?i:option|choice|answer):? ?)?[(\[]?[A-Ja-j](?:[)\].:(,\s][^-+*/^=<>_\\!|]*)?")
+"""A letter, also with words after it, but without operations."""
 
 
 def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
@@ -43,14 +47,35 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
 
 
 def chooses(answer: str, letter: Value) -> bool:
-    """Return whether a text names the letter of a choice first, such as `B (12)`, and no other letter."""
+    """Return whether a text without operations names the letter of a choice first, such as `B (12)`, and no other letter."""
     text = spell(answer)
-    text = text.upper() if len(text) == 1 else text
-    found = re.match(r"(?:(?i:option|choice|answer):? ?)?[(\[]?([A-J])[)\]]?(?=$|[\s.:(,])", text)
-    if found is None or not isinstance(letter, Symbol) or found[1] != letter.name:
-        return False
-    rest = text[found.end() :]
-    return not re.search(r"(?<!\w)[A-J](?!\w)|[-+*/^=<>_\\!|]|(?i:\b(?:not|or|and|wrong|incorrect|false|but)\b)", rest)
+    return CHOICE.fullmatch(text) is not None and Symbol(find_letter(text, LETTERS) or "") == letter
+
+
+def find_letter(text: str, letters: str) -> str | None:
+    """Return the letter that a short text chooses, or None if it chooses no letter or several."""
+    text = spell(text).replace("*", "").strip()
+    alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
+    if alone:
+        text = alone[1].upper()
+    letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
+    labelled = re.match(rf"(?:(?i:option|choice)\s*)?(?:[(\[]{letter}\s*[)\]]|{letter}\s*[).:]+)", text)
+    if labelled and not re.search(
+        rf"^\s*[,/&]?\s*(?:(?:or|and)\b)?\s*[(\[]{letter}|^\s*(?:or|and|[,/&])\s*{letter}|{letter}[)\].:]",
+        text[labelled.end() :],
+    ):
+        return labelled[1] or labelled[2]
+    reasoned = re.match(
+        rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}[)\]]?(?:,? ?(?:because|since|not)\b| is (?:correct|right)\b)",
+        text,
+    )
+    if reasoned:
+        return reasoned[1]
+    if re.search(r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b", text):
+        return None
+    article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
+    named = {*re.findall(f"{letter}{article}", text)}
+    return named.pop() if len(named) == 1 else None
 
 
 def is_unfit(text: str) -> bool:
