@@ -2,10 +2,8 @@
 
 import time
 
-import sympy
-
 from trl_grpo_rewards.mathematics.equivalence import are_equal_expressions
-from trl_grpo_rewards.mathematics.evaluation import evaluate_constant, make_gauss_rule
+from trl_grpo_rewards.mathematics.evaluation import evaluate_constant
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.kinds import compare
 from trl_grpo_rewards.mathematics.matching import AnswerRules
@@ -15,7 +13,7 @@ from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
 LARGE = [
     "9^{9^{9^9}}", "((9!)!)!", "2^{1000000000}", r"\binom{1000000000}{500000000}", r"\sum_{k=1}^{1000000000} \frac1k",
     "3^{2^{400000}}", "(2^{400000})!", r"\sin(2^{400000})", r"7^{7^{7^7}} \mod 10", "1e9999",
-    r"\int_0^{\infty} \frac{\sin x^3}{\ln(1+x^4)}dx", r"\sin(10^{10^{10}})", r"\frac00",
+    r"\sin(10^{10^{10}})", r"\frac00",
 ]  # fmt: skip
 
 
@@ -25,12 +23,6 @@ def test_no_expression_takes_long():
         assert compare(read("7"), read(text), AnswerRules()) in (False, None), text
         assert compare(read(text), read(text), AnswerRules()) is True, text
         assert time.process_time() - start < 0.5, text
-
-
-def test_the_rule_for_integrals_is_exact_for_polynomials():
-    nodes, weights = make_gauss_rule(24)
-    integral = sum(weight * node**40 for weight, node in zip(weights, nodes, strict=True))
-    assert abs(sum(weights) - 2) < 1e-40 and abs(integral - 2 / sympy.Integer(41)) < 1e-15
 
 
 def test_a_constant_has_a_value():

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from .evaluation import INTEGRAL_ERROR, NOTHING, SAME, are_close, evaluate
+from .evaluation import NOTHING, are_close, evaluate
 from .functions import CONTEXT, Numeric, TooLarge, Undefined
 from .rationals import evaluate_exactly
-from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, walk
+from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols
 
 
 POINTS, ENOUGH = 14, 4
@@ -29,25 +29,24 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         return exact[0] == exact[1]
     one, other = cancel_terms(one, other)
     symbols = sorted(find_symbols(one) | find_symbols(other))
-    error = INTEGRAL_ERROR if has_integral(one) or has_integral(other) else SAME
     if not symbols:
         try:
             numbers = evaluate(one, {}), evaluate(other, {})
             is_exact = all(
                 number == 0 or cannot_vanish(value) for number, value in zip(numbers, (one, other), strict=True)
             )
-            return are_close(*numbers, error, nothing=0 if is_exact else NOTHING)
+            return are_close(*numbers, nothing=0 if is_exact else NOTHING)
         except TooLarge:
             return one == other
         except Undefined:
             return None
     nothing = 0 if cannot_vanish(one) and cannot_vanish(other) else NOTHING
     imaginary = "i" in find_names(one) | find_names(other)
-    verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, error, nothing)
+    verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, nothing)
     if verdict is None and not imaginary:
-        verdict = compare_at(draw_integers(one, other, symbols), one, other, True, error, nothing)
+        verdict = compare_at(draw_integers(one, other, symbols), one, other, True, nothing)
     if verdict is None:
-        verdict = compare_at(draw_points(one, other, symbols), one, other, False, error, nothing)
+        verdict = compare_at(draw_points(one, other, symbols), one, other, False, nothing)
     return verdict
 
 
@@ -84,7 +83,7 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 
 
 def compare_at(
-    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, error: Any, nothing: Any = NOTHING
+    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, nothing: Any = NOTHING
 ) -> bool | None:
     """Return whether two expressions agree at the points where both have a value, or None at too few of them."""
     agreements = 0
@@ -93,16 +92,12 @@ def compare_at(
             values = evaluate(one, point, only_real), evaluate(other, point, only_real)
         except Undefined:
             continue
-        if not are_close(*values, error, nothing):
+        if not are_close(*values, nothing):
             return False
         agreements += 1
         if agreements == ENOUGH:
             return True
     return True if agreements >= 2 else None
-
-
-def has_integral(value: Value) -> bool:
-    return any(isinstance(node, Operation) and node.name == "int" for node in walk(value))
 
 
 def make_seed(one: Value, other: Value) -> random.Random:

@@ -13,7 +13,7 @@ from mpmath.libmp import NoConvergence
 
 from .functions import COMPUTE, CONTEXT, MAX_LOG, Numeric, TooLarge, Undefined, call
 from .rationals import evaluate_exactly
-from .values import INFINITY, MINUS_INFINITY, Call, Number, Operation, Symbol, Value, walk
+from .values import INFINITY, MINUS_INFINITY, Call, Number, Operation, Symbol, Value
 
 
 SAME = CONTEXT.mpf(10) ** -70
@@ -25,16 +25,6 @@ NOTHING = CONTEXT.mpf(10) ** -85
 MAX_TERMS = 500
 """Largest number of terms of a sum or product."""
 
-GAUSS_NODES = 31
-"""Number of nodes of the rule for integrals. It is odd, so that the value in the middle must exist."""
-
-INTEGRAL_ERROR = 1e-12
-"""Largest relative difference of an integral and an equal number."""
-
-STEP = CONTEXT.mpf(10) ** -100
-"""Distance of the complex point from the real one in a derivative. The error is of the order of its square."""
-
-NOT_ANALYTIC = {"abs", "norm"}
 CONSTANT_VALUES = {"\\pi": +CONTEXT.pi, "e": +CONTEXT.e, "i": CONTEXT.mpc(0, 1)}
 
 
@@ -72,10 +62,6 @@ def evaluate_node(value: Value, point: dict[str, Numeric], only_real: bool) -> N
             return to_decimal(exact)
     if value.name in ("sum", "prod"):
         return evaluate_series(value, point, only_real)
-    if value.name == "int":
-        return integrate(value, point, only_real)
-    if value.name == "derivative":
-        return differentiate(value, point)
     if value.name == "cross":
         return cross(value, point, only_real)
     operands = [evaluate_node(operand, point, only_real) for operand in value.operands]
@@ -120,50 +106,10 @@ def evaluate_series(value: Operation, point: dict[str, Numeric], only_real: bool
     return guard(functools.reduce(join, terms, CONTEXT.mpf(value.name == "prod")))
 
 
-def integrate(value: Operation, point: dict[str, Numeric], only_real: bool) -> Numeric:
-    """Return a definite integral by Gauss's rule. Integrals to infinity count as too hard to compute."""
-    variable, low, high, body = value.operands
-    if not isinstance(variable, Symbol) or any(infinite in (low, high) for infinite in (INFINITY, MINUS_INFINITY)):
-        raise TooLarge
-    start, end = (evaluate_node(bound, point, only_real) for bound in (low, high))
-    half = (end - start) / 2
-    nodes, weights = make_gauss_rule(GAUSS_NODES)
-    values = [evaluate_node(body, {**point, variable.name: start + half * (node + 1)}, only_real) for node in nodes]
-    return half * sum(weight * one for weight, one in zip(weights, values, strict=True))
-
-
-def differentiate(value: Operation, point: dict[str, Numeric]) -> Numeric:
-    """Return a derivative from the imaginary part of the value at a complex point next to the real one."""
-    variable, body = value.operands
-    names = {node.name for node in walk(body) if isinstance(node, Operation)}
-    if not isinstance(variable, Symbol) or variable.name not in point or names & NOT_ANALYTIC:
-        raise Undefined
-    evaluate_node(body, point, True)
-    moved = evaluate_node(body, {**point, variable.name: CONTEXT.mpc(point[variable.name], STEP)}, False)
-    return CONTEXT.im(moved) / STEP
-
-
-@functools.lru_cache
-def make_gauss_rule(count: int) -> tuple[list[Numeric], list[Numeric]]:
-    """Return the nodes and the weights of Gauss's rule between -1 and 1, by Newton's method from Tricomi's estimate."""
-    nodes, weights = [], []
-    for number in range(1, count + 1):
-        node = CONTEXT.cos(CONTEXT.pi * (number - CONTEXT.mpf(1) / 4) / (count + CONTEXT.mpf(1) / 2))
-        for _ in range(8):
-            before, here = CONTEXT.mpf(1), node
-            for degree in range(2, count + 1):
-                before, here = here, ((2 * degree - 1) * node * here - (degree - 1) * before) / degree
-            slope = count * (node * here - before) / (node * node - 1)
-            node -= here / slope
-        nodes.append(node)
-        weights.append(2 / ((1 - node * node) * slope * slope))
-    return nodes, weights
-
-
-def are_close(one: Numeric, other: Numeric, error: Any = SAME, nothing: Any = NOTHING) -> bool:
+def are_close(one: Numeric, other: Numeric, nothing: Any = NOTHING) -> bool:
     """Return whether two numbers are equal up to rounding errors. Numbers below `nothing` are equal to 0."""
     size = max(abs(one), abs(other))
-    return bool(abs(one - other) <= error * size or size < nothing)
+    return bool(abs(one - other) <= SAME * size or size < nothing)
 
 
 def is_real(number: Numeric) -> bool:

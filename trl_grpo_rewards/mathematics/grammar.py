@@ -87,7 +87,6 @@ PREFIXES: dict[str, Read] = {
     "\\binom": commands.read_binomial,
     "\\sqrt": commands.read_root,
     **dict.fromkeys(("\\sum", "\\prod"), commands.read_series),
-    "\\int": commands.read_integral,
     **dict.fromkeys(commands.ACCENTS, commands.read_accent),
 }
 

@@ -238,7 +238,7 @@ class Tokenizer:
             return self.tokens.append(Token("letter", "C"))
         plain = self.font in ("", "bold")
         is_unit = letters in AFTER_QUANTITIES or letters in SPELLINGS
-        if letters in CURRENCY_CODES or (is_unit and self.follows_quantity() and not self.ends_integral(letters)):
+        if letters in CURRENCY_CODES or (is_unit and self.follows_quantity()):
             return self.add("word", letters)
         if plain and letters in PLAIN_COMMANDS:
             return self.add("command", PLAIN_COMMANDS[letters])
@@ -291,10 +291,6 @@ class Tokenizer:
 
     def ends(self, *texts: str) -> bool:
         return len(self.tokens) > len(texts) and [token.text for token in self.tokens[-len(texts) :]] == [*texts]
-
-    def ends_integral(self, letters: str) -> bool:
-        """Whether letters such as `dx` end an integral."""
-        return letters[0] == "d" and len(letters) == 2 and any(token.text == "\\int" for token in self.tokens)
 
     def is_short_word(self, letters: str) -> bool:
         """Whether letters are a short word. Capitals such as `NO` are the names of points, unless they are the whole text."""

@@ -52,7 +52,7 @@ INFINITY = Symbol("\\infty")
 MINUS_INFINITY = Operation("-", (INFINITY,))
 EMPTY_SET = Symbol("\\emptyset")
 CONSTANTS = {"\\pi", "e", "i", "\\infty"}
-WITH_INDEX = {"sum", "prod", "int"}
+WITH_INDEX = {"sum", "prod"}
 """Operations whose first operand is a variable that occurs only inside."""
 
 
@@ -94,7 +94,7 @@ def walk(value: Value) -> list[Value]:
 
 
 def find_names(value: Value) -> set[str]:
-    """Return the names in an expression, except those of the indices of sums, products and integrals."""
+    """Return the names in an expression, except those of the indices of sums and products."""
     names: set[str] = set()
     indices: set[str] = set()
     for node in walk(value):

@@ -7,11 +7,11 @@ false.
 """
 
 import ast
-import operator
 import re
 from fractions import Fraction
-from itertools import count
 from typing import TypeVar
+
+from ..mathematics.rationals import EXACT
 
 
 Item = TypeVar("Item")
@@ -19,15 +19,8 @@ Item = TypeVar("Item")
 SIGNS = str.maketrans(
     {**dict.fromkeys("−–—", "-"), **dict.fromkeys("×·⋅∙", "*"), "÷": "/", **dict.fromkeys("$&\t", " ")}
 )
-LATEX_COMMANDS = {
-    **dict.fromkeys((",\\!", "{,}"), ","),
-    "\\\\": ";",
-    "\\times": "*",
-    "\\cdot": "*",
-    "\\div": "/",
-    **dict.fromkeys(("\\left", "\\right", "\\boxed", "\\displaystyle", "\\quad"), " "),
-    **{f"\\{sign}": " " for sign in ",;:! ()[]"},
-}
+LATEX = {",\\!": ",", "{,}": ",", "\\\\": ";", "\\times": "*", "\\cdot": "*", "\\div": "/"}
+IGNORED = re.compile(r"\\(?:left|right|boxed|displaystyle|quad|[,;:! ()\[\]])")
 BRACES = str.maketrans("{}", "()")
 NEXT_LINE = re.compile(r"(?:\\\\)?[ \t]{0,9}\n[ \t&]{0,9}(?==)")
 CHANGING_BEFORE = "of|by|mod|modulo|times|plus|minus|negative|over|per|less|than|twice|thrice|double|triple|half"
@@ -57,6 +50,8 @@ FACTOR = re.compile(r"(?<=[\d)])\((?=[\d(.-])")
 STACKED = re.compile(r"/ ?[\d.]+ ?/")
 CALCULATION = re.compile(r"[\d)][-+*/^][-+]?[\d(.]")
 UNSIGNED_NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
+
+OPERATIONS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
 
 MAX_SIDE_CHARS = 120
 """Maximum length of one side of an equation, in characters. Equations with a longer side are left out."""
@@ -113,9 +108,11 @@ def normalize_operators(text: str) -> str:
     text = NEXT_LINE.sub(" ", text)
     text = TEXT_COMMAND.sub(";", "\n".join(sample_evenly([line for line in text.split("\n") if "=" in line])))
     text = REPEATING_TAIL.sub("…", text)
-    for command, meaning in LATEX_COMMANDS.items():
+    for command, meaning in LATEX.items():
         text = text.replace(command, meaning)
-    text = BEFORE_FRACTION.sub("!", text.translate(SIGNS))  # sum or product? An equation next to `!` is left out
+    text = BEFORE_FRACTION.sub(
+        "!", IGNORED.sub(" ", text).translate(SIGNS)
+    )  # sum or product? An equation next to `!` is left out
     text = BRACED_FRACTION.sub(r"((\1)/(\2))", text).translate(BRACES)
     text = TIMES.sub(r"\1*\2", THOUSANDS.sub("", text)).replace("==", "=")
     return FACTOR.sub("*(", NO_OPERATOR.sub(";", DASH.sub("•", DOUBLE_STAR.sub("^", text))))
@@ -147,7 +144,7 @@ def are_sides_equal(left: str, right: str) -> bool | None:
     """Return whether both sides have the same value, or None if one of them is not simple arithmetic."""
     try:
         return evaluate_side(left) == evaluate_side(right)
-    except (SyntaxError, KeyError):
+    except SyntaxError:
         return None
     except ArithmeticError:  # a division by zero, or a number that is too large
         return False
@@ -157,41 +154,22 @@ def evaluate_side(side: str) -> Fraction:
     """Return the exact value of a calculation."""
     if len(side) > MAX_SIDE_CHARS or STACKED.search(side):
         raise SyntaxError
-    numbers = {f"n{place}": number for place, number in enumerate(UNSIGNED_NUMBER.findall(side))}
-    names = count()
-    named = UNSIGNED_NUMBER.sub(lambda _: f"n{next(names)}", side).replace("^", "**")
-    return evaluate_part(ast.parse(named, mode="eval").body, numbers)
+    source = UNSIGNED_NUMBER.sub(r"number('\g<0>')", side).replace("^", "**")
+    return evaluate_part(ast.parse(source, mode="eval").body)
 
 
-OPERATIONS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
-
-
-def evaluate_part(node: ast.expr, numbers: dict[str, str]) -> Fraction:
+def evaluate_part(node: ast.expr) -> Fraction:
     match node:
-        case ast.Name(id=name):
-            return check_bits(Fraction(numbers[name]))
+        case ast.Call(func=ast.Name(), args=[ast.Constant(value=digits)]):
+            return Fraction(digits)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -evaluate_part(operand, numbers)
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return raise_to_power(evaluate_part(left, numbers), evaluate_part(right, numbers))
+            return -evaluate_part(operand)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATIONS:
-            return check_bits(OPERATIONS[type(op)](evaluate_part(left, numbers), evaluate_part(right, numbers)))
+            operands = evaluate_part(left), evaluate_part(right)
+            if isinstance(op, ast.Pow) and operands[1].denominator != 1:  # a root
+                raise SyntaxError
+            value = EXACT[OPERATIONS[type(op)]](*operands)
+            if value is None or max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
+                raise OverflowError
+            return value
     raise SyntaxError
-
-
-def raise_to_power(base: Fraction, exponent: Fraction) -> Fraction:
-    if exponent.denominator != 1:  # a root
-        raise SyntaxError
-    if count_bits(base) * abs(exponent) > MAX_BITS:
-        raise OverflowError
-    return base ** int(exponent)
-
-
-def check_bits(number: Fraction) -> Fraction:
-    if count_bits(number) > MAX_BITS:
-        raise OverflowError
-    return number
-
-
-def count_bits(number: Fraction) -> int:
-    return max(number.numerator.bit_length(), number.denominator.bit_length())

@@ -60,7 +60,7 @@ def has_other_case(gold: str, answer: str) -> bool:
 def are_different(one: Any, other: Any) -> bool:
     """Return whether both are numbers and differ, since math-verify takes all tiny numbers for equal."""
     with contextlib.suppress(Exception):  # they are not both numbers
-        return not math.isclose(float(one), float(other), rel_tol=1e-6)
+        return not math.isclose(float(one), float(other), rel_tol=1e-12)
     return False
 
 

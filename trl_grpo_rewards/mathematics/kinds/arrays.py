@@ -1,13 +1,12 @@
-"""Matrices and vectors, with the operations on them, which are worked out."""
+"""Matrices and vectors, with their sums and multiples, which are worked out."""
 
-import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Unreadable
-from ..values import ONE, ZERO, Number, Operation, Symbol, Value, find_names, make_number
+from ..values import Number, Operation, Symbol, Value, find_names, make_number
 from .lists import Collection, is_tuple
 from .quantities import Quantity
 
@@ -16,14 +15,8 @@ FORMAL = {"\\cup", "\\cap", "\\setminus"}
 """Operations on sets."""
 
 TRANSPOSES = {"T", "t", "\\top", "\\intercal", "tr"}
-MAX_PRODUCTS = 125
-"""Largest number of products of cells in a product of matrices."""
-
 MAX_PARTS = 5000
 """Largest number of parts of the expressions in a matrix."""
-
-MAX_INVERTED = 3
-"""Largest size of a matrix whose inverse is worked out."""
 
 MAX_EXPANDED = 4
 """Largest size of a matrix whose determinant is worked out."""
@@ -107,21 +100,16 @@ def combine_vectors(name: str, left: Value, right: Value) -> Value:
 
 
 def combine_matrices(name: str, left: Value, right: Value) -> Value:
-    """Return the matrix that a multiple, a sum, a product or a power of matrices is."""
+    """Return the matrix that a multiple or a sum of matrices is. Products and powers are not worked out."""
     name = "*" if name == "\\times" else name
     if isinstance(left, Matrix) and isinstance(right, Matrix):
         if name in ("+", "-") and [len(row) for row in left.rows] == [len(row) for row in right.rows]:
             pairs = [zip(row, others, strict=True) for row, others in zip(left.rows, right.rows, strict=True)]
             return make_matrix([[combine(name, one, other) for one, other in row] for row in pairs])
-        size = len(left.rows) * len(right.rows) * len(right.rows[0])
-        if name == "*" and len(left.rows[0]) == len(right.rows) and size <= MAX_PRODUCTS:
-            return multiply_matrices(left, right)
     elif name == "*" and isinstance(right, Matrix):
         return make_matrix([[combine("*", left, cell) for cell in row] for row in right.rows])
     elif name in ("*", "/") and isinstance(left, Matrix):
         return make_matrix([[combine(name, cell, right) for cell in row] for row in left.rows])
-    elif name == "^" and isinstance(left, Matrix):
-        return raise_matrix(left, right)
     return Operation(name, (left, right))
 
 
@@ -140,29 +128,6 @@ def check_size(values: Sequence[Value]) -> None:
             raise Unreadable("a matrix that is too large")
 
 
-def multiply_matrices(left: Matrix, right: Matrix) -> Matrix:
-    add = functools.partial(combine, "+")
-    columns = list(zip(*right.rows, strict=True))
-    return make_matrix(
-        [
-            [
-                functools.reduce(add, [combine("*", a, b) for a, b in zip(row, column, strict=True)])
-                for column in columns
-            ]
-            for row in left.rows
-        ]
-    )
-
-
-def raise_matrix(matrix: Matrix, exponent: Value) -> Value:
-    """Return the square, the cube or the inverse of a matrix. Other powers are not worked out."""
-    size = len(matrix.rows)
-    power = exponent.value if isinstance(exponent, Number) else -1 if exponent == Operation("-", (ONE,)) else None
-    if size == len(matrix.rows[0]) and size <= MAX_INVERTED and power in (-1, 2, 3):
-        return invert(matrix) if power == -1 else functools.reduce(multiply_matrices, [matrix] * int(power))
-    return Operation("^", (matrix, exponent))
-
-
 def transpose(value: Value) -> Value:
     """Return a matrix with its rows as columns. A tuple becomes a vector, which has no orientation."""
     if isinstance(value, Matrix):
@@ -173,39 +138,19 @@ def transpose(value: Value) -> Value:
 
 
 def find_determinant(rows: Rows) -> Value:
-    """Return the determinant of a square matrix as an expression. Raises [`Unreadable`] for other matrices."""
-    if any(len(row) != len(rows) for row in rows) or len(rows) > MAX_EXPANDED:
-        raise Unreadable("a determinant that is too large")
-    value = expand_determinant(rows)
+    """Return the determinant of a small square matrix as an expression, by the minors of the first row."""
+    if not 1 < len(rows) <= MAX_EXPANDED or any(len(row) != len(rows) for row in rows):
+        raise Unreadable("no determinant that can be worked out")
+    if len(rows) == 2:
+        minors = [rows[1][1], rows[1][0]]
+    else:
+        minors = [
+            find_determinant([[*row[:place], *row[place + 1 :]] for row in rows[1:]]) for place in range(len(rows))
+        ]
+    terms = [combine("*", cell, minor) for cell, minor in zip(rows[0], minors, strict=True)]
+    value = Operation("+", tuple(negate(term) if place % 2 else term for place, term in enumerate(terms)))
     check_size([value])
     return value
-
-
-def expand_determinant(rows: Rows) -> Value:
-    """Return the determinant by the minors of the first row."""
-    total: Value = ZERO if rows else ONE
-    for column, cell in enumerate(rows[0] if rows else ()):
-        if cell != ZERO:
-            term = combine("*", cell, expand_determinant(find_minor(rows, 0, column))) if len(rows) > 1 else cell
-            total = term if total == ZERO and column % 2 == 0 else combine("-" if column % 2 else "+", total, term)
-    return total
-
-
-def find_minor(rows: Rows, above: int, left: int) -> Rows:
-    """Return a matrix without one row and one column."""
-    return [[*row[:left], *row[left + 1 :]] for place, row in enumerate(rows) if place != above]
-
-
-def invert(matrix: Matrix) -> Matrix:
-    """Return the inverse of a small matrix by the determinants of its minors."""
-    rows, size = matrix.rows, range(len(matrix.rows))
-    determinant = find_determinant(rows)
-    minors = [[find_determinant(find_minor(rows, above, left)) for above in size] for left in size]
-    signed = [
-        [negate(one) if (row + column) % 2 else one for column, one in enumerate(some)]
-        for row, some in enumerate(minors)
-    ]
-    return make_matrix([[combine("/", one, determinant) for one in row] for row in signed])
 
 
 # --- reading

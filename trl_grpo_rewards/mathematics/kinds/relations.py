@@ -95,7 +95,8 @@ def read_side(reader: Reader, is_left: bool = False) -> Value:
     if is_left and is_left_name(reader, start, end):
         reader.place = end
         return Symbol(" ".join(reader.texts(start, end)))
-    if not is_left or (first.kind != "word" and first.text not in NAMING_COMMANDS):
+    can_name = first.kind == "word" or (first.text in NAMING_COMMANDS and reader.ahead(2) != ["\\int", "_"])
+    if not is_left or not can_name:
         return reader.within(start, end, read_value)
     value = reader.attempt(lambda reader: reader.within(start, end, read_value))
     if value is not None and (isinstance(value, Symbol) or is_constant(value)):
