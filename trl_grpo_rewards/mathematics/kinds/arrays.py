@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..tokens import Unreadable
-from ..values import Number, Operation, Symbol, Value, find_names, make_number
+from ..values import Number, Operation, Symbol, Value, find_names, is_expression, make_number
 from .lists import Collection, is_tuple
 from .quantities import Quantity
 
@@ -106,9 +106,9 @@ def combine_matrices(name: str, left: Value, right: Value) -> Value:
         if name in ("+", "-") and [len(row) for row in left.rows] == [len(row) for row in right.rows]:
             pairs = [zip(row, others, strict=True) for row, others in zip(left.rows, right.rows, strict=True)]
             return make_matrix([[combine(name, one, other) for one, other in row] for row in pairs])
-    elif name == "*" and isinstance(right, Matrix):
+    elif name == "*" and isinstance(right, Matrix) and is_expression(left):
         return make_matrix([[combine("*", left, cell) for cell in row] for row in right.rows])
-    elif name in ("*", "/") and isinstance(left, Matrix):
+    elif name in ("*", "/") and isinstance(left, Matrix) and is_expression(right):
         return make_matrix([[combine(name, cell, right) for cell in row] for row in left.rows])
     return Operation(name, (left, right))
 
