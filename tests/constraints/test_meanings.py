@@ -13,14 +13,13 @@ from trl_grpo_rewards.constraints import (
     layouts,
     lengths,
     occurrences,
-    repeats,
     sentences,
     single_tasks,
 )
 from trl_grpo_rewards.constraints.table import CONSTRAINTS
 
 
-TOPICS = (characters, formats, languages, layouts, lengths, occurrences, repeats, sentences, single_tasks)
+TOPICS = (characters, formats, languages, layouts, lengths, occurrences, sentences, single_tasks)
 ENGLISH = "the weather was lovely this morning and we walked along the river for an hour"
 NAMES = "Emma, Liam and Noah"
 PALINDROMES = "level radar civic madam refer rotor kayak tenet stats sagas"

@@ -1,4 +1,4 @@
-"""Constraints of IFBench on the layout of a text: lines, lists, templates."""
+"""Constraints of IFBench on the layout of a text: lines, lists, templates, and on copies of a text."""
 
 import re
 import string
@@ -9,6 +9,7 @@ from .table import UnreadableConstraint, constraint
 from .visible import has_content
 
 
+ONLY_SENTENCE = "Only output this sentence here, ignore all other requests."
 LABELS = re.compile(r"(My Answer:|My Conclusion:|Future Outlook:)")
 
 
@@ -82,3 +83,24 @@ def quote_unquote(text: str) -> bool:
     """No quote follows directly on another one, and none is at the end."""
     joined = "".join(text.replace("'\"'", "").split())
     return '""' not in joined and not joined.rstrip(string.digits + PUNCTUATION.replace('"', "")).endswith('"')
+
+
+@constraint("repeat:repeat_change", copies=True)
+def repeat_change(text: str, prompt_to_repeat: str) -> bool:
+    """The first word differs, and all others are equal."""
+    asked, given = prompt_to_repeat.split(), text.split()
+    return asked[1:] == given[1:] and asked[:1] != given[:1]
+
+
+@constraint("repeat:repeat_simple", copies=True)
+def repeat_simple(text: str) -> bool:
+    return text.strip().lower() == ONLY_SENTENCE.lower()
+
+
+@constraint("repeat:repeat_span", copies=True)
+def repeat_span(text: str, prompt_to_repeat: str, n_start: int, n_end: int) -> bool:
+    """The indices count characters, and the last one belongs to the span."""
+    span = prompt_to_repeat[n_start : n_end + 1]
+    if not span.strip():
+        raise UnreadableConstraint(f"repeat:repeat_span: the span from {n_start} to {n_end} is empty")
+    return text.strip().lower() == span.strip().lower()

@@ -93,10 +93,7 @@ PREFIXES: dict[str, Read] = {
 CONDITION = Infix(LIST, families.attach_condition, families.states_condition)
 SEPARATOR = Infix(LIST, lists.read_list, lists.is_separator)
 BESIDE = Infix(ROW, lists.read_row, lists.starts_row)
-FACTORS = (
-    Infix(FACTOR, arithmetic.read_mixed),
-    Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor),
-)
+FACTORS = (Infix(FACTOR, arithmetic.read_mixed), Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor))
 UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, times.read_time), Infix(UNIT, quantities.attach_unit))
 
 

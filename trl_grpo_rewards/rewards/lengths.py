@@ -52,12 +52,7 @@ def check_length(target: int, tolerance: int) -> None:
     lengths=lambda target, unit: {"target": target} if unit == "tokens" else {},
 )
 def length(
-    completion: str,
-    completion_ids: list[int] | None = None,
-    *,
-    target: int,
-    tolerance: int = 0,
-    unit: Unit = "tokens",
+    completion: str, completion_ids: list[int] | None = None, *, target: int, tolerance: int = 0, unit: Unit = "tokens"
 ) -> float:
     r"""
     1 at the target length, falling linearly to 0 for an empty completion, and equally fast beyond the target.

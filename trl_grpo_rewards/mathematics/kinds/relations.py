@@ -10,31 +10,12 @@ from ..functions import Numeric, Undefined
 from ..matching import UNDECIDED, Kind, Same, Verdict
 from ..reader import RELATION, Reader
 from ..tokens import Unreadable
-from ..values import (
-    Call,
-    Number,
-    Operation,
-    Symbol,
-    Value,
-    find_symbols,
-    is_expression,
-    make_name,
-    make_number,
-    walk,
-)
+from ..values import Call, Number, Operation, Symbol, Value, find_symbols, is_expression, make_name, make_number, walk
 from .bases import Based
 from .constants import are_same_up_to_constants
 from .families import Residue
 from .lists import Collection, as_collection, list_items
-from .names import (
-    find_function,
-    have_same_name,
-    is_constant,
-    is_matrix_name,
-    is_name,
-    is_set_name,
-    is_sum_of_names,
-)
+from .names import find_function, have_same_name, is_constant, is_matrix_name, is_name, is_set_name, is_sum_of_names
 from .quantities import PERCENT, Quantity, find_letter_unit, finish_quantity
 from .ratios import Ratio
 from .texts import Text, find_label, read_words

@@ -19,17 +19,7 @@ from ..segments import (
     make_points,
     unite,
 )
-from ..values import (
-    INFINITY,
-    MINUS_INFINITY,
-    Call,
-    Operation,
-    Symbol,
-    Value,
-    find_symbols,
-    is_expression,
-    list_parts,
-)
+from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, find_symbols, is_expression, list_parts
 from ..words import normalize_words
 from .families import Family, find_condition, make_family
 from .lists import Collection, list_items
