@@ -29,24 +29,15 @@ class UnreadableConstraint(ValueError):
 
 @dataclass(frozen=True)
 class Constraint:
-    """
-    A constraint: the function that decides, and what is known about it.
-
-    Args:
-        name (`str`):
-            Its id, such as `"punctuation:no_comma"`.
-        function (`Callable`):
-            Gets the text and the arguments, and returns whether the text meets the constraint.
-        copies (`bool`):
-            Whether a completion may consist of a part of the prompt.
-        package (`str`, *optional*):
-            Name of the package that it needs.
-    """
+    """A constraint: its id, such as `"punctuation:no_comma"`, and the function that decides."""
 
     name: str
     function: Callable[..., bool] = field(repr=False)
+    """Gets the text and the arguments, and returns whether the text meets the constraint."""
     copies: bool = False
+    """Whether a completion may consist of a part of the prompt."""
     package: str | None = None
+    """Name of the package that it needs."""
 
     @cached_property
     def types(self) -> dict[str, Any]:
@@ -56,12 +47,7 @@ class Constraint:
         return {name: hints[name] for name in names}
 
     def read_arguments(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """
-        Return the arguments as the function takes them. Arguments that are None count as absent.
-
-        Raises:
-            [`UnreadableConstraint`]: one is missing, unknown or of another type.
-        """
+        """Return the arguments as the function takes them. Arguments that are None count as absent."""
         given = {name: value for name, value in arguments.items() if value is not None}
         if given.keys() != self.types.keys():
             raise UnreadableConstraint(
@@ -70,13 +56,7 @@ class Constraint:
         return {name: read_argument(f"{self.name}: {name}", given[name], kind) for name, kind in self.types.items()}
 
     def bind(self, arguments: Mapping[str, Any]) -> Check:
-        """
-        Return the check of this constraint with its arguments.
-
-        Raises:
-            [`UnreadableConstraint`]: the arguments cannot be read.
-            `ImportError`: the constraint needs a package that is not installed.
-        """
+        """Return the check of this constraint with its arguments, or raise [`UnreadableConstraint`] or an `ImportError`."""
         read = self.read_arguments(arguments)
         if self.package and not find_spec(self.package):
             raise ImportError(
@@ -112,12 +92,7 @@ def constraint(name: str, *, copies: bool = False, package: str | None = None) -
 
 
 def find_constraint(name: str) -> Constraint:
-    """
-    Return the constraint with this id.
-
-    Raises:
-        [`UnreadableConstraint`]: there is none.
-    """
+    """Return the constraint with this id, or raise [`UnreadableConstraint`]."""
     if name not in CONSTRAINTS:
         raise UnreadableConstraint(f"the constraint {name!r} is unknown")
     return CONSTRAINTS[name]

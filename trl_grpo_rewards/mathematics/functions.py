@@ -81,21 +81,13 @@ def call(name: str, arguments: Sequence[Numeric]) -> Numeric:
 
 
 class Function(NamedTuple):
-    """
-    A function of one argument, whose command is its name.
-
-    Args:
-        compute (`Callable`):
-            The value at a number.
-        spellings (`str`, *optional*):
-            Other commands for it.
-        bare (`str`, *optional*):
-            Other names that may stand in a text without a backslash. A name that is also a word may not.
-    """
+    """A function of one argument, whose command is its name."""
 
     compute: Compute
     spellings: str = ""
+    """Other commands for it."""
     bare: str = ""
+    """Other names that may stand in a text without a backslash. A name that is also a word may not."""
 
 
 FUNCTIONS = {

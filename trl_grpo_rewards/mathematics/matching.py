@@ -42,22 +42,14 @@ class AnswerRules:
 
 
 class Kind(NamedTuple):
-    """
-    A kind of value.
-
-    Args:
-        holds (`Callable`):
-            Whether a value is of this kind.
-        match (`Callable`):
-            Whether a gold answer and an answer are equal, at least one of which is of this kind.
-        is_open (`Callable`, *optional*):
-            Whether a value of this kind is not worked out, given a function that says the same of a part. By default,
-            it is not if one of its parts is not.
-    """
+    """A kind of value."""
 
     holds: Callable[[Value], bool]
+    """Whether a value is of this kind."""
     match: "Callable[[Value, Value, Same], Verdict]"
+    """Whether a gold answer and an answer are equal, at least one of which is of this kind."""
     is_open: Callable[[Value, Callable[[Value], bool]], bool] | None = None
+    """Whether a value is not worked out, given a function that says the same of a part. By default, a part of it is not."""
 
 
 class Same:

@@ -19,48 +19,30 @@ Read = Callable[["Reader"], Value]
 
 
 class Infix(NamedTuple):
-    """
-    What a token does after a value.
-
-    Args:
-        power (`int`):
-            How strongly the token binds.
-        build (`Callable`):
-            Returns the value together with what follows it, or None if the token does not continue this value.
-        applies (`Callable`, *optional*):
-            Whether the token at a place has this meaning. By default, it has.
-    """
+    """What a token does after a value, and how strongly it binds."""
 
     power: int
     build: "Callable[[Reader, Value], Value | None]"
+    """Returns the value together with what follows it, or None if the token does not continue this value."""
     applies: "Callable[[Reader, int], bool] | None" = None
+    """Whether the token at a place has this meaning. By default, it has."""
 
 
 class Grammar(NamedTuple):
-    """
-    What tokens build, by their text, and otherwise by their kind, as in `<word>`.
-
-    Args:
-        openings (`tuple`):
-            What is tried at the start of a statement. Each returns the value of the whole statement, or None.
-        item (`Callable`):
-            Reads the first item of a statement, which goes on with the infixes.
-        finish (`Callable`):
-            Changes the value of a whole statement.
-        prefixes (`Mapping`):
-            What a token builds at the start of a value. The reader stands at this token.
-        infixes (`Mapping`):
-            What a token builds after a value, in the order in which it is tried.
-        loosest (`Mapping`):
-            How strongly each of these binds at least.
-    """
+    """What tokens build, by their text, and otherwise by their kind, as in `<word>`."""
 
     openings: "tuple[Callable[[Reader], Value | None], ...]"
+    """What is tried at the start of a statement. Each returns the value of the whole statement, or None."""
     item: Read
+    """Reads the first item of a statement, which goes on with the infixes."""
     finish: Callable[[Value], Value]
+    """Changes the value of a whole statement."""
     prefixes: Mapping[str, Read]
+    """What a token builds at the start of a value. The reader stands at this token."""
     infixes: Mapping[str, tuple[Infix, ...]]
+    """What a token builds after a value, in the order in which it is tried."""
     loosest: Mapping[str, int]
+    """How strongly each of these binds at least."""
 
 
 AFTER_INTERVALS = {"", "\\cup", "\\cap", "\\setminus", ",", "or", "and", "."}

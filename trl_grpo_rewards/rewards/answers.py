@@ -1,7 +1,6 @@
 """Rewards for the right answer."""
 
 from collections.abc import Callable
-from itertools import chain
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
@@ -162,34 +161,18 @@ def verify_accepted(
 ) -> list[Score]:
     """Return the scores of answers, each by the best of its accepted solutions."""
     accepted = [list_solutions(value) for value in solution]
-    rows = [row for row, solutions in enumerate(accepted) for _ in solutions]
-    asked = [prompts[row] for row in rows] if prompts else None
-    scores = verify_answers(
-        [answers[row] for row in rows], [*chain.from_iterable(accepted)], asked, log_metric, partial, rules
-    )
-    each = iter(scores)
-    return [choose_best([next(each) for _ in solutions]) for solutions in accepted]
-
-
-def verify_answers(
-    answers: list[str | None],
-    solution: list[Any],
-    prompts: list[Any] | None,
-    log_metric: Callable[[str, float], None],
-    partial: float,
-    rules: AnswerRules,
-) -> list[Score]:
-    golds = [read_gold(value) for value in solution]
-    verifications = verify_pairs([*zip(golds, answers, strict=True)], rules)
-    scores: list[Score] = []
-    for row, (gold, answer, (equal, _, _)) in enumerate(zip(golds, answers, verifications, strict=True)):
+    pairs = [(row, read_gold(one)) for row, solutions in enumerate(accepted) for one in solutions]
+    verifications = verify_pairs([(gold, answers[row]) for row, gold in pairs], rules)
+    scores: list[list[Score]] = [[] for _ in answers]
+    for (row, gold), (equal, _, _) in zip(pairs, verifications, strict=True):
+        answer = answers[row]
         if equal and gold and answer and rules.evaluated and prompts and spell(gold) != spell(answer):
             equal = not is_restated(answer, prompt_text(prompts[row]))
-        scores.append(None if equal is None else 1.0 if equal else 0.0 if answer is None else partial)
+        scores[row].append(None if equal is None else 1.0 if equal else 0.0 if answer is None else partial)
     log_metric("timeouts", sum(one.fault == "timeout" for one in verifications))
     log_metric("unreadable_gold", sum(one.fault == "gold" for one in verifications))
     log_metric("second_opinions", sum(one.asked for one in verifications))
-    return scores
+    return [choose_best(each) for each in scores]
 
 
 @reward(outcome=True)

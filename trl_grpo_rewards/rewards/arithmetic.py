@@ -160,7 +160,7 @@ def evaluate_side(side: str) -> Fraction:
 
 def evaluate_part(node: ast.expr) -> Fraction:
     match node:
-        case ast.Call(func=ast.Name(), args=[ast.Constant(value=digits)]):
+        case ast.Call(func=ast.Name(), args=[ast.Constant(value=str(digits))]):
             return Fraction(digits)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -evaluate_part(operand)

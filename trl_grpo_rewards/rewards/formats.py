@@ -139,12 +139,7 @@ def load_validator(schema: str) -> "Validator":
 
 
 def build_validator(schema: dict[str, Any]) -> "Validator":
-    """
-    Build the validator of a schema. Its regular expressions match in linear time.
-
-    Raises:
-        `ValueError`: the schema is not valid, or it refers to something outside itself.
-    """
+    """Build the validator of a schema, whose expressions match in linear time, or raise a `ValueError` if it is not valid."""
     import jsonschema_rs
 
     try:

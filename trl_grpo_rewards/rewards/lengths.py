@@ -17,12 +17,7 @@ Unit = Literal["tokens", "words", "chars"]
 
 
 def split_units(completion: str, completion_ids: list[int] | None, unit: Unit, name: str) -> Sequence[Any]:
-    """
-    Return the tokens, words or characters of a completion.
-
-    Raises:
-        `ValueError`: the unit is tokens, and the call has no `completion_ids`.
-    """
+    """Return the tokens, words or characters of a completion, or raise a `ValueError` without tokens."""
     if unit == "words":
         return completion.split()
     if unit == "chars":

@@ -41,12 +41,7 @@ def count_parts(expression: str) -> int:
 
 @functools.lru_cache(maxsize=256)
 def compile_expression(expression: str, flags: str = "") -> "Pattern[str]":
-    """
-    Compile an expression.
-
-    Raises:
-        `ValueError`: compiling it would take too much time and memory.
-    """
+    """Compile an expression, or raise a `ValueError` if this would take too much time and memory."""
     import regex
 
     if (parts := count_parts(expression)) > MAX_PARTS:

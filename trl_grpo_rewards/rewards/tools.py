@@ -290,12 +290,7 @@ def environment(
 
 
 def read_attribute(one: Any, attribute: str, optional: bool) -> Score:
-    """
-    Return the number that an environment holds under this name.
-
-    Raises:
-        `ValueError`: there is no such attribute, or it is not a number.
-    """
+    """Return the number that an environment holds under this name, or raise a `ValueError`."""
     if not hasattr(one, attribute):
         if optional:
             return None

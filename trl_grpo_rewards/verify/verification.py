@@ -27,21 +27,14 @@ WARNED: set[str] = set()
 
 
 class Verification(NamedTuple):
-    """
-    The result of verifying a pair.
-
-    Args:
-        equal (`bool`, *optional*):
-            Whether the answer equals the gold answer, or None if the gold answer cannot be read or math-verify was killed.
-        fault (`str`, *optional*):
-            What went wrong, as a key of [`FAULT_MESSAGES`].
-        asked (`bool`, *optional*, defaults to `False`):
-            Whether math-verify was asked about the gold answer or the pair.
-    """
+    """The result of verifying a pair."""
 
     equal: bool | None
+    """Whether the answer equals the gold answer, or None if the gold answer cannot be read or math-verify was killed."""
     fault: Literal["timeout", "gold", "worker"] | None = None
+    """What went wrong, as a key of [`FAULT_MESSAGES`]."""
     asked: bool = False
+    """Whether math-verify was asked about the gold answer or the pair."""
 
 
 def verify_pairs(pairs: Sequence[tuple[str | None, str | None]], rules: AnswerRules) -> list[Verification]:

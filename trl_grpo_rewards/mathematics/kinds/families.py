@@ -42,21 +42,12 @@ NO_LINE = None, None
 
 @dataclass(frozen=True, slots=True)
 class Family(Value):
-    """
-    The values that a value takes for all numbers of a domain.
-
-    Args:
-        value (`Value`):
-            The value, which contains the index.
-        index (`str`):
-            The name of the index.
-        domain (`str`):
-            `"Z"`, `"N"` (from 0) or `"N+"` (from 1) for integers, or the name of another set.
-    """
+    """The values that a value with an index takes for all numbers of a domain."""
 
     value: Value
     index: str
     domain: str
+    """`"Z"`, `"N"` (from 0) or `"N+"` (from 1) for integers, or the name of another set."""
 
 
 @dataclass(frozen=True, slots=True)

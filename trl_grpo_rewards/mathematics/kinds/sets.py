@@ -54,21 +54,13 @@ PROBES = (-11.3, 1.7, 5.9)
 
 @dataclass(frozen=True, slots=True)
 class Builder(Value):
-    r"""
-    The set of the values that meet a condition.
-
-    Args:
-        condition (`Value`):
-            The condition.
-        head (`Value`):
-            What the set contains: a symbol for `\{x \mid x > 1\}`, or an expression for `\{2k \mid k > 1\}`.
-        domain (`str`):
-            The kind of numbers that it says it contains, such as `"Z"`, or an empty string.
-    """
+    """The set of the values that meet a condition."""
 
     condition: Value
     head: Value
+    """What the set contains: a symbol for `{x | x > 1}`, or an expression for `{2k | k > 1}`."""
     domain: str = ""
+    """The kind of numbers that it says it contains, such as `"Z"`, or an empty string."""
 
 
 # --- reading
