@@ -99,7 +99,7 @@ def test_no_wrong_case_is_paid_and_no_right_one_refused():
     """
     Cases of every class: names, ratios, units, words, rounded decimals, sets, vectors, lists, labels, choices, cases.
 
-    All but 59 of them are decided without math-verify.
+    All but 79 of them are decided without math-verify.
     """
     lines = Path(__file__).with_name("cases.txt").read_text().splitlines()[1:]
     cases = [(line[0] == "T", *line[2:].split(" # ")) for line in lines]
@@ -117,7 +117,7 @@ def test_no_wrong_case_is_paid_and_no_right_one_refused():
     ]
     completions, solutions = [rf"\boxed{{{case[2]}}}" for case, _ in paid], [case[1] for case, _ in paid]
     assert len(paid) > 1000 and boxed()(completions=completions, solution=solutions) == [score for _, score in paid]
-    assert [one.fault for one in verdicts].count("gold") <= 11 and sum(one.asked for one in verdicts) <= 59
+    assert [one.fault for one in verdicts].count("gold") <= 11 and sum(one.asked for one in verdicts) <= 79
 
 
 def test_few_attack_cases_are_judged_wrongly():

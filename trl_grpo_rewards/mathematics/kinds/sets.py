@@ -19,9 +19,9 @@ from ..segments import (
     make_points,
     unite,
 )
-from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, find_symbols, is_expression, list_parts
+from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, find_symbols, is_expression
 from ..words import normalize_words
-from .families import Family, find_condition, make_family
+from .families import Family, find_all_symbols, find_condition, make_family
 from .lists import Collection, list_items
 from .quantities import Quantity
 from .relations import FLIPS, SIGNS, Relation
@@ -149,7 +149,7 @@ def find_segments(value: Value) -> Segments | None:
 def find_builder(value: Builder) -> Segments | None:
     """Return the numbers that a set builder describes. Integers are listed if there are few."""
     condition = value.condition
-    if not isinstance(value.head, Symbol) or value.head.name not in find_condition_names(condition):
+    if not isinstance(value.head, Symbol) or value.head.name not in find_all_symbols(condition):
         return None
     segments = find_segments(condition)
     if segments is None or value.domain in ("", "R"):
@@ -160,13 +160,6 @@ def find_builder(value: Builder) -> Segments | None:
         return None
     numbers = range(int(CONTEXT.ceil(low)), int(CONTEXT.floor(high)) + 1)
     return intersect(segments, make_points([CONTEXT.mpf(number) for number in numbers]))
-
-
-def find_condition_names(value: Value) -> set[str]:
-    """Return the names of the variables in a condition."""
-    if is_expression(value):
-        return find_symbols(value)
-    return set().union(*map(find_condition_names, list_parts(value)))
 
 
 def find_collection(value: Collection) -> Segments | None:
@@ -181,7 +174,7 @@ def find_collection(value: Collection) -> Segments | None:
         union = unite([segment for part in found for segment in part])
         if value.word == "or" or not common:
             return union  # "x < 1, x > 3" cannot mean both
-        names = [{one for one in find_condition_names(item) if one[0] != "\\"} for item in value.items]
+        names = [{one for one in find_all_symbols(item) if one[0] != "\\"} for item in value.items]
         return common if all(isinstance(item, Relation) for item in value.items) and names[1:] == names[:-1] else None
     numbers = [to_real(item) for item in value.items]
     if None in numbers:
