@@ -53,10 +53,17 @@ CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")
 """What is before an answer that is only tried out: "we check our answer"."""
 
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
-TAGS = re.compile(r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>")
-CLOSING = re.compile(r"(?:[*_]{1,3}|[”\"»…✓✔✅☑\ufe0f\U0001f300-\U0001faff]|[.…]{2,}|(?<=[*_”\"])!|\s)+$")
-"""Marks after an answer, such as quotes and emoji, which are cut off."""
+MARKUP = re.compile(
+    r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>|~~(?=\S)[^~\n]{1,80}~~"
+    r"|(?<![\w)])\*\*(?=\S)|(?<=\S)\*\*(?![\w(])"
+)
+"""Tags of HTML, what is struck out, and marks of bold type."""
 
+MARKS = ' \t\n*_"“”«».…।。✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
+CLOSING = re.compile(r"(?:(?<=[*_”\"])!|(?<=[^\W\d_][^\W\d_])[!?]+|\s[:;]-?[)D])$")
+"""Other marks after an answer that are no part of it."""
+
+QUOTED = re.compile(r"['‘`](.+)['’`]")
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
 JOINER = r"\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|(and|or))\b"
 WORDS = (
@@ -65,10 +72,11 @@ WORDS = (
 TEXT = r"(?:\\(?:text|mbox)\{\s?)?"
 NUMBER = re.compile(r"[*_]{0,3}[-+]?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
 REMARK = re.compile(
-    r"\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
+    r"(?:(?<=[2-9]\d)|(?<=1[3-9])|(?<=\d\d\d))!+(?:$|\s[A-Z][a-z])"
+    r"|\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
     r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
 )
-"""How a remark after a number begins: a dash, a colon, a bracket, or a comma with words."""
+"""How a remark after a number begins: a dash, a colon, a bracket, a comma with words, or a `!` that is no factorial."""
 
 HEDGE = re.compile(
     r"(?i)\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|or|not|nor|but|minus|plus|"
@@ -81,7 +89,17 @@ BETWEEN_BOXES = re.compile(
 """What is between two boxes of one list: a comma, or a few words and then "and" or "or"."""
 
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
-SENTENCE_END = re.compile(r"(?:\.|(?<=[a-z])[!?])(?=\s|$)|[。\n]")
+NAME = r"(?: [A-Z\d][\w'’-]*\.?){1,4}"
+INITIALS = rf"(?:[A-Z]\.){{1,4}}(?={NAME}(?:$|[\n.!?,;]| \()| [a-z]{{3,}}\.?$)"
+SENTENCE = re.compile(
+    rf"(?s:[^A-Z.!?。।\n]+|(?<!\d )\b(?:{INITIALS}|[A-Z][a-z]{{1,3}}\.(?={NAME}(?:$|[\n.!?])))"
+    r"|(?!\.(?:\s|$)|(?<=[^\W\d_][^\W\d_])[!?](?:\s|$)|[。।\n]).)*"
+)
+"""
+A sentence to its end. A period after initials or a short word with a capital, before a name or number that ends the
+sentence, does not end it: "J. S. Bach", "Mt. Everest", "No. 7".
+"""
+
 ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
 MATHEMATICS = (
     re.compile(r"\$\$(.+?)\$\$"),
@@ -234,7 +252,7 @@ def list_marked_statements(text: str) -> Iterator[Statement]:
     if (box := find_last_box(text)) is not None:
         yield Statement(box, find_boxed_answer(text))
     if (hashes := text.rfind("####")) >= 0:
-        yield Statement(hashes, CLOSING.sub("", text[hashes + 4 :].strip().partition("\n")[0]) or None)
+        yield Statement(hashes, strip_marks(text[hashes + 4 :].strip().partition("\n")[0]) or None)
     for closing in deque(TAG_END.finditer(text), maxlen=1):
         before = text[: closing.start()]
         opening = before.lower().rfind(f"<{closing[1].lower()}>")
@@ -270,7 +288,7 @@ def read_statement(text: str) -> str | None:
 
     A remark after a number and closing marks are cut off.
     """
-    text = TAGS.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(' \t\n"“«*_')
+    text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(' \t\n"“«*_}')
     for expression in MATHEMATICS:
         match = expression.match(text)
         if match and not TWO_WORDS.search(match[1]):
@@ -282,9 +300,17 @@ def read_statement(text: str) -> str | None:
                 or re.match(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b", rest)
             ):
                 return match[1].strip().removesuffix(".")
-    end = SENTENCE_END.search(text)
-    text = text[: end.start() if end else len(text)]
+    sentence = SENTENCE.match(text)
+    text = sentence[0].removesuffix("です").removesuffix("입니다") if sentence else text
     number = NUMBER.match(text)
     if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):
         return number[0].strip(" *_")
-    return CLOSING.sub("", ASIDE.split(text, maxsplit=1)[0].strip()).strip() or None
+    text = strip_marks(ASIDE.split(text, maxsplit=1)[0])
+    return (text.removesuffix("}") if text.count("}") > text.count("{") else text) or None
+
+
+def strip_marks(text: str) -> str:
+    """Return a text without quotes, emoji and other marks after it, and without single quotes around it."""
+    text = CLOSING.sub("", text.rstrip(MARKS)).rstrip(MARKS)
+    quoted = QUOTED.fullmatch(text.lstrip())
+    return quoted[1] if quoted else text.lstrip()
