@@ -107,7 +107,7 @@ CURRENCY_CODES = {"USD", "EUR", "GBP", "Rs"}
 MAX_FACTORS = 8
 """Largest number of letters that are read as a product."""
 
-TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}")
+TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}|^[Aa] [a-z]{3,}$")
 ALIGNED = {"\\aligned", "\\align", "\\gathered", "\\split"}
 """Environments in which `&` only aligns the rows."""
 

@@ -96,6 +96,11 @@ GENERIC_NOUNS = {
 """Nouns that an answer may add to an adjective: `an odd function` answers `odd`."""
 
 
+ARTICLES = {"a", "an", "the"}
+NO_NOUNS = ARTICLES | {*"is are was and or plus minus wins has only".split()}
+"""Words before which an `A` is a name."""
+
+
 def has_role(word: str, *roles: str) -> bool:
     return not ROLES_OF.get(word.casefold(), set()).isdisjoint(roles)
 
@@ -133,11 +138,11 @@ def normalize_words(words: Sequence[str]) -> tuple[str, ...]:
     rest = tuple(singularize(word) for word in words if word not in SUBJECTS)
     if rest in STATES:
         return STATES[rest]
-    last = len(words) - 1  # an article stands before a noun
+    folded = [word.casefold() for word in words]
     return tuple(
         singularize(word)
-        for place, word in enumerate(words)
-        if (place == last or word not in ("a", "an", "the")) and not has_role(word, "ordinal")
+        for word, said, after in zip(folded, words, [*folded[1:], ""], strict=True)
+        if not (said in ARTICLES and after and after not in NO_NOUNS) and not has_role(word, "ordinal")
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, Reader
@@ -22,7 +23,7 @@ REPLIES = {"yes", "no", "true", "false"}
 
 @dataclass(frozen=True, slots=True)
 class Text(Value):
-    """Words, in lower case."""
+    """Words, in lower case, except for an `A` that is a name since it stands after a noun: `Group A streptococcus`."""
 
     words: tuple[str, ...]
 
@@ -32,11 +33,19 @@ class Text(Value):
 
 def read_as_text(tokens: list[Token]) -> Text | None:
     """Return a sentence, a title or a formula that cannot be read otherwise, which can only be compared word for word."""
-    texts = tuple(token.text.casefold() for token in tokens)
+    texts = fold(tokens)
     if is_sentence(tokens) or is_title(tokens):
         return Text(texts)
     formula = re.sub(r"(?<=[a-z])(?=\d)", "_", "".join(text for text in texts if text not in "{}"))
     return Text((formula,)) if is_formula(tokens) else None
+
+
+def fold(tokens: list[Token]) -> tuple[str, ...]:
+    """Return texts in lower case, except for an `A` after a noun."""
+    return tuple(
+        text if text == "A" and not before.isupper() else text.casefold()
+        for (_, before, *_), (_, text, *_) in pairwise([Token("word", "A"), *tokens])
+    )
 
 
 def is_formula(tokens: list[Token]) -> bool:
@@ -80,7 +89,7 @@ def read_words(reader: Reader) -> Value | None:
     if separators and any(token.kind == "letter" and not token.upright for token in tokens):
         return None
     reader.place = end
-    texts = tuple(token.text.casefold() for token in tokens if token.kind in ("word", "letter"))
+    texts = fold([token for token in tokens if token.kind in ("word", "letter")])
     negative = has_role(texts[0], "minus")
     number = find_number_word(texts[negative:])
     number = None if number is None else -number if negative else number
@@ -180,9 +189,11 @@ def match_texts(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare words without case, articles and plural. An answer may add a noun such as `function` to an adjective."""
     if isinstance(gold, Text) and isinstance(answer, Text):
         words, its_words = normalize_words(gold.words), normalize_words(answer.words)
+        if " ".join(gold.words).casefold() == " ".join(answer.words).casefold():
+            return True
         return words == its_words or (words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS)
     text, other = (gold, answer) if isinstance(gold, Text) else (answer, gold)
-    return isinstance(text, Text) and "".join(text.words) == "".join(list_letters(other)).casefold()
+    return isinstance(text, Text) and "".join(text.words).casefold() == "".join(list_letters(other)).casefold()
 
 
 def list_letters(value: Value) -> list[str]:
