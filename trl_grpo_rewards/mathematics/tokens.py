@@ -6,6 +6,7 @@ LaTeX commands, `1{,}000` becomes the number 1000, and `\text{...}` becomes word
 """
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from .functions import BARE, FUNCTIONS, OPERATORS, SPELLED
@@ -62,6 +63,7 @@ MAX_DIGITS = 4300
 MAX_DEPTH = 60
 """Maximum depth of brackets and operations."""
 
+VOWEL_MARKS = "".join(one for one in map(chr, range(0x591, 0xE50)) if unicodedata.category(one)[0] == "M")
 TOKEN = re.compile(
     r"""
     (?P<space>(?:\s|~|\\[ ,;:>!]|\\(?:thin|med|thick)space(?![A-Za-z]))+)
@@ -73,13 +75,13 @@ TOKEN = re.compile(
     | (?P<environment>\\(?:begin|end)\ ?(?:\{\w*\*?\}|[pbvBV]?matrix))
     | (?P<row>\\\\(?:\[[^\]]{0,9}\])? | \\(?=[-\d]))
     | (?P<command>\\(?:(?:operatorname|[hv]space)\*|[A-Za-z]+|.))
-    | (?P<letters>[^\W\d_]+)
+    | (?P<letters>[^\W\d_]+(?:[MARKS]+[^\W\d_]*)*)
     | (?P<power>(?<=[\w)\]}])\*\*(?=[-\w(\\{]))
     | (?P<angles><(?=[^<>=,]*,[^<>=]*>(?!\s*[-\w\\(=])))
     | (?P<dots>\.{2,}) | (?P<double>['!<>:=]=|''+|!!|\|\|)
     | \{(?P<braced>[:=<>+-])\}
     | (?P<sign>.)
-    """,
+    """.replace("MARKS", VOWEL_MARKS),
     re.VERBOSE | re.DOTALL,
 )
 TITLE_END = re.compile(r" \d")  # May 3

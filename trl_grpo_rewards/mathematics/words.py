@@ -11,16 +11,26 @@ NUMBERS = {
         eighteen nineteen""".split())},
     **{word: 10 * number for number, word in enumerate(
         "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)},
+    **{word: number for number, word in enumerate("零一二三四五六七八九")}, "两": 2,
 }  # fmt: skip
 SCALES = {
     **{"dozen": 12, "score": 20, "gross": 144, "hundred": 10**2, "thousand": 10**3, "lakh": 10**5, "million": 10**6},
     **{"crore": 10**7, "billion": 10**9, "trillion": 10**12},
-    **{"十": 10, "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8},
-}
+    **{word: number for number, words in {
+        10: "十", 12: "dutzend docena douzaine dozzina dúzia дюжина дюжин lusin",
+        10**2: "百 hundert cien cientos cento сотня сотен ratus सौ শত ร้อย مئة",
+        10**3: "千 천 tausend mil mille mila milliers тысяча тысячи тысяч ribu elfu ألف آلاف हज़ार हजार হাজার వేలు వేల พัน",
+        10**4: "万 萬 만 หมื่น", 10**5: "लाख লাখ লক্ষ లక్ష แสน", 10**7: "करोड़ কোটি కోటి", 10**8: "亿 億 억",
+        10**6: """millionen millón millones milione milioni milhão milhões миллион миллиона миллионов juta مليون ملايين
+            ล้าน""",
+        10**9: "milliard milliarde milliarden miliardo miliardi miliar миллиард миллиарда миллиардов",
+    }.items() for word in words.split()},
+}  # fmt: skip
 """Words that multiply the number before them."""
 
 FRACTIONS = {
     "half": 2,
+    "半": 2,
     "halves": 2,
     "third": 3,
     "quarter": 4,
@@ -66,6 +76,22 @@ for role, words in ROLES.items():
 CHANGING = {"numeral", "operation", "comparison", "negation", "hedge", "alternative", "function word"}
 """Roles of words that change what the number before them means, deny it, or name a second one."""
 
+FOREIGN = {
+    *"""mindestens höchstens mehr weniger über unter oder nicht kein keine doppelt doppelte halb halbe hälfte ungefähr
+    billionen más menos mínimo máximo veces doble mitad medio ninguno billones pas moins environ double doubles moitié demi
+    demie fois aucun più meno circa almeno doppio metà mezzo volte mais não dobro metade meio vezes lebih kurang bukan tidak
+    atau minimal maksimal setengah kali zaidi angalau chini nusu mara либо или более больше менее меньше минимум максимум
+    половина раз около أو أكثر أقل ليس نصف ضعف على या अधिक कम नहीं आधा गुना বেশি কম কমপক্ষে না নয় অর্ধেক গুণ లేదా ఎక్కువ తక్కువ
+    కనీసం కాదు సగం రెట్లు""".split()
+}
+"""Words of other languages that change a value: "at least", "or more", "not", "half", "times"."""
+
+FOREIGN_PARTS = re.compile(
+    "[十百千万萬亿億兆零一二三四五六七八九两半多余餘几幾数以上下内內外不非沒没無无未否错錯误假舍捨分之的或和与與至少超过過約约左右近差减加乘除方负負倍成折]"
+    "|ない|より|らい|이상|이하|이내|미만|초과|아니|않|정도|보다|또는|[천만억조배]$|หรือ|กว่า|ไม่|ครึ่ง|เท่า|น้อย|ขึ้นไป|พัน|หมื่น|แสน|ล้าน"
+)
+"""Parts of words that do so where words are written without spaces."""
+
 CJK_LABEL = re.compile(r"(?:[^不非没无未]*(?:是|为|等于|得|选|约|共|即)|答案|答|解|所以|因此|则|故)$")
 """Chinese words that may stand before a value."""
 
@@ -78,10 +104,14 @@ SUBJECTS = {
 STATES: dict[tuple[str, ...], tuple[str, ...]] = {
     tuple(said.split()): tuple(usual.split())
     for usual, variants in {
-        "no solution": ["no solution", "no root", "none", "empty set", "null set"],
+        "no solution": ["no solution", "no root", "none", "empty set", "null set", "无解"],
         "does not exist": ["dne", "doe not", "doesn t"],
         "diverges": ["diverge", "divergent"],
         "converges": ["converge", "convergent"],
+        "是": ["正确", "对"],
+        "否": ["不是", "错误", "错"],
+        "even": ["偶函数"],
+        "odd": ["奇函数"],
         "infinity": ["infinite", "infinitely many", "infinitely many solution", "infinite solution"],
     }.items()
     for said in variants
@@ -107,7 +137,7 @@ def has_role(word: str, *roles: str) -> bool:
 
 def changes(word: str) -> bool:
     """Whether a word changes the value that it stands next to, so that it is neither a unit nor what is counted."""
-    return has_role(word, *CHANGING)
+    return has_role(word, *CHANGING) or word.casefold() in FOREIGN or FOREIGN_PARTS.search(word) is not None
 
 
 def is_label(word: str) -> bool:
@@ -116,7 +146,13 @@ def is_label(word: str) -> bool:
 
 
 def find_number_word(words: Sequence[str]) -> Fraction | None:
-    """Return the number that words such as `twenty` and `one`, or `three` and `quarters`, are, or None."""
+    """Return the number that words such as `twenty` and `one`, `three` and `quarters`, or `三十` are, or None."""
+    if (text := "".join(words)) > "\u2e7f":
+        whole, _, part = text.rpartition("分之")  # 百分之三十
+        if whole:
+            numbers = find_number_word(part), find_number_word(whole)
+            return numbers[0] / numbers[1] if numbers[0] is not None and numbers[1] else None
+        words = text
     below = FRACTIONS.get(words[-1], FRACTIONS.get(words[-1].removesuffix("s"))) if len(words) > 1 else None
     if below is not None:
         above = find_number_word(words[:-1])
@@ -126,8 +162,9 @@ def find_number_word(words: Sequence[str]) -> Fraction | None:
     for word in words:
         if word in NUMBERS:
             total += NUMBERS[word]
-        elif word in SCALES and total:
-            total *= SCALES[word]
+        elif word in SCALES and (total or word > "\u2e7f"):
+            last = total if SCALES[word] % 10 else total % SCALES[word]  # one thousand two hundred
+            total += (last or 1) * SCALES[word] - last
         else:
             return None
     return Fraction(total) if words else None

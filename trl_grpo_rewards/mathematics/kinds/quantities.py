@@ -132,9 +132,7 @@ class UnitReader:
         word = text.lstrip("\\") if text == "\\min" else text
         if (unit := find_unit(word)) is not None:
             return unit
-        if word[0] > "\u2e7f":
-            return (("个", 1),) if COUNTERS.issuperset(word) else None
-        noun = singularize(word)
+        noun = word.lstrip(COUNTERS) or "个" if word[0] > "\u2e7f" else singularize(word)
         if (
             changes(word)
             or find_scale(noun) is not None
