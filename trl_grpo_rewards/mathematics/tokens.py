@@ -84,7 +84,7 @@ TOKEN = re.compile(
     """.replace("MARKS", VOWEL_MARKS),
     re.VERBOSE | re.DOTALL,
 )
-TITLE_END = re.compile(r" \d")  # May 3
+TITLE_END = re.compile(r"\.? \d")  # May 3, No. 7
 SCALE_OR_POWER = re.compile(f"平方|立方|[{''.join(word for word in SCALES if len(word) == 1)}]")
 JOINED_FUNCTION = re.compile(r"(arc(?:sin|cos|tan)|(?:sin|cos|tan)h?|cot|sec|csc|ln|log|exp)([A-Za-z]?)")
 PLAIN_COMMANDS = {name: f"\\{usual}" for name, usual in BARE.items()} | {

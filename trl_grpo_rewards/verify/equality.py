@@ -46,7 +46,7 @@ def chooses(answer: str, letter: Value) -> bool:
     """Return whether a text names the letter of a choice first, such as `B (12)`, and no other letter."""
     text = spell(answer)
     text = text.upper() if len(text) == 1 else text
-    found = re.match(r"(?:(?i:option|choice|answer):? ?)?[(\[]?([A-J])[)\]]?(?=$|[\s.:(,])", text)
+    found = re.match(r"(?:(?i:option|choice|answer):? ?)?[(\[]?([A-J])[)\]]?(?=$|[\s.:(,])(?!\.[A-Z]\.)", text)
     if found is None or not isinstance(letter, Symbol) or found[1] != letter.name:
         return False
     rest = text[found.end() :]
