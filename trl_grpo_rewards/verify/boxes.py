@@ -88,6 +88,7 @@ BETWEEN_BOXES = re.compile(
 )
 """What is between two boxes of one list: a comma, or a few words and then "and" or "or"."""
 
+BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
 NAME = r"(?: [A-Z\d][\w'’-]*\.?){1,4}"
 INITIALS = rf"(?:[A-Z]\.){{1,4}}(?={NAME}(?:$|[\n.!?,;]| \()| [a-z]{{3,}}\.?$)"
@@ -131,44 +132,36 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     `1 and 2`. An empty box after the last answer is a remark on the form. If a box is never closed, the
     text was cut off, and the result is None.
     """
+    boxes = [*BOX.finditer(text)]
     if which == "last":
-        return find_last_boxes(text)
-    start = find_first_box(text)
-    if start is None or (which == "only" and start != find_last_box(text)):
-        return None
-    return read_content(text, start)[0]
+        return join_last_boxes(text, boxes)
+    return None if not boxes or (which == "only" and len(boxes) > 1) else read_content(text, boxes[0].end())[0]
 
 
-def find_last_boxes(text: str) -> str | None:
+def join_last_boxes(text: str, boxes: list[re.Match[str]]) -> str | None:
     """Return the content of the last box that is not empty, joined with the boxes that are in one list with it."""
     contents: list[str] = []
     words: list[str] = []
     end, empty = len(text), 0
-    while len(contents) <= MAX_JOINED_BOXES and (start := find_last_box(text, end)) is not None:
-        content, after = read_content(text, start)
+    for box in reversed(boxes):
+        content, after = read_content(text, box.end())
         if contents:
             between = BETWEEN_BOXES.fullmatch(text, after, end)
-            if not content or between is None:
+            if not content or between is None or len(contents) > MAX_JOINED_BOXES:
                 break
             words.append(f" {between[1]} " if between[1] else ", ")
         elif content is None:
             return None
-        elif not content.strip() and empty < MAX_EMPTY_BOXES:
+        end = box.start()
+        if contents or content.strip() or empty == MAX_EMPTY_BOXES:
+            contents.append(content)
+        else:
             empty += 1
-            end = find_command(text, start)
-            continue
-        contents.append(content)
-        end = find_command(text, start)
     if not contents:
         return "" if empty else None
     if len({*contents}) == 1:
         return contents[0]
     return "".join(part for pair in zip(contents[::-1], [*words[::-1], ""], strict=True) for part in pair)
-
-
-def find_command(text: str, start: int) -> int:
-    r"""Return where the `\boxed` begins whose content starts here."""
-    return text.rindex("\\", 0, start)
 
 
 def read_content(text: str, start: int) -> tuple[str | None, int]:
@@ -183,37 +176,6 @@ def read_content(text: str, start: int) -> tuple[str | None, int]:
         return None, start
     content = word[0].partition("$")[0].rstrip(".,;")
     return content, start + len(content)
-
-
-def find_first_box(text: str) -> int | None:
-    """Return where the content of the first box starts."""
-    place = text.find("box")
-    while place >= 0:
-        if (start := find_content_start(text, place)) is not None:
-            return start
-        place = text.find("box", place + 1)
-    return None
-
-
-def find_last_box(text: str, end: int | None = None) -> int | None:
-    """Return where the content of the last box that begins before `end` starts."""
-    place = text.rfind("box", 0, end)
-    while place >= 0:
-        if (start := find_content_start(text, place)) is not None:
-            return start
-        place = text.rfind("box", 0, place)
-    return None
-
-
-def find_content_start(text: str, place: int) -> int | None:
-    """Return where the content starts if the letters `box` at this place belong to a box command, else None."""
-    if place > 0 and text.startswith("\\boxed", place - 1):
-        end = place + len("boxed")
-    elif place > 1 and text.startswith("\\fbox", place - 2):
-        end = place + len("box")
-    else:
-        return None
-    return None if text[end : end + 1].isalpha() else end
 
 
 def read_braced(text: str, start: int = 0) -> str | None:
@@ -249,8 +211,8 @@ def find_stated_answer(text: str) -> str | None:
 
 def list_marked_statements(text: str) -> Iterator[Statement]:
     """Yield the last statement of each kind of mark."""
-    if (box := find_last_box(text)) is not None:
-        yield Statement(box, find_boxed_answer(text))
+    if boxes := [*BOX.finditer(text)]:
+        yield Statement(boxes[-1].end(), join_last_boxes(text, boxes))
     if (hashes := text.rfind("####")) >= 0:
         yield Statement(hashes, strip_marks(text[hashes + 4 :].strip().partition("\n")[0]) or None)
     for closing in deque(TAG_END.finditer(text), maxlen=1):
