@@ -13,33 +13,24 @@ NUMBERS = {
         "twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)},
     **{word: number for number, word in enumerate("零一二三四五六七八九")}, "两": 2,
 }  # fmt: skip
-SCALES = {
-    **{"dozen": 12, "score": 20, "gross": 144, "hundred": 10**2, "thousand": 10**3, "lakh": 10**5, "million": 10**6},
-    **{"crore": 10**7, "billion": 10**9, "trillion": 10**12},
-    **{word: number for number, words in {
-        10: "十", 12: "dutzend docena douzaine dozzina dúzia дюжина дюжин lusin",
-        10**2: "百 hundert cien cientos cento сотня сотен ratus सौ শত ร้อย مئة",
-        10**3: "千 천 tausend mil mille mila milliers тысяча тысячи тысяч ribu elfu ألف آلاف हज़ार हजार হাজার వేలు వేల พัน",
-        10**4: "万 萬 만 หมื่น", 10**5: "लाख লাখ লক্ষ లక్ష แสน", 10**7: "करोड़ কোটি కోటి", 10**8: "亿 億 억",
-        10**6: """millionen millón millones milione milioni milhão milhões миллион миллиона миллионов juta مليون ملايين
-            ล้าน""",
-        10**9: "milliard milliarde milliarden miliardo miliardi miliar миллиард миллиарда миллиардов",
-    }.items() for word in words.split()},
-}  # fmt: skip
+SCALES = {word: number for number, words in {
+    12: "dozen dutzend docena douzaine dozzina dúzia дюжина дюжин lusin", 20: "score", 144: "gross",
+    10: "十", 10**2: "hundred hundert cien cientos cento сотня сотен ratus مئة सौ শত ร้อย 百",
+    10**3: """thousand tausend mil mille mila milliers тысяча тысячи тысяч ribu elfu ألف آلاف हज़ार हजार হাজার వేలు వేల พัน
+        千 천""",
+    10**4: "หมื่น 万 萬 만", 10**5: "lakh लाख লাখ লক্ষ లక్ష แสน", 10**7: "crore करोड़ কোটি కోటి", 10**8: "亿 億 억",
+    10**6: """million millionen millón millones milione milioni milhão milhões миллион миллиона миллионов juta مليون ملايين
+        ล้าน""",
+    10**9: "billion milliard milliarde milliarden miliardo miliardi miliar миллиард миллиарда миллиардов",
+    10**12: "trillion",
+}.items() for word in words.split()}  # fmt: skip
 """Words that multiply the number before them."""
 
-FRACTIONS = {
-    "half": 2,
-    "半": 2,
-    "halves": 2,
-    "third": 3,
-    "quarter": 4,
-    "fourth": 4,
-    "fifth": 5,
-    "sixth": 6,
-    "eighth": 8,
-    "tenth": 10,
-}
+FRACTIONS = (
+    {"half": 2, "halves": 2, "半": 2, "third": 3, "quarter": 4}
+    | {f"{word}th": NUMBERS[word] for word in "four six seven ten".split()}
+    | {"fifth": 5, "eighth": 8, "ninth": 9, "hundredth": 100, "thousandth": 1000}
+)
 """Words that divide the number before them. They have an `s` after numbers other than one."""
 
 ROLES: dict[str, str] = {
@@ -108,10 +99,7 @@ STATES: dict[tuple[str, ...], tuple[str, ...]] = {
         "does not exist": ["dne", "doe not", "doesn t"],
         "diverges": ["diverge", "divergent"],
         "converges": ["converge", "convergent"],
-        "是": ["正确", "对"],
-        "否": ["不是", "错误", "错"],
-        "even": ["偶函数"],
-        "odd": ["奇函数"],
+        **{"是": ["正确", "对"], "否": ["不是", "错误", "错"], "even": ["偶函数"], "odd": ["奇函数"]},
         "infinity": ["infinite", "infinitely many", "infinitely many solution", "infinite solution"],
     }.items()
     for said in variants

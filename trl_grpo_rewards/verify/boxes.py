@@ -6,7 +6,7 @@ or the right, without regular expressions that could backtrack over it.
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 
 PHRASES = {
@@ -65,7 +65,8 @@ CLOSING = re.compile(r"(?:(?<=[*_”\"])!|(?<=[^\W\d_][^\W\d_])[!?]+|\s[:;]-?[)D
 
 QUOTED = re.compile(r"['‘`](.+)['’`]")
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
-JOINER = r"\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|(and|or))\b"
+OTHERWISE = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
+JOINER = rf"\b(?:{OTHERWISE}|(and|or))\b"
 WORDS = (
     r"(?:(?!(?:so|then|thus|hence|therefore|is|are|gives?|since|because|which|we|but|not)\b)[a-z()]{1,12}\s{1,3}){0,5}"
 )
@@ -78,10 +79,7 @@ REMARK = re.compile(
 )
 """How a remark after a number begins: a dash, a colon, a bracket, a comma with words, or a `!` that is no factorial."""
 
-HEDGE = re.compile(
-    r"(?i)\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|or|not|nor|but|minus|plus|"
-    r"times|over|more|less|fewer|to)\b"
-)
+HEDGE = re.compile(rf"(?i)\b(?:{OTHERWISE}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
 BETWEEN_BOXES = re.compile(
     rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
     r"(?:[A-Za-z](?:\w|_\{?\w\}?)?\s?=\s?)?"
@@ -102,11 +100,8 @@ sentence, does not end it: "J. S. Bach", "Mt. Everest", "No. 7".
 """
 
 ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
-MATHEMATICS = (
-    re.compile(r"\$\$(.+?)\$\$"),
-    re.compile(r"\$((?:[^$\\\n]|\\.)+)\$(?!\d)"),
-    re.compile(r"\\\((.+?)\\\)"),
-)
+MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$((?:[^$\\\n]|\\.)+)\$(?!\d)|\\\((.+?)\\\)")
+AFTER_MATHEMATICS = re.compile(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b")
 TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 
 MAX_EMPTY_BOXES = 3
@@ -188,11 +183,8 @@ def read_braced(text: str, start: int = 0) -> str | None:
     return None
 
 
-class Statement(NamedTuple):
-    """Where a text states an answer, and the answer, which is None if it was cut off."""
-
-    place: int
-    answer: str | None
+Statement = tuple[int, str | None]
+"""Where a text states an answer, and the answer, which is None if it was cut off."""
 
 
 def find_stated_answer(text: str) -> str | None:
@@ -205,21 +197,21 @@ def find_stated_answer(text: str) -> str | None:
     marked = [*list_marked_statements(text)]
     statements = [*marked, *list_worded_statements(text, not marked)]
     if statements:
-        return max(statements, key=lambda statement: statement.place).answer
+        return max(statements, key=lambda statement: statement[0])[1]
     return text.strip() if "\n" not in text.strip() and text.strip() else None
 
 
 def list_marked_statements(text: str) -> Iterator[Statement]:
     """Yield the last statement of each kind of mark."""
     if boxes := [*BOX.finditer(text)]:
-        yield Statement(boxes[-1].end(), join_last_boxes(text, boxes))
+        yield (boxes[-1].end(), join_last_boxes(text, boxes))
     if (hashes := text.rfind("####")) >= 0:
-        yield Statement(hashes, strip_marks(text[hashes + 4 :].strip().partition("\n")[0]) or None)
+        yield (hashes, strip_marks(text[hashes + 4 :].strip().partition("\n")[0]) or None)
     for closing in deque(TAG_END.finditer(text), maxlen=1):
         before = text[: closing.start()]
         opening = before.lower().rfind(f"<{closing[1].lower()}>")
         inside = TAG_END.split(before[opening + len(closing[1]) + 2 :] if opening >= 0 else before)[0].strip()
-        yield Statement(closing.start(), find_stated_answer(inside) or inside or None)
+        yield (closing.start(), find_stated_answer(inside) or inside or None)
 
 
 def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
@@ -232,16 +224,16 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
         if VALUE.match(text, found.end()):
             values.append(found.end())
     for place in values or (phrases if are_alone else ()):
-        yield Statement(place, read_statement(text[place:]))
+        yield (place, read_statement(text[place:]))
     for found in deque(NAMED_LAST.finditer(text), maxlen=1):
         line = text[max(0, found.start() - MAX_NAMED_CHARS) : found.start()].rpartition("\n")[2]
         if (named := BEFORE_NAMED.fullmatch(line)) is not None:
-            yield Statement(found.start() - len(named[1]), read_statement(named[1]))
+            yield (found.start() - len(named[1]), read_statement(named[1]))
     end = len(text.rstrip())
     low = max(0, end - MAX_STATEMENT_CHARS)
     last = LAST_LINE.search(text, low, end) or HEADING.search(text, low, end)
     if last is not None and (are_alone or VALUE.match(last[1])):
-        yield Statement(last.start(1), read_statement(last[1]))
+        yield (last.start(1), read_statement(last[1]))
 
 
 def read_statement(text: str) -> str | None:
@@ -251,17 +243,11 @@ def read_statement(text: str) -> str | None:
     A remark after a number and closing marks are cut off.
     """
     text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(' \t\n"“«*_}')
-    for expression in MATHEMATICS:
-        match = expression.match(text)
-        if match and not TWO_WORDS.search(match[1]):
-            rest = text[match.end() :].lstrip("*_ ")
-            if (
-                not rest
-                or rest[0] in ".\n"
-                or match[1].rstrip()[-1:] == "."
-                or re.match(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b", rest)
-            ):
-                return match[1].strip().removesuffix(".")
+    match = MATHEMATICS.match(text)
+    if match and match.lastindex and not TWO_WORDS.search(inside := match[match.lastindex].strip()):
+        rest = text[match.end() :].lstrip("*_ ")
+        if not rest or rest[0] in ".!\n" or inside[-1:] == "." or AFTER_MATHEMATICS.match(rest):
+            return inside.removesuffix(".")
     sentence = SENTENCE.match(text)
     text = sentence[0].removesuffix("です").removesuffix("입니다") if sentence else text
     number = NUMBER.match(text)

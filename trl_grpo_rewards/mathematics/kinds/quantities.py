@@ -133,14 +133,8 @@ class UnitReader:
         if (unit := find_unit(word)) is not None:
             return unit
         noun = word.lstrip(COUNTERS) or "个" if word[0] > "\u2e7f" else singularize(word)
-        if (
-            changes(word)
-            or find_scale(noun) is not None
-            or noun.endswith("illion")
-            or (len(word) < 3 and word.isascii())
-        ):
-            return None
-        return ((noun, 1),)
+        is_noun = not changes(word) and find_scale(noun) is None and not noun.endswith("illion")
+        return ((noun, 1),) if is_noun and (len(word) > 2 or not word.isascii()) else None
 
 
 def read_unit(tokens: Sequence[Token], bare_letters: bool = False) -> Unit | None:

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, Reader
@@ -23,7 +22,7 @@ REPLIES = {"yes", "no", "true", "false"}
 
 @dataclass(frozen=True, slots=True)
 class Text(Value):
-    """Words, in lower case, except for an `A` that is a name since it stands after a noun: `Group A streptococcus`."""
+    """Words, in lower case, except for an `A` that may be a name since it stands after a noun: `Group A streptococcus`."""
 
     words: tuple[str, ...]
 
@@ -41,11 +40,8 @@ def read_as_text(tokens: list[Token]) -> Text | None:
 
 
 def fold(tokens: list[Token]) -> tuple[str, ...]:
-    """Return texts in lower case, except for an `A` after a noun."""
-    return tuple(
-        text if text == "A" and not before.isupper() else text.casefold()
-        for (_, before, *_), (_, text, *_) in pairwise([Token("word", "A"), *tokens])
-    )
+    """Return texts in lower case, except for an `A` after another word."""
+    return tuple(one.text if one.text == "A" and place else one.text.casefold() for place, one in enumerate(tokens))
 
 
 def is_formula(tokens: list[Token]) -> bool:
@@ -189,9 +185,8 @@ def match_texts(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare words without case, articles and plural. An answer may add a noun such as `function` to an adjective."""
     if isinstance(gold, Text) and isinstance(answer, Text):
         words, its_words = normalize_words(gold.words), normalize_words(answer.words)
-        if " ".join(gold.words).casefold() == " ".join(answer.words).casefold():
-            return True
-        return words == its_words or (words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS)
+        is_same = words == its_words or " ".join(gold.words).casefold() == " ".join(answer.words).casefold()
+        return is_same or (words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS)
     text, other = (gold, answer) if isinstance(gold, Text) else (answer, gold)
     return isinstance(text, Text) and "".join(text.words).casefold() == "".join(list_letters(other)).casefold()
 

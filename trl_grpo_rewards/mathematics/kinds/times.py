@@ -13,13 +13,10 @@ CLOCK = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d")
 HALVES = {"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"}
 
 
-MONTH = "|".join(
-    f"{month[:3]}(?:{month[3:]})?"
-    for month in "january february march april may june july august sept september october november december".split()
-)
+MONTHS = "january february march april may june july august september october november december".split()
+MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in [*MONTHS, "sept"])
 DAY = r"(\d\d?)(?: st| nd| rd| th)?"
 DATE = re.compile(rf"(?i)(?:({MONTH})(?: \.)? {DAY}|(?:the )?{DAY}(?: of)? ({MONTH}))(?:(?: ,)? (\d{{4}}))?")
-MAX_DATE_TOKENS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +50,11 @@ def read_clock(reader: Reader) -> Value | None:
 
 def read_date(reader: Reader) -> Value | None:
     """Return a date such as `June 9, 2031` or `9th of June` as words in one order."""
-    texts = reader.texts(reader.place, reader.end)
-    date = DATE.fullmatch(" ".join(texts)) if len(texts) <= MAX_DATE_TOKENS else None
+    date = DATE.fullmatch(" ".join(reader.ahead(9)).rstrip())
     if date is None:
         return None
     reader.place = reader.end
-    month = date[1] or date[4]
-    return Text((month[:3].casefold(), date[2] or date[3], date[5] or ""))
+    return Text(((date[1] or date[4])[:3].casefold(), date[2] or date[3], date[5] or ""))
 
 
 def match_times(gold: Value, answer: Value, same: Same) -> Verdict:
