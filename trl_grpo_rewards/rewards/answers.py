@@ -230,7 +230,7 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
 def spell_barely(text: str) -> str:
     """Return a text in one spelling, without the marks around it."""
     spelled = spell(see(text).replace("\\&", "&"))
-    return strip_marks(spelled.strip(MARKS)) or spelled
+    return strip_marks(spelled.strip(MARKS)).strip(MARKS) or spelled
 
 
 def check_choice(letters: str) -> None:
@@ -277,7 +277,7 @@ def find_letter(text: str, letters: str) -> str | None:
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:
         text = alone[1].upper()
-    letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
+    letter = rf"(?<!(?![\u2e80-\uffff])[\w\\'])([{letters}])(?!(?![\u2e80-\uffff])[\w'])"
     first = re.match(
         rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}(?:[)\]]?(,? ?(?:because|since|not)\b| ?is (?:correct|right)\b)|\s*[).:\]]+)",
         text,

@@ -12,7 +12,7 @@ from typing import Literal
 PHRASES = {
     "Arabic": ("(?:الإجابة|الجواب)", " (?:هي|هو)"),
     "Bengali": ("উত্তর", " (?:হলো|হল)"),
-    "Chinese": ("答案", "[是为為]"),
+    "Chinese": ("答案", "[是为為选選]"),
     "French": ("réponse(?: (?:finale|correcte))?", " est"),
     "German": ("antwort", " (?:ist|lautet)"),
     "Hindi": ("उत्तर", r" (?=\d)"),
@@ -59,11 +59,13 @@ MARKUP = re.compile(
 )
 """Tags of HTML, what is struck out, and marks of bold type."""
 
-MARKS = ' \t\n*_"“”«».…।。✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
-CLOSING = re.compile(r"(?:(?<=[*_”\"])!|(?<=[^\W\d_][^\W\d_])[!?]+|\s[:;]-?[)D])$")
+MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
+CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
 """Other marks after an answer that are no part of it."""
 
-QUOTED = re.compile(r"['‘`](.+)['’`]")
+QUOTED = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
+"""An answer in quotes."""
+
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
 OTHERWISE = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
 JOINER = rf"\b(?:{OTHERWISE}|(and|or))\b"
@@ -71,9 +73,9 @@ WORDS = (
     r"(?:(?!(?:so|then|thus|hence|therefore|is|are|gives?|since|because|which|we|but|not)\b)[a-z()]{1,12}\s{1,3}){0,5}"
 )
 TEXT = r"(?:\\(?:text|mbox)\{\s?)?"
-NUMBER = re.compile(r"[*_]{0,3}[-+]?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
+NUMBER = re.compile(r"[*_]{0,3}[-+]?\\?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
 REMARK = re.compile(
-    r"(?:(?<=[2-9]\d)|(?<=1[3-9])|(?<=\d\d\d))!+(?:$|\s[A-Z][a-z])"
+    r"(?:(?<=[2-9]\d)|(?<=1[3-9])|(?<=\d\d\d)|(?<=\.\d))\s?!+(?:$|\s[A-Z][a-z])"
     r"|\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
     r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
 )
@@ -88,11 +90,11 @@ BETWEEN_BOXES = re.compile(
 
 BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
-NAME = r"(?: [A-Z\d][\w'’-]*\.?){1,4}"
-INITIALS = rf"(?:[A-Z]\.){{1,4}}(?={NAME}(?:$|[\n.!?,;]| \()| [a-z]{{3,}}\.?$)"
+NAME = r"(?: (?:(?:and|of|the|de|van|von) )?[A-Z\d][\w'’-]*\.?){1,4}"
+INITIALS = rf"(?:[A-Z]\.){{1,4}}(?={NAME}(?:$|[\n.!?,;]| \()| [a-z]{{3,}}(?:$|\.(?:\s|$)))"
 SENTENCE = re.compile(
-    rf"(?s:[^A-Z.!?。।\n]+|(?<!\d )\b(?:{INITIALS}|[A-Z][a-z]{{1,3}}\.(?={NAME}(?:$|[\n.!?])))"
-    r"|(?!\.(?:\s|$)|(?<=[^\W\d_][^\W\d_])[!?](?:\s|$)|[。।\n]).)*"
+    rf"(?s:[^A-Z.!?。।！？\n]+|(?<!\d )\b(?:{INITIALS}|[A-Z][a-z]{{1,3}}\.(?={NAME}(?:$|[\n.!?])))"
+    r"|(?!\.(?:\s|$)|(?<=[^\W\d_][^\W\d_])[!?](?:\s|$)|[。।！？\n]).)*"
 )
 """
 A sentence to its end. A period after initials or a short word with a capital, before a name or number that ends the
@@ -206,7 +208,7 @@ def list_marked_statements(text: str) -> Iterator[Statement]:
     if boxes := [*BOX.finditer(text)]:
         yield (boxes[-1].end(), join_last_boxes(text, boxes))
     if (hashes := text.rfind("####")) >= 0:
-        yield (hashes, strip_marks(text[hashes + 4 :].strip().partition("\n")[0]) or None)
+        yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
     for closing in deque(TAG_END.finditer(text), maxlen=1):
         before = text[: closing.start()]
         opening = before.lower().rfind(f"<{closing[1].lower()}>")
@@ -242,7 +244,10 @@ def read_statement(text: str) -> str | None:
 
     A remark after a number and closing marks are cut off.
     """
-    text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(' \t\n"“«*_}')
+    text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(" \t\n*_}")
+    if (quoted := QUOTED.match(text)) is not None:
+        return quoted[1].strip()
+    text = text.lstrip('"“„«「')
     match = MATHEMATICS.match(text)
     if match and match.lastindex and not TWO_WORDS.search(inside := match[match.lastindex].strip()):
         rest = text[match.end() :].lstrip("*_ ")
@@ -253,12 +258,13 @@ def read_statement(text: str) -> str | None:
     number = NUMBER.match(text)
     if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):
         return number[0].strip(" *_")
-    text = strip_marks(ASIDE.split(text, maxsplit=1)[0])
-    return (text.removesuffix("}") if text.count("}") > text.count("{") else text) or None
+    text = strip_marks(ASIDE.split(text, maxsplit=1)[0]).strip()
+    is_open = sum(map(text.count, ")]}")) > sum(map(text.count, "([{"))
+    return (text[:-1] if is_open and text[-1] in ")}" else text) or None
 
 
 def strip_marks(text: str) -> str:
-    """Return a text without quotes, emoji and other marks after it, and without single quotes around it."""
+    """Return a text without quotes around it, and without emoji and other marks after it."""
     text = CLOSING.sub("", text.rstrip(MARKS)).rstrip(MARKS)
-    quoted = QUOTED.fullmatch(text.lstrip())
-    return quoted[1] if quoted else text.lstrip()
+    quoted = QUOTED.fullmatch(text)
+    return quoted[1] if quoted else text
