@@ -217,14 +217,10 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     ```
     """
     text = strip_reasoning(completion)
-    given = spell_barely(find_stated_answer(text) or text)
-    golds = [None if gold is None else spell_barely(gold) for gold in map(read_gold, list_solutions(solution))]
-    return choose_best(
-        [
-            None if gold is None else float(given == gold if case else given.casefold() == gold.casefold())
-            for gold in golds
-        ]
-    )
+    fold = str if case else str.casefold
+    given = fold(spell_barely(find_stated_answer(text) or text))
+    golds = map(read_gold, list_solutions(solution))
+    return choose_best([None if gold is None else float(given == fold(spell_barely(gold))) for gold in golds])
 
 
 def spell_barely(text: str) -> str:
@@ -270,9 +266,12 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
 
 
+CYRILLIC = str.maketrans("АС", "AC")
+
+
 def find_letter(text: str, letters: str) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    text = spell(text).replace("*", "").strip()
+    text = spell(text).replace("*", "").translate(CYRILLIC).strip()
     text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:

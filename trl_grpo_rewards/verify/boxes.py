@@ -9,22 +9,23 @@ from collections.abc import Iterator
 from typing import Literal
 
 
+HERE = r"(?=[\d$*(]|[A-Z]\b)"
 PHRASES = {
     "Arabic": ("(?:الإجابة|الجواب)", " (?:هي|هو)"),
-    "Bengali": ("উত্তর", " (?:হলো|হল)"),
+    "Bengali": ("উত্তর", f" (?:হলো|হল|{HERE})"),
     "Chinese": ("答案", "[是为為选選]"),
     "French": ("réponse(?: (?:finale|correcte))?", " est"),
     "German": ("antwort", " (?:ist|lautet)"),
-    "Hindi": ("उत्तर", r" (?=\d)"),
-    "Indonesian": ("jawaban(?:nya)?", " adalah"),
+    "Hindi": ("उत्तर", f" {HERE}"),
+    "Indonesian": ("jawaban(?:nya)?(?: akhir(?:nya)?)?", " adalah"),
     "Italian": ("risposta(?: (?:finale|corretta))?", " è"),
-    "Japanese": ("答え", "は"),
+    "Japanese": ("(?:答え|正解)", "は"),
     "Korean": ("답", "은"),
     "Portuguese": ("resposta(?: (?:final|correta))?", " é"),
-    "Russian": ("ответ", r" (?:—|–|-|(?=\d))"),
+    "Russian": ("ответ", f" (?:—|–|-|{HERE})"),
     "Spanish": ("respuesta(?: (?:final|correcta))?", " es"),
     "Swahili": ("jibu", " ni"),
-    "Telugu": ("సమాధానం", r" (?=\d)"),
+    "Telugu": ("సమాధానం", f" {HERE}"),
     "Thai": ("คำตอบ", "คือ"),
 }
 """How an answer is stated in other languages: the noun, and what can stand in place of a colon."""
@@ -218,14 +219,10 @@ def list_marked_statements(text: str) -> Iterator[Statement]:
 
 def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
     """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
-    phrases, values = deque[int](maxlen=1), deque[int](maxlen=1)
-    for found in STATEMENT.finditer(text):
-        if CHECKED.search(text, max(0, found.start() - 30), found.start()):
-            continue
-        phrases.append(found.end())
-        if VALUE.match(text, found.end()):
-            values.append(found.end())
-    for place in values or (phrases if are_alone else ()):
+    spans = [found.span() for found in STATEMENT.finditer(text)]
+    phrases = [end for start, end in spans if not CHECKED.search(text, max(0, start - 30), start)]
+    values = [place for place in phrases if VALUE.match(text, place)]
+    for place in (values or (phrases if are_alone else []))[-1:]:
         yield (place, read_statement(text[place:]))
     for found in deque(NAMED_LAST.finditer(text), maxlen=1):
         line = text[max(0, found.start() - MAX_NAMED_CHARS) : found.start()].rpartition("\n")[2]

@@ -19,7 +19,6 @@ POWERS_AFTER = {"squared": 2, "cubed": 3}
 MAX_PARTS = 4
 """Largest number of parts of a quantity, such as degrees, minutes and seconds. More of them would take long to read."""
 
-
 PERCENT: Unit = (("%", 1),)
 DEGREES: Unit = (("°", 1),)
 AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}

@@ -88,10 +88,9 @@ def read_words(reader: Reader) -> Value | None:
     texts = fold([token for token in tokens if token.kind in ("word", "letter")])
     negative = has_role(texts[0], "minus")
     number = find_number_word(texts[negative:])
-    number = None if number is None else -number if negative else number
     if number is None:
         return INFINITY if normalize_words(texts) == ("infinity",) else Text(texts)
-    return make_number(number)
+    return make_number(-number if negative else number)
 
 
 def read_first_word(reader: Reader) -> Value | None:
