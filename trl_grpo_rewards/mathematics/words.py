@@ -14,13 +14,13 @@ NUMBERS = {
     **{word: number for number, word in enumerate("零一二三四五六七八九")}, "两": 2,
 }  # fmt: skip
 SCALES = {word: number for number, words in {
-    12: "dozen dutzend docena douzaine dozzina dúzia дюжина дюжин lusin", 20: "score", 144: "gross",
-    10: "十", 10**2: "hundred hundert cien cientos cento сотня сотен ratus مئة सौ শত ร้อย 百",
-    10**3: """thousand tausend mil mille mila milliers тысяча тысячи тысяч ribu elfu ألف آلاف हज़ार हजार হাজার వేలు వేల พัน
-        千 천""",
+    12: "dozen dutzend docena douzaine dozzina dozzine dúzia дюжина дюжин lusin dazeni دزينة दर्जन ডজন డజను โหล 다스 ダース",
+    10: "十", 20: "score", 144: "gross", 10**2: "hundred hundert cien cientos cento сотня сотен ratus مئة सौ শত ร้อย 百 백",
+    10**3: """thousand tausend mil mille mila milliers тысяча тысячи тысяч ribu elfu ألف آلاف हज़ार हजार হাজার వేలు వేల
+        พัน 千 천""",
     10**4: "หมื่น 万 萬 만", 10**5: "lakh लाख লাখ লক্ষ లక్ష แสน", 10**7: "crore करोड़ কোটি కోటి", 10**8: "亿 億 억",
-    10**6: """million millionen millón millones milione milioni milhão milhões миллион миллиона миллионов juta مليون ملايين
-        ล้าน""",
+    10**6: """million millionen millón millones milione milioni milhão milhões миллион миллиона миллионов juta مليون
+        ملايين ล้าน""",
     10**9: "billion milliard milliarde milliarden miliardo miliardi miliar миллиард миллиарда миллиардов",
     10**12: "trillion",
 }.items() for word in words.split()}  # fmt: skip
@@ -34,10 +34,8 @@ FRACTIONS = (
 """Words that divide the number before them. They have an `s` after numbers other than one."""
 
 ROLES: dict[str, str] = {
-    "numeral": f"""{" ".join(NUMBERS)} half halves third thirds fourth fourths quarter quarters fifth fifths sixth sixths
-        seventh sevenths eighth eighths ninth ninths tenth tenths hundredth hundredths thousandth thousandths tens dozens
-        scores hundreds thousands millions billions trillions mil mill bil myriad double twice triple many infinite
-        infinitely""",
+    "numeral": f"""{" ".join(NUMBERS)} {" ".join(f"{word} {word}s" for word in FRACTIONS)} tens dozens scores hundreds
+        thousands millions billions trillions mil mill bil myriad double twice triple many infinite infinitely""",
     "operation": """plus minus negative divided multiplied squared cubed factorial mod modulo remainder factor exponent
         power reciprocal inverse opposite product difference base by choose permille permil mils out""",
     "comparison": "at least most more less fewer greater over under up to above below between within through",
@@ -68,18 +66,21 @@ CHANGING = {"numeral", "operation", "comparison", "negation", "hedge", "alternat
 """Roles of words that change what the number before them means, deny it, or name a second one."""
 
 FOREIGN = {
-    *"""mindestens höchstens mehr weniger über unter oder nicht kein keine doppelt doppelte halb halbe hälfte ungefähr
-    billionen más menos mínimo máximo veces doble mitad medio ninguno billones pas moins environ double doubles moitié demi
-    demie fois aucun più meno circa almeno doppio metà mezzo volte mais não dobro metade meio vezes lebih kurang bukan tidak
-    atau minimal maksimal setengah kali zaidi angalau chini nusu mara либо или более больше менее меньше минимум максимум
-    половина раз около أو أكثر أقل ليس نصف ضعف على या अधिक कम नहीं आधा गुना বেশি কম কমপক্ষে না নয় অর্ধেক গুণ లేదా ఎక్కువ తక్కువ
-    కనీసం కాదు సగం రెట్లు""".split()
+    *"""mindestens höchstens mehr weniger über unter oder nicht kein keine doppelt doppelte halb halbe hälfte einhalb
+    drittel viertel mal ungefähr falsch negativ hunderte tausende billionen más menos mínimo máximo veces doble
+    mitad medio tercio tercios ninguno negativo decenas centenares billones pas moins environ double doubles
+    moitié demi demie tiers fois aucun négatif dizaines centaines non più meno circa almeno doppio metà mezzo
+    terzi volte decine centinaia mais não dobro metade meio terço terços vezes dezenas centenas bilhões lebih
+    kurang bukan tidak atau setidaknya paling minimal maksimal setengah sepertiga kali puluh zaidi angalau chini
+    nusu mara sio hapana mia не либо или более больше менее меньше минимум максимум крайней половина треть трети
+    раз около десятков неверно أو أكثر أقل ليس لا نصف ثلث ربع ضعف مرات على مليار या अधिक ज़्यादा कम नहीं आधा तिहाई
+    गुना अरब বেশি কম কমপক্ষে অন্তত না নয় অর্ধেক গুণ లేదా ఎక్కువ తక్కువ కనీసం కాదు సగం రెట్లు కోట్లు లక్షలు""".split()
 }
 """Words of other languages that change a value: "at least", "or more", "not", "half", "times"."""
 
 FOREIGN_PARTS = re.compile(
-    "[十百千万萬亿億兆零一二三四五六七八九两半多余餘几幾数以上下内內外不非沒没無无未否错錯误假舍捨分之的或和与與至少超过過約约左右近差减加乘除方负負倍成折]"
-    "|ない|より|らい|이상|이하|이내|미만|초과|아니|않|정도|보다|또는|[천만억조배]$|หรือ|กว่า|ไม่|ครึ่ง|เท่า|น้อย|ขึ้นไป|พัน|หมื่น|แสน|ล้าน"
+    "[十百千万萬亿億兆零一二三四五六七八九两半多余餘几幾数以上下内內外不非沒没無无未否错錯误假舍捨分之的或和与與至少超过過約约左右近差减加乘除方负負倍成折打違]"
+    "|ない|より|らい|이상|이하|이내|미만|초과|최소|절반|아니|않|정도|보다|또는|[천만억조배]$|หรือ|กว่า|ไม่|ครึ่ง|เท่า|น้อย|ขึ้นไป|พัน|หมื่น|แสน|ล้าน"
 )
 """Parts of words that do so where words are written without spaces."""
 

@@ -61,7 +61,7 @@ def is_title(tokens: list[Token]) -> bool:
     words = [token.text for token in tokens if token.kind == "word" and not has_role(token.text, "ordinal")]
     if not 1 <= len(words) <= MAX_TITLE_WORDS or not all(word.istitle() or word == "of" for word in words):
         return False
-    if any(is_label(word.casefold()) or changes(word) for word in words):
+    if any(is_label(word.casefold()) or (changes(word) and word != "No") for word in words):  # No. 7
         return False
     others = [token for token in tokens if token.kind != "word"]
     return bool(others) and all(token.text.isdecimal() or token.text in (",", ".", "#") for token in others)
