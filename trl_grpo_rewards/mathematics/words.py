@@ -126,7 +126,7 @@ def has_role(word: str, *roles: str) -> bool:
 
 def changes(word: str) -> bool:
     """Whether a word changes the value that it stands next to, so that it is neither a unit nor what is counted."""
-    return has_role(word, *CHANGING) or word.casefold() in FOREIGN or FOREIGN_PARTS.search(word) is not None
+    return has_role(word, *CHANGING) or word.casefold() in FOREIGN
 
 
 def is_label(word: str) -> bool:

@@ -8,7 +8,7 @@ from ..reader import RELATION, UNIT, Reader
 from ..tokens import BRACKETS, CLOSING, IN_NUMERALS, NUMBERS, Token, Unreadable
 from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
 from ..values import Number, Operation, Symbol, Value, find_names, find_symbols, is_expression, make_number, walk
-from ..words import changes, find_scale, has_role, singularize
+from ..words import FOREIGN_PARTS, changes, find_scale, has_role, singularize
 
 
 CURRENCIES = {*"$€£¥₹"}
@@ -132,8 +132,9 @@ class UnitReader:
         if (unit := find_unit(word)) is not None:
             return unit
         noun = word.lstrip(COUNTERS) or "个" if word[0] > "\u2e7f" else singularize(word)
-        is_noun = not changes(word) and find_scale(noun) is None and not noun.endswith("illion")
-        return ((noun, 1),) if is_noun and (len(word) > 2 or not word.isascii()) else None
+        if changes(word) or FOREIGN_PARTS.search(word) or find_scale(noun) or noun.endswith("illion"):
+            return None
+        return ((noun, 1),) if len(word) > 2 or not word.isascii() else None
 
 
 def read_unit(tokens: Sequence[Token], bare_letters: bool = False) -> Unit | None:
