@@ -26,11 +26,10 @@ SCALES = {word: number for number, words in {
 }.items() for word in words.split()}  # fmt: skip
 """Words that multiply the number before them."""
 
-FRACTIONS = (
-    {"half": 2, "halves": 2, "半": 2, "third": 3, "quarter": 4}
-    | {f"{word}th": NUMBERS[word] for word in "four six seven ten".split()}
-    | {"fifth": 5, "eighth": 8, "ninth": 9, "hundredth": 100, "thousandth": 1000}
-)
+FRACTIONS = {
+    **{"half": 2, "halves": 2, "半": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7},
+    **{"eighth": 8, "ninth": 9, "tenth": 10, "hundredth": 100, "thousandth": 1000},
+}
 """Words that divide the number before them. They have an `s` after numbers other than one."""
 
 ROLES: dict[str, str] = {

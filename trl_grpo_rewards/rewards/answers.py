@@ -266,12 +266,9 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
 
 
-CYRILLIC = str.maketrans("АС", "AC")
-
-
 def find_letter(text: str, letters: str) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    text = spell(text).replace("*", "").translate(CYRILLIC).strip()
+    text = spell(text).replace("*", "").translate({0x410: "A", 0x421: "C"}).strip()  # in Cyrillic
     text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:

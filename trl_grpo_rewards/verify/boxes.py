@@ -186,10 +186,6 @@ def read_braced(text: str, start: int = 0) -> str | None:
     return None
 
 
-Statement = tuple[int, str | None]
-"""Where a text states an answer, and the answer, which is None if it was cut off."""
-
-
 def find_stated_answer(text: str) -> str | None:
     r"""
     Return the answer that a text states last: in a box, after `####`, in `<answer>`, in a last line such as `A: 26`, in bold
@@ -204,8 +200,8 @@ def find_stated_answer(text: str) -> str | None:
     return text.strip() if "\n" not in text.strip() and text.strip() else None
 
 
-def list_marked_statements(text: str) -> Iterator[Statement]:
-    """Yield the last statement of each kind of mark."""
+def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
+    """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
     if boxes := [*BOX.finditer(text)]:
         yield (boxes[-1].end(), join_last_boxes(text, boxes))
     if (hashes := text.rfind("####")) >= 0:
@@ -217,7 +213,7 @@ def list_marked_statements(text: str) -> Iterator[Statement]:
         yield (closing.start(), find_stated_answer(inside) or inside or None)
 
 
-def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
+def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, str | None]]:
     """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
     spans = [found.span() for found in STATEMENT.finditer(text)]
     phrases = [end for start, end in spans if not CHECKED.search(text, max(0, start - 30), start)]
