@@ -170,6 +170,37 @@ def test_exact_compares_texts():
     assert exact()(completions=["New  York", "St. John's"], solution=["new york", "st. john's"]) == [1.0, 1.0]
 
 
+def test_marks_around_a_text_are_no_part_of_it():
+    completions = [
+        '"Hey Jude"',
+        "“Hey Jude.”",
+        "_Hey Jude_",
+        "'Hey Jude'",
+        "**Hey Jude**!",
+        "Hey Jude।",
+        "「Hey Jude」",
+    ]
+    assert exact()(completions=completions, solution=["Hey Jude"] * 7) == [1.0] * 7
+    completions, solutions = (
+        [r"A \& B", "The answer is St. Louis.", "C#", "C++", "5!", "?"],
+        ["A & B", "St", "C", "C", "5", "!"],
+    )
+    assert exact()(completions=completions, solution=solutions) == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_choice_in_other_languages_and_with_a_reason():
+    completions = [
+        "答えはCです。",
+        "C가 정답입니다",
+        "उत्तर C है।",
+        "Ответ: С",
+        "c. 4",
+        "(C) is correct because (B) fails.",
+    ]
+    assert choice()(completions=completions, solution=["C"] * 6) == [1.0] * 6
+    assert choice()(completions=["(A) 4 (B) 5", "c.d", "Cézanne"], solution=["A", "C", "C"]) == [0.0] * 3
+
+
 @pytest.mark.parametrize(
     "text, letter",
     [

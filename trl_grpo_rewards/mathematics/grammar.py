@@ -143,6 +143,7 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
 
 GRAMMAR = Grammar(
     openings=(
+        times.read_date,
         ratios.read_dashes,
         texts.skip_remark,
         choices.read_choice,

@@ -6,6 +6,7 @@ LaTeX commands, `1{,}000` becomes the number 1000, and `\text{...}` becomes word
 """
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from .functions import BARE, FUNCTIONS, OPERATORS, SPELLED
@@ -62,6 +63,7 @@ MAX_DIGITS = 4300
 MAX_DEPTH = 60
 """Maximum depth of brackets and operations."""
 
+VOWEL_MARKS = "".join(one for one in map(chr, range(0x591, 0xE50)) if unicodedata.category(one)[0] == "M")
 TOKEN = re.compile(
     r"""
     (?P<space>(?:\s|~|\\[ ,;:>!]|\\(?:thin|med|thick)space(?![A-Za-z]))+)
@@ -73,16 +75,16 @@ TOKEN = re.compile(
     | (?P<environment>\\(?:begin|end)\ ?(?:\{\w*\*?\}|[pbvBV]?matrix))
     | (?P<row>\\\\(?:\[[^\]]{0,9}\])? | \\(?=[-\d]))
     | (?P<command>\\(?:(?:operatorname|[hv]space)\*|[A-Za-z]+|.))
-    | (?P<letters>[^\W\d_]+)
+    | (?P<letters>[^\W\d_]+(?:[MARKS]+[^\W\d_]*)*)
     | (?P<power>(?<=[\w)\]}])\*\*(?=[-\w(\\{]))
     | (?P<angles><(?=[^<>=,]*,[^<>=]*>(?!\s*[-\w\\(=])))
     | (?P<dots>\.{2,}) | (?P<double>['!<>:=]=|''+|!!|\|\|)
     | \{(?P<braced>[:=<>+-])\}
     | (?P<sign>.)
-    """,
+    """.replace("MARKS", VOWEL_MARKS),
     re.VERBOSE | re.DOTALL,
 )
-TITLE_END = re.compile(r" \d")  # May 3
+TITLE_END = re.compile(r"\.? \d")  # May 3, No. 7
 SCALE_OR_POWER = re.compile(f"平方|立方|[{''.join(word for word in SCALES if len(word) == 1)}]")
 JOINED_FUNCTION = re.compile(r"(arc(?:sin|cos|tan)|(?:sin|cos|tan)h?|cot|sec|csc|ln|log|exp)([A-Za-z]?)")
 PLAIN_COMMANDS = {name: f"\\{usual}" for name, usual in BARE.items()} | {
@@ -107,7 +109,7 @@ CURRENCY_CODES = {"USD", "EUR", "GBP", "Rs"}
 MAX_FACTORS = 8
 """Largest number of letters that are read as a product."""
 
-TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}")
+TWO_WORDS = re.compile(r"(?<![A-Za-z\\{])[A-Za-z]{2,}[,.:]? [A-Za-z]{2,}|^[Aa] [a-z]{3,}$")
 ALIGNED = {"\\aligned", "\\align", "\\gathered", "\\split"}
 """Environments in which `&` only aligns the rows."""
 

@@ -83,8 +83,8 @@ PREFIXES = {
 SPELLINGS: dict[str, Unit] = {}
 """What each symbol and word means."""
 
-COUNTERS = {*"个只人次种名本张条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页"}
-"""Chinese words that only count what there is. Others may change the value."""
+COUNTERS = "个個只隻人次种種名本冊册张張条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页개명つ枚匹"
+"""Chinese, Japanese and Korean words that only count what there is."""
 
 PARTS: set[tuple[str, str]] = {
     ("h", "min"),

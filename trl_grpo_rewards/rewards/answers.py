@@ -11,7 +11,7 @@ from ..mathematics.tokens import spell
 from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
-from ..verify.boxes import find_boxed_answer, find_stated_answer
+from ..verify.boxes import MARKS, find_boxed_answer, find_stated_answer, strip_marks
 from ..verify.equality import find_letter, is_restated
 from ..verify.golds import choose_best, list_solutions, read_gold
 from ..verify.solutions import read_solutions
@@ -180,8 +180,9 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     """
     1 if the final answer equals the solution as text, else 0; None if the solution is empty.
 
-    The answer is found as in [`answer`]. If there is none, the whole text after the reasoning is compared. Spacing, a
-    final period, bold type and LaTeX fonts are ignored. A list in the column contains accepted solutions, as in [`boxed`].
+    The answer is found as in [`answer`]. If there is none, the whole text after the reasoning is compared. Spacing,
+    quotes, bold type, LaTeX fonts and closing marks are ignored. A list in the column contains accepted solutions, as in
+    [`boxed`].
 
     Args:
         case (`bool`, *optional*, defaults to `False`):
@@ -198,14 +199,16 @@ def exact(completion: str, solution: Any, *, case: bool = False) -> Score:
     ```
     """
     text = strip_reasoning(completion)
-    given = spell(see(find_stated_answer(text) or text))
-    golds = [None if gold is None else spell(see(gold)) for gold in map(read_gold, list_solutions(solution))]
-    return choose_best(
-        [
-            None if gold is None else float(given == gold if case else given.casefold() == gold.casefold())
-            for gold in golds
-        ]
-    )
+    fold = str if case else str.casefold
+    given = fold(spell_barely(find_stated_answer(text) or text))
+    golds = map(read_gold, list_solutions(solution))
+    return choose_best([None if gold is None else float(given == fold(spell_barely(gold))) for gold in golds])
+
+
+def spell_barely(text: str) -> str:
+    """Return a text in one spelling, without the marks around it."""
+    spelled = spell(see(text).replace("\\&", "&"))
+    return strip_marks(spelled.strip(MARKS)).strip(MARKS) or spelled
 
 
 def check_choice(letters: str) -> None:

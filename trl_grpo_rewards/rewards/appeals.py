@@ -11,7 +11,7 @@ from ..mathematics.grammar import read
 from ..reasoning import strip_reasoning
 from ..registry import combinator
 from ..scores import Score
-from ..verify.boxes import find_boxed_answer, find_last_box, find_stated_answer, read_content
+from ..verify.boxes import BOX, find_stated_answer, read_content
 from ..verify.golds import list_solutions, read_gold
 from ..verify.solutions import is_numeric, strip_label
 
@@ -126,6 +126,6 @@ def is_between_numbers(completion: Any, solutions: Sequence[Any]) -> bool:
     if not any(is_numeric(gold) for gold in golds):
         return False
     text = strip_reasoning(completion_text(completion))
-    last = find_last_box(text)
-    answers = {find_boxed_answer(text, "first"), last and read_content(text, last)[0], find_stated_answer(text)}
+    boxes = [*BOX.finditer(text)]
+    answers = {read_content(text, box.end())[0] for box in boxes[:1] + boxes[-1:]} | {find_stated_answer(text)}
     return any(is_numeric(strip_label(read(answer))) for answer in answers if answer)

@@ -6,25 +6,26 @@ or the right, without regular expressions that could backtrack over it.
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from typing import Literal
 
 
+HERE = r"(?=[\d$*(]|[A-Z]\b)"
 PHRASES = {
     "Arabic": ("(?:الإجابة|الجواب)", " (?:هي|هو)"),
-    "Bengali": ("উত্তর", " (?:হলো|হল)"),
-    "Chinese": ("答案", "[是为為]"),
+    "Bengali": ("উত্তর", f" (?:হলো|হল|{HERE})"),
+    "Chinese": ("答案", "[是为為选選]"),
     "French": ("réponse(?: (?:finale|correcte))?", " est"),
     "German": ("antwort", " (?:ist|lautet)"),
-    "Hindi": ("उत्तर", r" (?=\d)"),
-    "Indonesian": ("jawaban(?:nya)?", " adalah"),
+    "Hindi": ("उत्तर", f" {HERE}"),
+    "Indonesian": ("jawaban(?:nya)?(?: akhir(?:nya)?)?", " adalah"),
     "Italian": ("risposta(?: (?:finale|corretta))?", " è"),
-    "Japanese": ("答え", "は"),
+    "Japanese": ("(?:答え|正解)", "は"),
     "Korean": ("답", "은"),
     "Portuguese": ("resposta(?: (?:final|correta))?", " é"),
-    "Russian": ("ответ", r" (?:—|–|-|(?=\d))"),
+    "Russian": ("ответ", f" (?:—|–|-|{HERE})"),
     "Spanish": ("respuesta(?: (?:final|correcta))?", " es"),
     "Swahili": ("jibu", " ni"),
-    "Telugu": ("సమాధానం", r" (?=\d)"),
+    "Telugu": ("సమాధానం", f" {HERE}"),
     "Thai": ("คำตอบ", "คือ"),
 }
 """How an answer is stated in other languages: the noun, and what can stand in place of a colon."""
@@ -53,41 +54,57 @@ CHECKED = re.compile(r"(?i)\b(?:check|verify|confirm|test)\w* (?:\w+ )?$")
 """What is before an answer that is only tried out: "we check our answer"."""
 
 TAG_END = re.compile(r"(?i)</(answer|solution)>")
-TAGS = re.compile(r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>")
-CLOSING = re.compile(r"(?:[*_]{1,3}|[”\"»…✓✔✅☑\ufe0f\U0001f300-\U0001faff]|[.…]{2,}|(?<=[*_”\"])!|\s)+$")
-"""Marks after an answer, such as quotes and emoji, which are cut off."""
+MARKUP = re.compile(
+    r"(?i)</?(?:b|i|u|em|strong|p|br|span)(?: [^<>]{0,40})?/?>|~~(?=\S)[^~\n]{1,80}~~"
+    r"|(?<![\w)])\*\*(?=\S)|(?<=\S)\*\*(?![\w(])"
+)
+"""Tags of HTML, what is struck out, and marks of bold type."""
+
+MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
+CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
+"""Other marks after an answer that are no part of it."""
+
+QUOTED = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
+"""An answer in quotes."""
 
 FILLER = r"(?:[\s$*}]|\\[,;:! ()\[\]]|\\q?quad){0,12}"
-JOINER = r"\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|(and|or))\b"
+OTHERWISE = "also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both"
+JOINER = rf"\b(?:{OTHERWISE}|(and|or))\b"
 WORDS = (
     r"(?:(?!(?:so|then|thus|hence|therefore|is|are|gives?|since|because|which|we|but|not)\b)[a-z()]{1,12}\s{1,3}){0,5}"
 )
 TEXT = r"(?:\\(?:text|mbox)\{\s?)?"
-NUMBER = re.compile(r"[*_]{0,3}[-+]?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
+NUMBER = re.compile(r"[*_]{0,3}[-+]?\\?[$€£]?\d+(?:,\d{3})*(?:\.\d+)?%?(?: [A-Za-z]{2,12}){0,2}[*_]{0,3}")
 REMARK = re.compile(
-    r"\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
+    r"(?:(?<=[2-9]\d)|(?<=1[3-9])|(?<=\d\d\d)|(?<=\.\d))\s?!+(?:$|\s[A-Z][a-z])"
+    r"|\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
     r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
 )
-"""How a remark after a number begins: a dash, a colon, a bracket, or a comma with words."""
+"""How a remark after a number begins: a dash, a colon, a bracket, a comma with words, or a `!` that is no factorial."""
 
-HEDGE = re.compile(
-    r"(?i)\b(?:also|else|even|perhaps|maybe|possibly|alternatively|otherwise|either|again|both|or|not|nor|but|minus|plus|"
-    r"times|over|more|less|fewer|to)\b"
-)
+HEDGE = re.compile(rf"(?i)\b(?:{OTHERWISE}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
 BETWEEN_BOXES = re.compile(
     rf"{FILLER}(?:[,;&/]|(?:[,;]\s?)?{TEXT}{WORDS}(?:{JOINER}[\s,/]{{0,3}}){{1,4}}\}}?){FILLER}"
     r"(?:[A-Za-z](?:\w|_\{?\w\}?)?\s?=\s?)?"
 )
 """What is between two boxes of one list: a comma, or a few words and then "and" or "or"."""
 
+BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
-SENTENCE_END = re.compile(r"(?:\.|(?<=[a-z])[!?])(?=\s|$)|[。\n]")
-ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
-MATHEMATICS = (
-    re.compile(r"\$\$(.+?)\$\$"),
-    re.compile(r"\$((?:[^$\\\n]|\\.)+)\$(?!\d)"),
-    re.compile(r"\\\((.+?)\\\)"),
+NAME = r"(?: (?:(?:and|of|the|de|van|von) )?[A-Z\d][\w'’-]*\.?){1,4}"
+INITIALS = rf"(?:[A-Z]\.){{1,4}}(?={NAME}(?:$|[\n.!?,;]| \()| [a-z]{{3,}}(?:$|\.(?:\s|$)))"
+SENTENCE = re.compile(
+    rf"(?s:[^A-Z.!?。।！？\n]+|(?<!\d )\b(?:{INITIALS}|[A-Z][a-z]{{1,3}}\.(?={NAME}(?:$|[\n.!?])))"
+    r"|(?!\.(?:\s|$)|(?<=[^\W\d_][^\W\d_])[!?](?:\s|$)|[。।！？\n]).)*"
 )
+"""
+A sentence to its end. A period after initials or a short word with a capital, before a name or number that ends the
+sentence, does not end it: "J. S. Bach", "Mt. Everest", "No. 7".
+"""
+
+ASIDE = re.compile(r",? (?:because|since)\b|, (?:so|which|as|that|where|i\.e)\b")
+MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$((?:[^$\\\n]|\\.)+)\$(?!\d)|\\\((.+?)\\\)")
+AFTER_MATHEMATICS = re.compile(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b")
 TWO_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 
 MAX_EMPTY_BOXES = 3
@@ -113,44 +130,36 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     `1 and 2`. An empty box after the last answer is a remark on the form. If a box is never closed, the
     text was cut off, and the result is None.
     """
+    boxes = [*BOX.finditer(text)]
     if which == "last":
-        return find_last_boxes(text)
-    start = find_first_box(text)
-    if start is None or (which == "only" and start != find_last_box(text)):
-        return None
-    return read_content(text, start)[0]
+        return join_last_boxes(text, boxes)
+    return None if not boxes or (which == "only" and len(boxes) > 1) else read_content(text, boxes[0].end())[0]
 
 
-def find_last_boxes(text: str) -> str | None:
+def join_last_boxes(text: str, boxes: list[re.Match[str]]) -> str | None:
     """Return the content of the last box that is not empty, joined with the boxes that are in one list with it."""
     contents: list[str] = []
     words: list[str] = []
     end, empty = len(text), 0
-    while len(contents) <= MAX_JOINED_BOXES and (start := find_last_box(text, end)) is not None:
-        content, after = read_content(text, start)
+    for box in reversed(boxes):
+        content, after = read_content(text, box.end())
         if contents:
             between = BETWEEN_BOXES.fullmatch(text, after, end)
-            if not content or between is None:
+            if not content or between is None or len(contents) > MAX_JOINED_BOXES:
                 break
             words.append(f" {between[1]} " if between[1] else ", ")
         elif content is None:
             return None
-        elif not content.strip() and empty < MAX_EMPTY_BOXES:
+        end = box.start()
+        if contents or content.strip() or empty == MAX_EMPTY_BOXES:
+            contents.append(content)
+        else:
             empty += 1
-            end = find_command(text, start)
-            continue
-        contents.append(content)
-        end = find_command(text, start)
     if not contents:
         return "" if empty else None
     if len({*contents}) == 1:
         return contents[0]
     return "".join(part for pair in zip(contents[::-1], [*words[::-1], ""], strict=True) for part in pair)
-
-
-def find_command(text: str, start: int) -> int:
-    r"""Return where the `\boxed` begins whose content starts here."""
-    return text.rindex("\\", 0, start)
 
 
 def read_content(text: str, start: int) -> tuple[str | None, int]:
@@ -167,37 +176,6 @@ def read_content(text: str, start: int) -> tuple[str | None, int]:
     return content, start + len(content)
 
 
-def find_first_box(text: str) -> int | None:
-    """Return where the content of the first box starts."""
-    place = text.find("box")
-    while place >= 0:
-        if (start := find_content_start(text, place)) is not None:
-            return start
-        place = text.find("box", place + 1)
-    return None
-
-
-def find_last_box(text: str, end: int | None = None) -> int | None:
-    """Return where the content of the last box that begins before `end` starts."""
-    place = text.rfind("box", 0, end)
-    while place >= 0:
-        if (start := find_content_start(text, place)) is not None:
-            return start
-        place = text.rfind("box", 0, place)
-    return None
-
-
-def find_content_start(text: str, place: int) -> int | None:
-    """Return where the content starts if the letters `box` at this place belong to a box command, else None."""
-    if place > 0 and text.startswith("\\boxed", place - 1):
-        end = place + len("boxed")
-    elif place > 1 and text.startswith("\\fbox", place - 2):
-        end = place + len("box")
-    else:
-        return None
-    return None if text[end : end + 1].isalpha() else end
-
-
 def read_braced(text: str, start: int = 0) -> str | None:
     """Return the content of the braces that begin here, or None if they are never closed."""
     depth = 0
@@ -206,13 +184,6 @@ def read_braced(text: str, start: int = 0) -> str | None:
         if depth == 0:
             return text[start + 1 : found.start()]
     return None
-
-
-class Statement(NamedTuple):
-    """Where a text states an answer, and the answer, which is None if it was cut off."""
-
-    place: int
-    answer: str | None
 
 
 def find_stated_answer(text: str) -> str | None:
@@ -225,43 +196,39 @@ def find_stated_answer(text: str) -> str | None:
     marked = [*list_marked_statements(text)]
     statements = [*marked, *list_worded_statements(text, not marked)]
     if statements:
-        return max(statements, key=lambda statement: statement.place).answer
+        return max(statements, key=lambda statement: statement[0])[1]
     return text.strip() if "\n" not in text.strip() and text.strip() else None
 
 
-def list_marked_statements(text: str) -> Iterator[Statement]:
-    """Yield the last statement of each kind of mark."""
-    if (box := find_last_box(text)) is not None:
-        yield Statement(box, find_boxed_answer(text))
+def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
+    """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
+    if boxes := [*BOX.finditer(text)]:
+        yield (boxes[-1].end(), join_last_boxes(text, boxes))
     if (hashes := text.rfind("####")) >= 0:
-        yield Statement(hashes, CLOSING.sub("", text[hashes + 4 :].strip().partition("\n")[0]) or None)
+        yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
     for closing in deque(TAG_END.finditer(text), maxlen=1):
         before = text[: closing.start()]
         opening = before.lower().rfind(f"<{closing[1].lower()}>")
         inside = TAG_END.split(before[opening + len(closing[1]) + 2 :] if opening >= 0 else before)[0].strip()
-        yield Statement(closing.start(), find_stated_answer(inside) or inside or None)
+        yield (closing.start(), find_stated_answer(inside) or inside or None)
 
 
-def list_worded_statements(text: str, are_alone: bool) -> Iterator[Statement]:
+def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, str | None]]:
     """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
-    phrases, values = deque[int](maxlen=1), deque[int](maxlen=1)
-    for found in STATEMENT.finditer(text):
-        if CHECKED.search(text, max(0, found.start() - 30), found.start()):
-            continue
-        phrases.append(found.end())
-        if VALUE.match(text, found.end()):
-            values.append(found.end())
-    for place in values or (phrases if are_alone else ()):
-        yield Statement(place, read_statement(text[place:]))
+    spans = [found.span() for found in STATEMENT.finditer(text)]
+    phrases = [end for start, end in spans if not CHECKED.search(text, max(0, start - 30), start)]
+    values = [place for place in phrases if VALUE.match(text, place)]
+    for place in (values or (phrases if are_alone else []))[-1:]:
+        yield (place, read_statement(text[place:]))
     for found in deque(NAMED_LAST.finditer(text), maxlen=1):
         line = text[max(0, found.start() - MAX_NAMED_CHARS) : found.start()].rpartition("\n")[2]
         if (named := BEFORE_NAMED.fullmatch(line)) is not None:
-            yield Statement(found.start() - len(named[1]), read_statement(named[1]))
+            yield (found.start() - len(named[1]), read_statement(named[1]))
     end = len(text.rstrip())
     low = max(0, end - MAX_STATEMENT_CHARS)
     last = LAST_LINE.search(text, low, end) or HEADING.search(text, low, end)
     if last is not None and (are_alone or VALUE.match(last[1])):
-        yield Statement(last.start(1), read_statement(last[1]))
+        yield (last.start(1), read_statement(last[1]))
 
 
 def read_statement(text: str) -> str | None:
@@ -270,21 +237,27 @@ def read_statement(text: str) -> str | None:
 
     A remark after a number and closing marks are cut off.
     """
-    text = TAGS.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(' \t\n"“«*_')
-    for expression in MATHEMATICS:
-        match = expression.match(text)
-        if match and not TWO_WORDS.search(match[1]):
-            rest = text[match.end() :].lstrip("*_ ")
-            if (
-                not rest
-                or rest[0] in ".\n"
-                or match[1].rstrip()[-1:] == "."
-                or re.match(r"[,;] (?!or\b|and\b)[A-Za-z]|as\b|because\b|since\b", rest)
-            ):
-                return match[1].strip().removesuffix(".")
-    end = SENTENCE_END.search(text)
-    text = text[: end.start() if end else len(text)]
+    text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(" \t\n*_}")
+    if (quoted := QUOTED.match(text)) is not None:
+        return quoted[1].strip()
+    text = text.lstrip('"“„«「')
+    match = MATHEMATICS.match(text)
+    if match and match.lastindex and not TWO_WORDS.search(inside := match[match.lastindex].strip()):
+        rest = text[match.end() :].lstrip("*_ ")
+        if not rest or rest[0] in ".!\n" or inside[-1:] == "." or AFTER_MATHEMATICS.match(rest):
+            return inside.removesuffix(".")
+    sentence = SENTENCE.match(text)
+    text = sentence[0].removesuffix("です").removesuffix("입니다") if sentence else text
     number = NUMBER.match(text)
     if number and REMARK.match(text, number.end()) and not HEDGE.search(text, number.end()):
         return number[0].strip(" *_")
-    return CLOSING.sub("", ASIDE.split(text, maxsplit=1)[0].strip()).strip() or None
+    text = strip_marks(ASIDE.split(text, maxsplit=1)[0]).strip()
+    is_open = sum(map(text.count, ")]}")) > sum(map(text.count, "([{"))
+    return (text[:-1] if is_open and text[-1] in ")}" else text) or None
+
+
+def strip_marks(text: str) -> str:
+    """Return a text without quotes around it, and without emoji and other marks after it."""
+    text = CLOSING.sub("", text.rstrip(MARKS)).rstrip(MARKS)
+    quoted = QUOTED.fullmatch(text)
+    return quoted[1] if quoted else text

@@ -54,23 +54,19 @@ def chooses(answer: str, letter: Value) -> bool:
 
 def find_letter(text: str, letters: str) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    text = spell(text).replace("*", "").strip()
+    text = spell(text).replace("*", "").translate({0x410: "A", 0x421: "C"}).strip()  # in Cyrillic
+    text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:
         text = alone[1].upper()
-    letter = rf"(?<![\w\\'])([{letters}])(?![\w'])"
-    labelled = re.match(rf"(?:(?i:option|choice)\s*)?(?:[(\[]{letter}\s*[)\]]|{letter}\s*[).:]+)", text)
-    if labelled and not re.search(
-        rf"^\s*[,/&]?\s*(?:(?:or|and)\b)?\s*[(\[]{letter}|^\s*(?:or|and|[,/&])\s*{letter}|{letter}[)\].:]",
-        text[labelled.end() :],
-    ):
-        return labelled[1] or labelled[2]
-    reasoned = re.match(
-        rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}[)\]]?(?:,? ?(?:because|since|not)\b| is (?:correct|right)\b)",
+    letter = rf"(?<!(?![\u2e80-\uffff])[\w\\'])([{letters}])(?!(?![\u2e80-\uffff])[\w'])"
+    first = re.match(
+        rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}(?:[)\]]?(,? ?(?:because|since|not)\b| ?is (?:correct|right)\b)|\s*[).:\]]+)",
         text,
     )
-    if reasoned:
-        return reasoned[1]
+    others = rf"\s*[,/&]?\s*(?:(?:or|and)\b)?\s*[(\[]{letter}|\s*(?:or|and|[,/&])\s*{letter}|.*{letter}[)\].:]"
+    if first and (first[2] or not re.compile(others, re.DOTALL).match(text, first.end())):
+        return first[1]
     if re.search(r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b", text):
         return None
     article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"

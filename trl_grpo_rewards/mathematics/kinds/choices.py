@@ -48,7 +48,8 @@ def read_choice(reader: Reader) -> Value | None:
         are_names = any(
             len(one) == 1 and one.isupper() and other == ":" for one, other in pairwise(rest)
         )  # A: 3, B: 5
-        if not are_names and (after.spaced or after.kind == "word"):
+        is_name = len(after.text) == 1 and texts[3] == "."  # J. S. Bach
+        if not are_names and not is_name and (after.spaced or after.kind == "word"):
             return finish_choice(reader, texts[0], start + 2)
     return None
 

@@ -8,7 +8,7 @@ from ..reader import RELATION, UNIT, Reader
 from ..tokens import BRACKETS, CLOSING, IN_NUMERALS, NUMBERS, Token, Unreadable
 from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
 from ..values import Number, Operation, Symbol, Value, find_names, find_symbols, is_expression, make_number, walk
-from ..words import changes, find_scale, has_role, singularize
+from ..words import FOREIGN_PARTS, changes, find_scale, has_role, singularize
 
 
 CURRENCIES = {*"$€£¥₹"}
@@ -18,7 +18,6 @@ POWERS_BEFORE = {"square": 2, "sq": 2, "平方": 2, "cubic": 3, "cu": 3, "立方
 POWERS_AFTER = {"squared": 2, "cubed": 3}
 MAX_PARTS = 4
 """Largest number of parts of a quantity, such as degrees, minutes and seconds. More of them would take long to read."""
-
 
 PERCENT: Unit = (("%", 1),)
 DEGREES: Unit = (("°", 1),)
@@ -132,17 +131,10 @@ class UnitReader:
         word = text.lstrip("\\") if text == "\\min" else text
         if (unit := find_unit(word)) is not None:
             return unit
-        if word[0] > "\u2e7f":
-            return (("个", 1),) if COUNTERS.issuperset(word) else None
-        noun = singularize(word)
-        if (
-            changes(word)
-            or find_scale(noun) is not None
-            or noun.endswith("illion")
-            or (len(word) < 3 and word.isascii())
-        ):
+        noun = word.lstrip(COUNTERS) or "个" if word[0] > "\u2e7f" else singularize(word)
+        if changes(word) or FOREIGN_PARTS.search(word) or find_scale(noun) or noun.endswith("illion"):
             return None
-        return ((noun, 1),)
+        return ((noun, 1),) if len(word) > 2 or not word.isascii() else None
 
 
 def read_unit(tokens: Sequence[Token], bare_letters: bool = False) -> Unit | None:

@@ -22,7 +22,7 @@ REPLIES = {"yes", "no", "true", "false"}
 
 @dataclass(frozen=True, slots=True)
 class Text(Value):
-    """Words, in lower case."""
+    """Words, in lower case, except for an `A` that may be a name since it stands after a noun: `Group A streptococcus`."""
 
     words: tuple[str, ...]
 
@@ -32,11 +32,16 @@ class Text(Value):
 
 def read_as_text(tokens: list[Token]) -> Text | None:
     """Return a sentence, a title or a formula that cannot be read otherwise, which can only be compared word for word."""
-    texts = tuple(token.text.casefold() for token in tokens)
+    texts = fold(tokens)
     if is_sentence(tokens) or is_title(tokens):
         return Text(texts)
     formula = re.sub(r"(?<=[a-z])(?=\d)", "_", "".join(text for text in texts if text not in "{}"))
     return Text((formula,)) if is_formula(tokens) else None
+
+
+def fold(tokens: list[Token]) -> tuple[str, ...]:
+    """Return texts in lower case, except for an `A` after another word."""
+    return tuple(one.text if one.text == "A" and place else one.text.casefold() for place, one in enumerate(tokens))
 
 
 def is_formula(tokens: list[Token]) -> bool:
@@ -56,7 +61,7 @@ def is_title(tokens: list[Token]) -> bool:
     words = [token.text for token in tokens if token.kind == "word" and not has_role(token.text, "ordinal")]
     if not 1 <= len(words) <= MAX_TITLE_WORDS or not all(word.istitle() or word == "of" for word in words):
         return False
-    if any(is_label(word.casefold()) or changes(word) for word in words):
+    if any(is_label(word.casefold()) or (changes(word) and word != "No") for word in words):  # No. 7
         return False
     others = [token for token in tokens if token.kind != "word"]
     return bool(others) and all(token.text.isdecimal() or token.text in (",", ".", "#") for token in others)
@@ -80,13 +85,12 @@ def read_words(reader: Reader) -> Value | None:
     if separators and any(token.kind == "letter" and not token.upright for token in tokens):
         return None
     reader.place = end
-    texts = tuple(token.text.casefold() for token in tokens if token.kind in ("word", "letter"))
+    texts = fold([token for token in tokens if token.kind in ("word", "letter")])
     negative = has_role(texts[0], "minus")
     number = find_number_word(texts[negative:])
-    number = None if number is None else -number if negative else number
     if number is None:
         return INFINITY if normalize_words(texts) == ("infinity",) else Text(texts)
-    return make_number(number)
+    return make_number(-number if negative else number)
 
 
 def read_first_word(reader: Reader) -> Value | None:
@@ -180,9 +184,10 @@ def match_texts(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare words without case, articles and plural. An answer may add a noun such as `function` to an adjective."""
     if isinstance(gold, Text) and isinstance(answer, Text):
         words, its_words = normalize_words(gold.words), normalize_words(answer.words)
-        return words == its_words or (words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS)
+        is_same = words == its_words or " ".join(gold.words).casefold() == " ".join(answer.words).casefold()
+        return is_same or (words == its_words[:-1] and its_words[-1] in GENERIC_NOUNS)
     text, other = (gold, answer) if isinstance(gold, Text) else (answer, gold)
-    return isinstance(text, Text) and "".join(text.words) == "".join(list_letters(other)).casefold()
+    return isinstance(text, Text) and "".join(text.words).casefold() == "".join(list_letters(other)).casefold()
 
 
 def list_letters(value: Value) -> list[str]:

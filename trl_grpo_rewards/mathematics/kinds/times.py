@@ -1,4 +1,4 @@
-"""Times of day, such as `7:30 pm` and `19:30`."""
+"""Times of day, such as `7:30 pm` and `19:30`, and dates."""
 
 import re
 from dataclasses import dataclass
@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from ..matching import Kind, Same, Verdict
 from ..reader import Reader
 from ..values import Number, Value
+from .texts import Text
 
 
 CLOCK = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d")
 HALVES = {"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"}
+
+
+MONTHS = "january february march april may june july august september october november december".split()
+MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in [*MONTHS, "sept"])
+DAY = r"(\d\d?)(?: st| nd| rd| th)?"
+DATE = re.compile(rf"(?i)(?:({MONTH})(?: \.)? {DAY}|(?:the )?{DAY}(?: of)? ({MONTH}))(?:(?: ,)? (\d{{4}}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,15 @@ def read_clock(reader: Reader) -> Value | None:
     reader.place = reader.end
     hour, minute = map(int, clock.split(":"))
     return Time(hour, minute, HALVES.get(rest, ""))
+
+
+def read_date(reader: Reader) -> Value | None:
+    """Return a date such as `June 9, 2031` or `9th of June` as words in one order."""
+    date = DATE.fullmatch(" ".join(reader.ahead(9)).rstrip())
+    if date is None:
+        return None
+    reader.place = reader.end
+    return Text(((date[1] or date[4])[:3].casefold(), date[2] or date[3], date[5] or ""))
 
 
 def match_times(gold: Value, answer: Value, same: Same) -> Verdict:
