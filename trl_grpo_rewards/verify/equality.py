@@ -56,6 +56,8 @@ def find_letter(text: str, letters: str) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
     text = spell(text).replace("*", "").translate({0x410: "A", 0x421: "C"}).strip()  # in Cyrillic
     text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
+    if re.match(r"\W?[A-Z]\. ?[A-Z]\.", text):  # initials of a name
+        return None
     alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
     if alone:
         text = alone[1].upper()
