@@ -105,7 +105,7 @@ def has_integral(value: Value) -> bool:
     return any(isinstance(node, Operation) and node.name == "int" for node in walk(value))
 
 
-def make_seed(one: Value, other: Value) -> random.Random:
+def make_seed(one: Value | Sequence[Value], other: Value | Sequence[Value]) -> random.Random:
     return random.Random(zlib.crc32("|".join(sorted((repr(one), repr(other)))).encode()))
 
 

@@ -1,14 +1,19 @@
 """How two values of any kind are compared: the kinds are asked in their order, and the first that decides is right."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from .constants import are_same_up_to_constants
 from .values import Value
 
 
 MAX_ITEMS = 60
 """Largest number of items of two lists that are compared pair by pair."""
+
+MAX_SHARING = 3
+"""Largest number of items of a list in any order that share arbitrary constants."""
 
 
 class Undecided:
@@ -61,10 +66,14 @@ class Kind(NamedTuple):
 
 
 class Same:
-    """Compares values by given rules. Kinds call it for the parts of their values."""
+    """
+    Compares values by given rules. Kinds call it for the parts of their values.
 
-    def __init__(self, kinds: Sequence[Kind], rules: AnswerRules) -> None:
-        self.kinds, self.rules = kinds, rules
+    The parts of one value share their arbitrary constants, which are not renamed in one part alone.
+    """
+
+    def __init__(self, kinds: Sequence[Kind], rules: AnswerRules, is_part: bool = False) -> None:
+        self.kinds, self.rules, self.is_part = kinds, rules, is_part
 
     def __call__(self, gold: Value, answer: Value) -> bool | None:
         """Return whether two values are equal, or None if that cannot be computed."""
@@ -81,7 +90,9 @@ class Same:
         """Return whether each value equals the one at the same place."""
         if len(golds) != len(answers):
             return False
-        return conjoin([self(one, other) for one, other in zip(golds, answers, strict=True)])
+        same = self.of_parts()
+        verdict = conjoin([same(one, other) for one, other in zip(golds, answers, strict=True)])
+        return verdict or (not self.is_part and are_same_up_to_constants(golds, answers)) or verdict
 
     def in_any_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
         """Return whether each value equals another one of the others."""
@@ -89,6 +100,12 @@ class Same:
             return False
         if len(golds) > MAX_ITEMS:
             return sorted(map(repr, golds)) == sorted(map(repr, answers))
+        verdict = self.of_parts().pair_up(golds, answers)
+        if verdict or self.is_part or len(golds) > MAX_SHARING:
+            return verdict
+        return any(are_same_up_to_constants(golds, order) for order in itertools.permutations(answers)) or verdict
+
+    def pair_up(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
         left, is_unknown = list(answers), False
         for gold in golds:
             verdicts = [self(gold, answer) for answer in left]
@@ -102,7 +119,10 @@ class Same:
 
     def with_units(self) -> "Same":
         """Return the same comparison, where units must match."""
-        return Same(self.kinds, replace(self.rules, units="must_match"))
+        return Same(self.kinds, replace(self.rules, units="must_match"), self.is_part)
+
+    def of_parts(self) -> "Same":
+        return Same(self.kinds, self.rules, is_part=True)
 
 
 def conjoin(verdicts: Sequence[bool | None]) -> bool | None:

@@ -9,8 +9,9 @@ from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_
 from .arithmetic import starts_factor
 from .arrays import Matrix, combine, find_determinant
 from .lists import Collection
+from .names import CALLED
 from .quantities import DEGREES, Quantity
-from .relations import CALLED, Relation
+from .relations import Relation
 
 
 CALLED_IN_SQUARE_BRACKETS = {"P", "E", "\\mathbb{E}", "\\mathbb{P}"}
