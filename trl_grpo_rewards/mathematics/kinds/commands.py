@@ -98,7 +98,13 @@ def read_marks(reader: Reader, base: str) -> str:
     """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function. `x1` is `x_1`."""
     marks, token = "", reader.peek()
     is_name = len(base) == 1 and base not in ("e", "i")
-    if is_name and token is not None and token.text.isdecimal() and not token.spaced and not starts_power(reader):
+    if (
+        is_name
+        and token is not None
+        and token.text.isdecimal()
+        and not token.spaced
+        and not starts_power(reader, base)
+    ):
         reader.place += 1
         marks = f"_{token.text}"
     while (token := reader.peek()) is not None:
@@ -109,6 +115,9 @@ def read_marks(reader: Reader, base: str) -> str:
             marks += ("^" if base.startswith("\\mathbb") else "") + "".join(reader.spelling())
         elif token.text == "_":
             reader.place += 1
+            if (index := reader.peek()) and re.fullmatch(r"\d[1-9]\d*", index.text) and starts_power(reader, ""):
+                marks += f"_{reader.take_digit(index)}"  # x_12^n
+                break
             marks += "_" + "".join(reader.spelling()).lstrip("\\")
         elif token.text in ("'", "''"):
             reader.place += 1
@@ -121,11 +130,12 @@ def read_marks(reader: Reader, base: str) -> str:
     return marks
 
 
-def starts_power(reader: Reader) -> bool:
-    """Whether the next number is the base of a power, as in `n2^{n-1}` and `x10^3`, and no index, as in `x1^2`."""
+def starts_power(reader: Reader, name: str) -> bool:
+    """Whether the next number is the base of a power, as in `n2^{n-1}` and `x2^3`, and no index, as in `x1^2 + x2^2`."""
     number, sign, *texts = reader.ahead(5)
     exponent = texts[1] if texts[::2] == ["{", "}"] else texts[0]
-    return sign == "^" and (number == "10" or len(exponent) > 1 or not exponent.isdecimal())
+    is_numbered = not name or f"{name}1^" in "".join(reader.texts(0, len(reader.tokens)))
+    return sign == "^" and (number == "10" or not exponent.isdecimal() or not is_numbered)
 
 
 # --- commands
