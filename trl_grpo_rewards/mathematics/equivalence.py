@@ -12,6 +12,9 @@ from .rationals import evaluate_exactly
 from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, walk
 
 
+INTEGERS = {*"nmkN"}
+"""Names that are integers in an expression that rounds."""
+
 POINTS, ENOUGH = 14, 4
 """Number of points at which two expressions are evaluated at most, and number of those that must agree."""
 
@@ -42,6 +45,9 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         except Undefined:
             return None
     nothing = 0 if cannot_vanish(one) and cannot_vanish(other) else NOTHING
+    if len(symbols) == 1 and INTEGERS.issuperset(symbols) and has_rounding(one) and has_rounding(other):
+        points = [{symbols[0]: CONTEXT.mpf(number)} for number in (*range(1, 41), *range(1000, 3000, 97))]
+        return compare_at(points, one, other, True, error, nothing, enough=len(points))
     imaginary = "i" in find_names(one) | find_names(other)
     verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, error, nothing)
     if verdict is None and not imaginary:
@@ -49,6 +55,10 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     if verdict is None:
         verdict = compare_at(draw_points(one, other, symbols), one, other, False, error, nothing)
     return verdict
+
+
+def has_rounding(value: Value) -> bool:
+    return any(isinstance(node, Operation) and node.name in ("floor", "ceil") for node in walk(value))
 
 
 def cancel_terms(one: Value, other: Value) -> tuple[Value, Value]:
@@ -84,7 +94,13 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 
 
 def compare_at(
-    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, error: Any, nothing: Any = NOTHING
+    points: Iterable[dict[str, Numeric]],
+    one: Value,
+    other: Value,
+    only_real: bool,
+    error: Any,
+    nothing: Any = NOTHING,
+    enough: int = ENOUGH,
 ) -> bool | None:
     """Return whether two expressions agree at the points where both have a value, or None at too few of them."""
     agreements = 0
@@ -96,7 +112,7 @@ def compare_at(
         if not are_close(*values, error, nothing):
             return False
         agreements += 1
-        if agreements == ENOUGH:
+        if agreements == enough:
             return True
     return True if agreements >= 2 else None
 

@@ -241,7 +241,7 @@ class Tokenizer:
         is_unit = letters in AFTER_QUANTITIES or letters in SPELLINGS
         if letters in CURRENCY_CODES or (is_unit and self.follows_quantity() and not self.ends_integral(letters)):
             return self.add("word", letters)
-        if plain and letters in PLAIN_COMMANDS:
+        if letters in PLAIN_COMMANDS and (plain or letters == "inf"):
             return self.add("command", PLAIN_COMMANDS[letters])
         if plain and (joined := JOINED_FUNCTION.fullmatch(letters)):
             self.add("command", f"\\{joined[1]}")
@@ -253,7 +253,7 @@ class Tokenizer:
         usual = usual.lower() if usual.startswith("Arc") else usual
         if not plain and (usual in FUNCTIONS or usual in OPERATORS):
             return self.add("command", f"\\{usual}")
-        if (
+        if not (self.ends("\\frac") or self.ends("\\binom")) and (
             self.is_prose
             or not plain
             or (len(letters) > 3 and not (is_product(letters, is_operand) and not self.follows_quantity()))

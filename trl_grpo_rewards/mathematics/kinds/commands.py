@@ -48,7 +48,7 @@ def read_call(reader: Reader) -> Value:
 
 def finish_name(reader: Reader, base: str) -> Value:
     """Return a symbol with its subscript and primes, or a function with its arguments."""
-    if base == "C" and (chosen := read_combinations(reader)) is not None:
+    if base in ("A", "C") and (chosen := read_combinations(reader, base)) is not None:
         return chosen
     name = base + read_marks(reader, base)
     token = reader.peek()
@@ -68,18 +68,22 @@ def finish_name(reader: Reader, base: str) -> Value:
     return Call(name, items)
 
 
-def read_combinations(reader: Reader) -> Value | None:
-    """Return the binomial coefficient that `C_{10}^3` is. `C_1^2` is the square of a constant."""
+def read_combinations(reader: Reader, base: str) -> Value | None:
+    """Return the number that `C_{10}^3` or `A_{10}^3` is. `C_1^2` is the square of a constant."""
     texts = [text for text in reader.ahead(8) if text not in "{}"][:4]
     indices = dict(zip(texts[::2], texts[1::2], strict=False))
-    if indices.keys() != {"_", "^"} or not all(text.isdecimal() and len(text) < 5 for text in indices.values()):
-        return None
-    if int(indices["_"]) < MIN_CHOSEN_FROM:
+    below, above = indices.get("_", ""), indices.get("^", "")
+    if not (
+        above.isdecimal()
+        and (below == "n" or below.isdecimal() and MIN_CHOSEN_FROM <= int(below))
+        and len(above + below) < 9
+    ):
         return None
     for _ in range(2):
         reader.place += 1
         reader.spelling()
-    return Operation("binom", (parse_number(indices["_"]), parse_number(indices["^"])))
+    chosen = Operation("binom", (parse_number(below) if below.isdecimal() else Symbol(below), parse_number(above)))
+    return chosen if base == "C" else Operation("*", (chosen, Operation("factorial", chosen.operands[1:])))
 
 
 def read_arrangements(reader: Reader) -> Value:

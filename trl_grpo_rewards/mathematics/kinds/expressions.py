@@ -26,7 +26,7 @@ from .names import is_constant
 
 
 FORMAL = {
-    **dict.fromkeys(("\\cup", "\\cap", "\\lor", "\\land", "\\oplus", "\\leftrightarrow", "\\iff"), True),
+    **dict.fromkeys(("\\cup", "\\cap", "\\lor", "\\land", "\\oplus", "\\leftrightarrow", "\\iff", "cycles"), True),
     **dict.fromkeys(("\\setminus", "\\to", "\\neg", "\\otimes"), False),
 }
 """Operations that are not on numbers, and whether their operands have no order."""

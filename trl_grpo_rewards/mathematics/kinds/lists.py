@@ -229,7 +229,7 @@ def read_tuple(reader: Reader) -> Value:
         return Collection(brackets, items)
     value = reader.statement(start, end)
     if isinstance(value, Collection) and value.brackets == "" and value.word in ("", "pm", "row"):
-        return Collection(brackets, value.items)
+        return Collection(brackets, value.items, "row" if value.word == "row" else "")
     return value
 
 
