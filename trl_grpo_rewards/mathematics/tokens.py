@@ -253,7 +253,7 @@ class Tokenizer:
         usual = usual.lower() if usual.startswith("Arc") else usual
         if not plain and (usual in FUNCTIONS or usual in OPERATORS):
             return self.add("command", f"\\{usual}")
-        if not (self.ends("\\frac") or self.ends("\\binom")) and (
+        if not (self.tokens and self.tokens[-1].text in ("\\frac", "\\binom")) and (
             self.is_prose
             or not plain
             or (len(letters) > 3 and not (is_product(letters, is_operand) and not self.follows_quantity()))
