@@ -12,9 +12,6 @@ from .rationals import evaluate_exactly
 from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, walk
 
 
-INTEGERS = {*"nmkN"}
-"""Names that are integers in an expression that rounds."""
-
 POINTS, ENOUGH = 14, 4
 """Number of points at which two expressions are evaluated at most, and number of those that must agree."""
 
@@ -45,9 +42,9 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
         except Undefined:
             return None
     nothing = 0 if cannot_vanish(one) and cannot_vanish(other) else NOTHING
-    if len(symbols) == 1 and INTEGERS.issuperset(symbols) and has_rounding(one) and has_rounding(other):
+    if len(symbols) == 1 and symbols[0] in "nmkN" and rounds(one) and rounds(other):  # an integer
         points = [{symbols[0]: CONTEXT.mpf(number)} for number in (*range(1, 41), *range(1000, 3000, 97))]
-        return compare_at(points, one, other, True, error, nothing, enough=len(points))
+        return all(compare_at([point, point], one, other, True, error, nothing) for point in points)
     imaginary = "i" in find_names(one) | find_names(other)
     verdict = compare_at(draw_points(one, other, symbols), one, other, not imaginary, error, nothing)
     if verdict is None and not imaginary:
@@ -57,7 +54,7 @@ def are_equal_expressions(one: Value, other: Value) -> bool | None:
     return verdict
 
 
-def has_rounding(value: Value) -> bool:
+def rounds(value: Value) -> bool:
     return any(isinstance(node, Operation) and node.name in ("floor", "ceil") for node in walk(value))
 
 
@@ -94,13 +91,7 @@ def make_rest(terms: Sequence[Value], cancelled: Counter[Value]) -> Value:
 
 
 def compare_at(
-    points: Iterable[dict[str, Numeric]],
-    one: Value,
-    other: Value,
-    only_real: bool,
-    error: Any,
-    nothing: Any = NOTHING,
-    enough: int = ENOUGH,
+    points: Iterable[dict[str, Numeric]], one: Value, other: Value, only_real: bool, error: Any, nothing: Any = NOTHING
 ) -> bool | None:
     """Return whether two expressions agree at the points where both have a value, or None at too few of them."""
     agreements = 0
@@ -112,7 +103,7 @@ def compare_at(
         if not are_close(*values, error, nothing):
             return False
         agreements += 1
-        if agreements == enough:
+        if agreements == ENOUGH:
             return True
     return True if agreements >= 2 else None
 

@@ -82,7 +82,6 @@ PREFIXES: dict[str, Read] = {
     "\\{": read_set_braces,
     **dict.fromkeys(("\\lfloor", "\\lceil"), arithmetic.read_rounding),
     **dict.fromkeys(("|", "||"), arithmetic.read_bars),
-    **dict.fromkeys(("_", "^"), commands.read_arrangements),
     "\\frac": commands.read_fraction,
     "\\binom": commands.read_binomial,
     "\\sqrt": commands.read_root,

@@ -12,9 +12,6 @@ from .values import Value
 MAX_ITEMS = 60
 """Largest number of items of two lists that are compared pair by pair."""
 
-MAX_SHARING = 3
-"""Largest number of items of a list in any order that share arbitrary constants."""
-
 
 class Undecided:
     """What a kind returns if another kind must decide."""
@@ -100,15 +97,12 @@ class Same:
             return False
         if len(golds) > MAX_ITEMS:
             return sorted(map(repr, golds)) == sorted(map(repr, answers))
-        verdict = self.of_parts().pair_up(golds, answers)
-        if verdict or self.is_part or len(golds) > MAX_SHARING:
-            return verdict
-        return any(are_same_up_to_constants(golds, order) for order in itertools.permutations(answers)) or verdict
-
-    def pair_up(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
-        left, is_unknown = list(answers), False
+        orders = itertools.permutations(answers) if not self.is_part and len(golds) < 4 else ()
+        if any(are_same_up_to_constants(golds, order) for order in orders):
+            return True
+        left, is_unknown, same = list(answers), False, self.of_parts()
         for gold in golds:
-            verdicts = [self(gold, answer) for answer in left]
+            verdicts = [same(gold, answer) for answer in left]
             if True in verdicts:
                 left.pop(verdicts.index(True))
             elif None in verdicts:

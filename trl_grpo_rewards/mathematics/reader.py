@@ -289,16 +289,12 @@ class Reader:
         if token.kind == "number" and not whole_numbers and len(token.text) > 1:
             if not token.text.isdecimal():
                 raise Unreadable("a decimal without braces")
-            return parse_number(self.take_digit(token))
+            self.tokens[self.place] = token._replace(text=token.text[1:], spaced=False)
+            return parse_number(token.text[0])
         if token.kind == "letter" and (after := self.peek(1)) is not None and after.kind == "number":
             self.place += 1
             return Symbol(token.text)
         return self.prefix()
-
-    def take_digit(self, token: Token) -> str:
-        """Return the first digit of the next token, which keeps the others."""
-        self.tokens[self.place] = token._replace(text=token.text[1:], spaced=False)
-        return token.text[0]
 
 
 def parse_number(text: str) -> Number:

@@ -141,12 +141,21 @@ WITHOUT_CONTENT = {
 }  # \color{red}{5} shows 5, \cancel{5} takes it back
 SEPARATORS = {*r"\qquad \hspace \newline".split()}
 
+INDEX, LARGE, DIGITS = (
+    rf"(?:({one})|\{{({one}|{several})\}})"
+    for one, several in ((r"\w", r"\w{2,4}"), ("[n3-9]", r"\d{2,4}"), (r"\d", r"\d{2,4}"))
+)
 REWRITTEN = {
     r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?": r"\\frac{\1}{\2}",
     r"\\root\s?([^\\]{1,9}?)\s?\\of(?![a-z])": r"\\sqrt[\1]",
     r"\bcbrt(?=\()": r"\\sqrt[3]",
     r"\blog(2|10)(?=\()": r"\\log_{\1}",
     r"\bMatrix(?=\(\[)": "",
+    rf"(?<![\w)\]}}])(?:\{{\}})?[_^]{INDEX}\s?(?:C|\\mathrm\{{C\}})_{INDEX}": r"\\binom{\1\2}{\3\4}",
+    rf"(?<![\w)\]}}])(?:\{{\}})?[_^]{INDEX}\s?P_{INDEX}": r"\\frac{(\1\2)!}{(\1\2-\3\4)!}",
+    rf"(?:C|\\mathrm\{{C\}})_{LARGE}\^{DIGITS}": r"\\binom{\1\2}{\3\4}",
+    rf"(?:C|\\mathrm\{{C\}})\^{DIGITS}_{LARGE}": r"\\binom{\3\4}{\1\2}",
+    rf"A_{LARGE}\^{DIGITS}": r"\\frac{(\1\2)!}{(\1\2-\3\4)!}",
     r"\b(?:nCr|C(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\binom{\1}{\2}",
     r"\b(?:nPr|P(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\frac{(\1)!}{(\1-\2)!}",
 }

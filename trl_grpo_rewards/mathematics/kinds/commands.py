@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
-from ..reader import FACTOR, PRODUCT, SUM, Reader, parse_number
+from ..reader import FACTOR, PRODUCT, SUM, Reader
 from ..tokens import Unreadable
 from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, walk
 from .arithmetic import starts_factor
@@ -16,9 +16,6 @@ from .relations import Relation
 
 
 CALLED_IN_SQUARE_BRACKETS = {"P", "E", "\\mathbb{E}", "\\mathbb{P}"}
-MIN_CHOSEN_FROM = 3
-"""Smallest lower index of `C` with an exponent that makes it a binomial coefficient."""
-
 MARKS = {"'", "''", "*"}
 INVERSE = ["^", "{", "-", "1", "}"]
 INVERTIBLE = {*"sin cos tan cot sec csc sinh cosh tanh coth".split()}
@@ -48,8 +45,6 @@ def read_call(reader: Reader) -> Value:
 
 def finish_name(reader: Reader, base: str) -> Value:
     """Return a symbol with its subscript and primes, or a function with its arguments."""
-    if base in ("A", "C") and (chosen := read_combinations(reader, base)) is not None:
-        return chosen
     name = base + read_marks(reader, base)
     token = reader.peek()
     if name in SPECIAL and token is not None and token.text == "(":
@@ -68,48 +63,11 @@ def finish_name(reader: Reader, base: str) -> Value:
     return Call(name, items)
 
 
-def read_combinations(reader: Reader, base: str) -> Value | None:
-    """Return the number that `C_{10}^3` or `A_{10}^3` is. `C_1^2` is the square of a constant."""
-    texts = [text for text in reader.ahead(8) if text not in "{}"][:4]
-    indices = dict(zip(texts[::2], texts[1::2], strict=False))
-    below, above = indices.get("_", ""), indices.get("^", "")
-    if not (
-        above.isdecimal()
-        and (below == "n" or below.isdecimal() and MIN_CHOSEN_FROM <= int(below))
-        and len(above + below) < 9
-    ):
-        return None
-    for _ in range(2):
-        reader.place += 1
-        reader.spelling()
-    chosen = Operation("binom", (parse_number(below) if below.isdecimal() else Symbol(below), parse_number(above)))
-    return chosen if base == "C" else Operation("*", (chosen, Operation("factorial", chosen.operands[1:])))
-
-
-def read_arrangements(reader: Reader) -> Value:
-    """Return the number that `_{10}C_3`, `^{10}C_3` or `_{10}P_3` is."""
-    reader.place += 1
-    above = reader.argument(whole_numbers=True)
-    letter, sign = reader.ahead(2)
-    if letter not in ("C", "P") or sign != "_":
-        raise Unreadable("an index without a letter")
-    reader.place += 2
-    below = reader.argument(whole_numbers=True)
-    chosen = Operation("binom", (above, below))
-    return chosen if letter == "C" else Operation("*", (chosen, Operation("factorial", (below,))))
-
-
 def read_marks(reader: Reader, base: str) -> str:
     """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function. `x1` is `x_1`."""
     marks, token = "", reader.peek()
-    is_name = len(base) == 1 and base not in ("e", "i")
-    if (
-        is_name
-        and token is not None
-        and token.text.isdecimal()
-        and not token.spaced
-        and not starts_power(reader, base)
-    ):
+    is_name = len(base) == 1 and base not in ("e", "i") and not starts_power(reader, base)
+    if is_name and token is not None and token.text.isdecimal() and not token.spaced:
         reader.place += 1
         marks = f"_{token.text}"
     while (token := reader.peek()) is not None:
@@ -121,8 +79,8 @@ def read_marks(reader: Reader, base: str) -> str:
         elif token.text == "_":
             reader.place += 1
             if (index := reader.peek()) and re.fullmatch(r"\d[1-9]\d*", index.text) and starts_power(reader, ""):
-                marks += f"_{reader.take_digit(index)}"  # x_12^n
-                break
+                reader.argument()
+                return f"{marks}_{index.text[0]}"  # x_12^n
             marks += "_" + "".join(reader.spelling()).lstrip("\\")
         elif token.text in ("'", "''"):
             reader.place += 1
@@ -139,8 +97,9 @@ def starts_power(reader: Reader, name: str) -> bool:
     """Whether the next number is the base of a power, as in `n2^{n-1}` and `x2^3`, and no index, as in `x1^2 + x2^2`."""
     number, sign, *texts = reader.ahead(5)
     exponent = texts[1] if texts[::2] == ["{", "}"] else texts[0]
-    is_numbered = not name or f"{name}1^" in "".join(reader.texts(0, len(reader.tokens)))
-    return sign == "^" and (number == "10" or not exponent.isdecimal() or not is_numbered)
+    if sign != "^" or number == "10" or not exponent.isdecimal():
+        return sign == "^"
+    return name != "" and f"{name}1^" not in "".join(reader.texts(0, len(reader.tokens)))
 
 
 # --- commands

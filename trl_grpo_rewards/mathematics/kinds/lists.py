@@ -7,7 +7,7 @@ from typing import Literal
 
 from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LIST, NEGATION, UNIT, Reader
-from ..tokens import NUMBERS, Token, Unreadable
+from ..tokens import NUMBERS, Unreadable
 from ..units import PARTS, find_unit
 from ..values import (
     EMPTY_SET,
@@ -33,6 +33,9 @@ JOINERS: dict[str, Literal["and", "or"]] = {"and": "and", "or": "or", "\\land": 
 AFTER_JOINERS = {"more", "less", "fewer", "greater", "so"}
 MAX_DOTS = 100
 """Largest number of integers that dots stand for."""
+
+SIGNED = re.compile(r" ?-number(?: -number)+")
+"""Numbers with signs of their own, as in `-3 -4`, where `3 -4` is a difference."""
 
 INDIAN = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
 NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
@@ -141,7 +144,10 @@ def starts_row(reader: Reader, place: int) -> bool:
     """Whether a number stands beside the number or the angle before it. A mixed number or an angle in minutes is one value."""
     tokens, after = reader.tokens, reader.tokens[place + 1].text if place + 1 < reader.end else ""
     if tokens[place].text == "-":
-        return place == reader.start + 2 and are_signed(tokens[reader.start : reader.end])
+        own = tokens[reader.start : reader.end] if place == reader.start + 2 else []
+        return (
+            SIGNED.fullmatch("".join(" " * one.spaced + {"-": "-"}.get(one.text, one.kind) for one in own)) is not None
+        )
     if place == reader.start or tokens[place].kind not in NUMBERS or after == "'":
         return False
     if tokens[place - 1].text == "\\circ":
@@ -149,16 +155,6 @@ def starts_row(reader: Reader, place: int) -> bool:
     is_argument = place > 1 and tokens[place - 2].text in ("_", "^", "\\frac", "\\binom")
     return (
         tokens[place - 1].kind in NUMBERS and not is_argument and not (after == "/" and tokens[place].text.isdecimal())
-    )
-
-
-def are_signed(tokens: list[Token]) -> bool:
-    """Whether tokens are numbers with signs of their own, as in `-3 -4`, where `3 -4` is a difference."""
-    are_apart = all(token.spaced == (place % 2 == 0) for place, token in enumerate(tokens) if place)
-    return (
-        are_apart
-        and {token.text for token in tokens[::2]} == {"-"}
-        and {token.kind for token in tokens[1::2]} <= NUMBERS
     )
 
 

@@ -20,7 +20,6 @@ from ..values import (
     Value,
     find_symbols,
     is_expression,
-    list_parts,
     make_name,
     make_number,
     substitute,
@@ -338,14 +337,12 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
 
 def rename_argument(gold: Relation, answer: Relation) -> Relation:
     """Return `P(t) = t` as `P(x) = x` if the gold answer has this name for the argument."""
-    one, other = name_of(gold), name_of(answer)
-    names = [*list_parts(one), *list_parts(other)] if isinstance(one, Call) and isinstance(other, Call) else []
-    if len(names) != 2 or not isinstance(names[0], Symbol) or not isinstance(names[1], Symbol):
-        return answer
-    symbols = find_all_symbols(answer.sides[-1])
-    is_free = names[1].name in symbols and names[0].name not in symbols
-    sides = [substitute(side, {names[1].name: names[0]}) if is_free else side for side in answer.sides]
-    return Relation(tuple(sides), answer.signs)
+    calls, symbols = (name_of(gold), name_of(answer)), find_all_symbols(answer.sides[-1])
+    mine, its = (find_symbols(call) if isinstance(call, Call) else set[str]() for call in calls)
+    if len(mine) == len(its) == 1 and its <= symbols and not mine <= symbols:
+        renaming = {its.pop(): Symbol(mine.pop())}
+        return replace(answer, sides=tuple(substitute(side, renaming) for side in answer.sides))
+    return answer
 
 
 def match_named_value(gold: Value, answer: Value, same: Same) -> bool | None:
