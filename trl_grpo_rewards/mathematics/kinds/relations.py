@@ -182,14 +182,10 @@ def name_function(relation: Relation) -> Relation:
 def name_items(relation: Relation) -> Value:
     """Return `(p, q) = (2, 3)` as a tuple of values with names."""
     sides = [side.items for side in relation.sides if isinstance(side, Collection) and side.brackets != "{}"]
-    if (
-        relation.signs != ("=",)
-        or len(sides) < 2
-        or len(sides[1]) != len({*sides[0]})
-        or not all(map(is_name, sides[0]))
-    ):
+    if relation.signs != ("=",) or len(sides) < 2 or not len(sides[0]) == len(sides[1]) == len({*sides[0]}):
         return relation
-    return Collection("()", tuple(Relation(pair, ("=",)) for pair in zip(*sides, strict=True)))
+    items = tuple(Relation(pair, ("=",)) for pair in zip(*sides, strict=True))
+    return Collection("()", items) if all(map(is_name, sides[0])) else relation
 
 
 def name_point(name: Symbol, point: Collection) -> Value | None:
