@@ -2,7 +2,7 @@ r"""
 Answers as people write them: a tree is drawn, written in any legal style, and changed into one of another value.
 
 Styles differ in the order of factors and terms, in `\cdot`, `\times`, `*` or nothing between factors, in brackets after
-functions, in fractions, in digits after letters, and in the order of lists and names.
+functions, in fractions, in digits after letters, in the order of lists and names, and in names of values or of a tuple.
 """
 
 import math
@@ -12,6 +12,9 @@ from typing import Any
 
 NAMES = "a b k n p q r u v w y z".split()
 FUNCTIONS = {"ln": math.log, "sin": math.sin, "cos": math.cos, "tan": math.tan}
+KINDS = {"tuple", "list", "named", "row", "sets", "bounds"}
+"""Kinds of answers whose last part is a tuple of parts."""
+
 SIGNS = (r" \cdot ", r"\cdot ", r" \times ", "*")
 UNITS = (("m", "min"), ("km", "h"), ("ft", "sec"), ("L", "min"), ("gal", "min"), ("m", "sec"))
 
@@ -59,9 +62,11 @@ def draw_expression(rng: Random) -> Tree:
 
 def draw_answer(rng: Random) -> Tree:
     """Return an expression, or another kind of answer made of expressions."""
-    kind = rng.choice(["expression"] * 6 + ["tuple", "list", "named", "row", "quantity"])
+    kind = rng.choice(["expression"] * 6 + ["tuple", "list", "named", "row", "sets", "bounds", "quantity"])
     if kind == "row":
         return ("row", tuple(("number", rng.randint(1, 99)) for _ in range(rng.randint(2, 4))))
+    if kind in ("sets", "bounds"):
+        return (kind, tuple(("number", rng.randint(1, 9)) for _ in range(2)))
     if kind == "quantity":
         return ("quantity", ("number", rng.randint(2, 99)), *rng.choice(UNITS))
     if kind == "expression":
@@ -94,7 +99,7 @@ def evaluate(tree: Tree, names: dict[str, float]) -> float:
 def list_values(tree: Tree) -> list[float] | None:
     """Return the values of all parts of an answer at some points, or None if one is not a real number."""
     rng, values = Random(0), []
-    parts = tree[-1] if tree[0] in ("tuple", "list", "named", "row") else [tree[1] if tree[0] == "quantity" else tree]
+    parts = tree[-1] if tree[0] in KINDS else [tree[1] if tree[0] == "quantity" else tree]
     for _ in range(3):
         names = {name: rng.uniform(1.1, 4.0) for name in [*NAMES, "c"]}
         try:
@@ -170,8 +175,19 @@ def write(tree: Tree, rng: Random) -> str:
             rng.sample([write(one, rng) for one in parts[0]], len(parts[0]))
         )
     if kind == "named":
-        pairs = [f"{name}={write(one, rng)}" for name, one in zip(*parts, strict=True)]
-        return ", ".join(rng.sample(pairs, len(pairs)))
+        pairs = rng.sample([(name, write(one, rng)) for name, one in zip(*parts, strict=True)], len(parts[0]))
+        if rng.random() < 0.4:
+            return "({})=({})".format(*(", ".join(side) for side in zip(*pairs, strict=True)))
+        equations = [f"{name}={value}" for name, value in pairs]
+        return rng.choice([", ".join(equations), r"\begin{cases}" + r"\\".join(equations) + r"\end{cases}"])
+    if kind == "sets":
+        return ", ".join(rng.choice([rf"[{low},\infty)", rf"\left[{low}, \infty\right)"]) for _, low in parts[0])
+    if kind == "bounds":
+        bounds = [
+            rng.choice([rf"{name} \ge {low}", rf"{low}\le {name}"])
+            for name, (_, low) in zip("xy", *parts, strict=True)
+        ]
+        return rng.choice([", ".join(rng.sample(bounds, 2)), r" \text{ and } ".join(bounds)])
     return write_expression(tree, rng)
 
 

@@ -14,7 +14,7 @@ UNREAD = [
     r"\begin{pmatrix} 1 & 2 \\ 3 \end{pmatrix}", r"\begin{pmatrix} & 1 \end{pmatrix}", "-{1,2}", "(1,2)+1",
     "", "+", "1/", "{", r"\text{seventy", "5 or", r"5\text{ or more}", "5 false", r"\lim_{x \to 0} x", r"5\text{ k}",
     "Tom has 22 apples", "5 remainder 2", r"5\text{ out of 6}", r"\left\{x=1\right.", r"\begin{cases}1&2&3\\1\end{cases}",
-    "(1,2)(3,4)", "(1,2)^2", "(1,2)+(1,2,3)", r"2(0,\infty)", r"(0,1)+(2,\infty)", "2{1,2}", r"\{1,2\}^T",
+    "(1,2)(x,4)", "(1,2)^2", "(1,2)+(1,2,3)", r"2(0,\infty)", r"(0,1)+(2,\infty)", "2{1,2}", r"\{1,2\}^T",
     r"\begin{vmatrix} 1&0&0&0&0\\0&1&0&0&0\\0&0&1&0&0\\0&0&0&1&0\\0&0&0&0&1 \end{vmatrix}",
     *(rf"{command}{{x}} + 1" for command in [*commands.UNREAD, "\\foo"]),
 ]  # fmt: skip

@@ -6,7 +6,7 @@ Mathematics as values: a text such as `\frac12` becomes a value, and two values 
 | a text is cut into tokens | `tokens`, with the tables `spellings`, `words`, `units` and `functions` |
 | tokens become a value | `reader` reads by precedence what the table `grammar` says |
 | what a value can be | `values` for expressions, and a module of `kinds` for each other kind |
-| values are worked out | `rationals` exactly, `evaluation` at a point, `equivalence` at many points, `segments` as intervals |
+| values are worked out | `rationals` exactly, `evaluation` at a point, `equivalence` at many points (`constants` up to names), `segments` |
 | values are compared | `kinds.compare` asks the kinds in their order; `matching` is what they share |
 
 A rule is an entry of a table, or a branch in the module of a kind. `scripts/ablate_answers.py` lists those that no verdict
@@ -14,11 +14,11 @@ needs. To add one:
 
 | what | where |
 |---|---|
-| a unit, or another spelling of it | a line of `units.TABLE`. Units are compared, never converted. |
+| a unit, or another spelling of it | a line of `units.TABLE`. Only the units in `units.SIZES` are converted. |
 | a function | a line of `functions.FUNCTIONS` |
 | a number word, or a word that multiplies the number before it | an entry of `words.NUMBERS` or `words.SCALES` |
 | any other word with a meaning | an entry of `words.ROLES`. One of two letters is also an entry of `words.SHORT_WORDS`. |
-| a sign or a bracket that means the same as another | a line of `spellings.SIGNS` (Unicode) or `spellings.SYNONYMS` (commands) |
+| a spelling that means the same as another | a line of `spellings.SIGNS` (Unicode), `SYNONYMS` (commands) or `REWRITTEN` (patterns) |
 | a sign with a meaning of its own | an entry of `grammar.PREFIXES` (before a value) or `grammar.INFIXES` (after one) |
 | a bracket with a meaning of its own | an entry of `tokens.BRACKETS`, and one of `grammar.PREFIXES` |
 | when values of a kind are equal | the function `match_...` of its module in `kinds` |

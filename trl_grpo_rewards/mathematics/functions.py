@@ -98,9 +98,9 @@ FUNCTIONS = {
     "cot": Function(bounded(lambda number: CONTEXT.cos(number) / CONTEXT.sin(number)), bare="ctg"),
     "sec": Function(bounded(lambda number: 1 / CONTEXT.cos(number))),
     "csc": Function(bounded(lambda number: 1 / CONTEXT.sin(number)), bare="cosec"),
-    "arcsin": Function(CONTEXT.asin, "asin"),
-    "arccos": Function(CONTEXT.acos, "acos"),
-    "arctan": Function(CONTEXT.atan, "atan", bare="arctg"),
+    "arcsin": Function(CONTEXT.asin, bare="asin"),
+    "arccos": Function(CONTEXT.acos, bare="acos"),
+    "arctan": Function(CONTEXT.atan, bare="arctg atan"),
     "arccot": Function(lambda number: CONTEXT.pi / 2 - CONTEXT.atan(number), bare="arcctg"),
     "arcsec": Function(lambda number: CONTEXT.acos(1 / number)),
     "arccsc": Function(lambda number: CONTEXT.asin(1 / number)),
@@ -119,6 +119,7 @@ FUNCTIONS = {
     "lg": Function(lambda number: logarithm(number, CONTEXT.mpf(10))),
     "exp": Function(bounded(CONTEXT.exp)),
     "sgn": Function(lambda number: CONTEXT.sign(number), "sign", bare="signum"),
+    "abs": Function(abs, bare="Abs"),
     "cis": Function(bounded(lambda number: CONTEXT.exp(CONTEXT.mpc(0, 1) * number))),
 }
 """Functions that take what follows them as their argument."""

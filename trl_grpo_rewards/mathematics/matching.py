@@ -1,9 +1,11 @@
 """How two values of any kind are compared: the kinds are asked in their order, and the first that decides is right."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+from .constants import are_same_up_to_constants
 from .values import Value
 
 
@@ -53,10 +55,14 @@ class Kind(NamedTuple):
 
 
 class Same:
-    """Compares values by given rules. Kinds call it for the parts of their values."""
+    """
+    Compares values by given rules. Kinds call it for the parts of their values.
 
-    def __init__(self, kinds: Sequence[Kind], rules: AnswerRules) -> None:
-        self.kinds, self.rules = kinds, rules
+    The parts of one value share their arbitrary constants, which are not renamed in one part alone.
+    """
+
+    def __init__(self, kinds: Sequence[Kind], rules: AnswerRules, is_part: bool = False) -> None:
+        self.kinds, self.rules, self.is_part = kinds, rules, is_part
 
     def __call__(self, gold: Value, answer: Value) -> bool | None:
         """Return whether two values are equal, or None if that cannot be computed."""
@@ -73,7 +79,9 @@ class Same:
         """Return whether each value equals the one at the same place."""
         if len(golds) != len(answers):
             return False
-        return conjoin([self(one, other) for one, other in zip(golds, answers, strict=True)])
+        same = self.of_parts()
+        verdict = conjoin([same(one, other) for one, other in zip(golds, answers, strict=True)])
+        return verdict or (not self.is_part and are_same_up_to_constants(golds, answers)) or verdict
 
     def in_any_order(self, golds: Sequence[Value], answers: Sequence[Value]) -> bool | None:
         """Return whether each value equals another one of the others."""
@@ -81,9 +89,12 @@ class Same:
             return False
         if len(golds) > MAX_ITEMS:
             return sorted(map(repr, golds)) == sorted(map(repr, answers))
-        left, is_unknown = list(answers), False
+        orders = itertools.permutations(answers) if not self.is_part and len(golds) < 4 else ()
+        if any(are_same_up_to_constants(golds, order) for order in orders):
+            return True
+        left, is_unknown, same = list(answers), False, self.of_parts()
         for gold in golds:
-            verdicts = [self(gold, answer) for answer in left]
+            verdicts = [same(gold, answer) for answer in left]
             if True in verdicts:
                 left.pop(verdicts.index(True))
             elif None in verdicts:
@@ -94,7 +105,10 @@ class Same:
 
     def with_units(self) -> "Same":
         """Return the same comparison, where units must match."""
-        return Same(self.kinds, replace(self.rules, units="must_match"))
+        return Same(self.kinds, replace(self.rules, units="must_match"), self.is_part)
+
+    def of_parts(self) -> "Same":
+        return Same(self.kinds, self.rules, is_part=True)
 
 
 def conjoin(verdicts: Sequence[bool | None]) -> bool | None:

@@ -22,7 +22,7 @@ SIGNS = {
         r"""
         \times ×
         \cdot · ⋅ ∙
-        / ÷ ∕
+        / ÷ ∕ ⁄
         \pm ±
         \mp ∓
         \sqrt √
@@ -55,7 +55,7 @@ SIGNS = {
         \rfloor ⌋
         \lceil ⌈
         \rceil ⌉
-        ^\circ °
+        ^\circ ° º
         ' ′ ’
         '' ″
         - − – — ‐
@@ -67,8 +67,8 @@ SIGNS = {
         \ldots …
         \setminus ∖
         \circ ∘
-        . 。
-        , 、
+        . 。 ٫
+        , 、 ٬
         ( 【
         ) 】
         """
@@ -141,6 +141,26 @@ WITHOUT_CONTENT = {
 }  # \color{red}{5} shows 5, \cancel{5} takes it back
 SEPARATORS = {*r"\qquad \hspace \newline".split()}
 
+INDEX, LARGE, DIGITS = (
+    rf"(?:({one})|\{{({one}|{several})\}})"
+    for one, several in ((r"\w", r"\w{2,4}"), ("[n3-9]", r"\d{2,4}"), (r"\d", r"\d{2,4}"))
+)
+REWRITTEN = {
+    r"\^\{?(\d+)\}?\s?/\s?_\{?(\d+)\}?": r"\\frac{\1}{\2}",
+    r"\\root\s?([^\\]{1,9}?)\s?\\of(?![a-z])": r"\\sqrt[\1]",
+    r"\bcbrt(?=\()": r"\\sqrt[3]",
+    r"\blog(2|10)(?=\()": r"\\log_{\1}",
+    r"\bMatrix(?=\(\[)": "",
+    rf"(?<![\w)\]}}])(?:\{{\}})?[_^]{INDEX}\s?(?:C|\\mathrm\{{C\}})_{INDEX}": r"\\binom{\1\2}{\3\4}",
+    rf"(?<![\w)\]}}])(?:\{{\}})?[_^]{INDEX}\s?P_{INDEX}": r"\\frac{(\1\2)!}{(\1\2-\3\4)!}",
+    rf"(?:C|\\mathrm\{{C\}})_{LARGE}\^{DIGITS}": r"\\binom{\1\2}{\3\4}",
+    rf"(?:C|\\mathrm\{{C\}})\^{DIGITS}_{LARGE}": r"\\binom{\3\4}{\1\2}",
+    rf"A_{LARGE}\^{DIGITS}": r"\\frac{(\1\2)!}{(\1\2-\3\4)!}",
+    r"\b(?:nCr|C(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\binom{\1}{\2}",
+    r"\b(?:nPr|P(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\frac{(\1)!}{(\1-\2)!}",
+}
+"""Spellings of several signs, as patterns: fractions such as `^1/_4`, roots of plain TeX, and functions of programs."""
+
 PREFIXED = {"x": 16, "o": 8, "b": 2}
 """Bases of numbers as programs write them: `0xA3`."""
 
@@ -151,6 +171,8 @@ def normalize_signs(text: str) -> str:
         text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+", lambda found: f"^{{{found[0].translate(SUPERSCRIPTS)}}}", text)
         text = re.sub("[₀₁₂₃₄₅₆₇₈₉]+", lambda found: f"_{{{found[0].translate(SUBSCRIPTS)}}}", text)
         text = "".join(one if one <= "\x7f" else widen(one) for one in text)
+    for pattern, plain in REWRITTEN.items():
+        text = re.sub(pattern, plain, text)
     if "\\\\" in text and "&" not in text and "\\begin" not in text:
         text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)  # escaped once too often
     if "$" in text:
@@ -179,7 +201,7 @@ def widen(letter: str) -> str:
     if "①" <= letter <= "⑳":
         return letter
     plain = letter if letter in SIGNS else unicodedata.normalize("NFKC", letter)
-    if "⁄" in plain:  # ⅜
+    if "⁄" in plain[1:]:  # ⅜
         above, _, below = plain.partition("⁄")
         return f"\\frac{{{above}}}{{{below}}}"
     plain = SIGNS.get(plain, plain if len(plain) == 1 else letter)

@@ -69,7 +69,8 @@ TOKEN = re.compile(
     (?P<space>(?:\s|~|\\[ ,;:>!]|\\(?:thin|med|thick)space(?![A-Za-z]))+)
     | (?P<number>
         \d{1,3}(?:\.\d{3}){2,},\d+ (?!\d)
-        | [1-9]\d{0,2} (?: (?: \{?,\}? (?:\\[!,\ ])?  | \\[,!\ ] | \\; | [ ] ) \d{3} )+ (?![\d]) (?:\.\d+)?
+        | (?<=₹)\d{1,2}(?:,\d\d)+,\d{3} (?![\d,]) (?:\.\d+)?
+        | [1-9]\d{0,2} (?: (?: \{?,\}? (?:\\[!,\ ])?  | \\[,!\ ] | \\; | [ ~'] ) \d{3} )+ (?![\d]) (?:\.\d+)?
         | \d+\{[,.]\}\d+ | \d+(?:\.\d+)? | \.\d+
       ) (?P<exponent>[eE][+-]?\d{1,9}(?![A-Za-z\d]))?
     | (?P<environment>\\(?:begin|end)\ ?(?:\{\w*\*?\}|[pbvBV]?matrix))
@@ -242,7 +243,7 @@ class Tokenizer:
         is_unit = letters in AFTER_QUANTITIES or letters in SPELLINGS
         if letters in CURRENCY_CODES or (is_unit and self.follows_quantity()):
             return self.add("word", letters)
-        if plain and letters in PLAIN_COMMANDS:
+        if letters in PLAIN_COMMANDS and (plain or letters == "inf"):
             return self.add("command", PLAIN_COMMANDS[letters])
         if plain and (joined := JOINED_FUNCTION.fullmatch(letters)):
             self.add("command", f"\\{joined[1]}")
@@ -254,7 +255,7 @@ class Tokenizer:
         usual = usual.lower() if usual.startswith("Arc") else usual
         if not plain and (usual in FUNCTIONS or usual in OPERATORS):
             return self.add("command", f"\\{usual}")
-        if (
+        if not (self.tokens and self.tokens[-1].text in ("\\frac", "\\binom")) and (
             self.is_prose
             or not plain
             or (len(letters) > 3 and not (is_product(letters, is_operand) and not self.follows_quantity()))

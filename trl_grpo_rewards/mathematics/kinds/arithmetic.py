@@ -9,7 +9,7 @@ from ..tokens import Token, Unreadable
 from ..units import LETTERS, PREFIXES, SPELLINGS
 from ..values import Number, Operation, Symbol, Value, make_number
 from .arrays import TRANSPOSES, Matrix, combine, find_determinant, negate, transpose
-from .lists import Collection
+from .lists import Collection, list_items
 from .relations import name_point
 
 
@@ -37,6 +37,11 @@ def read_number(reader: Reader) -> Value:
         return parse_number(text)
     reader.place += 1 if has_own_point else 2
     repeated = "".join(reader.spelling())
+    if "\\dot" in (between := reader.ahead(2)) and (
+        between[0] == "\\dot" or between[0].isdecimal()
+    ):  # 0.\dot{1}42\dot{3}
+        reader.place += between.index("\\dot") + 1
+        repeated += "".join(between[: between.index("\\dot")]) + "".join(reader.spelling())
     if not repeated.isdecimal():
         raise Unreadable("no repeated digits")
     return make_repeating(text, repeated)
@@ -157,9 +162,25 @@ def read_factor(reader: Reader, left: Value) -> Value | None:
     if token.kind in ("number", "grouped") and (reader.is_literal() or after_degrees or is_code):
         return None
     right = reader.read(NEGATION)
+    if (joined := join_brackets(left, right)) is not None:
+        return joined
     if isinstance(left, Symbol) and isinstance(right, Collection) and (point := name_point(left, right)) is not None:
         return point
     return combine("*", left, right)
+
+
+def join_brackets(left: Value, right: Value) -> Value | None:
+    """Return points side by side, or disjoint cycles such as `(1 2)(3 4)`, each from its first number, or None."""
+    items = left.operands if isinstance(left, Operation) and left.name == "cycles" else list_items(left)
+    tuples = [one for one in (*items, right) if isinstance(one, Collection) and one.brackets == "()"]
+    numbers = [number for one in tuples for number in one.items]
+    if len(tuples) <= len(items) or not all(isinstance(number, Number) for number in numbers):
+        return None
+    if not any(one.word for one in tuples):
+        return Collection("", tuple(tuples))
+    turns = [(one.items, one.items.index(min(one.items, key=repr))) for one in tuples]
+    cycles = [Collection("()", cycle[start:] + cycle[:start], "row") for cycle, start in turns]
+    return Operation("cycles", tuple(cycles)) if len({*numbers}) == len(numbers) else None
 
 
 def starts_factor(reader: Reader, place: int) -> bool:

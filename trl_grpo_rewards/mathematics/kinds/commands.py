@@ -1,22 +1,21 @@
 r"""Reading of names and commands: fractions, roots, functions, sums, derivatives, and operators such as `\max`."""
 
 import re
+from collections import Counter
 
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
-from ..reader import FACTOR, PRODUCT, SUM, Reader, parse_number
+from ..reader import FACTOR, PRODUCT, SUM, Reader
 from ..tokens import Unreadable
 from ..values import MINUS_ONE, ONE, ZERO, Call, Operation, Symbol, Value, list_parts, make_name, walk
 from .arithmetic import starts_factor
 from .arrays import Matrix, combine, find_determinant
 from .lists import Collection
+from .names import CALLED
 from .quantities import DEGREES, Quantity
-from .relations import CALLED, Relation
+from .relations import Relation
 
 
 CALLED_IN_SQUARE_BRACKETS = {"P", "E", "\\mathbb{E}", "\\mathbb{P}"}
-MIN_CHOSEN_FROM = 3
-"""Smallest lower index of `C` with an exponent that makes it a binomial coefficient."""
-
 MARKS = {"'", "''", "*"}
 INVERSE = ["^", "{", "-", "1", "}"]
 INVERTIBLE = {*"sin cos tan cot sec csc sinh cosh tanh coth".split()}
@@ -46,8 +45,6 @@ def read_call(reader: Reader) -> Value:
 
 def finish_name(reader: Reader, base: str) -> Value:
     """Return a symbol with its subscript and primes, or a function with its arguments."""
-    if base == "C" and (chosen := read_combinations(reader)) is not None:
-        return chosen
     name = base + read_marks(reader, base)
     token = reader.peek()
     if name in SPECIAL and token is not None and token.text == "(":
@@ -66,38 +63,11 @@ def finish_name(reader: Reader, base: str) -> Value:
     return Call(name, items)
 
 
-def read_combinations(reader: Reader) -> Value | None:
-    """Return the binomial coefficient that `C_{10}^3` is. `C_1^2` is the square of a constant."""
-    texts = [text for text in reader.ahead(8) if text not in "{}"][:4]
-    indices = dict(zip(texts[::2], texts[1::2], strict=False))
-    if indices.keys() != {"_", "^"} or not all(text.isdecimal() and len(text) < 5 for text in indices.values()):
-        return None
-    if int(indices["_"]) < MIN_CHOSEN_FROM:
-        return None
-    for _ in range(2):
-        reader.place += 1
-        reader.spelling()
-    return Operation("binom", (parse_number(indices["_"]), parse_number(indices["^"])))
-
-
-def read_arrangements(reader: Reader) -> Value:
-    """Return the number that `_{10}C_3`, `^{10}C_3` or `_{10}P_3` is."""
-    reader.place += 1
-    above = reader.argument(whole_numbers=True)
-    letter, sign = reader.ahead(2)
-    if letter not in ("C", "P") or sign != "_":
-        raise Unreadable("an index without a letter")
-    reader.place += 2
-    below = reader.argument(whole_numbers=True)
-    chosen = Operation("binom", (above, below))
-    return chosen if letter == "C" else Operation("*", (chosen, Operation("factorial", (below,))))
-
-
 def read_marks(reader: Reader, base: str) -> str:
     """Return the subscripts, the primes and other marks after a name, and the `^{-1}` of a function. `x1` is `x_1`."""
     marks, token = "", reader.peek()
-    is_name = len(base) == 1 and base not in ("e", "i")
-    if is_name and token is not None and token.text.isdecimal() and not token.spaced and not starts_power(reader):
+    is_name = len(base) == 1 and base not in ("e", "i") and not starts_power(reader, base)
+    if is_name and token is not None and token.text.isdecimal() and not token.spaced:
         reader.place += 1
         marks = f"_{token.text}"
     while (token := reader.peek()) is not None:
@@ -108,6 +78,9 @@ def read_marks(reader: Reader, base: str) -> str:
             marks += ("^" if base.startswith("\\mathbb") else "") + "".join(reader.spelling())
         elif token.text == "_":
             reader.place += 1
+            if (index := reader.peek()) and re.fullmatch(r"\d[1-9]\d*", index.text) and starts_power(reader, ""):
+                reader.argument()
+                return f"{marks}_{index.text[0]}"  # x_12^n
             marks += "_" + "".join(reader.spelling()).lstrip("\\")
         elif token.text in ("'", "''"):
             reader.place += 1
@@ -120,11 +93,13 @@ def read_marks(reader: Reader, base: str) -> str:
     return marks
 
 
-def starts_power(reader: Reader) -> bool:
-    """Whether the next number is the base of a power, as in `n2^{n-1}` and `x10^3`, and no index, as in `x1^2`."""
+def starts_power(reader: Reader, name: str) -> bool:
+    """Whether the next number is the base of a power, as in `n2^{n-1}` and `x2^3`, and no index, as in `x1^2 + x2^2`."""
     number, sign, *texts = reader.ahead(5)
     exponent = texts[1] if texts[::2] == ["{", "}"] else texts[0]
-    return sign == "^" and (number == "10" or len(exponent) > 1 or not exponent.isdecimal())
+    if sign != "^" or number == "10" or not exponent.isdecimal():
+        return sign == "^"
+    return name != "" and f"{name}1^" not in "".join(reader.texts(0, len(reader.tokens)))
 
 
 # --- commands
@@ -148,8 +123,19 @@ def read_command(reader: Reader) -> Value:
 
 def read_fraction(reader: Reader) -> Value:
     reader.place += 1
-    above = reader.argument()
-    return read_derivative(reader, combine("/", above, reader.argument()))
+    above, below = reader.argument(), reader.argument()
+    return divide_quantities(above, below) or read_derivative(reader, combine("/", above, below))
+
+
+def divide_quantities(above: Value, below: Value) -> Value | None:
+    """Return the quantity that a quotient of values is of which one has a unit, or None if none has."""
+    powers = Counter(dict(above.unit)) if isinstance(above, Quantity) and above.product is None else Counter[str]()
+    powers.subtract(dict(below.unit) if isinstance(below, Quantity) and below.product is None else {})
+    if not powers:
+        return None
+    value = combine("/", *(one.value if isinstance(one, Quantity) else one for one in (above, below)))
+    unit = tuple(sorted((name, power) for name, power in powers.items() if power))
+    return Quantity(value, unit) if unit else value
 
 
 def read_derivative(reader: Reader, fraction: Value) -> Value:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ..constants import are_same_up_to_constants
 from ..equivalence import are_equal_expressions
 from ..evaluation import SAME, evaluate_constant, is_real
 from ..functions import CONTEXT, Numeric
@@ -21,12 +22,11 @@ from ..values import (
     is_expression,
     walk,
 )
-from .constants import are_same_up_to_constants
 from .names import is_constant
 
 
 FORMAL = {
-    **dict.fromkeys(("\\cup", "\\cap", "\\lor", "\\land", "\\oplus", "\\leftrightarrow", "\\iff"), True),
+    **dict.fromkeys(("\\cup", "\\cap", "\\lor", "\\land", "\\oplus", "\\leftrightarrow", "\\iff", "cycles"), True),
     **dict.fromkeys(("\\setminus", "\\to", "\\neg", "\\otimes"), False),
 }
 """Operations that are not on numbers, and whether their operands have no order."""
@@ -54,7 +54,7 @@ def match_expressions(gold: Value, answer: Value, same: Same) -> Verdict:
     if any(infinite):
         return False if all(infinite) or is_constant(answer if infinite[0] else gold) else None
     verdict = are_equal_expressions(gold, answer)
-    return verdict or are_same_up_to_constants(gold, answer) or verdict
+    return verdict or (not same.is_part and are_same_up_to_constants([gold], [answer])) or verdict
 
 
 def are_within(gold: Value, answer: Value, tolerance: float) -> bool | None:

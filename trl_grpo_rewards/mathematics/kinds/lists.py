@@ -1,11 +1,12 @@
 """Several values: lists, tuples, vectors and finite sets."""
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 from ..matching import Kind, Same, Verdict, conjoin
-from ..reader import LIST, UNIT, Reader
+from ..reader import LIST, NEGATION, UNIT, Reader
 from ..tokens import NUMBERS, Unreadable
 from ..units import PARTS, find_unit
 from ..values import (
@@ -33,6 +34,10 @@ AFTER_JOINERS = {"more", "less", "fewer", "greater", "so"}
 MAX_DOTS = 100
 """Largest number of integers that dots stand for."""
 
+SIGNED = re.compile(r" ?-number(?: -number)+")
+"""Numbers with signs of their own, as in `-3 -4`, where `3 -4` is a difference."""
+
+INDIAN = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
 NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
 """How the parts of a question are numbered, in brackets."""
 
@@ -55,7 +60,7 @@ class Collection(Value):
             `"and"` or `"or"` if the list contains it, `"pm"` if a sign such as ± stands for the values, `"row"` if numbers
             stand side by side, in this order.
         decimal (`Fraction`, *optional*):
-            The number that the text is with a decimal comma.
+            The number that the text is with a decimal comma, or with Indian groups of digits.
     """
 
     brackets: str
@@ -138,6 +143,11 @@ def read_list(reader: Reader, first: Value) -> Value:
 def starts_row(reader: Reader, place: int) -> bool:
     """Whether a number stands beside the number or the angle before it. A mixed number or an angle in minutes is one value."""
     tokens, after = reader.tokens, reader.tokens[place + 1].text if place + 1 < reader.end else ""
+    if tokens[place].text == "-":
+        own = tokens[reader.start : reader.end] if place == reader.start + 2 else []
+        return (
+            SIGNED.fullmatch("".join(" " * one.spaced + {"-": "-"}.get(one.text, one.kind) for one in own)) is not None
+        )
     if place == reader.start or tokens[place].kind not in NUMBERS or after == "'":
         return False
     if tokens[place - 1].text == "\\circ":
@@ -150,20 +160,21 @@ def starts_row(reader: Reader, place: int) -> bool:
 
 def read_row(reader: Reader, first: Value) -> Value:
     """Return a row of numbers, of which the reader has read the first."""
-    items = [first]
-    while reader.place < reader.end and starts_row(reader, reader.place):
-        items.append(reader.read(UNIT + 1))
+    items, lowest = [first], NEGATION if reader.ahead(1) == ["-"] else UNIT + 1
+    while reader.place < reader.end and (lowest == NEGATION or starts_row(reader, reader.place)):
+        items.append(reader.read(lowest))
     return Collection("", tuple(items), "row")
 
 
 def find_decimal_comma(reader: Reader) -> Fraction | None:
-    """Return the number that a list such as `3,14` is with a decimal comma."""
+    """Return the number that a list such as `3,14` is with a decimal comma, or `12,34,567` with Indian groups of digits."""
     texts = reader.texts(reader.start, reader.place)
     digits = texts[texts[0] in ("+", "-") :]
     is_number = len(digits) == 3 and digits[1] == "," and digits[0].isdecimal() and digits[2].isdecimal()
-    if not is_number or any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
+    is_grouped = INDIAN.fullmatch("".join(digits)) is not None
+    if not (is_number or is_grouped) or any(token.spaced for token in reader.tokens[reader.start + 1 : reader.place]):
         return None
-    return Fraction("".join(texts).replace(",", "."))
+    return Fraction("".join(texts).replace(",", "" if is_grouped else "."))
 
 
 def fill_dots(values: list[Value]) -> list[Value]:
@@ -214,7 +225,7 @@ def read_tuple(reader: Reader) -> Value:
         return Collection(brackets, items)
     value = reader.statement(start, end)
     if isinstance(value, Collection) and value.brackets == "" and value.word in ("", "pm", "row"):
-        return Collection(brackets, value.items)
+        return Collection(brackets, value.items, "row" if value.word == "row" else "")
     return value
 
 

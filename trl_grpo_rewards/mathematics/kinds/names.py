@@ -13,6 +13,9 @@ from .texts import Text
 UNKNOWNS = {Symbol(name) for name in "xytnmkspqr"}
 """Names whose absolute value is an unknown rather than the length of a vector or the modulus of a complex number."""
 
+CALLED = {*"fghFGHP"}
+"""Letters that are functions if a bracket follows. Other letters are factors."""
+
 SET_OPERATIONS = {"\\cap", "\\cup", "\\setminus"}
 TRIGONOMETRIC = {"sin", "cos", "tan", "cot", "sec", "csc"}
 OF_CAPITALS = {Symbol("c"), Symbol("C"), Symbol("T"), Symbol("\\complement")}
@@ -123,12 +126,13 @@ def have_same_name(one: Value, other: Value) -> bool:
     """Return whether two names mean the same: `y` and `f(x)` do, and so do `y'`, `f'(x)` and a first derivative."""
     if one == other:
         return True
-    if isinstance(one, Call) and isinstance(other, Call) and one.name == other.name:
-        return False  # P(A) and P(B)
+    if isinstance(one, Call | Symbol) and isinstance(other, Call | Symbol) and one.name == other.name:
+        return not (isinstance(one, Call) and isinstance(other, Call))  # P(A) and P(B)
     names = find_function(one), find_function(other)
     if names[0] is None or names[1] is None or names[0][1] != names[1][1]:
         return False
-    return names[0][0] == names[1][0] or "y" in (names[0][0], names[1][0])
+    letters = {names[0][0], names[1][0]}
+    return len(letters) == 1 or ("y" in letters and {letter[0] for letter in letters} <= CALLED | {"y"})
 
 
 def find_function(value: Value) -> tuple[str, int] | None:

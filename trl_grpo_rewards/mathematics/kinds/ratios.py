@@ -1,5 +1,6 @@
 """Numbers that are joined by colons or hyphens: ratios, dates, scores and ranges."""
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -72,7 +73,8 @@ def match_dashed(gold: Value, answer: Value, same: Same) -> Verdict:
         return gold.numbers == answer.numbers
     if isinstance(gold, Dashed):
         first, *rest = gold.numbers
-        return answer == Operation("+", (Number(first), *(Number(-number) for number in rest)))  # 5 - 6 with spaces
+        terms = [Number(first), *(Number(-number) for number in rest)]  # 5 - 6 with spaces
+        return isinstance(answer, Operation) and answer.name == "+" and Counter(answer.operands) == Counter(terms)
     assert isinstance(answer, Dashed)
     if answer.word:
         return isinstance(gold, Ratio) and same(gold, Ratio(tuple(map(Number, answer.numbers))))

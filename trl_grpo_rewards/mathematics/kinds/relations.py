@@ -2,20 +2,42 @@
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from string import ascii_letters
 
+from ..constants import are_same_up_to_constants
 from ..equivalence import ENOUGH, are_equal_expressions, draw_points
 from ..evaluation import are_close, evaluate, is_real
 from ..functions import Numeric, Undefined
 from ..matching import UNDECIDED, Kind, Same, Verdict
 from ..reader import RELATION, Reader
 from ..tokens import Unreadable
-from ..values import Call, Number, Operation, Symbol, Value, find_symbols, is_expression, make_name, make_number, walk
+from ..values import (
+    Call,
+    Number,
+    Operation,
+    Symbol,
+    Value,
+    find_symbols,
+    is_expression,
+    make_name,
+    make_number,
+    substitute,
+    walk,
+)
 from .bases import Based
-from .constants import are_same_up_to_constants
-from .families import Residue
+from .families import Residue, find_all_symbols
 from .lists import Collection, as_collection, list_items
-from .names import find_function, have_same_name, is_constant, is_matrix_name, is_name, is_set_name, is_sum_of_names
+from .names import (
+    CALLED,
+    find_function,
+    have_same_name,
+    is_constant,
+    is_matrix_name,
+    is_name,
+    is_set_name,
+    is_sum_of_names,
+)
 from .quantities import PERCENT, Quantity, find_letter_unit, finish_quantity
 from .ratios import Ratio
 from .texts import Text, find_label, read_words
@@ -30,9 +52,6 @@ FLIPS = {"=": "=", "<": ">", ">": "<", "\\le": "\\ge", "\\ge": "\\le"}
 SYMMETRIC = {"\\ne", "\\approx", "\\perp", "\\parallel", "\\equiv", "\\cong", "\\sim"}
 NAMING_COMMANDS = {*r"\lim \sum \int \prod \max \min".split()}
 """Commands that begin the name of a value on the left side of an equation."""
-
-CALLED = {*"fghFGHP"}
-"""Letters that are functions if a bracket follows. Other letters are factors."""
 
 FUNCTION_ALGEBRA = {*"fgh+-*/", "\\cdot"}
 IN_CALLS = {",", "\\ell", "\\cap", "\\cup", "\\setminus", "\\bar", "\\overline", "{", "}"}
@@ -75,7 +94,9 @@ def read_side(reader: Reader, is_left: bool = False) -> Value:
     start, first = reader.place, reader.tokens[reader.place]
     if is_left and is_left_name(reader, start, end):
         reader.place = end
-        return Symbol(" ".join(reader.texts(start, end)))
+        name, *rest = reader.texts(start, end)
+        of_a_letter = len(rest) == 3 and {first.kind, reader.tokens[start + 2].kind} == {"letter"}
+        return Call(name, (Symbol(rest[1]),)) if of_a_letter else Symbol(" ".join((name, *rest)))
     can_name = first.kind == "word" or (first.text in NAMING_COMMANDS and reader.ahead(2) != ["\\int", "_"])
     if not is_left or not can_name:
         return reader.within(start, end, read_value)
@@ -107,7 +128,7 @@ def read_relation(reader: Reader, first: Value) -> Value:
         sides.append(read_side(reader, is_left=after is not None and after.text == "\\lim"))
     if len(sides) > 2 and {*signs} == {"="} and all(map(is_variable, sides[:-1])):  # x = y = 2
         return Collection("", tuple(Relation((side, sides[-1]), ("=",)) for side in sides[:-1]))
-    return name_function(Relation(tuple(sides), tuple(signs)))
+    return name_items(name_function(Relation(tuple(sides), tuple(signs))))
 
 
 def is_variable(value: Value) -> bool:
@@ -159,6 +180,15 @@ def name_function(relation: Relation) -> Relation:
     return relation
 
 
+def name_items(relation: Relation) -> Value:
+    """Return `(p, q) = (2, 3)` as a tuple of values with names."""
+    sides = [side.items for side in relation.sides if isinstance(side, Collection) and side.brackets != "{}"]
+    if relation.signs != ("=",) or len(sides) < 2 or not len(sides[0]) == len(sides[1]) == len({*sides[0]}):
+        return relation
+    items = tuple(Relation(pair, ("=",)) for pair in zip(*sides, strict=True))
+    return Collection("()", items) if all(map(is_name, sides[0])) else relation
+
+
 def name_point(name: Symbol, point: Collection) -> Value | None:
     """Return the point that `A(1, 2)` names, or the condition that `t(0, 4]` states without its sign."""
     if point.brackets in ("(]", "[)"):
@@ -170,6 +200,9 @@ def name_point(name: Symbol, point: Collection) -> Value | None:
 def finish_statement(value: Value) -> Value:
     """Return a statement with a name for each item of `x = 1, 2`, and with labels only where they differ."""
     items = [*list_items(value)]
+    pairs = [one.terms for one in items if isinstance(one, Ratio) and isinstance(one.terms[0], Symbol)]
+    if len(items) == len(pairs) > 1 and {*map(len, pairs)} == {2}:  # A: 3, B: 5
+        items = [Relation(pair, (":",)) for pair in pairs]
     labels = [item.sides[0] for item in items if isinstance(item, Relation) and item.signs == (":",)]
     sign = "=" if len(items) == len(labels) == len({*labels}) > 1 else ""
     items = [
@@ -266,10 +299,13 @@ def name_of(relation: Relation) -> Value:
 
 
 def find_item_names(value: Value) -> list[str]:
-    """Return the name of each item of a collection, or an empty list if an item has none."""
+    """Return the name of each item of a collection, or an empty list if an item has none. `s(t)` may be named `s`."""
     items = value.items if isinstance(value, Collection) else ()
     names = [name_of(item) for item in items if isinstance(item, Relation) and find_labelled_value(item) is not None]
-    return [str(name) for name in names] if len(names) == len(items) else []
+    short = [name.name if isinstance(name, Call | Symbol) else str(name) for name in names]
+    if len(names) < len(items):
+        return []
+    return short if len({*short}) == len(short) else [*map(str, names)]
 
 
 # --- comparison
@@ -279,10 +315,11 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     """Compare equations and inequalities, or the value that a name has with a value."""
     if not isinstance(gold, Relation) or not isinstance(answer, Relation):
         return match_named_value(gold, answer, same)
+    answer = rename_argument(gold, answer)
     values = find_labelled_value(gold), find_labelled_value(answer)
     if values[0] is not None and values[1] is not None and have_same_name(name_of(gold), name_of(answer)):
         verdict = same(values[0], values[1])
-        return verdict or are_same_solutions(gold, values[0], values[1]) or verdict
+        return verdict or are_same_solutions(gold, values[0], values[1], same) or verdict
     if len(gold.sides) == len(answer.sides) == 2 and gold.signs[0] in FLIPS and answer.signs[0] in FLIPS:
         return are_proportional(gold, answer)
     if gold.signs == answer.signs:
@@ -295,6 +332,16 @@ def match_relations(gold: Value, answer: Value, same: Same) -> Verdict:
     return False
 
 
+def rename_argument(gold: Relation, answer: Relation) -> Relation:
+    """Return `P(t) = t` as `P(x) = x` if the gold answer has this name for the argument."""
+    calls, symbols = (name_of(gold), name_of(answer)), find_all_symbols(answer.sides[-1])
+    mine, its = (find_symbols(call) if isinstance(call, Call) else set[str]() for call in calls)
+    if len(mine) == len(its) == 1 and its <= symbols and not mine <= symbols:
+        renaming = {its.pop(): Symbol(mine.pop())}
+        return replace(answer, sides=tuple(substitute(side, renaming) for side in answer.sides))
+    return answer
+
+
 def match_named_value(gold: Value, answer: Value, same: Same) -> bool | None:
     relation = gold if isinstance(gold, Relation) else answer
     assert isinstance(relation, Relation)
@@ -303,15 +350,14 @@ def match_named_value(gold: Value, answer: Value, same: Same) -> bool | None:
         return False
     one, other = (value, answer) if relation is gold else (gold, value)
     verdict = same(one, other)
-    return verdict or are_same_solutions(gold, one, other) or verdict
+    return verdict or are_same_solutions(gold, one, other, same) or verdict
 
 
-def are_same_solutions(gold: Value, value: Value, answer: Value) -> bool:
+def are_same_solutions(gold: Value, value: Value, answer: Value, same: Same) -> bool:
     """Return whether `y = Ce^x` and `y = Ae^x` are the same, as they are as solutions of a differential equation."""
-    if not isinstance(gold, Relation) or find_function(name_of(gold)) is None:
+    if same.is_part or not isinstance(gold, Relation) or find_function(name_of(gold)) is None:
         return False
-    both = is_expression(value) and is_expression(answer)
-    return both and are_same_up_to_constants(value, answer, is_solution=True)
+    return are_same_up_to_constants([value], [answer], is_solution=True)
 
 
 def are_proportional(gold: Relation, answer: Relation) -> bool:
@@ -343,7 +389,7 @@ def list_quotients(one: Value, other: Value) -> Iterator[Numeric]:
 
 
 def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
-    """Compare lists whose items have names: items of the same name, or else the values without the names."""
+    """Compare lists whose items have names: items of the same name, or else the values in the order of the names."""
     values = [gold, answer]
     names = [find_item_names(value) for value in values]
     if not any(names) or not all(isinstance(as_collection(*pair), Collection) for pair in (values, values[::-1])):
@@ -356,7 +402,15 @@ def match_named_items(gold: Value, answer: Value, same: Same) -> Verdict:
         bare.append(value)
     one, other = bare
     if isinstance(one, Collection) and isinstance(other, Collection):
-        if all(names) and len({*names[0]}) == len(names[0]) > 1:
+        own = names[0] or names[1]
+        if not all(names) and len({name.partition("_")[0] for name in own}) == len(own):
+            named, plain = (one, other) if names[0] else (other, one)
+            if plain.brackets and "".join(sorted(own)) in ascii_letters:  # y = 2, x = 1 is (1, 2)
+                named = replace(named, items=tuple(named.items[own.index(name)] for name in sorted(own)))
+            elif names[0] and not plain.brackets and named.word != "or":
+                named = replace(named, word="row")
+            one, other = (named, plain) if names[0] else (plain, named)
+        elif all(names) and len({*names[0]}) == len(names[0]) > 1:
             if sorted(names[0]) != sorted(names[1]):
                 return False
             return same.in_order(one.items, [other.items[names[1].index(name)] for name in names[0]])

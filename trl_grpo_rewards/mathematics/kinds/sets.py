@@ -276,6 +276,8 @@ def match_sets(gold: Value, answer: Value, same: Same) -> Verdict:
 def find_interval(value: Value) -> tuple[str, tuple[Value, ...]] | None:
     """Return the brackets and the ends of an interval such as `(a, b)` or `a < x < b`, or None for other values."""
     if isinstance(value, Collection) and len(value.items) == 2 and value.brackets in ("()", "[]", "(]", "[)"):
+        if any(isinstance(item, Relation) for item in value.items):
+            return None  # (x, y) = (1, 2)
         return value.brackets, value.items
     if not isinstance(value, Relation) or len(value.sides) != 3 or not isinstance(value.sides[1], Symbol):
         return None

@@ -15,6 +15,9 @@ SENTENCE_WORDS = 4
 """Smallest number of different words of a text with mathematics that is read as words only."""
 
 MAX_TITLE_WORDS = 3
+FORMULA = re.compile(r"(?=.*[\d+-])(?:[A-Z][a-z]?(?:_?\d+)?|\(|\)(?:_?\d+)?)+(?:\^?\d*[+-])?")
+"""The formula of a compound or an ion, such as `H_2O`, `Ca(OH)_2` and `SO_4^2-`."""
+
 TEXT_SIGNS = {*".,;:'-!?\"/&@%$"}
 REPLIES = {"yes", "no", "true", "false"}
 """Answers that may have a reason after a comma."""
@@ -35,20 +38,13 @@ def read_as_text(tokens: list[Token]) -> Text | None:
     texts = fold(tokens)
     if is_sentence(tokens) or is_title(tokens):
         return Text(texts)
-    formula = re.sub(r"(?<=[a-z])(?=\d)", "_", "".join(text for text in texts if text not in "{}"))
-    return Text((formula,)) if is_formula(tokens) else None
+    formula = "".join(token.text for token in tokens if token.text not in "{}")
+    return Text((re.sub(r"(?<=[a-z)])(?=\d)", "_", formula.casefold()),)) if FORMULA.fullmatch(formula) else None
 
 
 def fold(tokens: list[Token]) -> tuple[str, ...]:
     """Return texts in lower case, except for an `A` after another word."""
     return tuple(one.text if one.text == "A" and place else one.text.casefold() for place, one in enumerate(tokens))
-
-
-def is_formula(tokens: list[Token]) -> bool:
-    r"""Whether the tokens are a chemical formula such as `\mathrm{H_2O}`: upright capitals with subscripts."""
-    are_parts = all(token.kind in ("letter", "word", "number") or token.text in ("_", "{", "}") for token in tokens)
-    is_upright = all(token.upright and (place == 0 or not token.spaced) for place, token in enumerate(tokens))
-    return bool(tokens) and are_parts and is_upright and tokens[0].text[0].isupper()
 
 
 def is_sentence(tokens: list[Token]) -> bool:

@@ -6,13 +6,14 @@ both are linear in their constants and span the same functions.
 """
 
 import itertools
+import random
 import re
 from collections.abc import Iterator, Sequence
 
-from ..equivalence import are_equal_expressions, make_seed
-from ..evaluation import evaluate
-from ..functions import CONTEXT, Numeric, Undefined
-from ..values import Operation, Symbol, Value, find_symbols, substitute
+from .equivalence import are_equal_expressions, list_terms, make_seed
+from .evaluation import evaluate
+from .functions import CONTEXT, Numeric, Undefined
+from .values import Symbol, Value, find_symbols, is_expression, substitute
 
 
 NUMBERED = re.compile(r"[CcKk]_\d")
@@ -34,53 +35,60 @@ r"""Ranges of the variables. On each of them, a family has its own constants, as
 Vector = list[Numeric]
 
 
-def are_same_up_to_constants(gold: Value, answer: Value, is_solution: bool = False) -> bool:
+def are_same_up_to_constants(golds: Sequence[Value], answers: Sequence[Value], is_solution: bool = False) -> bool:
     """
-    Return whether two expressions are the same functions up to the names and values of arbitrary constants.
+    Return whether expressions are the same functions as others up to arbitrary constants, which all of them share.
 
     The gold answer has such constants if they are numbered, if it contains `+ C`, or if it is the solution of a
     differential equation. The answer must have as many, and one of both must use `C`, `K` or numbered names.
     """
-    symbols = find_symbols(gold), find_symbols(answer)
-    constants = find_constants(gold, symbols[0], is_solution)
+    if not all(map(is_expression, (*golds, *answers))):
+        return False
+    symbols = [set[str]().union(*map(find_symbols, values)) for values in (golds, answers)]
+    constants = find_constants(golds, symbols[0], is_solution)
     variables = symbols[0] - constants
     others = symbols[1] - variables
     if not 0 < len(constants) == len(others) <= MAX_CONSTANTS or not variables & VARIABLES:
         return False
-    if not variables <= symbols[1] or not all(CONSTANT_NAMES.fullmatch(name) for name in others):
-        return False
-    if not any(GENERAL.fullmatch(name) for name in constants | others):
+    are_renamed = is_solution and 1 < len(constants) == len(others - constants)  # no names that a question gives
+    are_constants = [bool(CONSTANT_NAMES.fullmatch(name)) for name in others]
+    is_general = any(GENERAL.fullmatch(name) for name in constants | others)
+    if not variables <= symbols[1] or not (are_renamed or (all(are_constants) and is_general)):
         return False
     names = sorted(constants), sorted(others)
-    if are_same_spans(gold, answer, names, sorted(variables)):
+    if are_same_spans(golds, answers, names, sorted(variables)):
         return True
-    renamings = itertools.permutations(map(Symbol, names[0]))
+    renamings = [dict(zip(names[1], order, strict=True)) for order in itertools.permutations(map(Symbol, names[0]))]
+    pairs = [*zip(golds, answers, strict=True)]
     return any(
-        are_equal_expressions(gold, substitute(answer, dict(zip(names[1], renaming, strict=True)))) is True
+        all(are_equal_expressions(gold, substitute(answer, renaming)) is True for gold, answer in pairs)
         for renaming in renamings
     )
 
 
-def find_constants(gold: Value, symbols: set[str], is_solution: bool) -> set[str]:
-    """Return the names of the arbitrary constants of the gold answer."""
+def find_constants(golds: Sequence[Value], symbols: set[str], is_solution: bool) -> set[str]:
+    """Return the names of the arbitrary constants of a gold answer."""
     numbered = {name for name in symbols if NUMBERED.fullmatch(name)}
     if numbered:
         return numbered
-    terms = gold.operands if isinstance(gold, Operation) and gold.name == "+" else ()
+    terms = [term for gold in golds for term in list_terms(gold)]
     for name in ("C", "K", "c"):
         is_coefficient = symbols & COEFFICIENTS["A" if name.isupper() else "a"]
         if name in symbols and not is_coefficient and (Symbol(name) in terms or (is_solution and name == "C")):
             return {name}
     usual = [{*names} & symbols for names in ("AB", "k")] if is_solution else []
-    return next(filter(None, usual), set())
+    several = symbols - VARIABLES if is_solution and len(symbols - VARIABLES) > 1 else set[str]()  # f(x) = ax + b
+    return next(filter(None, usual), several)
 
 
-def are_same_spans(gold: Value, answer: Value, names: tuple[list[str], list[str]], variables: list[str]) -> bool:
+def are_same_spans(
+    golds: Sequence[Value], answers: Sequence[Value], names: tuple[list[str], list[str]], variables: list[str]
+) -> bool:
     """Return whether both are linear in their constants, and the functions that one can be are those of the other."""
     compared = False
-    for points in draw_sides(gold, answer, variables, 2 * len(names[0]) + 3):
+    for points in draw_sides(make_seed(golds, answers), variables, 2 * len(names[0]) + 3):
         try:
-            one, other = find_span(gold, names[0], points), find_span(answer, names[1], points)
+            one, other = find_span(golds, names[0], points), find_span(answers, names[1], points)
         except Undefined:
             continue
         if one is None or other is None:
@@ -94,21 +102,20 @@ def are_same_spans(gold: Value, answer: Value, names: tuple[list[str], list[str]
     return compared
 
 
-def draw_sides(gold: Value, answer: Value, variables: Sequence[str], count: int) -> Iterator[list[dict[str, Numeric]]]:
+def draw_sides(rng: random.Random, variables: Sequence[str], count: int) -> Iterator[list[dict[str, Numeric]]]:
     """Yield points with positive variables, and points with negative ones."""
-    rng = make_seed(gold, answer)
     for side in SIDES:
         yield [{name: CONTEXT.mpf(rng.uniform(*side)) for name in variables} for _ in range(count)]
 
 
 def find_span(
-    value: Value, names: Sequence[str], points: Sequence[dict[str, Numeric]]
+    values: Sequence[Value], names: Sequence[str], points: Sequence[dict[str, Numeric]]
 ) -> tuple[Vector, list[Vector]] | None:
     """Return the values without the constants and the values that each constant multiplies, or None if not linear."""
 
     def compute(*constants: int) -> Vector:
         given = dict(zip(names, map(CONTEXT.mpf, constants), strict=True))
-        return [evaluate(value, {**point, **given}, only_real=True) for point in points]
+        return [evaluate(value, {**point, **given}, only_real=True) for value in values for point in points]
 
     base = compute(*[0] * len(names))
     units = [compute(*[int(place == here) for here in range(len(names))]) for place in range(len(names))]
