@@ -9,7 +9,7 @@ from typing import Any
 from .evaluation import NOTHING, are_close, evaluate
 from .functions import CONTEXT, Numeric, TooLarge, Undefined
 from .rationals import evaluate_exactly
-from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols
+from .values import ZERO, Operation, Symbol, Value, find_names, find_symbols, walk
 
 
 POINTS, ENOUGH = 14, 4

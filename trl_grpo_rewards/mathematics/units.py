@@ -1,9 +1,5 @@
 r"""Units and the nouns that say what is counted: `\text{km/h}`, `m^2`, `\$`, `apples`."""
 
-from collections import Counter
-from fractions import Fraction
-
-
 Unit = tuple[tuple[str, int], ...]
 """The names of the units and nouns of a quantity, each with its power, in the order of the names."""
 
@@ -90,12 +86,6 @@ SPELLINGS: dict[str, Unit] = {}
 COUNTERS = "个個只隻人次种種名本冊册张張条件支辆间棵颗粒块头匹座台位份组对双套场岁道题步页개명つ枚匹"
 """Chinese, Japanese and Korean words that only count what there is."""
 
-SIZES = """
-    min 60 s, h 60 min, day 24 h, week 7 day, year 12 month, ft 12 in, yd 3 ft, lb 16 oz, $ 100 cent,
-    N 1 kg*m/s^2, J 1 N*m, W 1 J/s, Pa 1 N/m^2
-"""
-"""How many of another unit a unit is. Metric prefixes are not converted."""
-
 PARTS: set[tuple[str, str]] = {
     ("h", "min"),
     ("min", "s"),
@@ -139,7 +129,6 @@ def fill_spellings() -> None:
 
 
 fill_spellings()
-CONVERSIONS = {unit: (int(size), parse_unit(other)) for unit, size, other in map(str.split, SIZES.split(","))}
 KNOWN = {name for unit in SPELLINGS.values() for name, _ in unit}
 """Names of units of measure, in contrast to nouns."""
 
@@ -150,17 +139,6 @@ SHORT = {spelling for spelling in SPELLINGS if 2 <= len(spelling) <= 3 and spell
 def find_unit(word: str) -> Unit | None:
     """Return what a symbol or word means, or None for an unknown one. Case matters in symbols, such as `mW` and `MW`."""
     return SPELLINGS.get(word) or (SPELLINGS.get(word.casefold()) if len(word) > 2 else None)
-
-
-def convert(unit: Unit) -> tuple[Fraction, Unit]:
-    """Return the size of a unit, and the powers of other units that it is measured in."""
-    size, powers, names = Fraction(1), Counter[str](), [*unit]
-    for name, power in names:
-        factor, parts = CONVERSIONS.get(name, (1, ()))
-        size *= Fraction(factor) ** power
-        names += [(part, times * power) for part, times in parts]
-        powers[name] += 0 if parts else power
-    return size, tuple(sorted((name, power) for name, power in powers.items() if power))
 
 
 def match_units(gold: Unit, answer: Unit) -> bool:

@@ -1,7 +1,6 @@
 r"""Reading of names and commands: fractions, roots, functions, sums, derivatives, and operators such as `\max`."""
 
 import re
-from collections import Counter
 
 from ..functions import FUNCTIONS, OPERATORS, SPECIAL
 from ..reader import FACTOR, PRODUCT, SUM, Reader
@@ -123,19 +122,8 @@ def read_command(reader: Reader) -> Value:
 
 def read_fraction(reader: Reader) -> Value:
     reader.place += 1
-    above, below = reader.argument(), reader.argument()
-    return divide_quantities(above, below) or read_derivative(reader, combine("/", above, below))
-
-
-def divide_quantities(above: Value, below: Value) -> Value | None:
-    """Return the quantity that a quotient of values is of which one has a unit, or None if none has."""
-    powers = Counter(dict(above.unit)) if isinstance(above, Quantity) and above.product is None else Counter[str]()
-    powers.subtract(dict(below.unit) if isinstance(below, Quantity) and below.product is None else {})
-    if not powers:
-        return None
-    value = combine("/", *(one.value if isinstance(one, Quantity) else one for one in (above, below)))
-    unit = tuple(sorted((name, power) for name, power in powers.items() if power))
-    return Quantity(value, unit) if unit else value
+    above = reader.argument()
+    return read_derivative(reader, combine("/", above, reader.argument()))
 
 
 def read_derivative(reader: Reader, fraction: Value) -> Value:

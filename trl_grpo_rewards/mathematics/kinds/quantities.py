@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 from ..matching import Kind, Same, Verdict
 from ..reader import RELATION, UNIT, Reader
 from ..tokens import BRACKETS, CLOSING, IN_NUMERALS, NUMBERS, Token, Unreadable
-from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, convert, find_unit, match_units
+from ..units import COUNTERS, KNOWN, LETTERS, MARKS, PREFIXES, SHORT, SPELLINGS, Unit, find_unit, match_units
 from ..values import Number, Operation, Symbol, Value, find_names, find_symbols, is_expression, make_number, walk
 from ..words import FOREIGN_PARTS, changes, find_scale, has_role, singularize
 
@@ -291,13 +290,8 @@ def match_quantities(gold: Value, answer: Value, same: Same) -> Verdict:
     if is_strict and unit and unit != its_unit:
         return False
     if same.rules.units == "may_omit" and unit and its_unit and not match_units(unit, its_unit):
-        (size, base), (its_size, its_base) = convert(unit), convert(its_unit)
-        return base == its_base and is_expression(given) and same(value, multiply(given, its_size / size))
+        return False
     return same(value, given)
-
-
-def multiply(value: Value, factor: Fraction) -> Value:
-    return Operation("*", (value, Number(factor)))
 
 
 def has_variables(value: Value) -> bool:
@@ -310,23 +304,10 @@ def divide(value: Value) -> Value:
 
 
 def match_parts(gold: Value, answer: Value, same: Same) -> Verdict:
-    """Compare quantities in several units part by part, or their totals. Each part needs its unit."""
-    if isinstance(gold, Parts) and isinstance(answer, Parts):
-        if (verdict := same.with_units().in_order(gold.quantities, answer.quantities)) is not False:
-            return verdict
-    one, other = find_total(gold), find_total(answer)
-    return same.rules.units == "may_omit" and one is not None and other is not None and same(one, other)
-
-
-def find_total(value: Value) -> Value | None:
-    """Return a quantity in several units in the first of them, or None if another unit is no multiple of it."""
-    parts = value.quantities if isinstance(value, Parts) else (value,)
-    quantities = [part for part in parts if isinstance(part, Quantity) and is_expression(part.value)]
-    sizes = [convert(part.unit) for part in quantities]
-    if len(sizes) < len(parts) or len({base for _, base in sizes}) > 1:
-        return None
-    terms = [multiply(part.value, size / sizes[0][0]) for part, (size, _) in zip(quantities, sizes, strict=True)]
-    return Quantity(Operation("+", tuple(terms)), quantities[0].unit)
+    """Compare quantities in several units part by part. Each needs its unit."""
+    if not isinstance(gold, Parts) or not isinstance(answer, Parts):
+        return False
+    return same.with_units().in_order(gold.quantities, answer.quantities)
 
 
 QUANTITIES = Kind(lambda value: isinstance(value, Quantity), match_quantities)
