@@ -68,9 +68,9 @@ def play(rng: random.Random) -> list[dict]:
     return [*messages, {"role": "assistant", "content": "Done."}]
 
 
-def main(output_dir: str = "runs/guess", max_steps: int = 60) -> tuple[float, float]:
+def main(output_dir: str = "runs/guess", max_steps: int = 60, warm_up_steps: int = 300) -> tuple[float, float]:
     rng, start = random.Random(0), time.monotonic()
-    model, tokenizer = warm_up([play(rng) for _ in range(1000)], TEXTS, batch=16)
+    model, tokenizer = warm_up([play(rng) for _ in range(1000)], TEXTS, warm_up_steps, batch=16)
     print(f"The model has seen random games ({time.monotonic() - start:.0f} s).")
     games = Dataset.from_list([{"prompt": [QUESTION], "secret": 1 + place % 9} for place in range(9 * 40)])
     args = FilteredGRPOConfig(

@@ -1,7 +1,6 @@
 """Rewards from elsewhere, in every command: of an installed package, and of a plain module beside the data."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import sys
 import pytest
 
 from helpers.paths import TESTS
+from helpers.processes import Forked
 
 
 REWARDS = "boxed(evaluated=True) + 0.1 * polite(word='think') + 0.1 * shouted()"
@@ -36,9 +36,7 @@ def test_rewards_from_elsewhere_work_in(name, installed, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from trl_grpo_rewards import reward\n\n@reward\ndef shouted(completion):\n    return float('!' in completion)\n"
     )
-    command = [sys.executable, "-m", "trl_grpo_rewards.cli", name, *CALLS[name], "--import", "mine"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), os.environ.get("PYTHONPATH", "")])}
-    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240)
+    run = Forked(name, *CALLS[name], "--import", "mine", cwd=tmp_path, packages=[installed]).wait()
     assert run.returncode == 0, run.stdout + run.stderr
     seen = (tmp_path / "runs/addition/groups/0001-0001.jsonl").read_text() if name == "train" else run.stdout
     assert "polite" in seen and "shouted" in seen

@@ -2,12 +2,13 @@
 
 import multiprocessing
 import os
+import runpy
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -67,11 +68,11 @@ def fork_fresh(target: Callable[..., None], *arguments: Any) -> BaseProcess:
 
 
 class Forked:
-    """A command such as `trl-grpo-rewards train`, in a process of its own that need not import TRL."""
+    """A command such as `trl-grpo-rewards train`, or a script, in a process of its own that need not import TRL."""
 
-    def __init__(self, *arguments: Any, cwd: Path) -> None:
+    def __init__(self, *arguments: Any, cwd: Path, packages: Sequence[Path] = ()) -> None:
         self.folder = Path(tempfile.mkdtemp(dir=cwd.parent))
-        self.process = fork_fresh(_run_command, [*map(str, arguments)], cwd, self.folder)
+        self.process = fork_fresh(_run_command, [*map(str, arguments)], cwd, self.folder, packages)
         self.pid = self.process.pid
 
     def poll(self) -> int | None:
@@ -87,13 +88,18 @@ class Forked:
         return subprocess.CompletedProcess([], self.process.exitcode, *said)
 
 
-def _run_command(arguments: list[str], cwd: Path, folder: Path) -> None:
+def _run_command(arguments: list[str], cwd: Path, folder: Path, packages: Sequence[Path]) -> None:
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT), number)
     os.chdir(cwd)
     os.environ["HF_HUB_OFFLINE"] = "1"
-    sys.argv, sys.path[0] = ["trl-grpo-rewards", *arguments], str(cwd)
-    main()
+    sys.path[:1] = map(str, (cwd, *packages))
+    if arguments[0].endswith(".py"):
+        sys.argv, sys.path[:0] = arguments, [str(Path(arguments[0]).parent)]
+        runpy.run_path(arguments[0], run_name="__main__")
+    else:
+        sys.argv = ["trl-grpo-rewards", *arguments]
+        main()
 
 
 def run_in_spawned_child(target: Callable, *arguments: Any) -> Any:

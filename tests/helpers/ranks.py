@@ -4,7 +4,6 @@ import importlib
 import json
 import multiprocessing
 import os
-import subprocess
 import sys
 import time
 import traceback
@@ -15,7 +14,7 @@ from typing import Any
 import torch.distributed as dist
 from accelerate import PartialState
 
-from helpers.processes import build_environment, find_free_port, fork_fresh
+from helpers.processes import find_free_port, fork_fresh
 
 
 def launch_on_two_ranks(
@@ -52,17 +51,6 @@ def run_on_two_ranks(
     """Run scenarios as `launch_on_two_ranks` does, and return what each rank saw in each of them."""
     codes = launch_on_two_ranks(scenarios, folder, script, machines)
     assert codes == [0, 0], f"{codes}\n" + "\n".join(file.read_text()[-4000:] for file in folder.glob("rank-*"))
-    return {scenario: read_ranks(folder / scenario) for scenario in scenarios}
-
-
-def run_under_torchrun(scenarios: Sequence[str], folder: Path, script: str = "two_ranks") -> dict[str, list[dict]]:
-    """Run scenarios as `run_on_two_ranks` does, in processes that torchrun starts, as those of users are."""
-    for scenario in scenarios:
-        (folder / scenario).mkdir(exist_ok=True)
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
-    module = ["--master_port", str(find_free_port()), "-m", "helpers.ranks", ",".join(scenarios), str(folder), script]
-    code = subprocess.run([*torchrun, *module], env=build_environment(), timeout=600).returncode
-    assert code == 0, "\n".join(file.read_text()[-4000:] for file in folder.glob("rank-*"))
     return {scenario: read_ranks(folder / scenario) for scenario in scenarios}
 
 
@@ -126,7 +114,3 @@ def _run_rank(target: Callable[[int], Any], rank: int, count: int, port: int, se
     except BaseException:
         sending.send((None, traceback.format_exc()))
     time.sleep(30)  # until it is killed, so that no rank loses a partner that it still talks to
-
-
-if __name__ == "__main__":
-    _run_scenarios(sys.argv[1].split(","), Path(sys.argv[2]), sys.argv[3], {})

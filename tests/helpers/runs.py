@@ -16,7 +16,7 @@ def small_config(folder: Path, cls: type = FilteredGRPOConfig, **options):
         "gradient_checkpointing": False,
         "per_device_train_batch_size": 8,
         "num_generations": 4,
-        "max_completion_length": 16,
+        "max_completion_length": 12,
         "max_steps": 1,
         "learning_rate": 0.0,
         "max_grad_norm": 1e9,

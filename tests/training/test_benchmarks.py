@@ -1,18 +1,19 @@
 """The benchmarks of the trainer run, and their token counts hold for any load of the machine."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from helpers.paths import SCRIPTS
+from helpers.processes import Forked
 
 
 @pytest.mark.slow
 def test_runs_of_both_trainers_are_compared_on_the_same_rows(tmp_path):
     job = "--cases kl iterations --model tiny --rows 16 --accumulate 8 --mean 20 --cap 64 --steps 1 --pairs 1"
-    table = run("bench_trainer.py", *job.split(), "--dead", 0.5, "--generation", "--json", tmp_path / "found.json")
+    table = run(
+        tmp_path, "bench_trainer.py", *job.split(), "--dead", 0.5, "--generation", "--json", tmp_path / "found.json"
+    )
     assert table.count("\n|") == 4
     for case in json.loads((tmp_path / "found.json").read_text())["cases"]:
         (pair,) = case["pairs"]
@@ -27,7 +28,7 @@ def test_runs_of_both_trainers_are_compared_on_the_same_rows(tmp_path):
 @pytest.mark.slow
 def test_the_benchmark_for_a_gpu_writes_its_table_on_a_cpu(tmp_path):
     options = "--rows 16 --mean 20 --cap 64 --rounds 1 --shapes tiny"
-    printed = run("bench_gpu.py", *options.split(), "--output_dir", tmp_path)
+    printed = run(tmp_path, "bench_gpu.py", *options.split(), "--output_dir", tmp_path)
     table = (tmp_path / "table.md").read_text()
     assert table.strip() in printed and table.count("\n| tiny") == 4
     for case in json.loads((tmp_path / "results.json").read_text())["cases"]:
@@ -35,8 +36,7 @@ def test_the_benchmark_for_a_gpu_writes_its_table_on_a_cpu(tmp_path):
         assert 1 <= ours < theirs and 0 < case["generation"] < 1
 
 
-def run(script, *options):
-    command = [sys.executable, str(SCRIPTS / script), *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+def run(folder, script, *options):
+    done = Forked(SCRIPTS / script, *options, cwd=folder).wait()
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -3,13 +3,14 @@
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 from helpers.paths import SCRIPTS
 from helpers.processes import build_environment, find_free_port
-from helpers.ranks import launch_on_two_ranks, read_ranks, run_on_two_ranks, run_under_torchrun
+from helpers.ranks import launch_on_two_ranks, read_ranks, run_on_two_ranks
 from helpers.runs import read_contents
 
 
@@ -28,7 +29,7 @@ def seen(tmp_path_factory, chat_server):
         (folder / scenario).mkdir()
         (folder / scenario / "port").write_text(chat_server.root.rpartition(":")[2])
     chat_server(latency=0.02)
-    return run_under_torchrun(TOGETHER, folder) | {"most": chat_server.most}
+    return run_on_two_ranks(TOGETHER, folder) | {"most": chat_server.most}
 
 
 @pytest.mark.slow
@@ -222,7 +223,7 @@ def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path):
 
 @pytest.mark.slow
 def test_ranks_train_the_bundled_task_by_the_script(tmp_path):
-    launcher = ["accelerate", "launch", "--multi_gpu", "--num_processes", "2", "--main_process_port"]
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port"]
     script = [str(SCRIPTS / "train.py"), "--max_steps", "2", "--eval_prompts", "8", "--import", "census"]
     (tmp_path / "census.py").write_text(
         "import torch.distributed as dist\nfrom trl_grpo_rewards import reward\n\n@reward\n"

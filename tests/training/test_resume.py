@@ -31,7 +31,7 @@ MODES = {
 
 
 LONG = {
-    "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 16, "gradient_accumulation_steps": 2,
+    "per_device_train_batch_size": 8, "num_generations": 4, "max_completion_length": 8, "gradient_accumulation_steps": 2,
     "num_iterations": 2, "max_steps": 14, "save_steps": 2,
 }  # fmt: skip
 """An epoch has four steps, and leaves two of ten problems out."""

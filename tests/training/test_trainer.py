@@ -384,14 +384,14 @@ def test_the_bundled_task_is_learned(config, problems):
         config,
         demo.arithmetic("train"),
         boxed(name="accuracy") + 0.5 * tags("think", name="format"),
-        per_device_train_batch_size=128,
+        per_device_train_batch_size=64,
         num_generations=8,
         max_completion_length=64,
-        max_steps=24,
+        max_steps=16,
         learning_rate=5e-4,
         lr_scheduler_type="constant",
     )
     accuracy = logged(trainer, "rewards/accuracy/mean")
-    assert accuracy[0] < 0.45 and sum(accuracy[-3:]) / 3 > 0.75
+    assert accuracy[0] < 0.45 and sum(accuracy[-4:]) / 4 > 0.65
     kept, computed = logged(trainer, "groups/rows_kept"), logged(trainer, "groups/rows_computed")
-    assert kept == computed and kept[-1] < 100 < kept[0]
+    assert kept == computed and kept[-1] < 60 < kept[0]
