@@ -28,10 +28,35 @@ def calls(text):
 @pytest.mark.parametrize("text", [
     f"<tool_call>{json.dumps(ADD)}</tool_call>", f"I add.\n<tool_call>\n{json.dumps(ADD)}\n</tool_call>\n",
     f"<tool_call>[{json.dumps(ADD)}]</tool_call>", json.dumps(ADD), json.dumps([ADD], indent=2),
-    f"```json\n{json.dumps([ADD])}\n```", f"```\n{json.dumps(ADD)}\n```",
+    f"```json\n{json.dumps([ADD])}\n```", f"```\n{json.dumps(ADD)}\n```", f"[TOOL_CALLS] {json.dumps([ADD])}",
+    '{"name": "add", "parameters": {"a": 2}}', "[add(a=2)]",
 ])  # fmt: skip
 def test_forms_of_a_call_in_a_text(text):
     assert calls(text) == [Call("add", {"a": 2})]
+
+
+@pytest.mark.parametrize("text", [
+    "<function=add>\n<parameter=a>\n2\n</parameter>\n<parameter=b>\nx y\n</parameter>\n</function>",
+    "add\n<arg_key>a</arg_key>\n<arg_value>2</arg_value>\n<arg_key>b</arg_key>\n<arg_value>x y</arg_value>",
+])  # fmt: skip
+def test_tags_do_not_tell_texts_from_numbers(text):
+    (call,) = calls(f"So. <tool_call>\n{text}\n</tool_call>")
+    assert call.name == "add" and [one.list_readings() for one in call.arguments.values()] == [["2", 2], ["x y"]]
+    for broken in (
+        text + "or",
+        text.replace(">b<", ">a<").replace("=b", "=a"),
+        text.replace("</parameter>", "", 1) + "<",
+    ):
+        assert calls(f"<tool_call>{broken}</tool_call>") == [Call()]
+
+
+@pytest.mark.parametrize("text, made", [
+    ("[add(2)]", [Call()]), ("[add(a=2, a=3)]", [Call()]), ("[add(a=f())]", []), ("[add(a=2), 3]", [Call("add", {"a": 2}), Call()]),
+    ("[math.add(a=-2.5, b=[True, None], c={'d': 'e'})]", [Call("math.add", {"a": -2.5, "b": [True, None], "c": {"d": "e"}})]),
+    ("[add(**{'a': 2})]", [Call()]), ("[add(a=2)] is what I call", []), ("add(a=2)", []), ("[now()]", [Call("now", {})]),
+])  # fmt: skip
+def test_calls_in_python(text, made):
+    assert calls(text) == made
 
 
 @pytest.mark.parametrize(
@@ -59,8 +84,11 @@ def test_what_is_said_before_each_call():
         "<tool_call>" * 6000, '<tool_call>"' * 6000, '<tool_call>{"' * 6000, "<tool_call>[" * 6000, "[" * 64000,
         "<tool_response>" * 4000 + "<tool_call>", "```json\n" + "\n" * 64000 + "```", "<tool_call>" + " " * 64000,
         '<tool_call>{"a":"' * 4000, '<tool_call>["",' * 4000, "<tool_call>" + '{"a":' * 12000,
+        "<tool_call><function=a><parameter=b>" * 2000 + "</tool_call>", "[f(" * 20000, "[f(a=" + "-" * 60000 + "1)]",
+        "<tool_call>a" + "<arg_key>b</arg_key>" * 3000 + "</tool_call>", "<tool_call>" + "a" * 60000 + "</tool_call>",
+        "<tool_call><function=a>" + "<parameter=b>" * 4000 + "</function></tool_call>",
     ],
-    ids=range(11),
+    ids=range(17),
 )  # fmt: skip
 def test_no_text_is_slow(text):
     start = time.perf_counter()

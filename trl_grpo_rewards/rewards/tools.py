@@ -95,9 +95,10 @@ async def tool_calls(
     the score is as high as possible. With `"partial"`, a pair with the right name counts as the share of its arguments
     that are right. Prefer `"f1"` to `"partial"` if arguments are easy to guess.
 
-    Calls are read from `tool_calls` of messages, or else from the text after the reasoning: JSON with `name` and
-    `arguments` between `<tool_call>` and `</tool_call>`, or a text that consists of JSON with one call or a list of
-    calls. A call that cannot be read and a call after the answer (after `\boxed{`, `<answer>` or a message without
+    Calls are read from `tool_calls` of messages, or else from the text after the reasoning: between `<tool_call>` and
+    `</tool_call>`, JSON with `name` and `arguments` or `parameters`, or the tags of Qwen3-Coder or GLM; or a text that
+    consists of such JSON, also after `[TOOL_CALLS]`, or of calls in Python, `[add(a=2, b=3)]`. The tags do not tell `2`
+    from `"2"`, so it may be either. A call that cannot be read and a call after the answer (after `\boxed{`, `<answer>` or a message without
     calls) count as excess. Calls that are only mentioned do not count.
 
     Values are compared strictly: `"2"` is not 2, but 2.0 is. The score is None if the row has no expected calls.

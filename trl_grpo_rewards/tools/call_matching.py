@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from .call_reading import Call, Choices, ExpectedCall
+from .call_reading import Call, Choices, ExpectedCall, Untyped
 
 
 Comparison: TypeAlias = Literal["exact", "number", "text", "set", "ignore"]
@@ -34,6 +34,8 @@ def is_equal(made: Any, expected: Any, how: Comparison = "exact", levels: int = 
         return False
     if isinstance(expected, Choices):
         return any(is_equal(made, value, how, levels) for value in expected.values)
+    if isinstance(made, Untyped):
+        return any(is_equal(reading, expected, how, levels) for reading in made.list_readings())
     if how == "number" and (numbers := (as_number(made), as_number(expected))) and None not in numbers:
         return numbers[0] == numbers[1]
     if isinstance(made, Mapping) and isinstance(expected, Mapping):

@@ -1,7 +1,9 @@
 """Calls of tools: as a model makes them, in messages or as JSON in a text, and as datasets expect them."""
 
+import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
@@ -15,6 +17,12 @@ OPENING, CLOSING = "<tool_call>", "</tool_call>"
 
 MAX_TAGS = 1000
 """Largest number of tags in a text behind which a call is read. Others count as calls that cannot be read."""
+
+SYNTAXES = (
+    (r"<function=([^<>\s]+)>(.*)</function>", "</parameter>", r"\s*<parameter=([^<>\s]+)>\n?(.*?)\n?"),  # Qwen3-Coder
+    (r"([\w.-]+)\s*((?:<arg_key>.*)?)", "</arg_value>", r"\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*)"),  # GLM
+)
+"""Calls between the tags that are no JSON: the name and the arguments, the end of an argument, and its name and text."""
 
 RESULT = re.compile(r"<tool_response>.*?(?:</tool_response>|\Z)", re.DOTALL)
 """A result in a text that contains a whole conversation."""
@@ -40,6 +48,16 @@ class Call:
 
     name: str = ""
     arguments: Mapping[str, Any] | None = None
+
+
+class Untyped(str):
+    """The text of an argument in a syntax that does not tell texts from other values: it may also be the JSON that it is."""
+
+    def list_readings(self) -> list[Any]:
+        try:
+            return [str(self), read_json(self)]
+        except (ValueError, RecursionError):
+            return [str(self)]
 
 
 @dataclass(frozen=True)
@@ -94,8 +112,9 @@ def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
     """
     Yield the calls in a text, each with the text between the previous call and this one.
 
-    A call is JSON with `name` and `arguments` between `<tool_call>` and `</tool_call>`. Without these tags, the whole text
-    must be such JSON, or a list of it, and may be in a code fence. A tag without a call that can be read also counts.
+    A call stands between `<tool_call>` and `</tool_call>`, as JSON or in one of `SYNTAXES`. Without these tags, the whole
+    text must be such JSON, or a list of it, in a code fence or after `[TOOL_CALLS]`, or a list of Python's calls. A tag
+    without a call that can be read also counts.
     """
     text = RESULT.sub("", text)
     if OPENING not in text:
@@ -114,13 +133,30 @@ def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
 
 
 def decode_call(text: str, start: int) -> tuple[Any, int | None]:
-    """Return the JSON value that begins here and the end of the closing tag after it, or None if there is no such value."""
+    """Return the value that begins here and the end of the closing tag after it, or None if there is no such value."""
     try:
         value, end = DECODER.raw_decode(text, skip_space(text, start))
     except (ValueError, RecursionError):
-        return None, None
+        end = text.find(CLOSING, start)
+        value = read_marked_call(text[start:end].strip()) if end >= 0 else None
+        return value, None if value is None else end + len(CLOSING)
     end = skip_space(text, end)
     return value, end + len(CLOSING) if text.startswith(CLOSING, end) else None
+
+
+def read_marked_call(text: str) -> dict[str, Any] | None:
+    """Return the call in one of `SYNTAXES`, or None if it has another form or an argument twice."""
+    for call, closing, argument in SYNTAXES if OPENING not in text else ():
+        if found := re.fullmatch(call, text, re.DOTALL):
+            *parts, rest = found[2].split(closing)
+            pairs = [one.groups() for part in parts if (one := re.fullmatch(argument, part, re.DOTALL))]
+            arguments = {name.strip(): Untyped(value) for name, value in pairs}
+            return (
+                {"name": found[1], "arguments": arguments}
+                if len(arguments) == len(parts) and not rest.strip()
+                else None
+            )
+    return None
 
 
 def skip_space(text: str, start: int) -> int:
@@ -130,26 +166,44 @@ def skip_space(text: str, start: int) -> int:
 
 
 def read_whole_text(text: str) -> list[Call]:
-    """Return the calls in a text that consists of JSON. Other JSON than calls is no call."""
+    """Return the calls in a text that consists of JSON or of a list of Python's calls. Anything else is no call."""
+    text = text.removeprefix("[TOOL_CALLS]").strip()
     first, _, rest = text.partition("\n")
     if first.strip() in ("```", "```json") and rest.endswith("```"):
         text = rest.removesuffix("```").strip()
     try:
         value = read_json(text) if text[:1] in ("[", "{") else None
     except (ValueError, RecursionError):
-        return []
+        return read_python_calls(text)
     items = value if isinstance(value, list) else [value]
-    return make_calls(value) if any(isinstance(item, dict) and "arguments" in item for item in items) else []
+    are_calls = any(isinstance(item, dict) and item.keys() & {"arguments", "parameters"} for item in items)
+    return make_calls(value) if are_calls else []
+
+
+def read_python_calls(text: str) -> list[Call]:
+    """Return the calls in `[add(a=2), add(a=3)]`, as Llama and LFM2 write them."""
+    if not re.match(r"\[\s*[\w.]+\(", text):
+        return []
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text, mode="eval").body
+        return [read_python_call(node) for node in getattr(tree, "elts", [])]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+
+
+def read_python_call(node: ast.expr) -> Call:
+    if not isinstance(node, ast.Call) or node.args:
+        return Call()
+    arguments = {one.arg: ast.literal_eval(one.value) for one in node.keywords if one.arg}
+    return Call(ast.unparse(node.func), arguments) if len(arguments) == len(node.keywords) else Call()
 
 
 def make_calls(value: Any) -> list[Call]:
     """Return the call or the calls in a JSON value. In a text, arguments must be an object."""
-    return [
-        Call(item["name"], item["arguments"])
-        if isinstance(item, dict) and isinstance(item.get("name"), str) and isinstance(item.get("arguments"), dict)
-        else Call()
-        for item in (value if isinstance(value, list) else [value])
-    ]
+    items = [one if isinstance(one, dict) else {} for one in (value if isinstance(value, list) else [value])]
+    pairs = [(item.get("name"), item.get("arguments", item.get("parameters"))) for item in items]
+    return [Call(name, made) if isinstance(name, str) and isinstance(made, dict) else Call() for name, made in pairs]
 
 
 def has_answer(text: str) -> bool:
