@@ -11,9 +11,9 @@ from ..mathematics.grammar import read
 from ..reasoning import strip_reasoning
 from ..registry import combinator
 from ..scores import Score
-from ..verify.boxes import BOX, find_stated_answer, read_content
 from ..verify.golds import list_solutions, read_gold
 from ..verify.solutions import is_numeric, strip_label
+from ..verify.statements import BOX, find_stated_answer, read_content
 
 
 __all__ = ["appeal"]

@@ -10,7 +10,7 @@ from ..mathematics.matching import AnswerRules
 from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import Unreadable, spell, tokenize
 from ..mathematics.values import Symbol, Value
-from .boxes import read_braced
+from .statements import read_braced
 
 
 INTEGER = re.compile(r"[+-]?\d{1,4300}")  # Python does not read longer ones

@@ -7,7 +7,7 @@ from numbers import Rational, Real
 from typing import Any
 
 from ..scores import Score
-from .boxes import find_boxed_answer
+from .statements import find_boxed_answer
 
 
 def list_solutions(value: Any) -> list[Any]:
