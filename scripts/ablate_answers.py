@@ -230,6 +230,7 @@ def judge(package: str, rows: list[Row], order: list[int], before: list[str] | N
     settle = importlib.import_module(f"{package}.verify.equality").settle
     read_gold = importlib.import_module(f"{package}.verify.golds").read_gold
     statements = importlib.import_module(f"{package}.verify.statements")
+    strip_reasoning = importlib.import_module(f"{package}.reasoning").strip_reasoning
     make_rules = importlib.import_module(f"{package}.mathematics.matching").AnswerRules
     verdicts = {}
     for place in order:
@@ -237,11 +238,14 @@ def judge(package: str, rows: list[Row], order: list[int], before: list[str] | N
         signs = judge_cell(package, gold) if name == "cells" else ""
         ways = [] if signs else [statements.find_boxed_answer]
         if name == "completions":
-            ways = [statements.find_stated_answer, *(partial(ways[0], which=which) for which in ("last", "only", "first"))]
+            ways = [
+                statements.find_stated_answer,
+                *(partial(ways[0], which=which) for which in ("last", "only", "first")),
+            ]
         for options, find in itertools.product([{}, *(OPTIONS if name == "cases" else [])], ways):
             try:
                 right = read_gold(gold)
-                given = find(statements.strip_reasoning(text)) if answer is None else answer
+                given = find(strip_reasoning(text)) if answer is None else answer
                 verdict = None if right is None else given and settle(right, given, make_rules(**options))
                 signs += "?" if verdict is None else "1" if verdict else "0"
             except Exception:  # a rule may keep the code after it from crashing
