@@ -56,7 +56,8 @@ MODULES = {
             return [*map(find_unit, drop(gold.split()))] == [*map(find_unit, drop(answer.split()))]
     """,
     "verify/golds.py": "def read_gold(gold):\n    return gold\n",
-    "verify/statements.py": "def find_boxed_answer(text):\n    return text\n\n\ndef strip_reasoning(text):\n    return text\n",
+    "verify/statements.py": "def find_boxed_answer(text):\n    return text\n",
+    "reasoning.py": "def strip_reasoning(text):\n    return text\n",
 }
 CASES = [
     "T m # the meters", "T a m # m", "F kilogram # m", *(f"F {one} # ?" for one in ("m", "meter", "meters", "kg")),
