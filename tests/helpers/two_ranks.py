@@ -139,7 +139,11 @@ def criteria_of_rows(folder) -> dict:
     runs = {}
     for cls in (GRPOTrainer, FilteredGRPOTrainer):
         args = config(
-            folder, GRPOConfig if cls is GRPOTrainer else FilteredGRPOConfig, max_steps=2, log_completions=True
+            folder,
+            GRPOConfig if cls is GRPOTrainer else FilteredGRPOConfig,
+            max_steps=2,
+            log_completions=True,
+            max_completion_length=24,
         )
         trainer = cls(demo.MODEL, rewards, args=args, train_dataset=data)
         trainer.train()

@@ -224,7 +224,7 @@ def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path):
 @pytest.mark.slow
 def test_ranks_train_the_bundled_task_by_the_script(tmp_path):
     launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port"]
-    script = [str(SCRIPTS / "train.py"), "--max_steps", "2", "--eval_prompts", "8", "--import", "census"]
+    script = [str(SCRIPTS / "train.py"), "--max_steps", "2", "--eval_prompts", "8", "--no_check", "--import", "census"]
     (tmp_path / "census.py").write_text(
         "import torch.distributed as dist\nfrom trl_grpo_rewards import reward\n\n@reward\n"
         "def ranks(completion):\n    return float(dist.get_world_size())\n"

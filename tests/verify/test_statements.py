@@ -149,7 +149,7 @@ def test_a_megabyte_takes_no_longer_than_its_length():
             start = time.perf_counter()
             find_boxed_answer(strip_reasoning(text)), find_boxed_answer(text, "only"), find_stated_answer(text)
             seconds.append(time.perf_counter() - start)
-        assert seconds[1] < 30 * seconds[0] + 0.1, piece  # a quadratic reading would take 100 times as long
+        assert seconds[1] < 30 * seconds[0] + 0.3, piece  # a quadratic reading would take 100 times as long
 
 
 def test_the_answers_of_completions():

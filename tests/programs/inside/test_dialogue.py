@@ -13,7 +13,7 @@ ADD = "def add(a, b): return a + b"
 WAITING = {"never answers", "never reads", "closes its pipes", "asks without end"}
 COSTLY = {"tuples that unfold", "a set of what unfolds", "deep tuples", "a million values", "a number without end"}
 QUICK = {"assert", "check", "unittest", "callback"}
-"""Kinds of tests that every cheat attacks in a quick run."""
+"""Kinds of tests that every cheat attacks in a quick run, and the costly ones always."""
 
 
 def check_unpaid(names, kinds):
@@ -43,7 +43,7 @@ def test_hostile_values_cost_no_more_than_the_time_limit(name):
     start = time.monotonic()
     check_unpaid([name], ["assert"])
     assert time.monotonic() - start < 10
-    check_unpaid([name], {*TESTS} - {"assert"})
+    check_unpaid([name], QUICK - {"assert"})
 
 
 def test_the_descriptors_are_those_that_the_back_ends_promise():
