@@ -3,6 +3,7 @@ Find the final answer of a text, in a box or stated in words. Each text is read 
 or the right, without regular expressions that could backtrack over it.
 """
 
+import itertools
 import re
 from collections import deque
 from collections.abc import Iterator
@@ -130,13 +131,18 @@ def find_boxed_answer(text: str, which: BoxChoice = "last") -> str | None:
     `1 and 2`. An empty box after the last answer is a remark on the form. If a box is never closed, the
     text was cut off, and the result is None.
     """
-    boxes = [*BOX.finditer(text)]
     if which == "last":
-        return join_last_boxes(text, boxes)
+        return join_last_boxes(text, find_last_boxes(text))
+    boxes = [*itertools.islice(BOX.finditer(text), 2)]
     return None if not boxes or (which == "only" and len(boxes) > 1) else read_content(text, boxes[0].end())[0]
 
 
-def join_last_boxes(text: str, boxes: list[re.Match[str]]) -> str | None:
+def find_last_boxes(text: str) -> deque[re.Match[str]]:
+    """Return as many boxes as may be read, so that a text full of boxes takes no memory."""
+    return deque(BOX.finditer(text), maxlen=MAX_JOINED_BOXES + MAX_EMPTY_BOXES + 2)
+
+
+def join_last_boxes(text: str, boxes: deque[re.Match[str]]) -> str | None:
     """Return the content of the last box that is not empty, joined with the boxes that are in one list with it."""
     contents: list[str] = []
     words: list[str] = []
@@ -202,7 +208,7 @@ def find_stated_answer(text: str) -> str | None:
 
 def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
     """Yield where the last statement of each kind of mark is, and its answer, which is None if it was cut off."""
-    if boxes := [*BOX.finditer(text)]:
+    if boxes := find_last_boxes(text):
         yield (boxes[-1].end(), join_last_boxes(text, boxes))
     if (hashes := text.rfind("####")) >= 0:
         yield (hashes, read_statement(text[hashes + 4 :].strip().partition("\n")[0]))
@@ -215,15 +221,15 @@ def list_marked_statements(text: str) -> Iterator[tuple[int, str | None]]:
 
 def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, str | None]]:
     """Yield the last statements in words. A phrase next to a marked statement counts only if a value follows it."""
-    spans = [found.span() for found in STATEMENT.finditer(text)]
-    phrases = [end for start, end in spans if not CHECKED.search(text, max(0, start - 30), start)]
+    found = STATEMENT.finditer(text)
+    phrases = [one.end() for one in found if not CHECKED.search(text, max(0, one.start() - 30), one.start())]
     values = [place for place in phrases if VALUE.match(text, place)]
     for place in (values or (phrases if are_alone else []))[-1:]:
         yield (place, read_statement(text[place:]))
-    for found in deque(NAMED_LAST.finditer(text), maxlen=1):
-        line = text[max(0, found.start() - MAX_NAMED_CHARS) : found.start()].rpartition("\n")[2]
+    for last_named in deque(NAMED_LAST.finditer(text), maxlen=1):
+        line = text[max(0, last_named.start() - MAX_NAMED_CHARS) : last_named.start()].rpartition("\n")[2]
         if (named := BEFORE_NAMED.fullmatch(line)) is not None:
-            yield (found.start() - len(named[1]), read_statement(named[1]))
+            yield (last_named.start() - len(named[1]), read_statement(named[1]))
     end = len(text.rstrip())
     low = max(0, end - MAX_STATEMENT_CHARS)
     last = LAST_LINE.search(text, low, end) or HEADING.search(text, low, end)
