@@ -19,13 +19,13 @@ OPTIONS = {
     "num_generations": 4,
     "steps_per_generation": 4,
     "gradient_accumulation_steps": 4,
-    "max_completion_length": 8,
+    "max_completion_length": 12,
     "max_steps": 2,
     "optim": "sgd",
     "learning_rate": 0.02,
     "lr_scheduler_type": "constant",
     "max_grad_norm": 0.0,
-    "generation_kwargs": {"sequence_bias": [[END, 3.5]]},  # completions of 1 to 8 tokens
+    "generation_kwargs": {"sequence_bias": [[END, 3.5]]},  # completions of 1 to 12 tokens
     "model_init_kwargs": {"dtype": "auto", "experts_implementation": "eager"},  # the others lack float64
 }
 """The options of all settings."""
