@@ -49,7 +49,7 @@ class Kind(NamedTuple):
     holds: Callable[[Value], bool]
     """Whether a value is of this kind."""
     match: "Callable[[Value, Value, Same], Verdict]"
-    """Whether a gold answer and an answer are equal, at least one of which is of this kind."""
+    """Whether a gold answer and an answer are equal. At least one of them is of this kind."""
     is_open: Callable[[Value, Callable[[Value], bool]], bool] | None = None
     """Whether a value is not worked out, given a function that says the same of a part. By default, a part of it is not."""
 

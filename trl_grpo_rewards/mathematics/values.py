@@ -94,7 +94,7 @@ def walk(value: Value) -> list[Value]:
 
 
 def find_names(value: Value) -> set[str]:
-    """Return the names in an expression, except those of the indices of sums and products."""
+    """Return the names in an expression, without the indices of sums and products."""
     names: set[str] = set()
     indices: set[str] = set()
     for node in walk(value):

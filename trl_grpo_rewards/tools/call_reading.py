@@ -133,7 +133,7 @@ def find_text_calls(text: str) -> Iterator[tuple[str, Call]]:
 
 
 def decode_call(text: str, start: int) -> tuple[Any, int | None]:
-    """Return the value that begins here and the end of the closing tag after it, or None if there is no such value."""
+    """Return the value that begins here, and where its closing tag ends. The end is None without such a value or tag."""
     try:
         value, end = DECODER.raw_decode(text, skip_space(text, start))
     except (ValueError, RecursionError):
@@ -166,7 +166,7 @@ def skip_space(text: str, start: int) -> int:
 
 
 def read_whole_text(text: str) -> list[Call]:
-    """Return the calls in a text that consists of JSON or of a list of Python's calls. Anything else is no call."""
+    """Return the calls in a text of JSON, or in a list of calls in Python. Any other text contains none."""
     text = text.removeprefix("[TOOL_CALLS]").strip()
     first, _, rest = text.partition("\n")
     if first.strip() in ("```", "```json") and rest.endswith("```"):

@@ -63,7 +63,7 @@ MARKUP = re.compile(
 
 MARKS = ' \t\n*_"“”„«»「」.…।。！？✓✔✅☑\ufe0f' + "".join(map(chr, range(0x1F300, 0x1FB00)))
 CLOSING = re.compile(r"(?:(?<=[*_.”\"\]])!|(?<=[^\W\d_][^\W\d_]|'s)[!?]+|\s[:;]-?[)D])$")
-"""Other marks after an answer that are no part of it."""
+"""Other marks after an answer, which do not belong to it."""
 
 QUOTED = re.compile(r"""["'“„«「‘`]([^"“”«»\n]+?)["'”“»」’`](?:[.!?]+(?:\s|$)|\n|$)""")
 """An answer in quotes."""
@@ -81,7 +81,7 @@ REMARK = re.compile(
     r"|\s?[—–]\s|:\s(?!\d+\s*(?:$|[:.]))|\s-\s(?=[A-Za-z])|\s\((?!\s?(?:[A-Za-z]\b|mod\b|base\b))"
     r"|,\s(?=[A-Za-z]{2})(?!\w+\s?[=<>(:])"
 )
-"""How a remark after a number begins: a dash, a colon, a bracket, a comma with words, or a `!` that is no factorial."""
+"""What begins a remark after a number: a dash, a colon, a bracket, a comma with words, or a `!` that is not a factorial."""
 
 HEDGE = re.compile(rf"(?i)\b(?:{OTHERWISE}|or|not|nor|but|minus|plus|times|over|more|less|fewer|to)\b")
 BETWEEN_BOXES = re.compile(

@@ -141,7 +141,7 @@ def read_list(reader: Reader, first: Value) -> Value:
 
 
 def starts_row(reader: Reader, place: int) -> bool:
-    """Whether a number stands beside the number or the angle before it. A mixed number or an angle in minutes is one value."""
+    """Whether a number follows a number or an angle without a sign. A mixed number or an angle in minutes is one value."""
     tokens, after = reader.tokens, reader.tokens[place + 1].text if place + 1 < reader.end else ""
     if tokens[place].text == "-":
         own = tokens[reader.start : reader.end] if place == reader.start + 2 else []
@@ -159,7 +159,7 @@ def starts_row(reader: Reader, place: int) -> bool:
 
 
 def read_row(reader: Reader, first: Value) -> Value:
-    """Return a row of numbers, of which the reader has read the first."""
+    """Return a row of numbers. The reader has already read the first one."""
     items, lowest = [first], NEGATION if reader.ahead(1) == ["-"] else UNIT + 1
     while reader.place < reader.end and (lowest == NEGATION or starts_row(reader, reader.place)):
         items.append(reader.read(lowest))
