@@ -1,5 +1,7 @@
 """No program is paid for what it writes into the pipe, returns or defines instead of a solution."""
 
+import re
+import textwrap
 import time
 
 import pytest
@@ -10,17 +12,18 @@ from trl_grpo_rewards.programs.inside import dialogue
 
 
 ADD = "def add(a, b): return a + b"
-WAITING = {"never answers", "never reads", "closes its pipes", "asks without end"}
 COSTLY = {"tuples that unfold", "a set of what unfolds", "deep tuples", "a million values", "a number without end"}
-QUICK = {"assert", "check", "unittest", "callback"}
-"""Kinds of tests that every cheat attacks in a quick run, and the costly ones always."""
+ALONE = ("check", "pytest", "raises", "exit")
+TOGETHER = "\n".join(
+    f"def test_{place}():\n{textwrap.indent(TESTS[kind], '    ')}"
+    for place, kind in enumerate(kind for kind in TESTS if kind not in (*ALONE, "unittest"))
+)
+"""Tests of all other kinds in one file, each in a function."""
 
 
-def check_unpaid(names, kinds):
-    jobs = [(name, kind) for name in names for kind in kinds]
-    trials = judge_all([(CHEATS[name], TESTS[kind], "add") for name, kind in jobs], seconds=1.0)
-    assert [job for job, trial in zip(jobs, trials, strict=True) if trial.passed] == []
-    assert all(alive.passed for alive in judge_all([(ADD, TESTS["assert"], "add")] * 8))
+def judge(names, tests, partial=False):
+    jobs = [(CHEATS[name], tests, "add") for name in names]
+    return dict(zip(names, judge_all(jobs, seconds=0.5, partial=partial), strict=True))
 
 
 def test_there_are_enough_cheats():
@@ -30,20 +33,32 @@ def test_there_are_enough_cheats():
 def test_the_tests_are_passed_by_an_honest_program():
     trials = judge_all([(ADD, tests, "add") for tests in TESTS.values()])
     assert {kind: trial.failure for kind, trial in zip(TESTS, trials, strict=True) if not trial.passed} == {}
+    (trial,) = judge_all([(ADD, TOGETHER)], partial=True)
+    assert trial.passed == trial.total == 12
 
 
-@pytest.mark.parametrize("kind", [pytest.param(one, marks=[pytest.mark.slow] * (one not in QUICK)) for one in TESTS])
-def test_no_cheat_is_paid(kind):
-    check_unpaid({*CHEATS} - COSTLY - (set() if kind in ("assert", "unittest") else WAITING), [kind])
+def test_no_cheat_is_paid():
+    names, paid, reaching = [name for name in CHEATS if name not in COSTLY], [], {}
+    for kind in ("assert", "unittest"):
+        for name, trial in judge(names, TESTS[kind]).items():
+            paid += [(kind, name)] * trial.passed
+            if not re.search("^the program (?:sent|ended)|^stopped after", trial.failure):
+                reaching[name] = kind
+    assert len(reaching) > 35  # with these, tests get to see a value or an error
+    paid += [(kind, name) for kind in ALONE for name, trial in judge(reaching, TESTS[kind]).items() if trial.passed]
+    paid += [name for name, trial in judge(reaching, TOGETHER, partial=True).items() if trial.passed]
+    assert paid == []
+    assert all(alive.passed for alive in judge_all([(ADD, TESTS["assert"], "add")] * 8))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(COSTLY))
-def test_hostile_values_cost_no_more_than_the_time_limit(name):
-    start = time.monotonic()
-    check_unpaid([name], ["assert"])
-    assert time.monotonic() - start < 10
-    check_unpaid([name], QUICK - {"assert"})
+def test_hostile_values_cost_no_more_than_the_time_limit():
+    for name in sorted(COSTLY):
+        start = time.monotonic()
+        assert not judge([name], TESTS["assert"])[name].passed
+        assert time.monotonic() - start < 10, name
+    assert [name for name, trial in judge(COSTLY, TESTS["unittest"]).items() if trial.passed] == []
+    assert all(alive.passed for alive in judge_all([(ADD, TESTS["assert"], "add")] * 8))
 
 
 def test_the_descriptors_are_those_that_the_back_ends_promise():
