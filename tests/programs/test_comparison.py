@@ -1,5 +1,6 @@
 """What a program gave back against what is expected: words, plain JSON values, and hostile output."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -22,72 +23,31 @@ def is_right(value, *accepted, arguments="[]", **answer):
     return is_right_value(answer, CallCase("f", arguments, accepted))
 
 
-@pytest.mark.parametrize(
-    "output, expected",
-    [
-        ("3\n", "3"),
-        ("1 2\n3", "1\n2 3\n"),
-        ("", "\n"),
-        ("Yes", "Yes"),
-        ("0.3333333", "0.33333333333"),
-        ("0.5", ".5"),
-        ("5.0", "5"),
-        ("4.9999999999", "5"),
-        ("1e6", "1000000"),
-        ("2", "2.0"),
-        ("1000000.5", "1000000.9"),
-        ("1e-9", "0.0"),
-        ("9" * 5000, "9" * 5000),
-        ("nan", "nan"),
-        ("0.1 x 2", "0.1000000001 x 2.0"),
-        ("[1, 2]", "[1,2]"),
-        ("[1,2]\n", "[ 1 , 2 ]"),
-        ("[[1, 2], ['a']]\nYes", "[[1,2],['a']] Yes"),
-        ("(1, 2) {3 :4}", "(1,2) { 3 :4}"),
-    ],
-)
-def test_words_are_right(output, expected):
-    assert is_right_output(output, expected)
+RIGHT_WORDS = [
+    ("3\n", "3"), ("1 2\n3", "1\n2 3\n"), ("", "\n"), ("Yes", "Yes"), ("0.3333333", "0.33333333333"), ("0.5", ".5"),
+    ("5.0", "5"), ("4.9999999999", "5"), ("1e6", "1000000"), ("2", "2.0"), ("1000000.5", "1000000.9"), ("1e-9", "0.0"),
+    ("9" * 5000, "9" * 5000), ("nan", "nan"), ("0.1 x 2", "0.1000000001 x 2.0"), ("[1, 2]", "[1,2]"),
+    ("[1,2]\n", "[ 1 , 2 ]"), ("[[1, 2], ['a']]\nYes", "[[1,2],['a']] Yes"), ("(1, 2) {3 :4}", "(1,2) { 3 :4}"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "output, expected",
-    [
-        ("", "3"),
-        ("3 3", "3"),
-        ("3", "3 3"),
-        ("yes", "YES"),
-        ("0.333", "0.33333333333"),
-        ("5.1", "5"),
-        ("007", "7"),
-        ("+7", "7"),
-        ("10", "0010"),
-        ("50000000000000001", "50000000000000000"),
-        ("50000000000000001.0", "50000000000000000"),
-        ("50000000000000000.0", "50000000000000001"),
-        ("5e400", "5e401"),
-        ("inf", "1e999"),
-        ("1e999", "1e400"),
-        ("nan", "1.0"),
-        ("inf", "1.5"),
-        ("1_000.0", "1000.0"),
-        ("0x10", "16"),
-        ("١.0", "1.0"),
-        ("9" * 5000, "9" * 5001),
-        ("1e999999999", "1"),
-        ("0." + "3" * 5000, "0.3333"),
-        ("True", "1"),
-        ("[12]", "[1 2]"),
-        ("[1, 2]", "[1,2"),
-        ("[1, 2]", "(1,2)"),
-        ("[1, 2]", "[1 2]"),
-        ("['a b']", "['ab']"),
-        ("1, 2", "1,2"),
-        ("[1, 2]", "1,2"),
-    ],
-)
-def test_words_are_wrong(output, expected):
-    assert not is_right_output(output, expected)
+def test_words_are_right():
+    assert [(one, expected) for one, expected in RIGHT_WORDS if not is_right_output(one, expected)] == []
+
+
+WRONG_WORDS = [
+    ("", "3"), ("3 3", "3"), ("3", "3 3"), ("yes", "YES"), ("0.333", "0.33333333333"), ("5.1", "5"), ("007", "7"),
+    ("+7", "7"), ("10", "0010"), ("50000000000000001", "50000000000000000"),
+    ("50000000000000001.0", "50000000000000000"), ("50000000000000000.0", "50000000000000001"), ("5e400", "5e401"),
+    ("inf", "1e999"), ("1e999", "1e400"), ("nan", "1.0"), ("inf", "1.5"), ("1_000.0", "1000.0"), ("0x10", "16"),
+    ("١.0", "1.0"), ("9" * 5000, "9" * 5001), ("1e999999999", "1"), ("0." + "3" * 5000, "0.3333"), ("True", "1"),
+    ("[12]", "[1 2]"), ("[1, 2]", "[1,2"), ("[1, 2]", "(1,2)"), ("[1, 2]", "[1 2]"), ("['a b']", "['ab']"),
+    ("1, 2", "1,2"), ("[1, 2]", "1,2"),
+]  # fmt: skip
+
+
+def test_words_are_wrong():
+    assert [(one, expected) for one, expected in WRONG_WORDS if is_right_output(one, expected)] == []
 
 
 @given(
@@ -101,87 +61,34 @@ def test_only_whitespace_next_to_brackets_and_commas_makes_no_difference(parts, 
     assert is_right_output(spaced, one) == (spaced.split() == one.split() or any(part in "[({" for part in parts))
 
 
-@pytest.mark.parametrize(
-    "value, expected",
-    [
-        (1, 1),
-        (True, 1),
-        (0, False),
-        (2.0, 2),
-        (2, 2.0),
-        (0.1 + 0.2, 0.3),
-        (0.3, 0.1 + 0.2),
-        (float("nan"), float("nan")),
-        (float("-inf"), float("-inf")),
-        ("é\ud800\0", "é\ud800\0"),
-        (None, None),
-        ((1, [(2.0,)]), [1, [[2]]]),
-        ({1: (0.3,), "a": None}, {"1": [0.1 + 0.2], "a": None}),
-        ({True: 1, None: 2, 0.5: 3}, {"true": 1, "null": 2, "0.5": 3}),
-        ({"int": "ff"}, {"int": "ff"}),
-        ({"dict": {}}, {"dict": {}}),
-        ([], []),
-        ({}, {}),
-        (Fraction(4, 2), 2),
-        (Fraction(1, 3), 0.3333333333),
-        (Decimal("1.50"), 1.5),
-        (Decimal("NaN"), float("nan")),
-        (10**300, 1e300),
-        ([-1.2345678901234567e-07] * 1000, [0] * 1000),
-        (["\ud800" * 1000], ["\ud800" * 1000]),
-    ],
-    ids=range(25),
-)
-def test_values_are_right(value, expected):
-    assert is_right(value, expected)
+RIGHT_VALUES = [
+    (1, 1), (True, 1), (0, False), (2.0, 2), (2, 2.0), (0.1 + 0.2, 0.3), (0.3, 0.1 + 0.2),
+    (float("nan"), float("nan")), (float("-inf"), float("-inf")), ("é\ud800\0", "é\ud800\0"), (None, None),
+    ((1, [(2.0,)]), [1, [[2]]]), ({1: (0.3,), "a": None}, {"1": [0.1 + 0.2], "a": None}),
+    ({True: 1, None: 2, 0.5: 3}, {"true": 1, "null": 2, "0.5": 3}), ({"int": "ff"}, {"int": "ff"}),
+    ({"dict": {}}, {"dict": {}}), ([], []), ({}, {}), (Fraction(4, 2), 2), (Fraction(1, 3), 0.3333333333),
+    (Decimal("1.50"), 1.5), (Decimal("NaN"), float("nan")), (10**300, 1e300),
+    ([-1.2345678901234567e-07] * 1000, [0] * 1000), (["\ud800" * 1000], ["\ud800" * 1000]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "value, expected",
-    [
-        (None, False),
-        (0, None),
-        ("1", 1),
-        (1, "1"),
-        (True, "true"),
-        ("", None),
-        ("", []),
-        ([], {}),
-        ({}, []),
-        ([], None),
-        ([1, 2], [2, 1]),
-        ([1], [1, 1]),
-        ([], [1]),
-        ({"1": 2}, {"1": 2, "3": 4}),
-        ({"1": 2, "3": 4}, {"1": 2}),
-        ({"1": 2}, {"1": 3}),
-        ({1: 2, "1": 2}, {"1": 2}),
-        ({(1, 2): 3}, {"1": 3}),
-        ({1}, [1]),
-        (b"a", "a"),
-        (range(2), [0, 1]),
-        (iter([1]), [1]),
-        ({}.keys(), []),
-        (object(), {}),
-        (2j, 2),
-        (0.31, 0.3),
-        (3, 3.1),
-        (2**53 + 1.0, 2**53 + 1),
-        (10**400, 1.5),
-        (1.5, 10**400),
-        (float("inf"), 10**400),
-        (float("inf"), 1.5),
-        (float("inf"), sys.float_info.max),
-        (float("nan"), 1.5),
-        (1.5, float("nan")),
-        (1.5, float("inf")),
-        ({"int": "ff"}, 255),
-        ({"float": "nan"}, float("nan")),
-    ],
-    ids=range(38),
-)
-def test_values_are_wrong(value, expected):
-    assert not is_right(value, expected)
+def test_values_are_right():
+    assert [(one, expected) for one, expected in RIGHT_VALUES if not is_right(one, expected)] == []
+
+
+WRONG_VALUES = [
+    (None, False), (0, None), ("1", 1), (1, "1"), (True, "true"), ("", None), ("", []), ([], {}), ({}, []), ([], None),
+    ([1, 2], [2, 1]), ([1], [1, 1]), ([], [1]), ({"1": 2}, {"1": 2, "3": 4}), ({"1": 2, "3": 4}, {"1": 2}),
+    ({"1": 2}, {"1": 3}), ({1: 2, "1": 2}, {"1": 2}), ({(1, 2): 3}, {"1": 3}), ({1}, [1]), (b"a", "a"),
+    (range(2), [0, 1]), (iter([1]), [1]), ({}.keys(), []), (object(), {}), (2j, 2), (0.31, 0.3), (3, 3.1),
+    (2**53 + 1.0, 2**53 + 1), (10**400, 1.5), (1.5, 10**400), (float("inf"), 10**400), (float("inf"), 1.5),
+    (float("inf"), sys.float_info.max), (float("nan"), 1.5), (1.5, float("nan")), (1.5, float("inf")),
+    ({"int": "ff"}, 255), ({"float": "nan"}, float("nan")),
+]  # fmt: skip
+
+
+def test_values_are_wrong():
+    assert [(one, expected) for one, expected in WRONG_VALUES if is_right(one, expected)] == []
 
 
 @pytest.mark.parametrize("number", [10**3900, 10**4000, 10**4299, 10**5000, -(10**5000)], ids=range(5))
@@ -249,42 +156,19 @@ def test_comparing_agrees_with_python_except_for_close_floats(one, other):
 
 
 HOSTILE = [
-    "",
-    "[",
-    "3",
-    '"value"',
-    "[3]",
-    "{}",
-    '{"first": 3}',
-    '{"value": {"int": 3}}',
-    '{"value": {"int": ["3"]}}',
-    '{"value": {"float": "zz"}}',
-    '{"value": {"float": 3.0}}',
-    '{"value": {"dict": [["a", 2]]}}',
-    '{"value": {"dict": "a"}}',
-    '{"value": {"a": 2}}',
-    '{"value": {"dict": {"a": 2, "a": 2}}}',
-    '{"value": 3, "value": 3}',
-    '{"value": {"object": "set"}}',
-    '{"value": NaN}',
-    '{"value": 1e999}',
-    '{"value": 3}{"value": 3}',
-    '{"value": 3',
-    '{"value": ' + "9" * 900 + "}",
-    '{"value": ' + "[" * 500,
-    '{"value": ' + "[" * 400 + "]" * 400 + "}",
-    "\ufffd",
-    "\0",
-    "\ud800",
-]
+    "", "[", "3", '"value"', "[3]", "{}", '{"first": 3}', '{"value": {"int": 3}}', '{"value": {"int": ["3"]}}',
+    '{"value": {"float": "zz"}}', '{"value": {"float": 3.0}}', '{"value": {"dict": [["a", 2]]}}',
+    '{"value": {"dict": "a"}}', '{"value": {"a": 2}}', '{"value": {"dict": {"a": 2, "a": 2}}}',
+    '{"value": 3, "value": 3}', '{"value": {"object": "set"}}', '{"value": NaN}', '{"value": 1e999}',
+    '{"value": 3}{"value": 3}', '{"value": 3', '{"value": ' + "9" * 900 + "}", '{"value": ' + "[" * 500,
+    '{"value": ' + "[" * 400 + "]" * 400 + "}", "\ufffd", "\0", "\ud800",
+]  # fmt: skip
 EXPECTED = (3, 3.0, True, None, "3", [3], {"a": 2}, {"1": 2}, [], {}, float("nan"), 10**5000)
 
 
-@pytest.mark.parametrize("output", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("in_place", [False, True])
-def test_forged_output_is_wrong_and_never_an_error(output, in_place):
-    for expected in EXPECTED:
-        assert not is_right_value(output, CallCase("f", "[1]", (expected,), in_place))
+def test_forged_output_is_wrong_and_never_an_error():
+    for output, expected, in_place in itertools.product(HOSTILE, EXPECTED, (False, True)):
+        assert not is_right_value(output, CallCase("f", "[1]", (expected,), in_place)), (output[:99], expected)
 
 
 @given(
@@ -341,9 +225,7 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize(
-    "write", ["{}", '{{"value":{}}}', '{{"value":null,"first":{}}}', '{{"value":{{"dict":{{"a":{}}}}}}}']
-)
+@pytest.mark.parametrize("write", ['{{"value":{}}}', '{{"value":null,"first":{}}}'])
 def test_hostile_values_are_wrong_within_half_a_second(name, write):
     output = write.format(SHAPES[name])
     big = ["1" * 10] * 90_000
@@ -370,9 +252,9 @@ def test_hostile_spaces_cost_no_more_than_their_length(output):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("word", ["1e999", "0." + "3" * 390, "9" * 400, "-", "1."])
-def test_a_hostile_megabyte_of_words_costs_no_more_than_its_length(word):
+def test_many_hostile_words_cost_no_more_than_its_length(word):
     seconds = []
-    for size in (100_000, 1_000_000):
+    for size in (30_000, 300_000):
         start, count = time.thread_time(), size // (len(word) + 1)
         for expected in ("1.5 ", "1 ", word + " "):
             is_right_output((word + " ") * count, expected * count)
