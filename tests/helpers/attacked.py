@@ -1,5 +1,6 @@
 """What attack programs may harm: files, sockets, processes and secrets, whose state shows any harm."""
 
+import functools
 import json
 import os
 import platform
@@ -61,6 +62,7 @@ def force_tier(tier: str, interpreter: str) -> tuple[str, ...]:
     return () if TIERS[tier] is None else (interpreter, WITHOUT_CALL, str(TIERS[tier]))
 
 
+@functools.cache
 def find_interpreter(user: int | None) -> str | None:
     """Return an interpreter that the user can run, or None."""
     code = "import sys; sys.exit(sys.version_info < (3, 11))"

@@ -13,9 +13,6 @@ from trl_grpo_rewards.sandbox.jail import MAX_OWN_THREADS
 from trl_grpo_rewards.sandbox.protocol import WAITING
 
 
-SECONDS = 0.5
-
-
 @pytest.fixture(scope="module", params=["this user", "nobody"])
 def user(request):
     if request.param == "this user":
@@ -51,36 +48,37 @@ def test_there_are_enough_attacks():
     assert len(ATTACKS) >= 60 and {*REAL} <= {*ATTACKS}
 
 
-@pytest.mark.parametrize("name", [name for name in ATTACKS if name not in ENDLESS])
-def test_an_attack_does_no_harm(attacked, name):
-    check_harmless(*attacked, name)
+def test_no_attack_does_harm(attacked):
+    check_harmless(*attacked, [name for name in ATTACKS if name not in ENDLESS], seconds=0.5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ENDLESS)
-def test_a_program_without_end_is_ended(attacked, name):
-    check_harmless(*attacked, name)
+def test_programs_without_end_are_ended(attacked):
+    check_harmless(*attacked, ENDLESS, seconds=0.2)
 
 
-def check_harmless(world, runner, name):
-    before, start = world.look(), time.monotonic()
-    results = runner.run(write_program(world, name), seconds=SECONDS, output_bytes=100_000)
-    assert time.monotonic() - start < WAITING * SECONDS + 2
-    assert isinstance(results, list), results
-    (result,) = results
-    assert result["status"] in ("finished", "crashed", "refused", "timed_out", "flooded")
-    written = result["output"] + result["errors"]
-    assert "HARM\n" not in written and "HARM " not in result["output"] and world.secret not in written, written
-    assert len(result["output"]) <= 100_000
-    assert world.look() == before
+def check_harmless(world, runner, names, seconds):
+    before = world.look()
+    for name in names:
+        start = time.monotonic()
+        results = runner.run(write_program(world, name), seconds=seconds, output_bytes=100_000)
+        assert time.monotonic() - start < WAITING * seconds + 2, name
+        assert isinstance(results, list), (name, results)
+        (result,) = results
+        assert result["status"] in ("finished", "crashed", "refused", "timed_out", "flooded"), name
+        written = result["output"] + result["errors"]
+        is_written = "HARM\n" in written or "HARM " in result["output"] or world.secret in written
+        assert not is_written and len(result["output"]) <= 100_000, (name, written)
+        assert (name, world.look()) == (name, before)  # the worker is the same process, too
     (after,) = runner.run("print(input())", ("alive",), seconds=5.0)
     assert (after["status"], after["output"]) == ("finished", "alive\n")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REAL)
-def test_without_a_jail_the_attack_does_harm(user, name):
-    """The witnesses see what they are there for."""
+def test_without_a_jail_the_attack_does_harm(name):
+    """The witnesses see what they are there for, even if the attack has no privileges."""
+    user = NOBODY if os.getuid() == 0 and find_interpreter(NOBODY) else None
     world = World(user)
     with world.things:
         before = world.look()
@@ -125,7 +123,7 @@ def test_the_kernel_counts_the_threads_of_each_program(attacked, user):
     interpreter = find_interpreter(user)
     if subprocess.run([interpreter, "-S", "-c", IS_COUNTED_ALONE], **as_user(user), cwd="/").returncode:
         pytest.skip("the kernel cannot count the threads of a program alone")
-    for (result,) in [runner.run(COUNT_THREADS, seconds=9.0, output_bytes=30_000) for _ in range(3)]:
+    for (result,) in [runner.run(COUNT_THREADS, seconds=9.0, output_bytes=30_000) for _ in range(2)]:
         started = len(result["output"])
         if result["status"] == "refused":  # on a busy machine, the worker sees the threads before all have started
             assert started < MAX_OWN_THREADS
@@ -180,33 +178,23 @@ exit()
     assert (result["status"], result["output"]) == ("finished", '6;20000;1/3;{"a": [1]}\né😀\n'), result
 
 
-@pytest.mark.parametrize(
-    ("program", "status"),
-    [
-        ("", "finished"),
-        ("import sys; sys.exit()", "finished"),
-        ("raise SystemExit(0)", "finished"),
-        ("import sys; sys.exit(3)", "crashed"),
-        ("import sys; sys.exit('no')", "crashed"),
-        ("1 / 0", "crashed"),
-        ("not python", "crashed"),
-        ("x = '\\ud800'", "finished"),
-        ("\ud800", "crashed"),
-        ("\0", "crashed"),
-        ("import os; os.fork()", "crashed"),
-        ("import os; os.kill(1, 9)", "refused"),
-        ("print('x' * 2_000_000)", "flooded"),
-        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "finished"),
-        ("import sys; sys.stdin.close(); sys.stdout.close(); sys.stderr.close()", "crashed"),
-        ("x = " + "1 + " * 200_000 + "1", "crashed"),
-        ("'" + "x" * 1_000_000 + "'", "finished"),
-        ("import threading\ndef fail(): raise ValueError\nthreading.Thread(target=fail).start()", "finished"),
-    ],
-)
-def test_the_status_of_a_run(attacked, program, status):
+ENDS = [
+    ("", "finished"), ("import sys; sys.exit()", "finished"), ("raise SystemExit(0)", "finished"),
+    ("import sys; sys.exit(3)", "crashed"), ("import sys; sys.exit('no')", "crashed"), ("1 / 0", "crashed"),
+    ("not python", "crashed"), ("x = '\\ud800'", "finished"), ("\ud800", "crashed"), ("\0", "crashed"),
+    ("import os; os.fork()", "crashed"), ("import os; os.kill(1, 9)", "refused"),
+    ("print('x' * 2_000_000)", "flooded"), ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "finished"),
+    ("import sys; sys.stdin.close(); sys.stdout.close(); sys.stderr.close()", "crashed"),
+    ("x = " + "1 + " * 200_000 + "1", "crashed"), ("'" + "x" * 1_000_000 + "'", "finished"),
+    ("import threading\ndef fail(): raise ValueError\nthreading.Thread(target=fail).start()", "finished"),
+]  # fmt: skip
+
+
+def test_the_status_of_a_run(attacked):
     _, runner = attacked
-    (result,) = runner.run(program, seconds=5.0)
-    assert result["status"] == status, result
+    for program, status in ENDS:
+        (result,) = runner.run(program, seconds=5.0)
+        assert result["status"] == status, (program[:99], result)
 
 
 def test_errors_are_those_of_python(attacked):
