@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import patch
 
 import pytest
 
@@ -23,14 +24,18 @@ from trl_grpo_rewards.verify.second_opinion import SECONDS, ask
 LATE = SECONDS + 3
 """Seconds after which an answer that hangs is judged, and the process has been replaced. It allows for a loaded machine."""
 
-# The first two hang math-verify for ever. The reader does not read limits, so math-verify is asked.
-ANSWERS = [r"9^{9^{9^9}}", "(10^9)!", r"\sqrt{49}", r"\sqrt{50}"]
-COMPLETIONS = [rf"\boxed{{\lim_{{x \to 0}} {answer}}}" for answer in ANSWERS]
-SCORES = [0.0, 0.0, 1.0, 0.0]
+# The reader does not read limits, so math-verify is asked. The powers and the factorial hang it for ever.
+ANSWERS = [r"\sqrt{49}", r"\sqrt{50}", "(10^9)!", r"9^{9^{9^9}}", "(3^{88888})^{88888}"]
+RIGHT, WRONG, *HANGING = [rf"\boxed{{\lim_{{x \to 0}} {answer}}}" for answer in ANSWERS]
 
 
-def score(completions=tuple(COMPLETIONS), solution="7"):
+def score(completions, solution="7"):
     return boxed()(completions=list(completions), solution=[solution] * len(completions))
+
+
+def hurry():
+    """Let nothing be waited for that hangs."""
+    return patch.object(second_opinion, "SECONDS", 0.2)
 
 
 @reward
@@ -39,41 +44,43 @@ async def judging(completion: str) -> float:
     return 0.5
 
 
+def score_all(hanging):
+    with hurry():
+        late = score([hanging])
+    return [*late, *score([RIGHT, WRONG])]
+
+
 def scored_in_child(queue):
-    thread = threading.Thread(target=lambda: queue.put(score(COMPLETIONS[1:])))
+    thread = threading.Thread(target=lambda: queue.put(score_all(HANGING[0])))
     thread.start()
     thread.join()
 
 
 @pytest.mark.slow
 def test_hostile_answers_are_wrong_in_every_context_and_right_ones_right():
-    start = time.monotonic()
-    assert score() == SCORES  # in the main thread
-
-    scores = []
-    thread = threading.Thread(
-        target=lambda: scores.extend(score([*COMPLETIONS, r"\boxed{\lim_{x \to 0} (2^{88888})^{88888}}"]))
-    )
+    start, scores = time.monotonic(), []
+    assert score_all(HANGING[0]) == [0.0, 1.0, 0.0]  # in the main thread
+    thread = threading.Thread(target=lambda: scores.extend(score_all(HANGING[1])))
     thread.start()
     thread.join()
-    assert scores == [*SCORES, 0.0]
+    assert scores == [0.0, 1.0, 0.0]
 
     waiting = gate(judging(), by=boxed())  # in an event loop
-    fresh = [r"\boxed{\lim_{x \to 0} (3^{88888})^{88888}}", *COMPLETIONS]
 
     async def inside():
-        return await waiting(completions=fresh, solution=["7"] * 5)
+        return await waiting(completions=[HANGING[2], WRONG, RIGHT], solution=["7"] * 3)
 
-    assert asyncio.run(inside()) == [0.0, *(0.5 * score for score in SCORES)]
+    with hurry():
+        assert asyncio.run(inside()) == [0.0, 0.0, 0.5]
 
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     child = context.Process(target=scored_in_child, args=(queue,))
     child.start()
-    assert queue.get(timeout=120) == SCORES[1:]
+    assert queue.get(timeout=120) == [0.0, 1.0, 0.0]
     child.join(30)
     assert child.exitcode == 0
-    assert time.monotonic() - start < 5 * LATE + 10  # five slow rows, of which one in a new process
+    assert time.monotonic() - start < 4 * LATE + 10  # four slow rows, of which one in a new process
 
 
 @pytest.mark.slow
@@ -99,41 +106,33 @@ def test_the_callers_alarm_is_its_own():
         signal.signal(signal.SIGALRM, handler)
 
 
-SCRIPT = """
+SCRIPT = r"""
 import sys
 from trl_grpo_rewards import boxed
+from trl_grpo_rewards.verify import second_opinion
 
 print("once", flush=True)  # a script without a guard: a worker that imported it would print again
-print(boxed()(completions=[r"\\\\boxed{\\\\lim_{x \\\\to 0} \\\\sqrt{49}}"], solution=["7"]), flush=True)
-boxed()(completions=[r"\\\\boxed{%s}"] * len(sys.argv), solution=["7"] * len(sys.argv))
+print(boxed()(completions=[r"\boxed{\lim_{x \to 0} \sqrt{49}}"], solution=["7"]), flush=True)
+second_opinion.SECONDS = float(sys.argv[1])
+boxed()(completions=[r"\boxed{\lim_{x \to 0} (99999^{99999})^{99999}}"], solution=["7"])
 print("done", flush=True)
-""".replace("\\\\\\\\", "\\\\")
+"""
 
 
-def started(tmp_path, answer) -> subprocess.Popen:
-    (tmp_path / "train.py").write_text(SCRIPT % answer)
-    return subprocess.Popen([sys.executable, "train.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.mark.slow
-def test_no_process_is_left_after_the_end(tmp_path):
-    script = started(tmp_path, r"\lim_{x \to 0} \sqrt{49}")
-    output, _ = script.communicate(timeout=60)
-    assert (script.returncode, output) == (0, "once\n[1.0]\ndone\n")
-    assert has_no_workers_within(script.pid, 3)
-
-
-def test_the_process_starts_when_it_is_first_needed():
+def test_the_process_starts_when_it_is_first_needed_and_ends_with_its_own():
     code = "import os; from trl_grpo_rewards import boxed; from helpers.processes import build_environment, find_workers\n"
     code += "for box in (r'7', r'x+7', r'\\lim_{x \\to 0} \\sqrt{49}', r'\\lim_{x \\to 1} 7'):\n"
     code += "    print(boxed()(completions=[rf'\\boxed{{{box}}}'], solution=[7]), len(find_workers(os.getpid())))"
-    run = subprocess.run([sys.executable, "-c", code], env=build_environment(), capture_output=True, text=True)
-    assert run.stdout.splitlines() == ["[1.0] 0", "[0.0] 0", "[1.0] 1", "[1.0] 1"], run.stderr[-2000:]
+    run = subprocess.Popen([sys.executable, "-c", code], env=build_environment(), stdout=subprocess.PIPE, text=True)
+    output, _ = run.communicate(timeout=60)
+    assert (run.returncode, output.splitlines()) == (0, ["[1.0] 0", "[0.0] 0", "[1.0] 1", "[1.0] 1"])
+    assert has_no_workers_within(run.pid, 3)
 
 
 @pytest.mark.slow
 def test_no_process_is_left_after_a_kill_in_the_middle(tmp_path):
-    script = started(tmp_path, r"\lim_{x \to 0} (99999^{99999})^{99999}")
+    (tmp_path / "train.py").write_text(SCRIPT)
+    script = subprocess.Popen([sys.executable, "train.py", "2"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     assert [script.stdout.readline() for _ in range(2)] == ["once\n", "[1.0]\n"]
     assert find_workers(script.pid)
     time.sleep(0.5)
@@ -206,9 +205,9 @@ def test_what_a_process_brings_does_no_harm(tmp_path):
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     start, runs = time.monotonic(), {}
     for name, trap in TRAPS.items():
-        script = SCRIPT.replace('print("once"', f'{trap}\nprint("once"') % r"\lim_{x \to 0} (99999^{99999})^{99999}"
+        script = SCRIPT.replace('print("once"', f'{trap}\nprint("once"')
         (tmp_path / f"{name}.py").write_text(script)
-        command = ["bash", "-c", f"ulimit -n 4096; exec {sys.executable} '{name}.py'"]
+        command = ["bash", "-c", f"ulimit -n 4096; exec {sys.executable} '{name}.py' 0.2"]
         environment = {**os.environ, "PYTHONPATH": path}
         runs[name] = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True)
     for name, run in runs.items():
@@ -240,11 +239,12 @@ def test_a_deadline_is_a_timeout_also_where_children_are_not_waited_for(tmp_path
     """`SIGCHLD` is ignored under some supervisors, and a process inherits that."""
     code = (
         "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)\n"
-        "from trl_grpo_rewards.verify.second_opinion import ask\n"
-        "print(ask('7', r'\\lim_{x \\to 0} (10^9)!'), ask('7', r'\\lim_{x \\to 0} \\sqrt{49}'))"
+        "from trl_grpo_rewards.verify import second_opinion\n"
+        "second_opinion.SECONDS = 0.2; print(second_opinion.ask('7', r'\\lim_{x \\to 0} (10^9)!'))\n"
+        "second_opinion.SECONDS = 2.0; print(second_opinion.ask('7', r'\\lim_{x \\to 0} \\sqrt{49}'))"
     )
     run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=200)
-    assert run.stdout == "None True\n", run.stderr[-2000:]
+    assert run.stdout == "None\nTrue\n", run.stderr[-2000:]
 
 
 @pytest.mark.slow
@@ -265,7 +265,8 @@ def test_a_process_that_is_killed_from_outside_is_nobodys_answer(end):
     threading.Timer(0.5, second_opinion.PROCESS.send_signal, [end]).start()
     hanging = rf"\boxed{{\lim_{{x \to {end:d}}} (77777^{{77777}})^{{77777}}}}"
     assert score([hanging, r"\boxed{\lim_{x \to 0} \sqrt{49}}"]) == [None, 1.0]
-    assert score([hanging]) == [0.0]  # nothing is remembered
+    with hurry():
+        assert score([hanging]) == [0.0]  # nothing is remembered
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped on this system")
@@ -273,5 +274,6 @@ def test_a_process_that_is_stopped_holds_nobody_up():
     assert second_opinion.ask("2", "2")
     os.kill(second_opinion.PROCESS.pid, signal.SIGSTOP)
     start = time.monotonic()
-    assert second_opinion.ask("3", "4 ") is None and time.monotonic() - start < 20
+    with hurry():
+        assert second_opinion.ask("3", "4 ") is None and time.monotonic() - start < 20
     assert second_opinion.ask("5", "5 ")
