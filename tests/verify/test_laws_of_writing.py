@@ -8,8 +8,8 @@ from helpers.answer_laws import assert_none, judge
 from helpers.styled_latex import are_apart, change, draw_answer, list_values, write
 
 
-PAIRS = 2 * settings().max_examples ** 2
-"""1,250, and half a million with `--hypothesis-profile=thorough`."""
+PAIRS = settings().max_examples ** 2
+"""625, and a quarter of a million with `--hypothesis-profile=thorough`."""
 
 
 def test_an_answer_in_another_style_is_right_and_with_one_change_is_wrong():

@@ -141,10 +141,10 @@ PIECES = [
 
 
 @pytest.mark.slow
-def test_a_megabyte_takes_no_longer_than_its_length():
+def test_a_long_text_takes_no_longer_than_its_length():
     for piece in PIECES:
         seconds = []
-        for size in (100_000, 1_000_000):
+        for size in (30_000, 300_000):
             text = piece * (size // len(piece))
             start = time.perf_counter()
             find_boxed_answer(strip_reasoning(text)), find_boxed_answer(text, "only"), find_stated_answer(text)

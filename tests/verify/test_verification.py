@@ -41,7 +41,7 @@ def test_a_public_solution_pays_its_own_text_or_leaves_its_group_without_scores(
 def test_texts_of_the_cases_are_such_solutions():
     lines = Path(__file__).with_name("cases.txt").read_text().splitlines()[1:]
     texts = [*dict.fromkeys(text.strip() for line in lines for text in line[2:].split(" # "))]
-    assert not find_mixed_groups(texts[::3]) and len(texts) > 3000
+    assert not find_mixed_groups(texts[::9]) and len(texts) > 3000
 
 
 def test_the_options_do_not_matter():
