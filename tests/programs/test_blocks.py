@@ -12,22 +12,14 @@ from trl_grpo_rewards.programs.blocks import MAX_PROGRAM_CHARS, find_program
 @pytest.mark.parametrize(
     "text",
     [
-        "```python\nx = 1\n```",
-        "```py\nx = 1\n```",
-        "``` Python3 \nx = 1\n```  ",
-        "```{.python}\nx = 1\n```",
-        "```python title=a.py\nx = 1\n```",
-        "```\nx = 1\n```",
-        "~~~python\nx = 1\n~~~",
-        "````python\nx = 1\n````",
+        "```python\nx = 1\n```", "```py\nx = 1\n```", "``` Python3 \nx = 1\n```  ", "```{.python}\nx = 1\n```",
+        "```python title=a.py\nx = 1\n```", "```\nx = 1\n```", "~~~python\nx = 1\n~~~", "````python\nx = 1\n````",
         "First:\n```python\ny = 2\n```\nBetter:\n```python\nx = 1\n```",
-        "```python\nx = 1\n```\nIt prints\n```\n5\n```",
-        "```python\nx = 1\n```\nRun it:\n```bash\npython a.py\n```",
-        "```bash\npip install x\n```\n```\nx = 1\n```",
-        "So:\r\n```python\r\nx = 1\n```\r\nDone.",
+        "```python\nx = 1\n```\nIt prints\n```\n5\n```", "```python\nx = 1\n```\nRun it:\n```bash\npython a.py\n```",
+        "```bash\npip install x\n```\n```\nx = 1\n```", "So:\r\n```python\r\nx = 1\n```\r\nDone.",
         "1. Like this:\n   ```python\nx = 1\n   ```",
     ],
-)
+)  # fmt: skip
 def test_the_last_block_of_python_is_the_program(text):
     assert find_program(text) == "x = 1\n"
 
@@ -35,18 +27,11 @@ def test_the_last_block_of_python_is_the_program(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "x = 1",
-        "`x = 1`",
-        "```x = 1```",
-        "```python\nx = 1",
-        "```python\nx = 1\n```\nBetter:\n```python\nx = 2",
-        "```javascript\nx = 1\n```",
-        "```python\nx = 1\n~~~",
-        "````python\nx = 1\n```",
+        "", "x = 1", "`x = 1`", "```x = 1```", "```python\nx = 1", "```python\nx = 1\n```\nBetter:\n```python\nx = 2",
+        "```javascript\nx = 1\n```", "```python\nx = 1\n~~~", "````python\nx = 1\n```",
         "```python\n" + "x" * (MAX_PROGRAM_CHARS + 1) + "\n```",
     ],
-)
+)  # fmt: skip
 def test_what_is_not_a_closed_block_has_no_program(text):
     assert find_program(text) is None
 

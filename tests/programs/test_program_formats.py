@@ -34,32 +34,21 @@ FUNCTION = {"inputs": ["1\n2", '[3]\n"4"'], "outputs": ["3", "[7]"], "fn_name": 
 @pytest.mark.parametrize(
     "value",
     [
-        OPEN_R1,
-        {"verification_info": OPEN_R1},
-        OPEN_R1["test_cases"],
-        {**OPEN_R1, "test_cases": json.dumps(OPEN_R1["test_cases"])},
-        {"test_cases": json.dumps(APPS)},
-        APPS,
-        {**APPS, "fn_name": None},
-        {**APPS, "checker": "", "generated_checker": None},
-        {"input_output": json.dumps(APPS)},
-        {"unit_tests": APPS},
-        {"ground_truth": json.dumps(OPEN_R1["test_cases"])},
+        OPEN_R1, {"verification_info": OPEN_R1}, OPEN_R1["test_cases"],
+        {**OPEN_R1, "test_cases": json.dumps(OPEN_R1["test_cases"])}, {"test_cases": json.dumps(APPS)}, APPS,
+        {**APPS, "fn_name": None}, {**APPS, "checker": "", "generated_checker": None},
+        {"input_output": json.dumps(APPS)}, {"unit_tests": APPS}, {"ground_truth": json.dumps(OPEN_R1["test_cases"])},
         {"reward_model": {"ground_truth": json.dumps(APPS), "style": "rule"}},
         [{"input": case.input, "output": case.output, "testtype": "stdin"} for case in SCRIPT],
-        [{"input": [case.input], "output": [case.output]} for case in SCRIPT],
-        CODE_CONTESTS,
+        [{"input": [case.input], "output": [case.output]} for case in SCRIPT], CODE_CONTESTS,
         {"public_tests": CODE_CONTESTS, "private_tests": {"input": [], "output": []}, "generated_tests": None},
-        {
-            "private_tests": {"input": [SCRIPT[1].input], "output": [SCRIPT[1].output]},
-            "public_tests": {"input": [SCRIPT[0].input], "output": [SCRIPT[0].output]},
-        },
+        {"private_tests": {"input": [SCRIPT[1].input], "output": [SCRIPT[1].output]}, "public_tests": {"input": [SCRIPT[0].input], "output": [SCRIPT[0].output]}, },
         {"public_test_cases": json.dumps(PARTS[0]), "private_test_cases": json.dumps(PARTS[1]), "metadata": "{}"},
         {"public_test_cases": json.dumps(PARTS[0]), "private_test_cases": pack(json.dumps(PARTS[1]))},
         {"public_test_cases": None, "private_test_cases": pack(json.dumps(OPEN_R1["test_cases"]), 3)},
     ],
     ids=range(20),
-)
+)  # fmt: skip
 @pytest.mark.parametrize("write", [lambda value: value, json.dumps, repr], ids=["data", "JSON", "Python"])
 def test_inputs_with_outputs(value, write):
     tests = read_tests(write(value))
@@ -111,25 +100,14 @@ def list_calls(**more):
 @pytest.mark.parametrize(
     "value, companions",
     [
-        (FUNCTION, {}),
-        (json.dumps(FUNCTION), None),
-        ({**FUNCTION, "fn_name": None}, {"fn_name": "add"}),
+        (FUNCTION, {}), (json.dumps(FUNCTION), None), ({**FUNCTION, "fn_name": None}, {"fn_name": "add"}),
         (list_calls(testtype="functional"), {"metadata": '{"func_name": "add"}'}),
         (list_calls(type="function_call", fn_name="add"), {"fn_name": "other"}),
         (list_calls(type=None, fn_name=None), {"fn_name": "add", "metadata": None}),
-        (
-            {
-                "public_test_cases": [{"input": "1\n2", "output": "3", "testtype": "functional"}],
-                "private_test_cases": pack(
-                    json.dumps([{"input": '[3]\n"4"', "output": "[7]", "testtype": "functional"}])
-                ),
-                "metadata": '{"func_name": "add"}',
-            },
-            {},
-        ),
+        ({"public_test_cases": [{"input": "1\n2", "output": "3", "testtype": "functional"}], "private_test_cases": pack(json.dumps([{"input": '[3]\n"4"', "output": "[7]", "testtype": "functional"}]) ), "metadata": '{"func_name": "add"}'}, {}),
     ],
     ids=range(7),
-)
+)  # fmt: skip
 def test_calls_with_json_arguments_on_lines(value, companions):
     tests = read_tests(value, companions)
     assert [*tests.cases] == CALLS and str(tests) == "2 calls"
@@ -211,16 +189,10 @@ def test_rows_with_a_checker_of_their_own_are_not_compared(name, value):
 @pytest.mark.parametrize(
     "value, companions, reason",
     [
-        (None, {}, "found NoneType"),
-        ("", {}, "found str ''"),
-        ([], {}, "an empty list"),
-        ({}, {}, "a dict with nothing"),
-        (3, {}, "found int"),
-        (b"[]", {}, "found bytes"),
-        ({"question": "?"}, {}, "a dict with 'question'"),
-        ([[1], [2]], {}, "a list of 2"),
-        ([None], {}, "a list of 1"),
-        (["assert f(1) == 2", 3], {}, "a list of 2"),
+        (None, {}, "found NoneType"), ("", {}, "found str ''"), ([], {}, "an empty list"),
+        ({}, {}, "a dict with nothing"), (3, {}, "found int"), (b"[]", {}, "found bytes"),
+        ({"question": "?"}, {}, "a dict with 'question'"), ([[1], [2]], {}, "a list of 2"),
+        ([None], {}, "a list of 1"), (["assert f(1) == 2", 3], {}, "a list of 2"),
         ([{"input": "1"}], {}, "a list of 1, which begins with a dict with 'input'"),
         ({"inputs": ["1"], "outputs": []}, {}, "'inputs', 'outputs'"),
         ({"inputs": [], "outputs": []}, {}, "'inputs', 'outputs'"),
@@ -235,23 +207,18 @@ def test_rows_with_a_checker_of_their_own_are_not_compared(name, value):
         ({**FUNCTION, "fn_name": "add(1) or f"}, {}, "need the name of a function"),
         ({**FUNCTION, "fn_name": 3}, {}, "need the name of a function"),
         ([{"input": "1", "output": "1", "testtype": "functional"}], {}, "'fn_name'"),
-        ({**OPEN_R1, "language": "cpp"}, {}, "language='cpp'"),
-        (APPS, {"language": ["python"]}, "language="),
-        ('{"inputs": ["1"', {}, "must be JSON"),
-        ("[" * 100_000, {}, "must be JSON"),
-        ("[NaN]", {}, "must be JSON"),
-        ("{[]: 1}", {}, "must be JSON"),
-        ("{'a': __import__('os').system('true')}", {}, "must be JSON"),
+        ({**OPEN_R1, "language": "cpp"}, {}, "language='cpp'"), (APPS, {"language": ["python"]}, "language="),
+        ('{"inputs": ["1"', {}, "must be JSON"), ("[" * 100_000, {}, "must be JSON"), ("[NaN]", {}, "must be JSON"),
+        ("{[]: 1}", {}, "must be JSON"), ("{'a': __import__('os').system('true')}", {}, "must be JSON"),
         ("[1, 2]" * 300_000, {}, "must be JSON"),
         ({"public_tests": CODE_CONTESTS, "private_tests": "none"}, {}, "found str 'none'"),
         ({"public_tests": {"input": [], "output": []}}, {}, "a dict with 'public_tests'"),
-        ({"input": ["1", "2"], "output": ["1"]}, {}, "'input', 'output'"),
-        ("No tests here.", {}, "Python code"),
+        ({"input": ["1", "2"], "output": ["1"]}, {}, "'input', 'output'"), ("No tests here.", {}, "Python code"),
         (["assert f(1) == 2"], {"test_imports": 3}, "found int '3'"),
         (["assert f(1) == 2"], {"entry_point": ["f"]}, "found a list"),
     ],
     ids=range(38),
-)
+)  # fmt: skip
 def test_other_columns_are_one_error(value, companions, reason):
     with pytest.raises(UnreadableTests, match=reason):
         read_tests(value, companions)

@@ -54,24 +54,17 @@ class TestCases(unittest.TestCase):
 @pytest.mark.parametrize(
     "code, entry_point",
     [
-        (HUMAN_EVAL, "f"),
-        (HUMAN_EVAL, "Solution().twoSum"),
-        (HUMAN_EVAL + "check(f)", None),
-        (KOD_CODE, None),
-        (BIG_CODE, "task_func"),
-        (BIG_CODE, None),
-        ("from solution import *\ndef test_f():\n    assert True", None),
+        (HUMAN_EVAL, "f"), (HUMAN_EVAL, "Solution().twoSum"), (HUMAN_EVAL + "check(f)", None), (KOD_CODE, None),
+        (BIG_CODE, "task_func"), (BIG_CODE, None), ("from solution import *\ndef test_f():\n    assert True", None),
         ("def test():\n    import solution\n    assert solution.f(1) == 2", None),
         ("try:\n    import numpy\nexcept ImportError:\n    numpy = None\nassert f(1) == 2", None),
         ("def test(x, y):\n    assert f(x) == y\ntest(1, 2)", None),
         ("client.patch('/')\nassert client.status == 200", None),
-        ("s = Stack()\ns.push(1)\nassert s.pop() == 1", None),
-        ("import asyncio\nassert asyncio.run(f()) == 7", None),
-        ("assert f('\\d') == 2", None),
-        ("async def test_f():\n    assert await f() == 1", None),
+        ("s = Stack()\ns.push(1)\nassert s.pop() == 1", None), ("import asyncio\nassert asyncio.run(f()) == 7", None),
+        ("assert f('\\d') == 2", None), ("async def test_f():\n    assert await f() == 1", None),
     ],
     ids=range(15),
-)
+)  # fmt: skip
 def test_tests_run_as_they_are_written(code, entry_point):
     [case] = read_tests(code, {"entry_point": entry_point}).cases
     assert case == PythonTests((code,), entry_point)
@@ -93,10 +86,8 @@ def test_imports_of_packages_need_the_option(code, entry_point):
 @pytest.mark.parametrize(
     "code, entry_point, reason",
     [
-        (HUMAN_EVAL, None, r"check\(candidate\) need the name"),
-        (HUMAN_EVAL, "f(1)", "found 'f\\(1\\)'"),
-        (HUMAN_EVAL, "f or g", "found 'f or g'"),
-        ("assert f(1) ==", None, "cannot be read: invalid syntax"),
+        (HUMAN_EVAL, None, r"check\(candidate\) need the name"), (HUMAN_EVAL, "f(1)", "found 'f\\(1\\)'"),
+        (HUMAN_EVAL, "f or g", "found 'f or g'"), ("assert f(1) ==", None, "cannot be read: invalid syntax"),
         ("assert f('\0')", None, "cannot be read"),
         ("assert " + "(" * 10_000 + "f(1)" + ")" * 10_000, None, "cannot be read"),
         ("assert f(1" + "-1" * 400_000 + ")", None, "cannot be read"),
@@ -109,24 +100,16 @@ def test_imports_of_packages_need_the_option(code, entry_point):
         ("from unittest.mock import patch as p\nwith p('solution.f'): f()", None, "use p, which"),
         ("def test_f(monkeypatch):\n    assert f(1) == 2", None, "'monkeypatch', which cannot reach into"),
         ("def test_f(mocker):\n    assert f(1) == 2", None, "'mocker', which cannot reach into"),
-        (
-            "def test_f(tmp_path):\n    assert f(tmp_path)",
-            None,
-            r"test_f\(\) needs 'tmp_path', which is not available",
-        ),
+        ("def test_f(tmp_path):\n    assert f(tmp_path)", None, r"test_f\(\) needs 'tmp_path', which is not available"),
         ("class TestF:\n    def test_f(self, request):\n        assert f(1)", None, r"test_f\(\) needs 'request'"),
         (KOD_CODE.replace("def numbers()", "def numbers(tmpdir)"), None, r"numbers\(\) needs 'tmpdir'"),
-        (
-            "import warnings\nwith warnings.catch_warnings(record=True):\n    assert f(1)",
-            None,
-            "use warnings.catch_warnings",
-        ),
+        ("import warnings\nwith warnings.catch_warnings(record=True):\n    assert f(1)", None, "use warnings.catch_warnings"),
         ("class A(T):\n    def test_a(self):\n        with self.assertLogs(): f(1)", None, "use self.assertLogs"),
         ("import random\nrandom.random = lambda: 1\nassert f(1)", None, "use random.random = lambda: 1"),
         ("import os\nos.environ['A'] = 'b'\nassert f(1)", None, "use os.environ"),
     ],
     ids=range(23),
-)
+)  # fmt: skip
 def test_tests_that_cannot_run_are_one_error(code, entry_point, reason):
     start = time.monotonic()
     with pytest.raises(UnreadableTests, match=reason) as raised:

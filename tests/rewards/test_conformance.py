@@ -146,17 +146,9 @@ def test_cosine_stays_where_that_of_open_r1_turns_back_and_pays_for_length(token
 
 STEP = r"(Step \d+:|^\d+\.|\n-|\n\*|First,|Second,|Next,|Finally,)"
 BITS = [
-    "<think>\n",
-    "\n</think>\n",
-    "<answer>\n",
-    "\n</answer>",
-    "Step 1:",
-    "\n- a",
-    "First,",
-    "1. x",
-    "so ",
+    "<think>\n", "\n</think>\n", "<answer>\n", "\n</answer>", "Step 1:", "\n- a", "First,", "1. x", "so ",
     "```python\nx\n```",
-]
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(BITS), max_size=9).map("".join)
 RIGHT = "<think>\na\n</think>\n<answer>\nSo\n```python\nx\n```\n</answer>"
 

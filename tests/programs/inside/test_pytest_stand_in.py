@@ -11,22 +11,8 @@ from trl_grpo_rewards.programs.inside.collection import list_calls
 
 
 NUMBERS = (
-    0,
-    1,
-    1.0,
-    1 + 5e-7,
-    1 + 2e-6,
-    1e-13,
-    1e-11,
-    -1,
-    math.inf,
-    -math.inf,
-    math.nan,
-    1e300,
-    True,
-    10**30,
-    2 + 1e-9j,
-)
+    0, 1, 1.0, 1 + 5e-7, 1 + 2e-6, 1e-13, 1e-11, -1, math.inf, -math.inf, math.nan, 1e300, True, 10**30, 2 + 1e-9j,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -42,22 +28,12 @@ def test_numbers_are_close_as_in_pytest(options):
 @pytest.mark.parametrize(
     ("expected", "found"),
     [
-        ([1.0, 2.0], [1.0, 2.0 + 1e-9]),
-        ([1.0, 2.0], [1.0, 2.1]),
-        ([1.0], [1.0, 2.0]),
-        ([1.0, 2.0], [1.0]),
-        ((1.0,), (1.0 + 1e-9,)),
-        ({"a": 1.0}, {"a": 1.0 + 1e-9}),
-        ({"a": 1.0}, {"a": 1.1}),
-        ({"a": 1.0}, {"b": 1.0}),
-        ("text", "text"),
-        ("text", "texts"),
-        (None, None),
-        (np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-9])),
-        (1.0, "1.0"),
-        (1.0, None),
+        ([1.0, 2.0], [1.0, 2.0 + 1e-9]), ([1.0, 2.0], [1.0, 2.1]), ([1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0]),
+        ((1.0,), (1.0 + 1e-9,)), ({"a": 1.0}, {"a": 1.0 + 1e-9}), ({"a": 1.0}, {"a": 1.1}), ({"a": 1.0}, {"b": 1.0}),
+        ("text", "text"), ("text", "texts"), (None, None), (np.array([1.0, 2.0]), np.array([1.0, 2.0 + 1e-9])),
+        (1.0, "1.0"), (1.0, None),
     ],
-)
+)  # fmt: skip
 def test_collections_are_close_as_in_pytest(expected, found):
     assert (found == ours.Approx(expected)) == bool(np.all(found == pytest.approx(expected)))
 

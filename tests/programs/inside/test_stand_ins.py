@@ -24,29 +24,12 @@ Extract = Yes
 
 
 CONDITIONS = [
-    "f(1) == 7",
-    "7 == f(1)",
-    "not f(1) != 7",
-    "f(1) < 5",
-    "3 <= f(1)",
-    "abs(f(1) - 7) < 1e-6",
-    "abs(7 - f(1)) < 1e-6",
-    "f(1) + 1 == 8",
-    "3 in f(1)",
-    "f(1) in [7, 8]",
-    "f(1).startswith('a')",
-    "f(1).isdigit()",
-    "f(1).count('a') == 3",
-    "f(1).is_integer()",
-    "{1, 2}.issubset(f(1)) or f(1).issubset({1})",
-    "isinstance(f(1), int)",
-    "f(1) is True",
-    "Extract([1, 2]) == 7",
-    "abs(Extract(1) - 7) < 1e-6",
-    "Extract('a') in ('b', 'c')",
-    "Extract([1]) == [1] and Extract([2]) == [2]",
-    "max(Extract(1), 7) == 7 == min(Extract(2), 7)",
-]
+    "f(1) == 7", "7 == f(1)", "not f(1) != 7", "f(1) < 5", "3 <= f(1)", "abs(f(1) - 7) < 1e-6", "abs(7 - f(1)) < 1e-6",
+    "f(1) + 1 == 8", "3 in f(1)", "f(1) in [7, 8]", "f(1).startswith('a')", "f(1).isdigit()", "f(1).count('a') == 3",
+    "f(1).is_integer()", "{1, 2}.issubset(f(1)) or f(1).issubset({1})", "isinstance(f(1), int)", "f(1) is True",
+    "Extract([1, 2]) == 7", "abs(Extract(1) - 7) < 1e-6", "Extract('a') in ('b', 'c')",
+    "Extract([1]) == [1] and Extract([2]) == [2]", "max(Extract(1), 7) == 7 == min(Extract(2), 7)",
+]  # fmt: skip
 
 
 def test_an_object_that_agrees_to_everything_is_not_right():
