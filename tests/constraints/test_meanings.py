@@ -190,7 +190,7 @@ UNITS = (
 @pytest.mark.slow
 def test_no_text_is_slow():
     for name, unit in itertools.product(MEANINGS, UNITS):
-        text = f"a{unit * 20_000}"[:20_000]
+        text = f"a{unit * 8000}"[:8000]
         start = time.thread_time()
         pay(name, MEANINGS[name][0], text)
-        assert time.thread_time() - start < 5, (name, unit)
+        assert time.thread_time() - start < 1, (name, unit)

@@ -101,10 +101,9 @@ def test_there_are_many():
     assert len(EACH) > 200
 
 
-@pytest.mark.parametrize("name, given, text", EACH)
-def test_a_cheat_is_not_paid(name, given, text):
-    assert pay([name], [given], text) == 0.0
-    assert pay([name], [given], text, partial=True) == 0.0
+def test_no_cheat_is_paid():
+    for name, given, text in EACH:
+        assert pay([name], [given], text) == pay([name], [given], text, partial=True) == 0.0, (name, text)
 
 
 @pytest.mark.parametrize("loose", [False, True])

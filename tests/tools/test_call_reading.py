@@ -91,9 +91,9 @@ def test_what_is_said_before_each_call():
     ids=range(17),
 )  # fmt: skip
 def test_no_text_is_slow(text):
-    start = time.perf_counter()
+    start = time.thread_time()
     calls(text)
-    assert time.perf_counter() - start < 0.2  # ten times what the slowest takes on an idle machine
+    assert time.thread_time() - start < 0.2  # ten times what the slowest takes on an idle machine
 
 
 def test_every_tag_counts():
