@@ -13,6 +13,8 @@ def strip_reasoning(text: str) -> str:
 
     The reasoning may begin without a mark, because chat templates open it.
     """
+    if "<" not in text and "[" not in text:  # no mark, as in most texts
+        return text
     for start, end in REASONING_MARKS:
         before, closed, text = text.rpartition(end)
         if closed and not text.strip() and start in before:

@@ -141,19 +141,25 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "<grouped>": (BESIDE,),
 }
 
-GRAMMAR = Grammar(
-    openings=(
-        times.read_date,
-        ratios.read_dashes,
+AFTER_LABEL = (texts.skip_label, sets.read_exception, texts.read_words, bases.read_digits_with_letters)
+OPENINGS = {
+    "number": (times.read_date, ratios.read_dashes, texts.skip_remark, bases.read_digits_with_letters),
+    "grouped": (texts.skip_remark,),
+    "letter": (texts.skip_remark, choices.read_choice, texts.read_words, bases.read_digits_with_letters),
+    "word": (times.read_date, texts.skip_remark, texts.read_first_word, *AFTER_LABEL),
+    "command": (texts.skip_remark, *AFTER_LABEL),
+    "sign": (texts.skip_remark, *AFTER_LABEL),
+    "open": (
         texts.skip_remark,
         choices.read_choice,
         lists.read_parts,
-        texts.read_first_word,
-        texts.skip_label,
-        sets.read_exception,
         texts.read_words,
         bases.read_digits_with_letters,
     ),
+}
+
+GRAMMAR = Grammar(
+    openings=OPENINGS,
     item=relations.read_item,
     finish=relations.finish_statement,
     prefixes=PREFIXES,

@@ -31,8 +31,8 @@ class Infix(NamedTuple):
 class Grammar(NamedTuple):
     """What tokens build, by their text, and otherwise by their kind, as in `<word>`."""
 
-    openings: "tuple[Callable[[Reader], Value | None], ...]"
-    """What is tried at the start of a statement. Each returns the value of the whole statement, or None."""
+    openings: "Mapping[str, tuple[Callable[[Reader], Value | None], ...]]"
+    """What is tried at the start of a statement, by the kind of its first token. Each returns the whole value, or None."""
     item: Read
     """Reads the first item of a statement, which goes on with the infixes."""
     finish: Callable[[Value], Value]
@@ -93,6 +93,8 @@ class Reader:
                 self.match[start], self.match[place] = place, start
         if opened:
             raise Unreadable("unmatched brackets")
+        loosest = self.grammar.loosest
+        self.loosest = [loosest.get(one.text, loosest.get(f"<{one.kind}>", POWER)) for one in self.tokens]
 
     # what is at a place
 
@@ -126,28 +128,27 @@ class Reader:
         """Whether the last token is a number."""
         return self.tokens[self.place - 1].kind in ("number", "grouped")
 
-    def find_infixes(self, place: int) -> Iterator[Infix]:
-        """Yield what the token at a place may do after a value."""
+    def find_infixes(self, place: int, lowest: int = LIST, highest: int = POWER) -> Iterator[Infix]:
+        """Yield what the token at a place may do after a value, if it binds as strongly as this."""
         token, infixes = self.tokens[place], self.grammar.infixes
         for one in infixes[token.text] if token.text in infixes else infixes.get(f"<{token.kind}>", ()):
-            if one.applies is None or one.applies(self, place):
+            if lowest <= one.power <= highest and (one.applies is None or one.applies(self, place)):
                 yield one
 
     def has_relation(self) -> bool:
         """Whether the statement contains a relation."""
         places = self.outermost(self.start, self.end)
-        return any(self.grammar.loosest.get(self.tokens[place].text) == RELATION for place in places)
+        return any(self.loosest[place] == RELATION for place in places)
 
     def find_end(self, power: int) -> int:
         """Return the place of the next token that binds no more strongly than this, or the end."""
-        place, loosest = self.place, self.grammar.loosest
+        place, tokens, loosest = self.place, self.tokens, self.loosest
         while place < self.end:
-            token = self.tokens[place]
-            at_start = place == self.place and token.kind == "open"
-            if loosest.get(token.text, loosest.get(f"<{token.kind}>", POWER)) <= power and not at_start:
-                if any(infix.power <= power for infix in self.find_infixes(place)):
+            opens = tokens[place].kind == "open"
+            if loosest[place] <= power and not (opens and place == self.place):
+                if any(self.find_infixes(place, highest=power)):
                     return place
-            place = max(place, self.match[place] if token.kind == "open" else 0) + 1
+            place = max(place, self.match[place] if opens else 0) + 1
         return self.end
 
     # reading
@@ -194,7 +195,12 @@ class Reader:
         saved = self.start, self.place, self.end, self.bars
         self.start, self.end = self.trim(start, end)
         self.place, self.bars = self.start, 0
-        value = next((value for read in self.grammar.openings if (value := read(self)) is not None), None)
+        first = self.peek()
+        if first is not None and first.kind == "number" and self.end == self.start + 1:
+            value: Value | None = parse_number(first.text)  # as most are
+        else:
+            openings = () if first is None else self.grammar.openings.get(first.kind, ())
+            value = next((value for read in openings if (value := read(self)) is not None), None)
         if value is None:
             value = self.grammar.finish(self.extend(self.grammar.item(self), 0))
         self.start, self.place, self.end, self.bars = saved
@@ -225,7 +231,7 @@ class Reader:
         """Return a value with all that follows and binds to it at least as strongly as `lowest`."""
         nested = 0
         while self.place < self.end:
-            strong = (infix for infix in self.find_infixes(self.place) if infix.power >= lowest)
+            strong = self.find_infixes(self.place, lowest)
             extended = next((found for one in strong if (found := one.build(self, value)) is not None), None)
             if extended is None:
                 break

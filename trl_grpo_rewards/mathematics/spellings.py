@@ -158,8 +158,17 @@ REWRITTEN = {
     rf"A_{LARGE}\^{DIGITS}": r"\\frac{(\1\2)!}{(\1\2-\3\4)!}",
     r"\b(?:nCr|C(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\binom{\1}{\2}",
     r"\b(?:nPr|P(?=\(n))\(([^(),]{1,9}),([^(),]{1,9})\)": r"\\frac{(\1)!}{(\1-\2)!}",
+    r"(?<=\d)--(?=\d)": "-",
+    r"(\\cup|\\cap)\s*,": r"\1 ",
+    r"\\!\s*|\{\}": "",
+    r"\\quad(?=[A-Za-z])": r"\\quad ",
 }
-"""Spellings of several signs, as patterns: fractions such as `^1/_4`, roots of plain TeX, and functions of programs."""
+"""
+Spellings of several signs, as patterns: fractions such as `^1/_4`, roots of plain TeX, functions of programs, and what
+shows nothing.
+"""
+
+IS_REWRITTEN = re.compile("|".join(REWRITTEN))
 
 PREFIXED = {"x": 16, "o": 8, "b": 2}
 """Bases of numbers as programs write them: `0xA3`."""
@@ -171,8 +180,9 @@ def normalize_signs(text: str) -> str:
         text = re.sub("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ⁿ]+", lambda found: f"^{{{found[0].translate(SUPERSCRIPTS)}}}", text)
         text = re.sub("[₀₁₂₃₄₅₆₇₈₉]+", lambda found: f"_{{{found[0].translate(SUBSCRIPTS)}}}", text)
         text = "".join(one if one <= "\x7f" else widen(one) for one in text)
-    for pattern, plain in REWRITTEN.items():
-        text = re.sub(pattern, plain, text)
+    if IS_REWRITTEN.search(text):
+        for pattern, plain in REWRITTEN.items():
+            text = re.sub(pattern, plain, text)
     if "\\\\" in text and "&" not in text and "\\begin" not in text:
         text = re.sub(r"\\\\(?=[A-Za-z({\[])", r"\\", text)  # escaped once too often
     if "$" in text:
@@ -180,12 +190,9 @@ def normalize_signs(text: str) -> str:
         parts = re.split(r"(?<!\\)\$+", text)
         if len(parts) % 2:
             text = " ".join(part if number % 2 else set_upright(part) for number, part in enumerate(parts))
-    text = re.sub(r"(?<=\d)--(?=\d)", "-", text)
-    text = re.sub(
+    return re.sub(
         r"(?<![\w.])0([xob])([\dA-Fa-f]+)(?!\w)", lambda found: f"{found[2].upper()}_{{{PREFIXED[found[1]]}}}", text
     )
-    text = re.sub(r"(\\cup|\\cap)\s*,", r"\1 ", text)  # a slip
-    return re.sub(r"\\quad(?=[A-Za-z])", r"\\quad ", re.sub(r"\\!\s*|\{\}", "", text))
 
 
 def set_upright(text: str) -> str:

@@ -214,6 +214,8 @@ class Tokenizer:
         self.add("open" if begins else "close", name)
 
     def add_number(self, digits: str, exponent: str) -> None:
+        if digits.isdecimal():
+            return self.add("number", digits + exponent)
         if digits.count(".") > 1:
             digits = digits.replace(".", "").replace(",", ".")  # 1.234.567,89
         if re.fullmatch(r"\d+\{,\}\d+", digits) and not re.fullmatch(r"[1-9]\d{0,2}\{,\}\d{3}", digits):

@@ -1,14 +1,16 @@
 """Expressions, and what values of every kind share. Values are frozen, so equal readings are equal values."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
     """What an answer is. A kind of value that is no expression has a module of its own in `kinds`."""
+
+    __match_args__: ClassVar[tuple[str, ...]]  # the names of the fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def make_number(number: int | Fraction) -> Number:
 
 def list_parts(value: Value) -> list[Value]:
     """Return the values that a value of any kind is made of, and not their parts."""
-    return [part for field in fields(value) for part in flatten(getattr(value, field.name))]
+    return [part for name in value.__match_args__ for part in flatten(getattr(value, name))]
 
 
 def flatten(found: Any) -> Iterator[Value]:
@@ -81,7 +83,7 @@ def change_parts(value: Value, change: Callable[[Value], Value]) -> Value:
             return tuple(map(change_all, found))
         return change(found) if isinstance(found, Value) else found
 
-    return replace(value, **{field.name: change_all(getattr(value, field.name)) for field in fields(value)})
+    return replace(value, **{name: change_all(getattr(value, name)) for name in value.__match_args__})
 
 
 def walk(value: Value) -> list[Value]:

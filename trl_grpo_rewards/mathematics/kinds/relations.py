@@ -199,6 +199,8 @@ def name_point(name: Symbol, point: Collection) -> Value | None:
 
 def finish_statement(value: Value) -> Value:
     """Return a statement with a name for each item of `x = 1, 2`, and with labels only where they differ."""
+    if not isinstance(value, Collection | Relation):
+        return value
     items = [*list_items(value)]
     pairs = [one.terms for one in items if isinstance(one, Ratio) and isinstance(one.terms[0], Symbol)]
     if len(items) == len(pairs) > 1 and {*map(len, pairs)} == {2}:  # A: 3, B: 5
