@@ -200,4 +200,5 @@ def read_answer(reader: Reader) -> Value:
     reader.match_brackets()
     if letter:
         return choices.finish_choice(reader, letter, 0)
-    return lists.expand_signs(reader.statement(0, reader.end))
+    value = reader.statement(0, reader.end)
+    return value if {"\\pm", "\\mp"}.isdisjoint(reader.texts(0, reader.end)) else lists.expand_signs(value)

@@ -109,9 +109,9 @@ def find_label(reader: Reader) -> int:
         or (tokens[place].text in ("\\max", "\\min") and reader.texts(place + 1, place + 2) == [":"])
     ):
         place += 1
-    words = [text.casefold().lstrip("\\") for text in reader.texts(start, place) if text != ","]
-    if place in (start, end) or any(infix.power == RELATION for infix in reader.find_infixes(place)):
+    if place in (start, end) or any(reader.find_infixes(place, RELATION, RELATION)):
         return start
+    words = [text.casefold().lstrip("\\") for text in reader.texts(start, place) if text != ","]
     while words and has_role(words[-1], "rounding"):
         words.pop()
     if all(is_label(word) or word == ":" for word in words):
