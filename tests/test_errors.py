@@ -33,6 +33,18 @@ def test_an_error_that_says_what_to_do_is_told_unchanged():
     assert told.startswith("ValueError: length() with unit='tokens' needs 'completion_ids', but the call has none.")
 
 
+@reward
+def leaves(completion: str) -> float:
+    raise SystemExit(0)
+
+
+def test_a_reward_that_leaves_ends_the_run_with_a_sentence():
+    error = catch(lambda: (boxed() + leaves())(completions=["4"], solution=["4"]))
+    assert describe_reward_error(error) == (
+        "RuntimeError: Reward leaves() called sys.exit(0), which would end the run. Raise an error, or return None."
+    )
+
+
 def test_an_error_of_something_else_is_not_told():
     assert describe_reward_error(ValueError("of something else")) is None
 

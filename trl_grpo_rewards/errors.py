@@ -18,10 +18,17 @@ RAISED_IN = "(raised in the reward "
 @contextmanager
 def named_in_errors(reward: object) -> Iterator[None]:
     """Add a note with the reward to every error that is raised inside."""
+    note = f"{RAISED_IN}{reward})"
     try:
         yield
+    except SystemExit as exit:
+        error = RuntimeError(
+            f"Reward {reward} called sys.exit({exit.code!r}), which would end the run. Raise an error, or return None."
+        )
+        error.add_note(note)
+        raise error from exit
     except Exception as error:
-        error.add_note(f"{RAISED_IN}{reward})")
+        error.add_note(note)
         raise
 
 

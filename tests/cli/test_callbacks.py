@@ -101,10 +101,11 @@ def test_the_progress_bar_has_the_reward_and_the_share_of_dead_groups():
     for is_main, logs in [
         (True, {"reward": 0.5, "groups/dead": 0.125}),
         (True, {"loss": 1.0}),
+        (True, {"reward": None, "groups/dead": None}),
         (False, {"reward": 1.0}),
     ]:
         progress.on_log(None, SimpleNamespace(is_world_process_zero=is_main), None, logs=logs)
-    assert seen == [{"reward": "0.500", "dead": "0.12"}]
+    assert seen == [{"reward": "0.500", "dead": "0.12"}, {"reward": "-", "dead": "-"}]
 
 
 class Clock:
@@ -147,7 +148,7 @@ def test_reports_take_at_most_a_hundredth_of_a_run_whose_records_grow(tmp_path):
             page = (tmp_path / "report.html").read_text()
             assert f'"progress":{{"last":{step},' in page
     assert written_at[0] == 2 and 8 <= len(written_at) < 60  # a second is a hundredth of 100 seconds
-    assert not (tmp_path / "report.unfinished").exists()
+    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["report.html"]
 
 
 def test_large_records_wait_for_their_first_report(tmp_path):

@@ -42,11 +42,48 @@ def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(
     (tmp_path / "recipe.yaml").write_text("import_modules: [a]\n")
     recipe = ["--config", str(tmp_path / "recipe.yaml")]
     for given, modules in (
-        ([], ["a"]),
+        (["--trust"], ["a"]),
         (["--import", "b", "c"], ["b", "c"]),
         (["--import", "b", "--import", "c"], ["b", "c"]),
     ):
         assert read_job([*recipe, *given, "--seed", "7"], "train")[0].import_modules == modules
+
+
+@pytest.mark.parametrize(
+    "recipe, does, remedy",
+    [
+        ("import_modules: [evil]", "imports evil", "--import evil"),
+        ("import_modules: evil", "imports evil", "--import evil"),
+        ("rewards: code(backend='evil:Box')", "imports evil", "--import evil"),
+        ("trust_remote_code: true", "sets trust_remote_code", "--trust"),
+        ("model_init_kwargs: {trust_remote_code: true}", "sets trust_remote_code", "--trust"),
+        ("env: {A: 1, B: 2}\nimport_modules: [evil]\ntrust: true", "imports evil and sets the environment variables A, B", "--trust"),
+    ],
+)  # fmt: skip
+def test_a_recipe_acts_only_as_far_as_the_command_line_allows(recipe, does, remedy, tmp_path, monkeypatch, command):
+    (tmp_path / "evil.py").write_text("open('imported', 'w').close()\n")
+    (tmp_path / "it.yaml").write_text(recipe)
+    run = command("check", "--config", "it.yaml")
+    assert (run.returncode, run.stderr) == (
+        2,
+        f"error: The recipe 'it.yaml' {does}, which acts only if the command line allows it. If you know the recipe, add {remedy}.\n",
+    )
+    with pytest.raises(ValueError, match=f"add {remedy}"):  # without what is read ahead
+        read_job(["--config", str(tmp_path / "it.yaml")], "check")
+    assert not (tmp_path / "imported").exists()
+    monkeypatch.setenv("A", "0")
+    monkeypatch.setenv("B", "0")
+    job, training, model = read_job(["--config", str(tmp_path / "it.yaml"), *remedy.split()], "check")
+    assert "evil" not in recipe or "evil" in [*job.import_modules, job.rewards[14:18]]
+
+
+@pytest.mark.parametrize(
+    "recipe, problem", [("[" * 20_000, "nested too deeply"), (f"seed: {'9' * 5000}", "Exceeds the limit")]
+)
+def test_a_recipe_that_cannot_be_read_is_one_sentence(recipe, problem, tmp_path, command):
+    (tmp_path / "it.yaml").write_text(recipe)
+    run = command("check", "--config", "it.yaml")
+    assert run.returncode == 2 and problem in run.stderr and run.stderr.count("\n") == 1
 
 
 def test_a_recipe_that_does_not_exist_is_refused_with_the_names_of_the_others():

@@ -138,12 +138,30 @@ def test_sigterm_while_an_object_is_deleted_ends_the_run_and_a_warning_has_a_lin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loaded", ["libtorch", "libarrow"])  # while it imports, and later
-def test_sigterm_before_training_is_one_sentence(tmp_path, loaded):
+def test_a_full_disk_is_one_sentence(tmp_path):
+    (folder := tmp_path / "runs").mkdir()
+    if os.getuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", folder]).returncode:
+        pytest.skip("a small disk can only be mounted by the superuser")
+    try:
+        options = [*SMALL, "--no_check", "--eval_prompts", "0", "--save_steps", "1", "--report_to", "none"]
+        run = train_forked(*options, "--max_steps", "40", cwd=tmp_path)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+    assert run.returncode == 1 and "Traceback" not in run.stderr, run.stderr
+    assert re.search(
+        r"error: The disk of 'runs/addition' is full \(.+\)\. Free disk space, and add --resume", run.stderr
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "loaded, number", [("libtorch", signal.SIGTERM), ("libarrow", signal.SIGHUP)]
+)  # while it imports, and later
+def test_a_signal_before_training_is_one_sentence(tmp_path, loaded, number):
     process = subprocess.Popen([*COMMAND, "--max_steps", "100"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     while loaded not in Path(f"/proc/{process.pid}/maps").read_text() and process.poll() is None:
         time.sleep(0.05)
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     said = process.communicate(timeout=300)[1]
     assert process.returncode == 130 and "Traceback" not in said
     assert said.endswith("trl-grpo-rewards train was interrupted.\n") or "Interrupted at step " in said

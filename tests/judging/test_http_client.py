@@ -1,6 +1,7 @@
 """Requests to a judge's server as they go wrong: slow and dripping replies, redirects, cuts, and refusals."""
 
 import asyncio
+import gzip
 import threading
 import time
 
@@ -9,7 +10,8 @@ import pytest
 
 from helpers.local_http import build_reply, run_local_server
 from helpers.processes import find_free_port
-from trl_grpo_rewards.judging.chat_client import REQUEST_SECONDS, build_client
+from trl_grpo_rewards.judging.chat_client import MAX_REPLY, REQUEST_SECONDS, build_client
+from trl_grpo_rewards.judging.verdicts import UnreadableReply
 
 
 KEY = "secret-key-1234"
@@ -31,6 +33,15 @@ def ask_once(url: str, *, retries: int = 0, seconds: float = 5.0) -> tuple[str |
             return await ask(client)
 
     return asyncio.run(run())
+
+
+def test_a_reply_is_bounded_after_it_is_decompressed():
+    body = gzip.compress(b" " * (2 * MAX_REPLY))
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    assert len(body) < MAX_REPLY / 100
+    with run_local_server(lambda request: request.wfile.write(head + body)) as server:
+        with pytest.raises(UnreadableReply, match="longer than 8,388,608 bytes"):
+            ask_once(f"{server.url}/v1")
 
 
 def test_no_more_requests_are_in_flight_than_the_limit():

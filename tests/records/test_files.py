@@ -28,6 +28,7 @@ from trl_grpo_rewards.records import files as records
 from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import GroupWriter, find_record_files, read_records
+from trl_grpo_rewards.records.runs import read_run
 
 
 def test_a_record_says_what_its_group_was(config, problems, tmp_path):
@@ -172,6 +173,26 @@ def test_records_of_earlier_versions_are_read_and_superseded(tmp_path):
     assert list(read_records(tmp_path)) == [old[0], old[3]]
     write(GroupWriter(tmp_path, 2), 3, 2)  # it has written nothing of its first step
     assert places(tmp_path) == [(1, 1, 0), (3, 3, 0), (3, 3, 1)]
+
+
+@pytest.mark.parametrize("name", ["run", "step", "group", "first_step"])
+def test_a_line_with_an_endless_number_or_without_rows_is_damaged(tmp_path, name, caplog):
+    write(GroupWriter(tmp_path), 1, 2)
+    place = {"run": 1, "step": 2, "group": 0, "first_step": 1}
+    rest = {"prompt_id": "x", "rewards": {"boxed": []}, "columns": {}}
+    with (tmp_path / "groups" / "0001-0001.jsonl").open("a") as file:
+        file.write(json.dumps({**place, name: 0, **rest}).replace(f'"{name}": 0', f'"{name}": {"9" * 5000}') + "\n")
+        file.write(json.dumps({**place, "step": 3, **rest}) + "\n")
+    assert [record["step"] for record in read_records(tmp_path)] == [1, 1]
+    assert "2 line(s)" in caplog.text
+
+
+def test_what_is_no_file_is_no_description_of_a_run(tmp_path):
+    os.mkfifo(tmp_path / "run.json")
+    assert read_run(tmp_path) is None
+    (tmp_path / "run.json").unlink()
+    (tmp_path / "run.json").symlink_to("/dev/zero")
+    assert read_run(tmp_path) is None
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import math
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -93,6 +92,11 @@ def describe_change(before: Sequence[float], after: Sequence[float]) -> str:
     return f"{fmean(differences):+.3f} ± {NORMAL_95 * stdev(differences) / math.sqrt(len(differences)):.3f}"
 
 
+def format_metric(value: float | None, digits: int) -> str:
+    """Return a metric as text. It is None if no completion of the step was scored."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
 def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
     """Whether SIGTERM ended a run with `enable_jit_checkpoint` before its last step."""
     return bool(args.enable_jit_checkpoint) and state.global_step < state.max_steps
@@ -107,7 +111,7 @@ class Interrupts(TrainerCallback):
 
     def __init__(self) -> None:
         self.came = False
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in signal.valid_signals():
             if signal.getsignal(number) is signal.default_int_handler:
                 with contextlib.suppress(ValueError):  # a thread cannot set it
                     signal.signal(number, self.interrupt)
@@ -188,14 +192,13 @@ class ReportWriter(TrainerCallback):
         if not state.is_world_process_zero:
             return
         run, now, is_written = Path(args.output_dir), self.clock(), False
-        unfinished = run / "report.unfinished"
         try:
             size = sum(file.stat().st_size for file in files.find_record_files(run))
             expected = self.seconds * max(size / self.size, 1)
             if self.spent + expected > REPORT_SHARE * (now - self.start):
                 return
             files.logger.disabled = self.has_written  # the first report has warned of damaged records
-            os.replace(write_report(run, unfinished), run / "report.html")
+            write_report(run, run / "report.html")
             is_written = True
         except FileNotFoundError:
             pass  # there are no records yet
@@ -206,8 +209,6 @@ class ReportWriter(TrainerCallback):
                     f"checkpoints and evaluations try again. Check the disk and the folder."
                 )
             self.has_warned = True
-            with contextlib.suppress(OSError):
-                unfinished.unlink()
         finally:
             files.logger.disabled = False
         seconds = self.clock() - now
@@ -230,7 +231,8 @@ class RewardProgress(ProgressCallback):
         **kwargs: Any,
     ) -> None:
         if logs and "reward" in logs and state.is_world_process_zero and self.training_bar is not None:
-            self.training_bar.set_postfix(reward=f"{logs['reward']:.3f}", dead=f"{logs.get('groups/dead', 0):.2f}")
+            dead = logs.get("groups/dead")
+            self.training_bar.set_postfix(reward=format_metric(logs["reward"], 3), dead=format_metric(dead, 2))
 
     def close(self) -> None:
         """Close the bars of a run that was interrupted."""

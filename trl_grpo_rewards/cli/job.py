@@ -23,7 +23,7 @@ from ..training.validation import check_dataset, check_outcome, unpack_rewards
 from .command_errors import CommandParser, build_rewards
 from .data_files import name_format
 from .datasets import load_problems
-from .recipe_files import DEFAULT_RECIPE, RECIPES, find_recipe, split_config
+from .recipe_files import DEFAULT_RECIPE, RECIPES, check_trust, find_recipe, split_config
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
@@ -41,6 +41,10 @@ class JobArguments:
     import_modules: list[str] = field(
         default_factory=list,
         metadata={"aliases": ["--import"], "help": "Modules to import, which register your own rewards."},
+    )
+    trust: bool = field(
+        default=False,
+        metadata={"help": "Let the recipe import modules, trust remote code and set environment variables."},
     )
     dataset_name: str | None = field(
         default=None,
@@ -132,7 +136,9 @@ def read_job(
     arguments = split_config(arguments)
     if "--config" in arguments:
         place = arguments.index("--config") + 1
-        arguments[place:] = [str(find_recipe("".join(arguments[place : place + 1]))), *arguments[place + 1 :]]
+        recipe = "".join(arguments[place : place + 1])
+        check_trust(recipe, arguments)
+        arguments[place:] = [str(find_recipe(recipe)), *arguments[place + 1 :]]
     try:
         job, training, model = parser.read(arguments)
     except PackageNotFoundError:  # transformers checks the version of a package that an option needs

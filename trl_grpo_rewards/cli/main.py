@@ -29,10 +29,15 @@ unless `read_ahead` describes it.
 """
 
 
+INTERRUPTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a subcommand with its arguments, by default those of the process. SIGTERM interrupts it as Ctrl-C does."""
-    with contextlib.suppress(ValueError):  # a thread cannot set it
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Run a subcommand with its arguments, by default those of the process. SIGTERM and SIGHUP interrupt it as Ctrl-C does."""
+    for number in INTERRUPTS:
+        with contextlib.suppress(ValueError):  # a thread cannot set it
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup asks for
+                signal.signal(number, signal.default_int_handler)
     if "_ARGCOMPLETE" in os.environ:
         complete()
     try:

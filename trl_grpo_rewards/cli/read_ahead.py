@@ -17,7 +17,7 @@ from .data_files import FORMATS, find_ending
 from .declared_options import DeclaredOption, read_keys, read_options
 from .option_values import check_values, list_possible_values
 from .output import EXIT_CODES, FINE, keep_stdout_for_json
-from .recipe_files import DEFAULT_RECIPE, RECIPE_FOLDER, RECIPES, read_recipe, split_config
+from .recipe_files import DEFAULT_RECIPE, RECIPE_FOLDER, RECIPES, check_trust, read_recipe, split_config
 from .run_folder import check_output, choose_checkpoint, describe_finished
 
 
@@ -56,11 +56,14 @@ def read_ahead(command: str, arguments: Sequence[str]) -> None:
         default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else DEFAULT_RECIPE
         name = given.pop("config", default)
         recipe = {} if name is None else read_recipe(name)
+        recipe.pop("env", None)  # variables, which TRL sets
         parser.refuse([f"--{name}" for name in recipe if not hasattr(options, name)], "in the recipe")
         declared = [*chain.from_iterable(list_options(command).values())]
         settings = {one.name: one.default for one in declared} | recipe | given
         check_values(settings, declared)
         check_paths(settings)
+        if name is not None:
+            check_trust(name, arguments)
         build_rewards(settings["rewards"], settings["import_modules"] or ())
         if command == "train" and os.environ.get("RANK", "0") == "0":
             check_output(find_folder(settings), settings["resume_from_checkpoint"])

@@ -1,5 +1,6 @@
 """The bundled recipes, which are YAML files with options. Loads no torch or TRL."""
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +16,9 @@ RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.
 """Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task.
 `code` has another bundled model and task."""
 
+
+BACKEND = re.compile(r"""backend\s*=\s*["']([\w.]+):""")
+"""A module that an expression of rewards names."""
 
 DEFAULT_RECIPE = "addition"
 """The recipe of a command line that names no recipe, model or dataset."""
@@ -50,6 +54,31 @@ def find_recipe(name: str) -> Path:
     )
 
 
+def check_trust(name: str, arguments: Sequence[str]) -> None:
+    """
+    Check that the command line allows what a recipe does besides setting options, since anybody may have written it.
+
+    Raises:
+        `ValueError`: the recipe imports modules, trusts remote code or sets environment variables.
+    """
+    recipe = read_recipe(name)
+    given = {argument.split("=")[0] for argument in arguments}
+    listed = [] if {"--import", "--import_modules"} & given else recipe.get("import_modules") or []
+    named = [] if "--rewards" in given else BACKEND.findall(str(recipe.get("rewards")))
+    modules = [one for one in (*([listed] if isinstance(listed, str) else listed), *named) if one not in arguments]
+    does = [f"imports {', '.join(map(str, modules))}"] if modules else []
+    if any("trust_remote_code" in (option if value else "") + str(value) for option, value in recipe.items()):
+        does.append("sets trust_remote_code")
+    if variables := recipe.get("env"):
+        does.append(f"sets the environment variables {', '.join(map(str, variables))}")
+    if does and "--trust" not in given:
+        remedy = f"--import {' '.join(map(str, modules))}" if modules and len(does) == 1 else "--trust"
+        raise ValueError(
+            f"The recipe {name!r} {' and '.join(does)}, which acts only if the command line allows it. If you know the "
+            f"recipe, add {remedy}."
+        )
+
+
 def read_recipe(name: str) -> dict[str, Any]:
     """
     Return the options of a file or of a bundled recipe.
@@ -59,14 +88,14 @@ def read_recipe(name: str) -> dict[str, Any]:
     """
     import yaml
 
+    file = find_recipe(name)
     try:
-        options = yaml.safe_load(find_recipe(name).read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(
-            f"The recipe {name!r} is not valid YAML: {' '.join(str(error).split())}. Correct it."
-        ) from None
+        options = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ValueError(f"The recipe {name!r} is not valid YAML: {problem}. Correct it.") from None
     if not isinstance(options, dict):
         raise ValueError(
             f"The recipe {name!r} must contain options such as max_steps: 100; got {type(options).__name__}. Correct it."
         )
-    return {str(option): value for option, value in options.items() if option != "env"}  # variables, which TRL sets
+    return {str(option): value for option, value in options.items()}

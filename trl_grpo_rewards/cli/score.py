@@ -18,6 +18,7 @@ from ..records.completions import Group, read_groups
 from ..records.files import match_files
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
+from ..whole_files import replace_file
 from .command_errors import CommandParser, build_rewards, exit_on, exit_on_reward_error
 from .output import EXIT_CODES, keep_stdout_for_json, make_printable, print_json
 from .score_summary import describe_scores, summarize_scores
@@ -198,9 +199,8 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tupl
     if old:  # a copy that nobody reads would keep all groups in memory
         groups, copies = itertools.tee(groups)
         scored_by_old = rescore(old, copies)
-    unfinished = args.out and args.out.with_name(f"{args.out.name}.unfinished")  # --out may be the file that is read
     with contextlib.ExitStack() as stack:
-        out = stack.enter_context(unfinished.open("w", encoding="utf-8")) if args.out else None
+        out = stack.enter_context(replace_file(args.out)) if args.out else None  # it may be the file that is read
         bar = stack.enter_context(tqdm(unit=" rows", disable=None))
         for scored, before in zip(rescore(rewards, groups), scored_by_old, strict=False):
             tally.add(scored)
@@ -209,8 +209,6 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tupl
             if out is not None:
                 out.writelines(format_row(scored, row) for row in range(scored.group.size))
             bar.update(scored.group.size)
-    if not tally.groups:
-        raise ValueError(f"'{args.completions}' has no completions. Choose a run that has sampled some.")
-    if args.out:
-        unfinished.replace(args.out)
+        if not tally.groups:
+            raise ValueError(f"'{args.completions}' has no completions. Choose a run that has sampled some.")
     return tally, difference

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -34,6 +35,10 @@ from .job import (
 from .output import FAULTY, INTERRUPTED, end
 from .preparation import check_packages, check_writable, use_all_cores
 from .run_folder import check_output, choose_checkpoint, find_last_checkpoint
+
+
+LEAST_SPACE = 1 << 20
+"""Free space of a disk that is not full, in bytes."""
 
 
 @dataclass
@@ -95,6 +100,7 @@ def main(arguments: Sequence[str]) -> None:
         trainer.add_callback(progress)
     with (
         exit_on(CheckpointMismatch),
+        exit_on_full_disk(training.output_dir),
         exit_on_reward_error(),
         contextlib.closing(progress),
         end_when_interrupted(trainer),
@@ -103,8 +109,9 @@ def main(arguments: Sequence[str]) -> None:
         trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
         if is_cut_short(training, trainer.state):
             raise KeyboardInterrupt
-    trainer.save_model()
-    trainer.create_model_card()
+    with exit_on_full_disk(training.output_dir):
+        trainer.save_model()
+        trainer.create_model_card()
     if trainer.is_world_process_zero():
         trained = f"Trained to step {trainer.state.global_step}."
         print("", trained if eval_dataset is None else evaluation.report(), "", sep="\n")
@@ -112,6 +119,22 @@ def main(arguments: Sequence[str]) -> None:
         if training.group_records:
             print(try_report(Path(training.output_dir)))
     disconnect(trainer)
+
+
+@contextlib.contextmanager
+def exit_on_full_disk(folder: str) -> Iterator[None]:
+    """End the process with one sentence if the disk is full, for which libraries raise errors of many types."""
+    try:
+        yield
+    except Exception as error:
+        if "No space left" not in str(error) and shutil.disk_usage(folder).free > LEAST_SPACE:
+            raise
+        last = find_last_checkpoint(folder)
+        end(
+            f"error: The disk of '{folder}' is full ({' '.join(str(error).split())[:200]}). Free disk space, and add "
+            f"--resume_from_checkpoint auto to the command{f', which continues from {last}' if last else ''}.",
+            FAULTY,
+        )
 
 
 @contextlib.contextmanager

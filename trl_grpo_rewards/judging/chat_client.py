@@ -1,6 +1,7 @@
 """OpenAI's chat protocol: replies, and requests with structured output and a limit of tokens where accepted."""
 
 import asyncio
+import contextlib
 import importlib
 import json
 import time
@@ -13,7 +14,7 @@ from . import limits
 from .grading_prompts import GradingPrompt
 from .gradings import Grading
 from .settings import Settings
-from .verdicts import TruncatedReply, UnreadableReply, read_verdict
+from .verdicts import QuotedReply, TruncatedReply, UnreadableReply, read_verdict
 
 
 STRUCTURED_OUTPUT: dict[tuple[str | None, str], bool] = {}
@@ -24,6 +25,12 @@ UNRELATED_STATUSES = frozenset({401, 403, 408, 409, 429})
 
 HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__.partition(".")[0])
 """The HTTP library that the installed openai client uses: httpx, or its successor."""
+
+MAX_REPLY = 8 << 20
+"""Maximum size of a reply in bytes, after decompression."""
+
+ENCODING = ("content-encoding", "content-length", "transfer-encoding")
+"""Headers about how a reply was sent, which do not hold for its text."""
 
 REQUEST_SECONDS: ContextVar[list[float]] = ContextVar("REQUEST_SECONDS")
 """Duration in seconds of each request that the current call has made, retries included."""
@@ -46,11 +53,25 @@ class LimitedHttpClient(openai.DefaultAsyncHttpxClient):
             start = time.monotonic()
             try:
                 async with asyncio.timeout(self.seconds):
-                    return await super().send(*args, **kwargs)
+                    return await read_bounded(await super().send(*args, **{**kwargs, "stream": True}))
             except TimeoutError:
                 raise HTTP.ReadTimeout(f"no reply within timeout={self.seconds:g} s") from None
             finally:
                 REQUEST_SECONDS.get().append(time.monotonic() - start)
+
+
+async def read_bounded(response: Any) -> Any:
+    """Return a response with its whole text. Raises [`UnreadableReply`] if it is too long once it is decompressed."""
+    content = bytearray()
+    try:
+        async for part in response.aiter_bytes():
+            content += part
+            if len(content) > MAX_REPLY:
+                raise UnreadableReply(f"the reply is longer than {MAX_REPLY:,} bytes")
+    finally:
+        await response.aclose()
+    headers = [(name, value) for name, value in response.headers.items() if name not in ENCODING]
+    return HTTP.Response(response.status_code, headers=headers, content=bytes(content), request=response.request)
 
 
 def build_client(base_url: str | None, key: str, retries: int, concurrency: int, seconds: float) -> openai.AsyncOpenAI:
@@ -79,6 +100,8 @@ class ChatClient:
         """Return the verdict on a prompt, and add what the requests cost to the grading."""
         REQUEST_SECONDS.set(grading.seconds)
         async with self.slots:  # requests are built just before they are sent, since a thousand take a second
+            with contextlib.suppress(QuotedReply):
+                return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
             return read_verdict(read_content(await self._fetch_reply(prompt, grading)), prompt)
 
     async def _fetch_reply(self, prompt: GradingPrompt, grading: Grading) -> Any:
@@ -86,7 +109,8 @@ class ChatClient:
         usage = reply.get("usage") if isinstance(reply, dict) else None
         if isinstance(usage, dict):
             tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
-            grading.tokens_in, grading.tokens_out = (count if isinstance(count, int) else 0 for count in tokens)
+            counts = [count if isinstance(count, int) else 0 for count in tokens]
+            grading.tokens_in, grading.tokens_out = grading.tokens_in + counts[0], grading.tokens_out + counts[1]
         return reply
 
     async def _send_accepted(self, prompt: GradingPrompt, grading: Grading) -> Any:

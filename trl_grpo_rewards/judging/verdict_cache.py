@@ -3,9 +3,10 @@
 import contextlib
 import json
 import logging
-import os
 from pathlib import Path
 from typing import Any
+
+from ..whole_files import replace_file
 
 
 logger = logging.getLogger(__name__)
@@ -43,14 +44,11 @@ class VerdictCache:
     def write(self, key: str, verdict: dict[str, Any]) -> None:
         """Keep a verdict. If it cannot be written, one warning is logged."""
         path = self._path(key)
-        unfinished = path.with_suffix(f".{os.getpid()}-{id(verdict)}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_text(json.dumps(verdict))
-            unfinished.replace(path)  # in one step, so that no process reads half of it
+            with replace_file(path) as file:
+                file.write(json.dumps(verdict))
         except OSError as error:
-            with contextlib.suppress(OSError):
-                unfinished.unlink(missing_ok=True)
             self._warn_once(error)
 
     def _warn_once(self, error: OSError) -> None:

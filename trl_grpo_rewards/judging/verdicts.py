@@ -8,11 +8,8 @@ from typing import Any
 
 from ..reasoning import REASONING_MARKS
 from ..strict_json import reject_duplicates
-from .grading_prompts import GradingPrompt, Rubric
+from .grading_prompts import MARKUP, SCORE_LINE, GradingPrompt, Rubric, split_last_line
 
-
-SCORE_LINE = re.compile(r"(?:final )?score *[:=] *(-?\d+(?:\.\d+)?)(?: */ *(\d+(?:\.\d+)?))?\.?", re.IGNORECASE)
-"""A verdict in words, on a line of its own."""
 
 VERDICT_KEY = re.compile('"(?:score|verdict)')
 """A key of a verdict. With one before it, an object at the end is not the only verdict of a reply."""
@@ -20,6 +17,10 @@ VERDICT_KEY = re.compile('"(?:score|verdict)')
 
 class UnreadableReply(ValueError):
     """Raised when a reply contains no verdict."""
+
+
+class QuotedReply(UnreadableReply):
+    """Raised when a judge may only have repeated a verdict that stands in a graded text."""
 
 
 class TruncatedReply(UnreadableReply):
@@ -44,17 +45,19 @@ def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
         if (found := parse_object(candidate)) is not None and not VERDICT_KEY.search(before):
             refuse_quote(candidate, prompt)
             return found
-    *lines, last = [line.strip(" *#_") for line in text.splitlines()]
+    *lines, last = [line.strip(MARKUP) for line in text.splitlines()]
     score = SCORE_LINE.fullmatch(last)
     if score and not any(SCORE_LINE.fullmatch(line) for line in lines):
+        if any(last == split_last_line(graded)[1] for _, graded in prompt.texts):
+            raise QuotedReply(f"the reply repeats the last line of the graded text: {last[:200]!r}")
         return {"score": float(score[1]), "of": score[2] and float(score[2]), "reason": "\n".join(lines).strip()}
     raise UnreadableReply(f"the reply contains no verdict: {text[:200]!r}")
 
 
 def refuse_quote(verdict: str, prompt: GradingPrompt) -> None:
-    """Raise [`UnreadableReply`] if a verdict stands in a graded text, so that the judge may only repeat it."""
+    """Raise [`QuotedReply`] if a verdict stands in a graded text."""
     if any(verdict in graded for _, graded in prompt.texts):
-        raise UnreadableReply(f"the reply quotes a verdict from the graded text: {verdict[:200]!r}")
+        raise QuotedReply(f"the reply quotes a verdict from the graded text: {verdict[:200]!r}")
 
 
 def drop_reasoning(text: str) -> str:

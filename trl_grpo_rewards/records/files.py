@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from ..whole_files import open_to_append
 from .fields import unpack_ids
 from .shapes import is_record
 
@@ -25,7 +26,9 @@ FOLDER = "groups"
 MAX_FILE_SIZE = 128 << 20
 """Size in bytes at which a file is closed and the next one is started, so that no file grows too large to handle."""
 
-RECORD_START = re.compile(rb'\{"run": (\d+), "step": (\d+), "group": (\d+), (?:"first_step": (\d+), )?')
+RECORD_START = re.compile(
+    rb'\{"run": (\d{1,9}), "step": (\d{1,18}), "group": (\d{1,18}), (?:"first_step": (\d{1,18}), )?'
+)
 """Start of a line. It is enough to see whether the record is superseded, so only other records are parsed in full."""
 
 FILE_NAME = re.compile(r"(\d{4,})-\d{4,}\.jsonl")
@@ -115,7 +118,7 @@ class GroupWriter:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self.run:
             self.run = max((int(match[1]) for _, match in match_files(self.folder)), default=0) + 1
-        with (self.folder / f"{self.run:04d}-{self.part:04d}.jsonl").open("ab") as file:
+        with open_to_append(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl") as file:
             file.truncate(min(self.size, file.tell()))  # a failed write may have left an incomplete line
             for line in lines:
                 file.write(line + b"\n")

@@ -6,11 +6,11 @@ and after it was killed.
 
 import json
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ..whole_files import open_to_append, replace_file
 from .runs import find_run_folder
 
 
@@ -21,6 +21,10 @@ LOG_FILE = "log.jsonl"
 
 STATE_FILE = "trainer_state.json"
 """Name of the file in which transformers saves the log with each checkpoint. Runs without a [`LOG_FILE`] have it."""
+
+
+MAX_LOG_SIZE = 1 << 30
+"""Largest size of a log that is read, in bytes. An entry has about 2,000."""
 
 
 class LogWriter:
@@ -39,20 +43,20 @@ class LogWriter:
 
     def start(self, entries: Iterable[dict[str, Any]]) -> None:
         """Replace the file with the entries of a run up to the checkpoint that it resumes from."""
-        unfinished = self.path.with_suffix(".unfinished")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_bytes(b"".join(map(encode_entry, entries)))
-            self.size = unfinished.stat().st_size
-            os.replace(unfinished, self.path)
+            lines = "".join(map(encode_entry, entries))
+            with replace_file(self.path) as file:
+                file.write(lines)
+            self.size = len(lines.encode())
         except Exception as error:  # rewards log anything
             self._warn(error)
 
     def write(self, entry: dict[str, Any]) -> None:
         try:
-            with self.path.open("ab") as file:
+            with open_to_append(self.path) as file:
                 file.truncate(min(self.size, file.tell()))  # a failed write may have left an incomplete line
-                file.write(encode_entry(entry))
+                file.write(encode_entry(entry).encode())
                 file.flush()
                 self.size = file.tell()
         except Exception as error:  # rewards log anything
@@ -67,8 +71,8 @@ class LogWriter:
         self.has_warned = True
 
 
-def encode_entry(entry: dict[str, Any]) -> bytes:
-    return json.dumps(entry, default=str).encode() + b"\n"
+def encode_entry(entry: dict[str, Any]) -> str:
+    return json.dumps(entry, default=str) + "\n"
 
 
 def find_log_file(source: str | Path) -> Path | None:
@@ -77,7 +81,7 @@ def find_log_file(source: str | Path) -> Path | None:
     states = [*folder.glob(f"checkpoint-*/{STATE_FILE}")]
     states.sort(key=lambda file: int(number) if (number := file.parent.name.split("-")[-1]).isdigit() else -1)
     candidates = [folder / LOG_FILE, folder / STATE_FILE, *reversed(states)]
-    return next((file for file in candidates if file.is_file()), None)
+    return next((file for file in candidates if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE), None)
 
 
 def read_log(source: str | Path) -> list[dict[str, Any]]:

@@ -2,11 +2,11 @@
 
 import json
 import logging
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..whole_files import replace_file
 from .files import FOLDER
 
 
@@ -16,14 +16,17 @@ RUN_FILE = "run.json"
 """Name of the file in the output directory of a run."""
 
 
+MAX_RUN_SIZE = 64 << 20
+"""Largest size of the file that is read, in bytes."""
+
+
 def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
     """Write the description of a run. A disk that is full or read-only is reported, and training goes on."""
     path = Path(output_dir, RUN_FILE)
-    unfinished = path.with_suffix(".unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(run, indent=2, default=str) + "\n", encoding="utf-8")
-        os.replace(unfinished, path)
+        with replace_file(path) as file:
+            file.write(json.dumps(run, indent=2, default=str) + "\n")
     except Exception as error:  # options and columns may be anything
         logger.warning(
             f"The description of the run cannot be written to '{path}': {error}. Training continues without it. Check the "
@@ -33,8 +36,11 @@ def write_run(output_dir: str | Path, run: dict[str, Any]) -> None:
 
 def read_run(source: str | Path) -> dict[str, Any] | None:
     """Return the description of a run, or None if there is none. `source` is as for `read_records`."""
+    file = find_run_folder(source) / RUN_FILE
     try:
-        run = json.loads((find_run_folder(source) / RUN_FILE).read_text(encoding="utf-8"))
+        if not file.is_file() or file.stat().st_size > MAX_RUN_SIZE:  # it may be a pipe
+            return None
+        run = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
     return run if is_description(run) else None

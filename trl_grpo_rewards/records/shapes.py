@@ -76,5 +76,5 @@ def is_record(value: Any) -> bool:
     rows += [(value[name], check) for name, check in ROWS.items() if name in value]
     rows += [(one, is_anything) for name in ("row_columns", "logged") for one in value.get(name, {}).values()]
     return all(map(is_number, value.get("weights", {}).values())) and all(
-        isinstance(one, list) and len(one) == len(rows[0][0]) and all(map(check, one)) for one, check in rows
+        isinstance(one, list) and len(one) == len(rows[0][0]) > 0 and all(map(check, one)) for one, check in rows
     )

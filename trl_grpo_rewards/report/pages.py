@@ -15,6 +15,7 @@ from typing import Any
 
 from ..records.files import find_record_files, read_records
 from ..records.runs import list_differences
+from ..whole_files import replace_file
 from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
 
@@ -57,7 +58,8 @@ def write_page(source: str | Path | Sequence[str | Path], out: Path) -> list[dic
         find_record_files(one)
     check_folder(out)
     data, groups = describe_page([summarize_run(one, len(sources)) for one in sources])
-    out.write_text(render_page(data, groups), encoding="utf-8", newline="\n")
+    with replace_file(out) as file:
+        file.write(render_page(data, groups))
     runs: list[dict[str, Any]] = json.loads(data)["runs"]
     return runs
 

@@ -16,6 +16,7 @@ from ..expressions import Reward, add
 from ..function_rewards import FunctionReward, find_functions
 from ..records.runs import list_facts, write_run
 from ..records.savings import describe_savings
+from ..whole_files import replace_file
 
 
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
@@ -154,7 +155,8 @@ def complete_card(path: Path, run: dict[str, Any], log: list[dict[str, Any]]) ->
     )
     facts = f"## Training\n\n| | |\n|---|---|\n{rows}\n\n"
     before, heading, after = text.partition("## Quick start")
-    path.write_text(f"{before}{facts}{heading}{after}" if heading else f"{text}\n{facts}", encoding="utf-8")
+    with replace_file(path) as file:
+        file.write(f"{before}{facts}{heading}{after}" if heading else f"{text}\n{facts}")
 
 
 def format_cell(value: str) -> str:
