@@ -3,7 +3,7 @@
 import json
 import re
 
-from helpers.made_runs import story, written
+from helpers.made_runs import story, with_log, written
 from helpers.runs import train_and_read
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli.report import main
@@ -44,3 +44,10 @@ def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
     assert '"name":"a"' in (tmp_path / "comparison.html").read_text()
     done = run_here(lambda: main([*runs, str(tmp_path / "c")]))
     assert done.returncode == 2 and done.stderr.startswith("error: There are no group records in ")
+
+
+def test_a_log_in_which_nothing_has_a_value_is_reported(tmp_path, command):
+    log = with_log(tmp_path / "run", steps=4) / "log.jsonl"
+    entries = map(json.loads, log.read_text().splitlines())
+    log.write_text("".join(json.dumps({**dict.fromkeys(one), "step": one["step"]}) + "\n" for one in entries))
+    assert command("report", "run").returncode == 0
