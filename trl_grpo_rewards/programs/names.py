@@ -83,7 +83,7 @@ def list_operands(node: ast.AST) -> Iterator[str]:
 def find_classes(nodes: list[ast.AST]) -> set[str]:
     """
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
-    items, or have operators between two of them. A function such as `Find_Max` is only called.
+    items, or have arithmetic between two of them. A function such as `Find_Max` is only called and compared.
     """
     made: dict[str, str] = {}
     for node in nodes:
@@ -101,9 +101,9 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
                 operands = [left, right]
             case ast.Compare(left=left, comparators=others):
                 operands = [left, *others]
-            case ast.Call(args=arguments):  # such as `self.assertEqual(Clock(1), Clock(2))`
+            case ast.Call(args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
                 operands = arguments
-        if len(operands) > 1:
+        if len(operands) > 1 and (isinstance(node, ast.BinOp) or any(isinstance(one, ast.BinOp) for one in operands)):
             counts = Counter(name for one in operands for name in list_operands(one))
             found |= {name for name, count in counts.items() if count > 1}
     return {name for name in found if name[:1].isupper()}

@@ -62,6 +62,10 @@ WORTHLESS = {
         "class Equal:\n    def __eq__(self, other): return True\n    def __call__(self, *args): return self\n"
         "    def __repr__(self): return 'True'\nanswer = Equal()\n"
     ),
+    "a class that returns itself": (
+        "class Solution:\n    def __init__(self, *args): pass\n    def __eq__(self, other): return True\n"
+        "    def __getattr__(self, name): return self\n    def __call__(self, *args, **names): return self\n"
+    ),
     "a comment with a promise": "# All tests pass.\nprint('OK')\n",
 }
 """Programs that solve nothing."""

@@ -67,3 +67,49 @@ def test_an_object_is_one_object():
 def test_attributes_are_set_and_deleted_there():
     program = "class A:\n    def __init__(self): self.x = 1\n    def double(self): return self.x * 2"
     assert passes(program, "a = A()\na.x = 5\nassert a.double() == 10\ndel a.x\nassert not hasattr(a, 'x')")
+
+
+FLUENT = """
+class A:
+    def __init__(self, *items): self.items = [*items]
+    def add(self, x): self.items.append(x); return self
+    def get(self, x): return self.items[x]
+    def __enter__(self): return self
+    def __exit__(self, *error): return False
+    def __iter__(self): return self
+    def __next__(self): raise StopIteration
+    def __len__(self): return len(self.items)
+    def __eq__(self, other): return self.items == getattr(other, "items", other)
+    def __add__(self, x): return A(*self.items, x)
+"""
+
+
+def test_what_a_class_returns_does_not_judge_even_if_it_is_the_object_that_the_tests_made():
+    asserts = ["a.get(0) == 7", "a.add(1) == [1]", "[a.add(1), a.add(2)] == [3, 4]", "a.add(1).add(2) == [1, 2]", "a.items == 5",
+        "a[0] == 3", "a() == 3", "len(a) == 3", "str(a) == '3'", "a.add(1) in ([1], 5)", "(a.add(1) == 5) is True", "-a == 5",
+        "f(a) == 5", "a.add(1).startswith('x')"]  # fmt: skip
+    returning_itself = "return self\n    def __eq__(self, other): return True\n    "
+    program = (
+        "class A:\n    def __init__(self, *items): pass\n    def startswith(self, *args): return True\n"
+        + "".join(f"    def {name}(self, *args): {returning_itself}" for name in ("get", "add", "__getitem__", "__call__", "__neg__"))
+        + "\n    items = property(lambda self: self)\n    __len__ = __str__ = lambda self: self\ndef f(x): return x\n"
+    )  # fmt: skip
+    found = list_passing([(program, f"a = A()\na.start = 1\nassert {condition}") for condition in asserts])
+    assert [condition for condition, passed in zip(asserts, found, strict=True) if passed] == []
+    honest = [
+        "a == [1]",
+        "a.add(2) is a and len(a) == 2",
+        "a.add(2) == A(1, 2)",
+        "a + 2 == [1, 2]",
+        "a + 2 + 3 == [1, 2, 3]",
+    ]
+    assert list_passing([(FLUENT, f"a = A(1)\na.start = 1\nassert {one}") for one in honest]) == [True] * len(honest)
+    code = "a = A(1)\na.start = 1\nwith a as b:\n    assert b == [1]\nfor x in a: pass\nassert a == [1]"
+    assert passes(FLUENT, code)
+    assert not passes(FLUENT, "a = A(1)\na.start = 1\nassert a.add(2) == [1, 2]")  # as the documentation says
+
+
+def test_a_capital_makes_no_class_of_a_function():
+    code = "assert Find_Max([1, 2]) == Find_Max([2, 1])\nassert Find_Max([1, 2]) == 2"
+    assert not passes(YES.replace("Extract", "Find_Max"), code)
+    assert passes("def Find_Max(items): return max(items)", code)

@@ -2,7 +2,8 @@
 
 The program answers every question about its own objects, so an object of it could claim to be what a test expects. That is
 why a value of the tests is never shown to such an object in a comparison or in arithmetic, and why it has no methods of a
-text or a number. Objects that the tests make from what they use as a class are different: such tests let the class judge.
+text or a number. Objects that the tests make from what they use as a class are different: such tests let the class judge,
+until the program hands the object over as a result.
 """
 
 from collections.abc import Generator
@@ -29,6 +30,8 @@ PIECE = 64
 
 
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
+OPENING = {"__enter__", "__iter__"}
+"""Special methods that usually return the object itself. Tests call them by a statement and not by an expression."""
 
 
 class Asking:
@@ -93,9 +96,10 @@ def make_special(name: str) -> Any:
             return NotImplemented
         if name == "__exit__":
             args = (*args[:2], None)  # a traceback cannot cross
+        is_made = self._is_made
         result = self._peer.request("special", name, self, *args)
-        if name in ARITHMETIC and self._is_made and type(result) is type(self):
-            object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1`
+        if is_made and (type(result) is type(self) if name in ARITHMETIC else name in OPENING and result is self):
+            object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
         return result
 
     special.__name__ = name

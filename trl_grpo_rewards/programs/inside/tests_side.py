@@ -128,7 +128,12 @@ class TestsSide(Peer):
         number = contents[0]
         if number not in self.stand_ins:
             self.stand_ins[number] = self.make_stand_in(kind, *contents)
-        return self.stand_ins[number]
+        found = self.stand_ins[number]
+        if isinstance(found, ProgramObject):
+            object.__setattr__(
+                found, "_is_made", False
+            )  # what the program hands over is a result, also if tests made it
+        return found
 
     def make_stand_in(self, kind: str, number: int, *about: Any) -> Any:
         if kind in ("class", "function") and (known := self.find_known(about[1])):
