@@ -1,5 +1,6 @@
 """The description of a run (rewards, options, model and dataset) for its folder, its report and its model card."""
 
+import functools
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +22,9 @@ from ..whole_files import replace_file
 
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
 """Packages whose versions a description contains."""
+
+find_version = functools.cache(version)
+"""The version of a package that is installed. Its metadata is read once in a process."""
 
 SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
 """Names of nested options whose values are hidden, such as `model_init_kwargs["token"]`. TRL hides only its own options."""
@@ -84,7 +88,7 @@ def describe_run(
         "options": {name: hide_secrets(value) for name, value in args.to_dict().items()},
         "ranks": args.world_size,
         "device": torch.cuda.get_device_name(args.device) if args.device.type == "cuda" else args.device.type,
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: find_version(name) for name in PACKAGES}},
     }
 
 
