@@ -1,5 +1,7 @@
 """Vision-language models with random weights, one for each way in which TRL lays out the pixels of a batch."""
 
+import copy
+import functools
 from collections.abc import Callable
 from pathlib import Path
 
@@ -221,6 +223,17 @@ MORE: dict[str, Callable] = {"qwen2-vl": qwen2_vl, "qwen3.5": qwen3_5, "qwen3.5-
 """Models laid out as `qwen2.5-vl` is."""
 
 
+@functools.cache
+def build(name: str):
+    torch.manual_seed(0)
+    model, processor = (LAYOUTS | MORE)[name]()
+    for parameter in model.parameters():  # Gemma3 projects images with zeros at first, which makes all of them alike
+        if parameter.ndim == 2 and not parameter.any():
+            torch.nn.init.normal_(parameter, std=0.02)
+    processor.chat_template = processor.tokenizer.chat_template
+    return model, processor
+
+
 def make(name: str, dtype: str = "float32", folder: Path | None = None):
     """
     The model of this name and its processor, the same in every call.
@@ -233,12 +246,8 @@ def make(name: str, dtype: str = "float32", folder: Path | None = None):
         folder (`Path`, *optional*):
             Where to save both. TRL loads the reference model of a KL term from there.
     """
+    model, processor = copy.deepcopy(build(name))
     torch.manual_seed(0)
-    model, processor = (LAYOUTS | MORE)[name]()
-    for parameter in model.parameters():  # Gemma3 projects images with zeros at first, which makes all of them alike
-        if parameter.ndim == 2 and not parameter.any():
-            torch.nn.init.normal_(parameter, std=0.02)
-    processor.chat_template = processor.tokenizer.chat_template
     model = model.to(getattr(torch, dtype))
     if folder:
         model.save_pretrained(folder)

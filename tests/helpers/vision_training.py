@@ -20,6 +20,8 @@ ROWS = {
 }
 """Number of images of each row, in order. A batch has four prompts; the first and the third are dead."""
 
+SMALL = {"max_steps": 2, "gradient_accumulation_steps": 2, "shuffle_dataset": False, "max_completion_length": 6}
+
 TOKEN_TYPES = ("mm_token_type_ids", "token_type_ids")
 PIXELS = (
     "pixel_values",
@@ -81,7 +83,7 @@ def train(trainer_class, config, layout, problems, reward=half_dead, **options):
     gradients, ours = Gradients(), trainer_class is FilteredGRPOTrainer
     args = config(
         cls=FilteredGRPOConfig if ours else GRPOConfig,
-        **{"max_steps": 2, "gradient_accumulation_steps": 2, "shuffle_dataset": False, **options},
+        **{**SMALL, **options},
     )
     folder = Path(args.output_dir) / "model" if args.beta else None  # TRL loads the reference model from a folder
     model, processor = make(layout, "float64", folder)

@@ -34,15 +34,9 @@ def third_dead(prompts, completions, **kwargs):
     return [0.7 if number(prompt) % 3 == 2 else variety(completion) for prompt, completion in pairs]
 
 
-@pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
-def test_images_under_skip_have_the_gradient_of_trl(config, layout):
-    assert compare(Reference, config, layout, dataset(*ROWS["none or one"])) <= 1e-6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", ["one", "none or one, batch by batch"])
-@pytest.mark.parametrize("layout", UNLIKE)
-def test_images_under_skip_have_the_gradient_of_trl_in_other_batches(config, layout, rows):
+@pytest.mark.parametrize("rows", slow_except(["none or one"], ["one", "none or one", "none or one, batch by batch"]))
+@pytest.mark.parametrize("layout", slow_except(UNLIKE[:1], UNLIKE))
+def test_images_under_skip_have_the_gradient_of_trl(config, layout, rows):
     assert compare(Reference, config, layout, dataset(*ROWS[rows])) <= 1e-6
 
 
@@ -56,7 +50,8 @@ def test_images_under_skip_train_row_by_row_where_log_probabilities_are_old(conf
 
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_under_drop_train_as_if_the_dead_had_not_been(config, layout):
-    assert compare(DropReference, config, layout, dataset(*rows_of(layout)), beta=0.1, **SGD) <= 1e-6
+    options = {"beta": 0.1, **SGD, "learning_rate": 3e-3}  # gradients of Gemma4 are large
+    assert compare(DropReference, config, layout, dataset(*rows_of(layout)), **options) <= 1e-6
 
 
 @pytest.mark.slow
@@ -84,7 +79,7 @@ def test_images_under_keep_train_as_in_trl(config, layout):
 @pytest.mark.parametrize("layout", SLOW_EXCEPT_ONE)
 def test_images_are_resampled_or_refused(config, layout):
     """It trains, or is refused at construction. Rounds differ in the lengths of prompts and the sizes of images."""
-    options = {"zero_variance": "drop", "max_resample_rounds": 2, "beta": 0.1, "max_steps": 3}
+    options = {"zero_variance": "drop", "max_resample_rounds": 2, "beta": 0.1}
     try:
         _, trainer = train(FilteredGRPOTrainer, config, layout, dataset(*rows_of(layout), size=32), **options)
     except ValueError as error:
