@@ -12,7 +12,6 @@ from trl_grpo_rewards import FilteredGRPOConfig
 from trl_grpo_rewards.removed import REMOVED
 from trl_grpo_rewards.training.config import (
     ROW_MEANS,
-    TOKEN_MEANS,
     Obstacle,
     check_config,
     check_drop,
@@ -64,11 +63,6 @@ def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config
     if not is_dropped:
         with pytest.raises(ValueError, match="zero_variance='drop'"):
             check_drop(config(**options), has_aux_loss)
-
-
-@pytest.mark.parametrize("loss_type", ROW_MEANS + TOKEN_MEANS)
-def test_losses_without_a_share_for_dead_groups_allow_skip(config, loss_type):
-    assert resolve_zero_variance(config(loss_type=loss_type, zero_variance="skip"))[0] == "skip"
 
 
 def test_the_log_says_which_option_keeps_dead_groups():
