@@ -13,6 +13,7 @@ import torch
 from hypothesis import settings
 
 from helpers.chat_server import Scripted
+from helpers.models import read_models_once
 from helpers.paths import SCRIPTS, TESTS
 from helpers.processes import find_free_port, run_server
 from helpers.runs import small_config
@@ -27,6 +28,7 @@ torch.set_num_threads(1)
 accelerate.utils.imports._is_package_available = functools.cache(  # else each run reads the metadata of packages anew
     accelerate.utils.imports._is_package_available
 )
+read_models_once()
 for profile, examples in {"default": 25, "ci": 25, "thorough": 500}.items():  # of each law
     known = settings.get_profile("default" if profile == "thorough" else profile)
     settings.register_profile(profile, known, deadline=None, max_examples=examples)

@@ -1,11 +1,12 @@
 """The gradients of each optimizer step, of our trainer and of TRL's with known changes."""
 
 import torch
-from transformers import AutoModelForCausalLM, TrainerCallback
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
+from helpers.models import load_layer
 from helpers.reward_functions import half_dead
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer
 
 
 ARGUMENTS = ("peft_config", "processing_class", "tools", "environment_factory", "rollout_func")
@@ -48,7 +49,7 @@ def train_for_gradients(trainer_class, config, problems, reward_funcs, dtype="fl
     arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
     torch.manual_seed(0)
     args = config(cls=config_class, **{"max_steps": 2, "gradient_accumulation_steps": 2, **options})
-    model = model or AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=getattr(torch, dtype))
+    model = model or load_layer(dtype)
     trainer = trainer_class(
         model, list(reward_funcs), args=args, train_dataset=problems, callbacks=[gradients], **arguments
     )
@@ -68,10 +69,15 @@ def difference(one, other):
     return max(norms)
 
 
+def has_gradient(steps):
+    return any(gradient.any() for step in steps for gradient in step.values())
+
+
 def compare_skip(config, problems, reward_funcs=(half_dead,), **options):
     expected, reference = train_for_gradients(Reference, config, problems, reward_funcs, **options)
     got, trainer = train_for_gradients(FilteredGRPOTrainer, config, problems, reward_funcs, **options)
     assert list(trainer._logs["completion"]) == list(reference._logs["completion"])  # the same random stream
+    assert has_gradient(expected)
     dead = [entry["groups/dead"] for entry in trainer.state.log_history if "groups/dead" in entry]
     assert dead and max(dead) > 0
     return difference(got, expected)
@@ -100,6 +106,7 @@ class DropReference(Reference):
 def compare_drop(config, problems, reward_funcs=(half_dead,), **options):
     options = {"beta": 0.1, "learning_rate": 0.05, "optim": "sgd", "dtype": "float64", **options}  # KL begins at 0
     expected, _ = train_for_gradients(DropReference, config, problems, reward_funcs, **options)
+    assert has_gradient(expected)
     got, trainer = train_for_gradients(
         FilteredGRPOTrainer, config, problems, reward_funcs, **options, zero_variance="drop"
     )

@@ -34,33 +34,16 @@ MODELS = {
 
 
 class Comparison(NamedTuple):
-    """
-    What our trainer computed in a setting, next to TRL's.
+    """What our trainer computed in a setting, next to TRL's."""
 
-    Args:
-        mode (`str`):
-            What our trainer did with dead groups.
-        difference (`float`):
-            Largest relative difference between the gradients of a step.
-        norm (`float`):
-            Largest norm of TRL's gradient of a step.
-        steps (`int`):
-            Number of optimizer steps, of all ranks.
-        rows, rows_of_trl, live_rows (`int`):
-            Number of rows that our trainer computed with gradient, that TRL's did, and how many of those are of live
-            groups.
-        tokens, tokens_of_trl (`int`):
-            Number of tokens that our trainer computed, with and without gradient, padding included, and that TRL's did.
-    """
-
-    mode: str
-    difference: float
-    norm: float
-    steps: int
-    rows: int
+    mode: str  # what our trainer did with dead groups
+    difference: float  # largest relative difference between the gradients of a step
+    norm: float  # largest norm of TRL's gradient of a step
+    steps: int  # optimizer steps of all ranks
+    rows: int  # that our trainer computed with gradient
     rows_of_trl: int
-    live_rows: int
-    tokens: int
+    live_rows: int  # of those of TRL
+    tokens: int  # that our trainer computed, with and without gradient, padding included
     tokens_of_trl: int
 
 

@@ -1,5 +1,6 @@
 """Runs on two ranks, on one machine or as if on two, and functions on ranks that are forked from the test."""
 
+import gc
 import importlib
 import json
 import multiprocessing
@@ -11,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from accelerate import PartialState
 
@@ -18,13 +20,13 @@ from helpers.processes import find_free_port, fork_fresh
 
 
 def launch_on_two_ranks(
-    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1
+    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1, joined: bool = True
 ) -> list[int | None]:
     """
     Run scenarios of a module in `tests/helpers`, one after another in the same two processes, and return their exit codes.
 
-    With two machines, each process is the first of its own. Every scenario has a folder, in which each rank leaves what it
-    saw. What the ranks print is in `folder`.
+    With two machines, each process is the first of its own. Ranks that have not joined know only what torchrun tells them.
+    Every scenario has a folder, in which each rank leaves what it saw. What the ranks print is in `folder`.
     """
     port, ranks = find_free_port(), []
     for scenario in scenarios:
@@ -33,7 +35,8 @@ def launch_on_two_ranks(
         for rank in range(2):
             place = {"RANK": rank, "LOCAL_RANK": rank % (2 // machines), "LOCAL_WORLD_SIZE": 2 // machines}
             place |= {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-            ranks.append(fork_fresh(_run_scenarios, scenarios, folder, script, {k: str(v) for k, v in place.items()}))
+            place = {name: str(value) for name, value in place.items()}
+            ranks.append(fork_fresh(_run_scenarios, scenarios, folder, script, place, joined))
         end = time.monotonic() + 600
         while any(rank.exitcode is None for rank in ranks) and time.monotonic() < end:
             time.sleep(0.1)
@@ -54,12 +57,15 @@ def run_on_two_ranks(
     return {scenario: read_ranks(folder / scenario) for scenario in scenarios}
 
 
-def _run_scenarios(scenarios: Sequence[str], folder: Path, script: str, place: dict[str, str]) -> None:
+def _run_scenarios(scenarios: Sequence[str], folder: Path, script: str, place: dict[str, str], joined: bool) -> None:
     os.environ.update(place)
     with open(folder / f"rank-{os.environ['RANK']}", "w") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
-    dist.init_process_group("gloo")
+    gc.freeze()  # TRL collects garbage after each run
+    torch.set_num_threads(1)
+    if joined:
+        dist.init_process_group("gloo")
     known = vars(importlib.import_module(f"helpers.{script}"))
     for scenario in scenarios:
         write_rank(folder / scenario, known[scenario](folder / scenario))

@@ -33,42 +33,18 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """
-    A training run.
+    """A training run."""
 
-    Args:
-        name (`str`):
-            What differs from the other settings.
-        options (`dict`, *optional*):
-            Options of TRL that differ from `OPTIONS`.
-        auto (`str`, *optional*, defaults to `"skip"`):
-            What `zero_variance="auto"` amounts to.
-        modes (`Sequence[str]`, *optional*):
-            Values of `zero_variance` to compare with TRL.
-        dead (`float`, *optional*, defaults to `0.5`):
-            Share of prompts whose groups are dead.
-        prompts (`int`, *optional*, defaults to `32`):
-            Number of prompts in the dataset.
-        rewards (`int`, *optional*, defaults to `1`):
-            Number of reward functions, at most 2.
-        model (`str`, *optional*, defaults to `"dense"`):
-            `"dense"`, `"shallow"` for one layer only, or `"experts"` for a mixture of experts.
-        lora (`bool`, *optional*, defaults to `False`):
-            Whether an adapter is trained, and not the model.
-        vllm (`str`, *optional*):
-            Mode of the correction for vLLM's log-probabilities. By default, transformers samples the completions.
-    """
-
-    name: str
-    options: dict[str, Any] = field(default_factory=dict)
-    auto: str = "skip"
-    modes: Sequence[str] = ("auto",)
-    dead: float = 0.5
+    name: str  # what differs from the other settings
+    options: dict[str, Any] = field(default_factory=dict)  # of TRL, where they differ from `OPTIONS`
+    auto: str = "skip"  # what `zero_variance="auto"` amounts to
+    modes: Sequence[str] = ("auto",)  # values of `zero_variance` to compare with TRL
+    dead: float = 0.5  # share of prompts whose groups are dead
     prompts: int = 32
-    rewards: int = 1
-    model: str = "dense"
-    lora: bool = False
-    vllm: str | None = None
+    rewards: int = 1  # reward functions, at most 2
+    model: str = "dense"  # or "shallow" for one layer only, or "experts" for a mixture of experts
+    lora: bool = False  # whether an adapter is trained, and not the model
+    vllm: str | None = None  # mode of the correction for vLLM's log-probabilities; otherwise transformers samples
 
     def __str__(self) -> str:
         return self.name
@@ -238,7 +214,7 @@ SETTINGS = [
     *(OF_LOSSES + OF_STEPS + OF_REWARDS + OF_TRUNCATION + OF_RATIOS),
     *(OF_OPTIMIZERS + OF_SIZES + OF_ADAPTERS + OF_ALL_ROWS),
     # The last one, because TRL collects garbage after each run, and the compiler leaves many objects.
-    make("compiled", torch_compile=True, torch_compile_backend="eager", model="shallow"),
+    make("compiled", torch_compile=True, torch_compile_backend="eager", model="shallow", max_steps=1),
 ]
 """Settings of one rank."""
 

@@ -1,11 +1,13 @@
 """The scenarios that test_ranks.py and test_grid.py run on two ranks. Each returns what its rank saw."""
 
 import asyncio
-import gc
 import os
 import pickle
 import random
+import runpy
 import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ from trl import GRPOConfig, GRPOTrainer
 from helpers.chat_server import Scripted
 from helpers.gradients import compare_drop
 from helpers.grid import compare
+from helpers.models import save_layer
+from helpers.paths import SCRIPTS
 from helpers.ranks import write_rank
 from helpers.reward_functions import live_if_odd, mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
@@ -46,6 +50,7 @@ from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records.files import read_records
 
 
+MODEL = save_layer()  # before the ranks join, since then only the first one would save
 SEEN = []
 
 
@@ -83,12 +88,12 @@ def config(folder, cls=FilteredGRPOConfig, **options):
     return args
 
 
-def trainer_of(cls, folder, funcs, size=32, **options):
+def trainer_of(cls, folder, funcs, size=32, model=MODEL, **options):
     args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
     if isinstance(funcs, Reward) and cls is GRPOTrainer:
         args.reward_weights, funcs = funcs.weights, funcs.rewards
     data = demo.arithmetic("train", size=size).add_column("rate", [row % 5 / 4 for row in range(size)])
-    return cls(demo.MODEL, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
+    return cls(model, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
 
 
 def whole_groups(folder) -> dict:
@@ -97,12 +102,12 @@ def whole_groups(folder) -> dict:
         relative()
         + compared(delay=0.05)
         + compared(delay=0.0, name="quick")
-        + gate(relative(name="gated"), by=boxed(), otherwise=-1)
+        + gate(relative(name="gated"), by=keywords(any=("1",)), otherwise=-1)
         + route("solution", {"none": boxed()}, default=clip(best_of(by=compared()), high=0.5), name="routed")
     )
     runs = {}
     for cls in (GRPOTrainer, FilteredGRPOTrainer):
-        trainer = trainer_of(cls, folder, total, max_steps=2, max_completion_length=48, log_completions=True)
+        trainer = trainer_of(cls, folder, total, max_steps=2, log_completions=True)
         SEEN.clear()
         trainer.train()
         seen, logs = list(SEEN), {name: list(values) for name, values in trainer._logs["rewards"].items()}
@@ -163,7 +168,7 @@ def witnessed(folder) -> dict:
     """Two grouped terms of weight 0, next to terms that need whole groups."""
     total = share(keywords(any=("1",))) + appeal(boxed(), to=on_rank_zero(), refused=True, numbers=True, budget=0.5)
     total += 0 * relative() + 0 * compared()
-    trainer = trainer_of(FilteredGRPOTrainer, folder, total, max_steps=3, log_completions=True)
+    trainer = trainer_of(FilteredGRPOTrainer, folder, total, model=demo.MODEL, max_steps=3, log_completions=True)
     trainer.train()
     return {
         "asked": [entry["boxed/appeal/asked"] for entry in trainer.state.log_history if "reward" in entry],
@@ -183,15 +188,15 @@ def failing(folder) -> dict:
     return {}
 
 
-PATTERN: dict = {}
+PATTERNS: Iterator = iter(())
 
 
 def scripted(prompts, completions, **kwargs):
-    """What the pattern says for each row of this rank: None, dead or alive."""
-    kinds = PATTERN[dist.get_rank()]
+    """What the pattern of this batch says for each row of this rank: None, dead or alive."""
+    kinds = next(PATTERNS)[dist.get_rank()]
     return [
-        {"none": None, "dead": 0.7, "live": float(len(c[0]["content"]))}[k]
-        for k, c in zip(kinds, completions, strict=True)
+        {"none": None, "dead": 0.7, "live": float(row)}[kind]
+        for row, kind in zip(range(len(completions)), kinds, strict=True)
     ]
 
 
@@ -208,20 +213,40 @@ def patterns() -> list[list[list[str]]]:
     return fixed + [[rng.choices(["none", "dead", "live"], k=6) for _ in range(2)] for _ in range(6)]
 
 
+def ranks_have_one_model(trainer) -> bool:
+    """Return whether both ranks have the same finite weights."""
+    flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+    flats = [torch.empty_like(flat) for _ in range(2)]
+    dist.all_gather(flats, flat)
+    return torch.equal(*flats) and bool(flat.isfinite().all())
+
+
+class Compared(TrainerCallback):
+    """Notes after each generation of three steps whether both ranks have one model."""
+
+    def __init__(self):
+        self.equal = []
+
+    def on_step_end(self, args, state, control, model=None, **kwargs):
+        if state.global_step % 3 == 0:
+            self.equal.append(ranks_have_one_model(self.trainer))
+
+
 def dead_patterns(folder) -> dict:
-    """Whatever is dead where, both ranks go on and end with the same model."""
-    equal = []
-    for index, pattern in enumerate(patterns()):
-        PATTERN.update(enumerate(pattern))
-        options = {"learning_rate": 0.01, "loss_type": ("dapo", "grpo")[index % 2], "gradient_accumulation_steps": 1}
-        split = {"per_device_train_batch_size": 2, "steps_per_generation": 3, "max_steps": 3}
-        trainer = trainer_of(FilteredGRPOTrainer, folder, scripted, **options, **split)
+    """Whatever is dead where, both ranks go on and have the same model."""
+    global PATTERNS
+    compared = Compared()
+    options = {"learning_rate": 0.01, "gradient_accumulation_steps": 1, "max_completion_length": 4}
+    options |= {"per_device_train_batch_size": 2, "steps_per_generation": 3, "lr_scheduler_type": "constant"}
+    for first, loss in enumerate(("dapo", "grpo")):
+        chosen = patterns()[first::2]
+        PATTERNS = iter(chosen)
+        steps = 3 * len(chosen)
+        trainer = trainer_of(FilteredGRPOTrainer, folder, scripted, **options, loss_type=loss, max_steps=steps)
+        compared.trainer = trainer
+        trainer.add_callback(compared)
         trainer.train()
-        flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
-        flats = [torch.empty_like(flat) for _ in range(2)]
-        dist.all_gather(flats, flat)
-        equal.append(torch.equal(*flats) and bool(flat.isfinite().all()))
-    return {"equal": equal}
+    return {"equal": compared.equal}
 
 
 def drops(folder) -> dict:
@@ -242,16 +267,14 @@ def resampled(folder) -> dict:
     options = {"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 4, "learning_rate": 0.01}
     trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], gradient_accumulation_steps=1, **options)
     trainer.train()
-    flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
-    flats = [torch.empty_like(flat) for _ in range(2)]
-    dist.all_gather(flats, flat)
+    equal = ranks_have_one_model(trainer)
     history = [entry for entry in trainer.state.log_history if "groups/rows_computed" in entry]
     used = [int(part["completion_mask"].any(1).sum()) for part in trainer._buffered_inputs]
     dist.barrier()
     (file,) = folder.glob("*/groups/*.jsonl")  # of the main process alone
     return {
         "outcomes": [[line["step"], line["outcome"], len(line["completions"])] for line in read_records(file)],
-        "equal": torch.equal(*flats),
+        "equal": equal,
         "computed": [entry["groups/rows_computed"] for entry in history],
         "rounds": [entry["groups/resample_rounds"] for entry in history],
         "used": used,
@@ -309,7 +332,7 @@ def recorded(folder) -> dict:
             output.mkdir(exist_ok=True)
             if name == "lost":
                 (output / "groups").write_text("in the way")
-            options = {"group_records": name != "off", "max_steps": 2, "max_completion_length": 3}
+            options = {"group_records": name != "off", "max_steps": 2, "max_completion_length": 3, "model": demo.MODEL}
             trainer = trainer_of(FilteredGRPOTrainer, folder, [tokens], output_dir=str(output), **options)
             held, gathered = Held(), Gathered(patch)
             trainer.add_callback(held)
@@ -377,7 +400,7 @@ def judged(folder) -> dict:
     total = server.judge(max_concurrency=4) + server.judge(name="kind", rubric="Is it kind?") + server.judge(ranking)
     runs = {}
     for cls in (GRPOTrainer, FilteredGRPOTrainer):
-        trainer = trainer_of(cls, folder, total, max_completion_length=48, log_completions=True)
+        trainer = trainer_of(cls, folder, total, model=demo.MODEL, log_completions=True)
         trainer.train()
         logged = trainer.state.log_history[0]
         runs[cls.__name__] = {
@@ -419,8 +442,18 @@ def programs(folder) -> dict:
     return {"logs": entries, "rewards": list(trainer._logs["rewards"]["code"]), "logged": logged}
 
 
+def by_script(folder) -> None:
+    """The bundled task as a launcher starts it, with a reward of the folder."""
+    script, rewards = str(SCRIPTS / "train.py"), "boxed(evaluated=True, name='accuracy') + ranks()"
+    sys.argv = [script, "--max_steps", "1", "--eval_prompts", "4", "--no_check", "--import", "census", "--rewards"]
+    sys.argv += [rewards, "--per_device_train_batch_size", "8", "--max_completion_length", "24"]
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    runpy.run_path(script, run_name="__main__")
+    sys.stdout.flush()
+    os._exit(0)  # the ranks have parted
+
+
 def compare_settings(folder) -> dict:
     """What test_grid.py compares on two ranks."""
-    gc.freeze()  # TRL collects garbage after each run
-    torch.set_num_threads(1)
     return {setting.name: compare(setting, folder) for setting in RANKS}

@@ -1,12 +1,12 @@
 """The scenarios with tools and environments that test_agents.py runs on two ranks."""
 
 import pytest
-import torch
 import torch.distributed as dist
 
 from helpers.agents import TURNS, Sums, add, half_by_turns, lookup, script_turns
 from helpers.gradients import ARGUMENTS, compare_drop, compare_skip
-from helpers.two_ranks import config
+from helpers.models import save_layer
+from helpers.two_ranks import config, ranks_have_one_model
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, environment, gate, reward, shortest
 from trl_grpo_rewards.records.files import read_records
 
@@ -32,7 +32,7 @@ def make(folder, rewards, problems=None, **options):
     arguments = {name: options.pop(name) for name in ARGUMENTS if name in options}
     problems = problems or demo.arithmetic("train", size=32)
     return FilteredGRPOTrainer(
-        demo.MODEL, rewards, args=config(folder, **options), train_dataset=problems, **arguments
+        save_layer(), rewards, args=config(folder, **options), train_dataset=problems, **arguments
     )
 
 
@@ -80,13 +80,11 @@ def resampled(folder) -> dict:
         options |= {"zero_variance_by": "outcome", "outcome_reward": "half_by_turns", "output_dir": str(folder / name)}
         trainer = make(folder, [half_by_turns], **options, **arguments)
         trainer.train()
-        flat = torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
-        flats = [torch.empty_like(flat) for _ in range(2)]
-        dist.all_gather(flats, flat)
+        equal = ranks_have_one_model(trainer)
         history = [entry for entry in trainer.state.log_history if "groups/rows_computed" in entry]
         dist.barrier()
         seen[name] = {
-            "equal": torch.equal(*flats) and bool(flat.isfinite().all()),
+            "equal": equal,
             "computed": [entry["groups/rows_computed"] for entry in history],
             "rounds": [entry["groups/resample_rounds"] for entry in history],
             "live": [line["step"] for line in read_records(folder / name) if line["outcome"] == "live"],

@@ -56,7 +56,7 @@ def images(folder) -> dict:
 
 def images_resampled(folder) -> dict:
     """Rounds of fresh prompts with and without images, whose rows move between the ranks."""
-    options = {"zero_variance": "drop", "max_resample_rounds": 2, "beta": 0.1, "max_steps": 3, **SGD}
+    options = {"zero_variance": "drop", "max_resample_rounds": 2, "beta": 0.1, "max_steps": 2, **SGD}
     options |= {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "num_generations": 4}
     rounds = {}
     for layout in ("qwen2.5-vl", "idefics3", "gemma4"):

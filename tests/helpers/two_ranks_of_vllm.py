@@ -3,9 +3,10 @@
 import pytest
 import torch
 import torch.distributed as dist
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoTokenizer
 from trl.generation import vllm_generation
 
+from helpers.models import load_layer
 from helpers.reward_functions import mostly_dead
 from helpers.two_ranks import trainer_of
 from trl_grpo_rewards import FilteredGRPOTrainer, demo
@@ -21,7 +22,7 @@ class Client:
     made: list["Client"] = []
 
     def __init__(self, **server):
-        self.model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=torch.float32)
+        self.model = load_layer()
         self.random = torch.Generator().manual_seed(0)
         self.requests, self.answers, self.weights_received = [], [], 0
         self.made.append(self)

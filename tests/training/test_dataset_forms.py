@@ -5,6 +5,7 @@ import os
 import datasets
 import pytest
 
+from helpers.agents import Sums
 from helpers.reward_functions import half_dead
 from helpers.runs import roll_out
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, reward
@@ -15,38 +16,16 @@ from trl_grpo_rewards.records.files import read_records
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions and environments
 
 
-class Environment:
-    def reset(self, **kwargs):
+class Environment(Sums):
+    def reset(self, **row):
+        super().reset()
         return "What is 1 + 2?"
-
-    def add(self, a: int, b: int) -> int:
-        """
-        Add two numbers.
-
-        Args:
-            a: The first.
-            b: The second.
-        """
-        return a + b
 
     def get_reward(self) -> float:
         return 1.0
 
 
-def test_a_dataset_of_environments_needs_no_prompts(config):
-    environments = datasets.Dataset.from_dict({"environment": ["sums"] * 16})
-    trainer = FilteredGRPOTrainer(
-        demo.MODEL,
-        lambda completions, **kwargs: [float(place) for place in range(len(completions))],
-        args=config(zero_variance="keep"),
-        train_dataset=environments,
-        environment_factory={"sums": Environment},
-    )
-    trainer.train()
-    assert trainer.state.global_step == 1
-
-
-def test_the_reward_of_an_environment_can_be_the_outcome(config):
+def test_a_dataset_of_environments_needs_no_prompts_and_their_reward_can_be_the_outcome(config):
     trainer = FilteredGRPOTrainer(
         demo.MODEL,
         0.5 * length(4, unit="words"),
@@ -58,20 +37,6 @@ def test_the_reward_of_an_environment_can_be_the_outcome(config):
     record, *_ = read_records(trainer.args.output_dir)
     assert record["outcome_reward"] == "Environment" and record["outcome"] == "solved"
     assert record["rewards"]["Environment"] == [1.0] * 4 and record["weights"] == {"length": 0.5, "Environment": 1.0}
-
-
-def test_an_environment_without_a_dataset_leaves_nothing_to_draw_from(config):
-    with pytest.raises(
-        ValueError,
-        match="requires a train_dataset to draw prompts from, but here the environment supplies the prompts. Pass a train_dataset",
-    ):
-        FilteredGRPOTrainer(demo.MODEL, args=config(selective=True), environment_factory=Environment)
-
-
-def test_a_dataset_without_prompts_or_environments_is_refused(config):
-    problems = datasets.Dataset.from_dict({"question": ["What is 1 + 2?"] * 16})
-    with pytest.raises(ValueError, match="GRPOTrainer needs the column 'prompt'; the dataset has 'question'"):
-        FilteredGRPOTrainer(demo.MODEL, half_dead, args=config(), train_dataset=problems)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from zlib import crc32
 
 import pytest
 import torch
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from helpers.runs import get_metric, small_config, train_and_read
@@ -141,6 +142,11 @@ def fooled(completion: str, trainer_state) -> float:
     return float(trainer_state.global_step >= 20 and "1" in completion.rpartition("boxed{")[2])
 
 
+class StopWhenNamed(TrainerCallback):
+    def on_log(self, args, state, control, logs, **kwargs):
+        control.should_training_stop |= "groups/parted" in logs
+
+
 @pytest.mark.slow
 def test_a_planted_exploit_is_named_within_20_steps(tmp_path):
     """The model learns to write a 1. The reward says that it improves; the witness says that it does not."""
@@ -156,7 +162,8 @@ def test_a_planted_exploit_is_named_within_20_steps(tmp_path):
         lr_scheduler_type="constant",
     )
     rewards = clip(boxed() + fooled(), high=1, name="checked") + 0 * boxed()
-    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=demo.arithmetic("train", size=512))
+    problems = demo.arithmetic("train", size=512)
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args, problems, callbacks=[StopWhenNamed()])
     trainer.train()
     parted = [entry for entry in trainer.state.log_history if "groups/parted" in entry]
     assert parted[0]["step"] <= 40 and abs(parted[0]["groups/parted"] - 21) <= 10
