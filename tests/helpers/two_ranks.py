@@ -88,11 +88,12 @@ def config(folder, cls=FilteredGRPOConfig, **options):
     return args
 
 
-def trainer_of(cls, folder, funcs, size=32, model=MODEL, **options):
+def trainer_of(cls, folder, funcs, data=None, size=32, model=MODEL, **options):
     args = config(folder, FilteredGRPOConfig if cls is FilteredGRPOTrainer else GRPOConfig, **options)
     if isinstance(funcs, Reward) and cls is GRPOTrainer:
         args.reward_weights, funcs = funcs.weights, funcs.rewards
-    data = demo.arithmetic("train", size=size).add_column("rate", [row % 5 / 4 for row in range(size)])
+    if data is None:
+        data = demo.arithmetic("train", size=size).add_column("rate", [row % 5 / 4 for row in range(size)])
     return cls(model, funcs, args=args, train_dataset=data, eval_dataset=data.select(range(6)))
 
 
@@ -143,14 +144,8 @@ def criteria_of_rows(folder) -> dict:
     data = data.add_column("instruction_id_list", lists).add_column("kwargs", words)
     runs = {}
     for cls in (GRPOTrainer, FilteredGRPOTrainer):
-        args = config(
-            folder,
-            GRPOConfig if cls is GRPOTrainer else FilteredGRPOConfig,
-            max_steps=2,
-            log_completions=True,
-            max_completion_length=24,
-        )
-        trainer = cls(demo.MODEL, rewards, args=args, train_dataset=data)
+        options = {"max_steps": 2, "log_completions": True, "max_completion_length": 24}
+        trainer = trainer_of(cls, folder, rewards, data, model=demo.MODEL, **options)
         trainer.train()
         rows = [
             next(row for row in data if row["prompt"][-1]["content"] in str(text)) for text in trainer._logs["prompt"]
@@ -420,8 +415,8 @@ def judged_by_rows(folder) -> dict:
     rubrics = [
         [{"criterion": f"Has {row} or {digit}", "points": 1 + digit} for digit in range(8)] for row in range(32)
     ]
-    args = config(folder, max_steps=2, log_completions=True)
-    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=data.add_column("rubric", rubrics))
+    data, options = data.add_column("rubric", rubrics), {"max_steps": 2, "log_completions": True}
+    trainer = trainer_of(FilteredGRPOTrainer, folder, rewards, data, model=demo.MODEL, **options)
     trainer.train()
     verdicts, scores = (
         list(trainer._logs[kind][name]) for kind, name in (("extra", "judge/verdicts"), ("rewards", "judge"))
@@ -434,10 +429,11 @@ def programs(folder) -> dict:
     """Programs are run next to a grouped reward, for which whole groups are gathered."""
     rewards = code() + 0.1 * shortest(code(), name="brief")
     options = {"per_device_train_batch_size": 12, "num_generations": 8, "max_completion_length": 64, "max_steps": 2}
-    args = config(folder, **options)
-    trainer = FilteredGRPOTrainer(demo.CODER, rewards, args=args, train_dataset=demo.programs())
+    trainer = trainer_of(FilteredGRPOTrainer, folder, rewards, demo.programs(), model=demo.CODER, **options)
     trainer.train()
-    logged = [any("logged" in record for record in read_records(args.output_dir))] if dist.get_rank() == 0 else []
+    logged = (
+        [any("logged" in record for record in read_records(trainer.args.output_dir))] if dist.get_rank() == 0 else []
+    )
     entries = [entry for entry in trainer.state.log_history if "code/runs" in entry]
     return {"logs": entries, "rewards": list(trainer._logs["rewards"]["code"]), "logged": logged}
 

@@ -11,6 +11,13 @@ import transformers
 from helpers.vision_parts import TOWER, Lfm2VlImages, make_images, make_tokenizer, processor_class, text
 
 
+SIGLIP = {**TOWER, "model_type": "siglip_vision_model", "patch_size": 2}
+
+
+def ids(tokenizer, *names: str) -> dict[str, int]:
+    return {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in names}
+
+
 def qwen(name: str, text_type: str, vision: dict, processor: str, rope: dict | None = None, tokenizer=None, **options):
     tokenizer = tokenizer or make_tokenizer(
         "<|vision_start|><|image_pad|><|vision_end|>",
@@ -23,8 +30,7 @@ def qwen(name: str, text_type: str, vision: dict, processor: str, rope: dict | N
     config = getattr(transformers, f"{name}Config")(
         text_config=text(tokenizer, text_type, rope_parameters=rope, **options),
         vision_config={"depth": 2, "hidden_size": 16, "num_heads": 2, "patch_size": 4, **vision},
-        image_token_id=tokenizer.image_token_id,
-        video_token_id=tokenizer.video_token_id,
+        **ids(tokenizer, "image", "video"),
         vision_start_token_id=tokenizer.start_token_id,
         vision_end_token_id=tokenizer.end_token_id,
     )
@@ -66,15 +72,8 @@ def qwen3_5_moe():
 
 
 def gemma4():
-    tokenizer = make_tokenizer(
-        "<image>",
-        image_token="<image>",
-        boi_token="<boi>",
-        eoi_token="<eoi>",
-        audio_token="<audio>",
-        boa_token="<boa>",
-        eoa_token="<eoa>",
-    )
+    names = ("image", "boi", "eoi", "audio", "boa", "eoa")
+    tokenizer = make_tokenizer("<image>", **{f"{name}_token": f"<{name}>" for name in names})
     text_config = text(
         tokenizer,
         "gemma4_text",
@@ -83,23 +82,13 @@ def gemma4():
         hidden_size_per_layer_input=4,
         vocab_size_per_layer_input=len(tokenizer) + 1,
     )
-    vision = {
-        **TOWER,
-        "num_key_value_heads": 2,
-        "head_dim": 8,
-        "patch_size": 2,
-        "pooling_kernel_size": 2,
-        "position_embedding_size": 300,
-    }
+    vision = {**TOWER, "num_key_value_heads": 2, "head_dim": 8, "patch_size": 2, "pooling_kernel_size": 2}
     config = transformers.Gemma4Config(
         text_config=text_config,
-        vision_config=vision,
+        vision_config={**vision, "position_embedding_size": 300},
         audio_config=None,
-        image_token_id=tokenizer.image_token_id,
-        boi_token_id=tokenizer.boi_token_id,
-        eoi_token_id=tokenizer.eoi_token_id,
-        audio_token_id=tokenizer.audio_token_id,
         video_token_id=None,
+        **ids(tokenizer, *names[:4]),
     )
     pixels = make_images("Gemma4ImageProcessorPil", patch_size=2, pooling_kernel_size=2, max_soft_tokens=70)
     processor = processor_class("Gemma4Processor")(pixels, tokenizer)
@@ -112,13 +101,7 @@ def gemma3():
         text_config=text(
             tokenizer, "gemma3_text", layer_types=["sliding_attention", "full_attention"], query_pre_attn_scalar=8
         ),
-        vision_config={
-            **TOWER,
-            "model_type": "siglip_vision_model",
-            "image_size": 8,
-            "patch_size": 2,
-            "vision_use_head": False,
-        },
+        vision_config={**SIGLIP, "image_size": 8, "vision_use_head": False},
         mm_tokens_per_image=4,
         image_token_index=tokenizer.image_token_id,
         boi_token_index=tokenizer.boi_token_id,
@@ -135,7 +118,7 @@ def lfm2_vl():
     tokenizer = make_tokenizer("<image>", *places, *ends, image_token="<image>")
     config = transformers.Lfm2VlConfig(
         text_config=text(tokenizer, "lfm2", layer_types=["conv", "full_attention"], block_auto_adjust_ff_dim=False),
-        vision_config={**TOWER, "model_type": "siglip2_vision_model", "patch_size": 2, "num_patches": 16},
+        vision_config={**SIGLIP, "model_type": "siglip2_vision_model", "num_patches": 16},
         image_token_id=tokenizer.image_token_id,
         projector_hidden_size=16,
     )
@@ -219,14 +202,11 @@ LAYOUTS: dict[str, Callable] = {
 }
 """Makers of a model and its processor, one for each layout."""
 
-MORE: dict[str, Callable] = {"qwen2-vl": qwen2_vl, "qwen3.5": qwen3_5, "qwen3.5-moe": qwen3_5_moe}
-"""Models laid out as `qwen2.5-vl` is."""
-
 
 @functools.cache
 def build(name: str):
     torch.manual_seed(0)
-    model, processor = (LAYOUTS | MORE)[name]()
+    model, processor = LAYOUTS[name]()
     for parameter in model.parameters():  # Gemma3 projects images with zeros at first, which makes all of them alike
         if parameter.ndim == 2 and not parameter.any():
             torch.nn.init.normal_(parameter, std=0.02)
@@ -240,7 +220,7 @@ def make(name: str, dtype: str = "float32", folder: Path | None = None):
 
     Args:
         name (`str`):
-            One of `LAYOUTS` or `MORE`.
+            One of `LAYOUTS`.
         dtype (`str`, *optional*, defaults to `"float32"`):
             Type of the weights.
         folder (`Path`, *optional*):
