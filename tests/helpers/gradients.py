@@ -31,9 +31,10 @@ class Reference(GRPOTrainer):
     def _generate_and_score_completions(self, inputs):
         output = super()._generate_and_score_completions(inputs)
         groups = self.seen.view(-1, self.num_generations, self.seen.size(1))
-        dead = torch.tensor([self.is_dead(group) for group in groups]).repeat_interleave(self.num_generations)
+        self.dead = torch.tensor([self.is_dead(group) for group in groups]).repeat_interleave(self.num_generations)
         first = self.accelerator.process_index * len(inputs)
-        output["advantages"][dead[first : first + len(inputs)]] = 0.0
+        self.own = self.dead[first : first + len(inputs)]
+        output["advantages"][self.own] = 0.0
         return output
 
     def is_dead(self, group):
@@ -88,14 +89,11 @@ class DropReference(Reference):
 
     def _generate_and_score_completions(self, inputs):
         output = super()._generate_and_score_completions(inputs)
-        groups = self.seen.view(-1, self.num_generations, self.seen.size(1))
-        dead = torch.tensor([self.is_dead(group) for group in groups]).repeat_interleave(self.num_generations)
-        first = self.accelerator.process_index * len(inputs)
-        output["completion_mask"][dead[first : first + len(inputs)]] = 0
+        output["completion_mask"][self.own] = 0
         mask = output["completion_mask"] * output.get("tool_mask", 1)
         output["num_items_in_batch"] = self.accelerator.gather(mask.sum()).sum()
         self.of_rows = (
-            len(dead) / max(1, int((~dead).sum())) if self.loss_type in ("grpo", "dr_grpo", "luspo") else 1.0
+            len(self.dead) / max(1, int((~self.dead).sum())) if self.loss_type in ("grpo", "dr_grpo", "luspo") else 1.0
         )
         return output
 

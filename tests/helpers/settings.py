@@ -63,10 +63,7 @@ BOTH = ("auto", "keep")
 
 
 def split(steps_per_generation: int, gradient_accumulation_steps: int) -> dict[str, int]:
-    return {
-        "steps_per_generation": steps_per_generation,
-        "gradient_accumulation_steps": gradient_accumulation_steps,
-    }
+    return {"steps_per_generation": steps_per_generation, "gradient_accumulation_steps": gradient_accumulation_steps}
 
 
 OF_LOSSES = [
@@ -174,29 +171,21 @@ OF_ADAPTERS = [
 ]
 
 OF_ALL_ROWS = [
+    make(f"KL term{name}", auto="keep", beta=0.1, **options)
+    for name, options in {
+        "": {},
+        ", grpo": {"loss_type": "grpo"},
+        ", luspo": {"loss_type": "luspo", "importance_sampling_level": "sequence"},
+        ", two iterations": {"num_iterations": 2},
+        ", reference model that follows": {"sync_ref_model": True, "ref_model_sync_steps": 1, "max_steps": 3},
+        ", truncated rows masked": {"mask_truncated_completions": True, "max_completion_length": 6},
+        ", normalize_then_sum": {"rewards": 2, "multi_objective_aggregation": "normalize_then_sum"},
+        ", correction of vLLM": {"vllm": "sequence_mask"},
+    }.items()
+]
+OF_ALL_ROWS += [
     make(name, auto="keep", **options)
     for name, options in {
-        "KL term": {"beta": 0.1},
-        "KL term, grpo": {"beta": 0.1, "loss_type": "grpo"},
-        "KL term, luspo": {"beta": 0.1, "loss_type": "luspo", "importance_sampling_level": "sequence"},
-        "KL term, two iterations": {"beta": 0.1, "num_iterations": 2},
-        "KL term, reference model that follows": {
-            "beta": 0.1,
-            "sync_ref_model": True,
-            "ref_model_sync_steps": 1,
-            "max_steps": 3,
-        },
-        "KL term, truncated rows masked": {
-            "beta": 0.1,
-            "mask_truncated_completions": True,
-            "max_completion_length": 6,
-        },
-        "KL term, normalize_then_sum": {
-            "beta": 0.1,
-            "rewards": 2,
-            "multi_objective_aggregation": "normalize_then_sum",
-        },
-        "KL term, correction of vLLM": {"beta": 0.1, "vllm": "sequence_mask"},
         "quantile of entropy": {"top_entropy_quantile": 0.2},
         "entropy bonus": {"entropy_coef": 0.01},
         "entropy bonus, grpo": {"entropy_coef": 0.01, "loss_type": "grpo"},

@@ -8,6 +8,7 @@ import runpy
 import signal
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -188,11 +189,9 @@ PATTERNS: Iterator = iter(())
 
 def scripted(prompts, completions, **kwargs):
     """What the pattern of this batch says for each row of this rank: None, dead or alive."""
-    kinds = next(PATTERNS)[dist.get_rank()]
-    return [
-        {"none": None, "dead": 0.7, "live": float(row)}[kind]
-        for row, kind in zip(range(len(completions)), kinds, strict=True)
-    ]
+    kinds, worth = next(PATTERNS)[dist.get_rank()], {"none": None, "dead": 0.7}
+    assert len(kinds) == len(completions)
+    return [worth.get(kind, float(row)) for row, kind in enumerate(kinds)]
 
 
 def patterns() -> list[list[list[str]]]:
@@ -247,10 +246,7 @@ def dead_patterns(folder) -> dict:
 def drops(folder) -> dict:
     """Drop against TRL with the tokens of dead groups masked."""
     problems = demo.arithmetic("train", size=64)
-
-    def make(cls=FilteredGRPOConfig, **options):
-        return config(folder, cls, **options)
-
+    make = partial(config, folder)
     options = {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 6, "max_steps": 2}
     return {
         "differences": [compare_drop(make, problems, **options, loss_type=loss) for loss in ("dapo", "grpo", "luspo")]

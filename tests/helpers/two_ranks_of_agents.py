@@ -1,5 +1,7 @@
 """The scenarios with tools and environments that test_agents.py runs on two ranks."""
 
+from functools import partial
+
 import pytest
 import torch.distributed as dist
 
@@ -41,9 +43,7 @@ def gradients(folder) -> dict:
     problems = demo.arithmetic("train", size=64)
     options = {**TURNS, **TOOLS, "per_device_train_batch_size": 6, "max_steps": 2}
 
-    def build(cls=None, **options):
-        return config(folder, **({"cls": cls} if cls else {}), **options)
-
+    build = partial(config, folder)
     skip = [
         compare_skip(build, problems, (half_by_turns,), **options, loss_type=one, dtype="float64")
         for one in ("dapo", "grpo")

@@ -3,15 +3,16 @@
 import itertools
 import resource
 import shutil
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
 
+from helpers import stand_in_vllm
 from helpers.gradients import SGD, DropReference, Reference, difference
 from helpers.passes import live_rows, train_and_count
 from helpers.reward_functions import mostly_dead, one_of_four
-from helpers.stand_in_vllm import StandIn
 from helpers.two_ranks import config, trainer_of
 from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, train
@@ -68,7 +69,7 @@ def images_resampled(folder) -> dict:
     return {"rounds": rounds}
 
 
-class Narrow(StandIn):
+class Narrow(stand_in_vllm.StandIn):
     """Completions of the second rank have at most half as many tokens."""
 
     def generate(self, *args, **kwargs):
@@ -94,19 +95,10 @@ def widths(folder) -> dict:
     ):
         options = {"loss_type": loss, "per_device_train_batch_size": 6, "reward": uneven}
 
-        def narrow(cls):
-            class Narrowed(cls):
-                def _generate(self, prompts):
-                    if not isinstance(self.vllm_generation, Narrow):
-                        self.vllm_generation = Narrow(self)
-                    return super()._generate(prompts)
-
-            Narrowed.__name__ = cls.__name__
-            return Narrowed
-
         problems = demo.arithmetic("train", size=64)
-        expected, _, _ = train_and_count(narrow(Reference), making(folder), problems, mode, **options)
-        got, trainer, passes = train_and_count(narrow(FilteredGRPOTrainer), making(folder), problems, mode, **options)
+        with patch.object(stand_in_vllm, "StandIn", Narrow):
+            expected, _, _ = train_and_count(Reference, making(folder), problems, mode, **options)
+            got, trainer, passes = train_and_count(FilteredGRPOTrainer, making(folder), problems, mode, **options)
         differences.append(difference(got, expected))
         quiet, live = quiet + passes.quiet, live + live_rows(trainer)
     return {"differences": differences, "quiet": quiet, "live": sum(live)}

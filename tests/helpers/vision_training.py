@@ -81,10 +81,7 @@ def compute_in_float64(module):
 def train(trainer_class, config, layout, problems, reward=half_dead, **options):
     """The gradients of all steps, and the trainer, where `config` makes configurations in a folder."""
     gradients, ours = Gradients(), trainer_class is FilteredGRPOTrainer
-    args = config(
-        cls=FilteredGRPOConfig if ours else GRPOConfig,
-        **{**SMALL, **options},
-    )
+    args = config(cls=FilteredGRPOConfig if ours else GRPOConfig, **{**SMALL, **options})
     folder = Path(args.output_dir) / "model" if args.beta else None  # TRL loads the reference model from a folder
     model, processor = make(layout, "float64", folder)
     compute_in_float64(model.model)

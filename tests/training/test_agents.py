@@ -8,16 +8,7 @@ from helpers.models import save_layer
 from helpers.ranks import run_on_two_ranks
 from helpers.reward_functions import first_summand
 from helpers.runs import get_metric
-from trl_grpo_rewards import (
-    FilteredGRPOTrainer,
-    boxed,
-    environment,
-    gate,
-    reward,
-    shortest,
-    tool_errors,
-    turns,
-)
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, environment, gate, reward, shortest, tool_errors, turns
 from trl_grpo_rewards.records.files import read_records
 
 

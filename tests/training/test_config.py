@@ -191,12 +191,3 @@ def test_an_option_that_is_gone_says_what_to_use_instead(config):
 
     assert config(Mine, witness="mine").witness == "mine"
     assert pickle.loads(pickle.dumps(args := config(seed=5))) == copy(args) == args
-
-
-def test_a_config_of_trl_is_refused(config):
-    with pytest.raises(TypeError) as caught:
-        check_config(config(cls=GRPOConfig))
-    assert str(caught.value) == (
-        "FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got GRPOConfig. "
-        "Write FilteredGRPOConfig(...) with the same arguments."
-    )

@@ -1,7 +1,5 @@
 """Datasets as they are: without prompts, shuffled, with unused columns removed, with columns that a rollout adds."""
 
-import os
-
 import datasets
 import pytest
 
@@ -11,9 +9,6 @@ from helpers.runs import roll_out
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, reward
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import read_records
-
-
-os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions and environments
 
 
 class Environment(Sums):

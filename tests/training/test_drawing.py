@@ -13,13 +13,7 @@ from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.errors import CheckpointMismatch
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.training.config import check_config
-from trl_grpo_rewards.training.drawing import (
-    MAX_SKIPS,
-    PromptStream,
-    SelectiveStream,
-    read_prior,
-)
+from trl_grpo_rewards.training.drawing import MAX_SKIPS, PromptStream, SelectiveStream, read_prior
 
 
 GROUP = 8
@@ -213,14 +207,6 @@ def test_a_prior_that_cannot_be_used_is_refused(prior, said):
 def test_a_folder_without_records_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="There are no group records in"):
         read_prior(str(tmp_path), DATA)
-
-
-def test_a_prior_is_refused_before_the_model_loads(config, problems):
-    with pytest.raises(ValueError, match="selective_prior='rate' must be a column"):
-        args = config(selective=True, selective_prior="rate")
-        FilteredGRPOTrainer("no-such-model", boxed(), args=args, train_dataset=problems)
-    with pytest.raises(ValueError, match="got selective=False. Set selective=True, or leave out selective_prior"):
-        check_config(config(selective_prior="rate"))
 
 
 def test_a_run_with_a_prior_draws_by_it_from_the_first_step_on(config):

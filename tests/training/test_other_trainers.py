@@ -49,13 +49,15 @@ REWARDS = boxed() + 0.2 * tags("think") + 0.5 * gate(shortest(boxed()), by=tags(
 PLAIN = boxed(name="accuracy") + 0.5 * witness()
 
 
-def build(path, name, folder, rewards, problems, model=demo.MODEL, **options):
-    """Return a trainer of TRL with the bundled model."""
+def build(path, name, folder, rewards, problems, drop=(), **options):
+    """Return a trainer of TRL with the bundled model, without the options of small_config that its configuration lacks."""
     module = pytest.importorskip(path)
-    config = small_config(folder, getattr(module, f"{name}Config"), **options)
+    cls = getattr(module, f"{name}Config")
+    config = small_config(folder, lambda **all: cls(**{key: all[key] for key in all if key not in drop}), **options)
+    model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=torch.float32)
     tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
     return getattr(module, f"{name}Trainer")(
-        model, reward_funcs=rewards, args=config, train_dataset=problems, processing_class=tokenizer
+        model=model, reward_funcs=rewards, args=config, train_dataset=problems, processing_class=tokenizer
     )
 
 
@@ -100,23 +102,11 @@ def test_trainers_that_only_call_functions_take_rewards_that_are_not_asynchronou
     options = {"learning_rate": 1e-3, "max_steps": 1, "reward_weights": PLAIN.weights, **own}
     drop = {key for key, value in options.items() if value is None}
     drop |= {"num_generations", "max_completion_length", "max_grad_norm"} - {*own} if name != "SDPO" else set()
-    trainer = build_without(drop, path, name, tmp_path, PLAIN.rewards, problems.select(range(8)), **options)
+    trainer = build(path, name, tmp_path, PLAIN.rewards, problems.select(range(8)), drop, **options)
     trainer.train()
     assert SEEN and has_changed(trainer)
     completions, solutions = SEEN[-1]
     assert len(completions) == len(solutions) and isinstance(completions[0], list | str)
-
-
-def build_without(drop, path, name, folder, rewards, problems, **options):
-    """As [`build`], without some of the options of small_config that a configuration lacks."""
-    module = pytest.importorskip(path)
-    cls = getattr(module, f"{name}Config")
-    config = small_config(folder, lambda **all: cls(**{key: all[key] for key in all if key not in drop}), **options)
-    model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype=torch.float32)
-    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
-    return getattr(module, f"{name}Trainer")(
-        model=model, reward_funcs=rewards, args=config, train_dataset=problems, processing_class=tokenizer
-    )
 
 
 # --- the asynchronous trainer

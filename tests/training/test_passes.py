@@ -22,33 +22,32 @@ MODES = ("token_truncate", "token_mask", "sequence_truncate", "sequence_mask")
 os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"  # rollout functions
 
 
+def compare(config, problems, mode=None, reference=Reference, **options):
+    """Our trainer has the gradient of the reference. Return it, and the passes of both."""
+    given = {"zero_variance": "drop"} if reference is DropReference else {}
+    expected, theirs, all_passes = train_and_count(reference, config, problems, mode, **options)
+    got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, mode, **given, **options)
+    assert list(trainer._logs["completion"]) == list(theirs._logs["completion"])
+    assert difference(got, expected) <= 1e-6
+    return trainer, passes, all_passes
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("mode, loss_type", [*zip(MODES, ("luspo", "vespo", "grpo", "dapo"), strict=True)])
 def test_gradient_with_the_correction_of_vllm_needs_no_pass_over_dead_rows(config, problems, mode, loss_type):
-    expected, reference, all_passes = train_and_count(Reference, config, problems, mode, loss_type=loss_type)
-    got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, mode, loss_type=loss_type)
-    assert list(trainer._logs["completion"]) == list(reference._logs["completion"])
-    assert difference(got, expected) <= 1e-6
+    trainer, passes, all_passes = compare(config, problems, mode, loss_type=loss_type)
     assert all_passes.quiet == 2 * 16 and passes.quiet == sum(live_rows(trainer)) < 2 * 16
 
 
 @pytest.mark.slow
 def test_gradient_with_old_log_probabilities_needs_no_pass_over_dead_rows(config, problems):
-    options = {"num_iterations": 2, "max_steps": 4, **SGD}
-    expected, _, all_passes = train_and_count(Reference, config, problems, **options)
-    got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, **options)
-    assert difference(got, expected) <= 1e-6
+    trainer, passes, all_passes = compare(config, problems, num_iterations=2, max_steps=4, **SGD)
     assert all_passes.quiet == 2 * 16 and passes.quiet == sum(live_rows(trainer)) < 2 * 16
 
 
 @pytest.mark.parametrize("mode", slow_except(["token_mask"], [None, "token_mask"]))
 def test_gradient_with_a_kl_term_needs_no_pass_over_dead_rows(config, problems, mode):
-    options = {"beta": 0.1, **SGD}
-    expected, _, all_passes = train_and_count(DropReference, config, problems, mode, **options)
-    got, trainer, passes = train_and_count(
-        FilteredGRPOTrainer, config, problems, mode, zero_variance="drop", **options
-    )
-    assert difference(got, expected) <= 1e-6
+    trainer, passes, all_passes = compare(config, problems, mode, DropReference, beta=0.1, **SGD)
     assert all_passes.quiet == (1 + (mode is not None)) * 2 * 16
     assert passes.quiet == (1 + (mode is not None)) * sum(live_rows(trainer))
 
@@ -61,9 +60,7 @@ def test_nothing_is_computed_of_a_batch_without_a_live_group(config, problems):
 @pytest.mark.parametrize("rows, parts", [pytest.param(1, 16, marks=pytest.mark.slow), (4, 4)])
 def test_gradient_takes_no_micro_batch_without_a_live_row(config, problems, rows, parts):
     options = {"per_device_train_batch_size": rows, "gradient_accumulation_steps": parts, "max_steps": 4}
-    expected, _, all_passes = train_and_count(Reference, config, problems, reward=one_of_four, **options)
-    got, trainer, passes = train_and_count(FilteredGRPOTrainer, config, problems, reward=one_of_four, **options)
-    assert difference(got, expected) <= 1e-6
+    trainer, passes, all_passes = compare(config, problems, reward=one_of_four, **options)
     assert len(all_passes.calls) == 4 * parts
     live = live_rows(trainer)
     assert len(passes.calls) <= sum(max(1, int(kept)) for kept in live) and len(passes.calls) < 2 * parts
@@ -79,19 +76,9 @@ def said_by_the_environment(prompts, said, **kwargs):
 @pytest.mark.slow
 @pytest.mark.parametrize("loss_type", ["dapo", "luspo"])
 def test_gradient_with_a_rollout_function_needs_no_pass_over_dead_rows(config, problems, loss_type):
-    def with_rollouts(trainer_class):
-        class Rolled(trainer_class):
-            def __init__(self, *args, **kwargs):
-                super().__init__(*args, rollout_func=roll_out, **kwargs)
-
-        Rolled.__name__ = trainer_class.__name__
-        return Rolled
-
     options = {"num_iterations": 2, "max_steps": 4, "reward": said_by_the_environment, "loss_type": loss_type, **SGD}
     options |= {"learning_rate": 1e-3}  # gradients of luspo are large
-    expected, _, all_passes = train_and_count(with_rollouts(Reference), config, problems, **options)
-    got, trainer, passes = train_and_count(with_rollouts(FilteredGRPOTrainer), config, problems, **options)
-    assert difference(got, expected) <= 1e-6
+    trainer, passes, all_passes = compare(config, problems, rollout_func=roll_out, **options)
     assert passes.quiet == sum(live_rows(trainer)) < all_passes.quiet == 2 * 16
 
 

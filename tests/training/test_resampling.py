@@ -18,29 +18,24 @@ from trl_grpo_rewards.training.drawing import PLACE_COLUMN, PromptStream, Select
 from trl_grpo_rewards.training.resampling import draw_others, draw_rows
 
 
-class Asked(TrainerCallback):
-    """The prompts and advantages of each micro-batch that is computed."""
+class Parts(TrainerCallback):
+    """The micro-batches of each step."""
 
     def __init__(self):
-        self.rows = []
+        self.steps = []
 
     def on_step_end(self, args, state, control, **kwargs):
-        trainer = self.trainer
-        self.rows.append(
-            [
-                (part["advantages"].tolist(), part["completion_mask"].any(1).tolist())
-                for part in trainer._buffered_inputs
-            ]
-        )
+        self.steps.append(list(self.trainer._buffered_inputs))
 
 
-def trained(config, problems, func, **options):
-    asked = Asked()
+def trained(config, problems, func, checkpoint=None, **options):
+    """Return the trainer, and the micro-batches of its steps."""
+    parts = Parts()
     args = config(**{"zero_variance": "drop", "max_resample_rounds": 20, "max_steps": 3, **options})
-    trainer = FilteredGRPOTrainer(save_layer(), [func], args=args, train_dataset=problems, callbacks=[asked])
-    asked.trainer = trainer
-    trainer.train()
-    return trainer, asked.rows
+    trainer = FilteredGRPOTrainer(save_layer(), [func], args=args, train_dataset=problems, callbacks=[parts])
+    parts.trainer = trainer
+    trainer.train(resume_from_checkpoint=checkpoint)
+    return trainer, parts.steps
 
 
 @pytest.mark.slow
@@ -48,8 +43,8 @@ def trained(config, problems, func, **options):
 def test_resample_fills_the_batch_with_live_groups(config, problems, split):
     trainer, steps = trained(config, problems, mostly_dead, **split)
     for parts in steps:
-        rows = [row for advantages, used in parts for row in zip(advantages, used, strict=True)]
-        assert len(rows) == 8 and all(used and advantage != 0 for advantage, used in rows)
+        assert sum(len(part["advantages"]) for part in parts) == 8
+        assert all(part["advantages"].all() and part["completion_mask"].any(1).all() for part in parts)
     assert min(get_metric(trainer, "resample_rounds")) >= 1 and get_metric(trainer, "rows_computed") == [8.0] * 3
     assert trainer._prompts.position >= 3
 
@@ -94,31 +89,21 @@ GROUPS |= {"gradient_accumulation_steps": 2, "save_strategy": "steps", "save_ste
 """Eight groups in a batch, of which half are live, so that the last round of a step often finds too many."""
 
 
-class Rows(TrainerCallback):
-    """The rows that each step trains on, as pairs of their tokens and of the log-probabilities that they had when sampled."""
-
-    def __init__(self):
-        self.steps = []
-
-    def on_step_end(self, args, state, control, **kwargs):
-        self.steps.append([])
-        for part in self.trainer._buffered_inputs:
-            for row in range(len(part["advantages"])):
-                on, written = (part[name][row].bool() for name in ("prompt_mask", "completion_mask"))
-                logps = part.get("old_per_token_logps", part["completion_ids"])[row]
-                self.steps[-1].append(
-                    (part["prompt_ids"][row][on], part["completion_ids"][row][written], logps[written])
-                )
-
-
-def run(config, problems, checkpoint=None, **options) -> tuple[FilteredGRPOTrainer, Rows]:
+def run(config, problems, checkpoint=None, **options):
     """Train for six steps."""
-    rows = Rows()
-    args = config(**{"max_steps": 6, **GROUPS, **options})
-    trainer = FilteredGRPOTrainer(save_layer(), [live_if_odd], args, problems, callbacks=[rows])
-    rows.trainer = trainer
-    trainer.train(resume_from_checkpoint=checkpoint)
-    return trainer, rows
+    return trained(config, problems, live_if_odd, checkpoint, **{"max_steps": 6, **GROUPS, **options})
+
+
+def list_rows(parts):
+    """Yield the tokens of each prompt and completion, and the log-probabilities that these had when sampled."""
+    for part in parts:
+        for row in range(len(part["advantages"])):
+            on, written = (part[name][row].bool() for name in ("prompt_mask", "completion_mask"))
+            yield (
+                part["prompt_ids"][row][on],
+                part["completion_ids"][row][written],
+                part["old_per_token_logps"][row][written],
+            )
 
 
 def compute_logps(model, prompt, completion):
@@ -132,14 +117,14 @@ def compute_logps(model, prompt, completion):
 def test_resample_trains_on_the_surplus_of_the_step_before_with_the_log_probabilities_of_its_sampling(
     config, problems
 ):
-    trainer, rows = run(config, problems, num_iterations=2)
+    trainer, steps = run(config, problems, num_iterations=2)
     carried, folder = get_metric(trainer, "carried_over"), Path(trainer.args.output_dir)
     assert carried[0] == 0 and sum(carried) >= 1
     models = [save_layer(), *(folder / f"checkpoint-{step}" for step in (2, 4))]  # a generation is used for two steps
     policies = [AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32).eval() for path in models]
     old = [0, 0, 0]
-    for generation, step in enumerate(rows.steps[::2]):
-        for prompt, completion, logps in step:
+    for generation, step in enumerate(steps[::2]):
+        for prompt, completion, logps in list_rows(step):
             gaps = [float((compute_logps(policy, prompt, completion) - logps).abs().max()) for policy in policies]
             if len(completion) > 1:
                 nearest = gaps.index(min(gaps))
@@ -161,7 +146,7 @@ def test_resample_takes_no_more_of_the_surplus_than_is_missing(config, problems)
 
 
 def test_resample_keeps_no_surplus_without_log_probabilities(config, problems):
-    trainer, rows = run(config, problems, max_steps=3)
+    trainer, _ = run(config, problems, max_steps=3)
     assert get_metric(trainer, "carried_over") == [0, 0, 0] and trainer._resampler.surplus == []
 
 

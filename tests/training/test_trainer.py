@@ -268,37 +268,30 @@ def test_a_run_that_needs_an_outcome_warns_where_no_reward_says_what_is_right(co
 
 
 def test_arguments_are_checked_before_the_model_loads(config, problems):
-    """What each check says is tested beside it."""
+    """What else each check says is tested beside it."""
     renamed, stream = problems.rename_column("solution", "answer"), problems.to_iterable_dataset()
-    blind = {"eval_dataset": {"one": problems, "two": problems.remove_columns("solution")}}
-    for rewards, dataset, options, more, message in (
-        ([tags("a"), boxed], problems, {}, {}, "the reward factory 'boxed'"),
-        ([boxed(), boxed(partial=0.5)], problems, {}, {}, "Two rewards are named 'boxed'"),
-        (boxed() + tags("a"), problems, {"reward_weights": [1.0, 2.0]}, {}, "have weights, but reward_weights="),
-        ("boxed()", problems, {}, {}, "the id of a reward model"),
-        (
-            [counted(), gate(counted(name="b"), by=boxed())],
-            renamed,
-            {},
-            {},
-            "'boxed' needs .* found 'answer', 'prompt'",
-        ),
-        (boxed(), problems, {}, blind, "Reward 'boxed' needs the column 'solution'; found 'prompt'"),
-        (boxed(), Dataset.from_list([]), {}, {}, "The dataset is empty"),
-        (boxed(), stream, {"selective": True}, {}, "requires a dataset that can be indexed"),
-        (boxed(), problems, {"outcome_reward": "nope"}, {}, "must be the name of a reward; the rewards are 'boxed'"),
-        (boxed(), problems, {"max_resample_rounds": 1}, {}, "max_resample_rounds=1 leaves out groups"),
-        (
-            boxed(),
-            problems,
-            {"zero_variance": "drop", "loss_type": "grpo", "entropy_coef": 0.1},
-            {},
-            "would weight the en",
-        ),
-        (boxed(), problems, {"cls": GRPOConfig}, {}, "requires args of type FilteredGRPOConfig"),
+    blind = {"one": problems, "two": problems.remove_columns("solution")}
+    unlike = [counted(), gate(counted(name="b"), by=boxed())]
+    entropy = {"zero_variance": "drop", "loss_type": "grpo", "entropy_coef": 0.1}
+    for rewards, dataset, options, message in (
+        ([tags("a"), boxed], problems, {}, "the reward factory 'boxed'"),
+        ([boxed(), boxed(partial=0.5)], problems, {}, "Two rewards are named 'boxed'"),
+        (boxed() + tags("a"), problems, {"reward_weights": [1.0, 2.0]}, "have weights, but reward_weights="),
+        ("boxed()", problems, {}, r"as the id of a reward model. Write parse\('boxed\(\)'\)\.$"),
+        (unlike, renamed, {}, "'boxed' needs .* found 'answer', 'prompt'"),
+        (boxed(), problems, {"eval_dataset": blind}, "Reward 'boxed' needs the column 'solution'; found 'prompt'"),
+        (boxed(), Dataset.from_list([]), {}, "The dataset is empty"),
+        (boxed(), stream, {"selective": True}, "requires a dataset that can be indexed"),
+        (boxed(), problems, {"selective": True, "selective_prior": "rate"}, "selective_prior='rate' must be a column"),
+        (boxed(), problems, {"selective_prior": "rate"}, "got selective=False. Set selective=True, or leave out"),
+        (boxed(), problems, {"outcome_reward": "nope"}, "must be the name of a reward; the rewards are 'boxed'"),
+        (boxed(), problems, {"max_resample_rounds": 1}, "max_resample_rounds=1 leaves out groups"),
+        (boxed(), problems, entropy, "would weight the entropy bonus too"),
+        (boxed(), problems, {"cls": GRPOConfig}, "requires args of type FilteredGRPOConfig; got GRPOConfig. Write"),
     ):
+        held_out = options.pop("eval_dataset", None)
         with pytest.raises((TypeError, ValueError), match=message):
-            FilteredGRPOTrainer("no/model", rewards, config(**options), dataset, **more)
+            FilteredGRPOTrainer("no/model", rewards, config(**options), dataset, held_out)
 
 
 def test_a_broken_reward_stops_the_run_with_its_name(config, problems):

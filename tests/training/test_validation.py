@@ -88,11 +88,6 @@ def test_weights_are_given_once(config):
     )
 
 
-def test_an_expression_as_text_is_no_model(config):
-    with pytest.raises(ValueError, match=r"TRL reads as the id of a reward model. Write parse\('boxed\(\)'\)\.$"):
-        unpack_rewards("boxed()", config())
-
-
 def test_rewards_are_built_and_have_names_of_their_own():
     for sound in (boxed(), [boxed(), plain, "org/model", "org/model"], plain, None, []):
         check_rewards(sound)
