@@ -15,7 +15,7 @@ from trl_grpo_rewards import demo
 
 @functools.cache
 def save_layer() -> str:
-    """Save the bundled model with its second layer only, after which texts vary most, and return the folder."""
+    """Save the bundled model with its second layer only, whose texts differ in length, and return the folder."""
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     model = AutoModelForCausalLM.from_pretrained(demo.MODEL)
