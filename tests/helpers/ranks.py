@@ -20,13 +20,13 @@ from helpers.processes import find_free_port, fork_fresh
 
 
 def launch_on_two_ranks(
-    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1, joined: bool = True
+    scenarios: Sequence[str], folder: Path, script: str = "two_ranks", machines: int = 1
 ) -> list[int | None]:
     """
     Run scenarios of a module in `tests/helpers`, one after another in the same two processes, and return their exit codes.
 
-    With two machines, each process is the first of its own. Ranks that have not joined know only what torchrun tells them.
-    Every scenario has a folder, in which each rank leaves what it saw. What the ranks print is in `folder`.
+    With two machines, each process is the first of its own. Every scenario has a folder, in which each rank leaves what it
+    saw. What the ranks print is in `folder`.
     """
     port, ranks = find_free_port(), []
     for scenario in scenarios:
@@ -36,7 +36,7 @@ def launch_on_two_ranks(
             place = {"RANK": rank, "LOCAL_RANK": rank % (2 // machines), "LOCAL_WORLD_SIZE": 2 // machines}
             place |= {"WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             place = {name: str(value) for name, value in place.items()}
-            ranks.append(fork_fresh(_run_scenarios, scenarios, folder, script, place, joined))
+            ranks.append(fork_fresh(_run_scenarios, scenarios, folder, script, place))
         end = time.monotonic() + 600
         while any(rank.exitcode is None for rank in ranks) and time.monotonic() < end:
             time.sleep(0.1)
@@ -57,15 +57,14 @@ def run_on_two_ranks(
     return {scenario: read_ranks(folder / scenario) for scenario in scenarios}
 
 
-def _run_scenarios(scenarios: Sequence[str], folder: Path, script: str, place: dict[str, str], joined: bool) -> None:
+def _run_scenarios(scenarios: Sequence[str], folder: Path, script: str, place: dict[str, str]) -> None:
     os.environ.update(place)
     with open(folder / f"rank-{os.environ['RANK']}", "w") as said:
         os.dup2(said.fileno(), 1)
         os.dup2(said.fileno(), 2)
     gc.freeze()  # TRL collects garbage after each run
     torch.set_num_threads(1)
-    if joined:
-        dist.init_process_group("gloo")
+    dist.init_process_group("gloo")
     known = vars(importlib.import_module(f"helpers.{script}"))
     for scenario in scenarios:
         write_rank(folder / scenario, known[scenario](folder / scenario))

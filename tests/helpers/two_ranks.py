@@ -4,9 +4,7 @@ import asyncio
 import os
 import pickle
 import random
-import runpy
 import signal
-import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,7 +19,6 @@ from helpers.chat_server import Scripted
 from helpers.gradients import compare_drop
 from helpers.grid import compare
 from helpers.models import save_layer
-from helpers.paths import SCRIPTS
 from helpers.ranks import write_rank
 from helpers.reward_functions import live_if_odd, mostly_dead
 from helpers.runs import find_lists_of_ids, small_config
@@ -432,18 +429,6 @@ def programs(folder) -> dict:
     )
     entries = [entry for entry in trainer.state.log_history if "code/runs" in entry]
     return {"logs": entries, "rewards": list(trainer._logs["rewards"]["code"]), "logged": logged}
-
-
-def by_script(folder) -> None:
-    """The bundled task as a launcher starts it, with a reward of the folder."""
-    script, rewards = str(SCRIPTS / "train.py"), "boxed(evaluated=True, name='accuracy') + ranks()"
-    sys.argv = [script, "--max_steps", "1", "--eval_prompts", "4", "--no_check", "--import", "census", "--rewards"]
-    sys.argv += [rewards, "--per_device_train_batch_size", "8", "--max_completion_length", "24"]
-    os.chdir(folder)
-    sys.path.insert(0, str(folder))
-    runpy.run_path(script, run_name="__main__")
-    sys.stdout.flush()
-    os._exit(0)  # the ranks have parted
 
 
 def compare_settings(folder) -> dict:

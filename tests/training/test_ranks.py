@@ -2,10 +2,14 @@
 
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 
+from helpers.paths import SCRIPTS
+from helpers.processes import build_environment, find_free_port
 from helpers.ranks import launch_on_two_ranks, read_ranks, run_on_two_ranks
 from helpers.runs import read_contents
 
@@ -219,15 +223,23 @@ def test_ranks_that_are_killed_resume_with_the_same_prompts(tmp_path):
 
 @pytest.mark.slow
 def test_ranks_train_the_bundled_task_by_the_script(tmp_path):
-    own = tmp_path / "by_script"
-    own.mkdir()
-    (own / "census.py").write_text(
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port"]
+    script = [str(SCRIPTS / "train.py"), "--max_steps", "1", "--eval_prompts", "4", "--no_check", "--import", "census"]
+    (tmp_path / "census.py").write_text(
         "import torch.distributed as dist\nfrom trl_grpo_rewards import reward\n\n@reward\n"
         "def ranks(completion):\n    return float(dist.get_world_size())\n"
     )
-    codes = launch_on_two_ranks(["by_script"], tmp_path, joined=False)
-    said, other = ((tmp_path / f"rank-{rank}").read_text() for rank in range(2))
-    assert codes == [0, 0], said[-4000:] + other[-4000:]
-    assert said.count("held-out problems") == 1 and "held-out problems" not in other
-    assert re.search(r"^ranks +2.000 +2.000 ", said, re.MULTILINE)
-    assert (own / "runs/addition/model.safetensors").exists()
+    rewards = [
+        "--rewards",
+        "boxed(evaluated=True, name='accuracy') + ranks()",
+        "--per_device_train_batch_size",
+        "8",
+        "--max_completion_length",
+        "24",
+    ]
+    command, options = [*launcher, str(find_free_port()), *script, *rewards], {"capture_output": True, "text": True}
+    run = subprocess.run(command, cwd=tmp_path, env=build_environment(), timeout=600, **options)
+    assert run.returncode == 0, run.stderr[-4000:]
+    assert run.stdout.count("held-out problems") == 1
+    assert re.search(r"^ranks +2.000 +2.000 ", run.stdout, re.MULTILINE)
+    assert (tmp_path / "runs/addition/model.safetensors").exists()
