@@ -4,6 +4,7 @@ import functools
 import gc
 import os
 import runpy
+import shutil
 import sys
 from types import SimpleNamespace
 
@@ -38,7 +39,7 @@ for profile, examples in {"default": 25, "ci": 25, "thorough": 500}.items():  # 
 def pytest_collection_modifyitems(items):
     """Tests in a browser are slow."""
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if "driver" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
 
 
@@ -72,6 +73,23 @@ def server(chat_server):
     for known in (chat_client.STRUCTURED_OUTPUT, failures.FAILED_ONCE, failures.WARNED, limits.ACCEPTED_NAMES):
         known.clear()
     return chat_server()
+
+
+@pytest.fixture(scope="session")
+def driver():
+    """A headless Chromium. Tests that need it are skipped where there is none."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+    chromium, service = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not service:
+        pytest.skip("there is no browser: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+        options.add_argument(f"--{argument}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
+    yield driver
+    driver.quit()
 
 
 @pytest.fixture

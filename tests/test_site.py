@@ -89,22 +89,6 @@ def test_images_exist_and_nothing_is_loaded_from_elsewhere(site):
             assert (base / target.lstrip("/")).exists() or target.startswith("data:"), f"{page} needs {target}"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-    chromium, service = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not service:
-        pytest.skip("there is no browser: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
-    yield driver
-    driver.quit()
-
-
 @pytest.fixture
 def address(site):
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=site)
@@ -114,14 +98,15 @@ def address(site):
         server.shutdown()
 
 
-def test_no_page_is_wider_than_a_phone_or_reports_an_error(site, address, browser):
+def test_no_page_is_wider_than_a_phone_or_reports_an_error(site, address, driver):
     size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    rewards = sorted(site.glob("rewards/*.html"), key=lambda page: page.stat().st_size)
-    for page in {*site.rglob("*.html")} - {*rewards[:-5]}:  # those pages are alike
-        browser.get(f"{address}/{page.relative_to(site)}")
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= 390, page
-        assert "trl_grpo_rewards" in browser.title and browser.get_log("browser") == [], page
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    driver.get_log("browser")  # of other pages
+    docstrings = sorted(site.glob("re*/*.html"), key=lambda page: page.stat().st_size)  # of rewards and of modules
+    for page in {*site.rglob("*.html")} - {*docstrings[:-5]}:  # those pages are alike
+        driver.get(f"{address}/{page.relative_to(site)}")
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= 390, page
+        assert "trl_grpo_rewards" in driver.title and driver.get_log("browser") == [], page
 
 
 FOUND = """
@@ -132,13 +117,13 @@ return [...document.querySelectorAll("*")].some((one) =>
 
 
 @pytest.mark.parametrize("is_served", [True, False], ids=["served", "opened as a file"])
-def test_the_search_finds_a_page(site, address, browser, is_served):
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.get(f"{address}/trainer.html" if is_served else (site / "trainer.html").as_uri())
-    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(browser, 30)
-    wait.until(lambda _: browser.execute_script("return document.readyState") == "complete")
-    browser.find_element("tag name", "body").send_keys("/")
-    wait.until(lambda _: browser.switch_to.active_element.tag_name != "body")
-    browser.switch_to.active_element.send_keys("loss is 0.0")
-    wait.until(lambda _: browser.execute_script(FOUND))
-    assert browser.get_log("browser") == []
+def test_the_search_finds_a_page(site, address, driver, is_served):
+    driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    driver.get(f"{address}/trainer.html" if is_served else (site / "trainer.html").as_uri())
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(driver, 30)
+    wait.until(lambda _: driver.execute_script("return document.readyState") == "complete")
+    driver.find_element("tag name", "body").send_keys("/")
+    wait.until(lambda _: driver.switch_to.active_element.tag_name != "body")
+    driver.switch_to.active_element.send_keys("loss is 0.0")
+    wait.until(lambda _: driver.execute_script(FOUND))
+    assert driver.get_log("browser") == []

@@ -5,11 +5,9 @@ import random
 
 import pytest
 
-from helpers.browser import until
-from helpers.made_runs import EVIL, record, story, summed, written
+from helpers.made_runs import record, story, summed, written
 from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.records.runs import write_run
-from trl_grpo_rewards.report import write_report
 from trl_grpo_rewards.report.anomalies import run_checks
 from trl_grpo_rewards.report.examples import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
@@ -90,19 +88,6 @@ def test_a_run_with_one_reward_has_fewer_checks():
     assert not any("rises while" in check for check in run_checks(single))
 
 
-def test_warnings_are_on_the_page_and_passed_checks_on_demand(browser, hacked):
-    browser.open(hacked, 360)
-    assert browser.text("#anomalies strong") == ["style rises while boxed falls"]
-    assert browser.text("#anomalies summary") == ["✓ 6 checks passed"]
-    assert not any(browser.text("#anomalies details li"))
-    browser.focus("#anomalies summary")
-    browser.press("\ue007")
-    until(lambda: any(browser.text("#anomalies details li")))
-    passed = browser.text("#anomalies details li")
-    assert len(passed) == 6 and "No reward rises while boxed falls." not in passed
-    browser.assert_sound(hacked)
-
-
 # --- a text before and after ----------------------------------------------------------------------------------------
 
 
@@ -153,50 +138,25 @@ def test_the_typical_number_is_the_one_closest_to_the_mean():
     assert find_typical([3]) == 0
 
 
-def test_the_pair_on_the_page_leads_to_its_groups_and_runs_nothing(browser, tmp_path):
-    said = f"It begins here, {EVIL}.\n\n" + "Then it goes on.\n" * 60 + "So the answer is \\boxed{7}."
-    stepped = [(1, record({"boxed": [1, 0]}, prompt=EVIL, completions=[EVIL, said]))]
-    stepped.append((30, record({"boxed": [1, 1]}, prompt=EVIL, completions=[said] * 2)))
-    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    browser.open(page, 390)
-    assert browser.text("#examples h3") == ["Step 1", "Step 30"]
-    first, second = browser.run("[...document.querySelectorAll('#examples .message')].map(one => one.textContent)")
-    assert first == EVIL and second.startswith("It begins here, <script>document.title")
-    assert " […] " in second and second.endswith("So the answer is \\boxed{7}.") and len(second) < 300
-    assert browser.count("img, #examples script") == 0
-    browser.focus("#examples article:last-child a")
-    browser.press("\ue007")
-    until(lambda: "".join(browser.text("#group h2")).startswith("Step 30, group 0"))
-    whole = browser.run("[...document.querySelectorAll('#group article .message')].map(one => one.textContent)")
-    assert whole == [said] and browser.text("#group article h3") == ["Completion 1 × 2"]
-    browser.assert_sound(page)
-
-
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(browser, logged, width):
-    browser.open(logged, width)
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (360, "dark")])
+def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(browser, logged, width, theme):
+    browser.open(logged, width, theme)
     parts = ["#verdict", "#anomalies", "#kinds .chart", "#examples", "#numbers", "#details", "#charts", "#groups"]
     tops = browser.run(f"{json.dumps(parts)}.map(part => document.querySelector(part).getBoundingClientRect().top)")
     assert [*tops[:3], *tops[4:]] == sorted([*tops[:3], *tops[4:]]) and tops[2] < 900
     assert tops[3] < 900 or width < 1280
     assert browser.text("#verdict")[0].startswith("On held-out problems, boxed rose from 25% to 75%. ")
+    assert browser.text("#anomalies")[0] == "✓ 7 checks passed"
     assert not browser.run("document.querySelector('#details').open") and "versions" not in browser.text("main")[0]
     assert "start" not in browser.text("main")[0].lower().split()
-    browser.assert_sound(logged)
-
-
-@pytest.mark.parametrize("moves", [False, True])
-def test_only_what_moves_is_drawn(browser, tmp_path, moves):
-    writer = LogWriter(tmp_path)
-    writer.start([{"step": step, "learning_rate": 0.5 + moves * step} for step in range(1, 5)])
-    stepped = [(step, record({"boxed": [0, 1, moves * (step > 2)]})) for step in range(1, 5)]
-    browser.open(write_report(written(tmp_path, stepped), tmp_path / "report.html"))
-    assert (browser.text("#learning_rate h3") == ["Learning rate"]) is moves
-    assert (browser.text("#reward h2") == ["Total reward and its spread"]) is moves
-    assert ("Learning rate 0.50" in browser.text("#still")[0]) is not moves
+    drawn = "[...document.querySelectorAll('.chart')].map(chart => chart.querySelectorAll('.trace, .hm image').length)"
+    assert browser.run(drawn) == [2, 2, 2, 2, 3, 1, 1, 1, 1]  # the last three: of the trainer's log
+    paper = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert paper == {"light": "rgb(253, 253, 251)", "dark": "rgb(23, 24, 26)"}[theme]
+    browser.assert_sound()
 
 
 @pytest.mark.parametrize(
@@ -216,19 +176,20 @@ def test_runs_are_named_by_the_shortest_part_that_differs(tmp_path, paths, names
 def test_the_same_run_twice_and_records_without_a_description_have_a_page(browser, tmp_path):
     """A run of an early version has neither a log nor a description."""
     old = written(tmp_path / "old", story(steps=3))
-    runs = write_page([old, old], tmp_path / "report.html")
+    page = tmp_path / "report.html"
+    runs = write_page([old, old], page)
     assert [run["progress"] for run in runs] == [{"last": 3, "planned": None, "ended": False}] * 2
-    browser.open(tmp_path / "report.html", 390).assert_sound(tmp_path / "report.html")
+    browser.open(page, 390).assert_sound()
 
 
 def test_a_run_that_stopped_early_says_so_until_it_is_known_to_have_ended(browser, tmp_path):
     write_run(tmp_path, {"rewards": "boxed()", "options": {"max_steps": 30}})
     written(tmp_path, story(steps=3))
-    browser.open(write_report(tmp_path, tmp_path / "report.html"))
+    browser.open(tmp_path)
     assert browser.text("#end") == ["The records end at step 3 of 30."]
     assert browser.text("#latest") == ["Load the latest report"]
     LogWriter(tmp_path).start([{"step": 3, "train_runtime": 1.0}])
-    browser.open(write_report(tmp_path, tmp_path / "report.html"))
+    browser.open(tmp_path)
     assert browser.text("#end") == browser.text("#latest") == [""]
     assert browser.run("document.querySelector('#about').textContent").startswith(
         "Finished at step 3 of 30, 12 groups of 8"

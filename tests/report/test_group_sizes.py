@@ -1,5 +1,6 @@
 """How many groups of other sizes would be dead."""
 
+import functools
 import random
 
 import pytest
@@ -9,10 +10,15 @@ from trl_grpo_rewards.report.group_sizes import GROUP_SIZES, compare_group_sizes
 from trl_grpo_rewards.report.pass_rates import PromptSample
 
 
+@functools.cache
+def group(right: int, size: int) -> dict:
+    return record({"boxed": [1] * right + [0] * (size - right)})
+
+
 def sample(rights: list[int], size: int) -> PromptSample:
     prompts = PromptSample()
     for place, right in enumerate(rights):
-        prompts.add({"step": 1, **record({"boxed": [1] * right + [0] * (size - right)}, prompt=str(place))})
+        prompts.add({"step": 1, **group(right, size), "prompt_id": str(place)})
     return prompts
 
 

@@ -38,47 +38,58 @@ def assert_every_table_has_a_file(browser):
     assert browser.run(without) == []
 
 
-def test_the_trainers_log_and_held_out_values_are_on_the_page(browser, logged, tmp_path):
+def test_the_log_held_out_values_and_other_group_sizes_are_on_the_page(browser, logged, tmp_path):
     browser.open(logged)
     assert_every_table_has_a_file(browser)
     assert browser.text("#logged h3") == ["Entropy", "KL divergence", "Generated tokens per step"]
     still = "truncated completions under 1%; Gradient norm 1.50; Learning rate 5.0e-7; Seconds per step 2.00"
     assert browser.text("#still") == [f"Constant, so not drawn: {still}."]
-    held, trained = browser.driver.find_elements("css selector", "#numbers table")
-    assert held.text.splitlines() == [
-        "On held-out problems step 0 step 40", "boxed (held-out) 25% 75%", "total reward (held-out) 0.25 0.75",
+    held, trained = (text.splitlines() for text in browser.text("#numbers table"))
+    assert held == [
+        "On held-out problems step 0 step 50", "boxed (held-out) 25% 75%", "total reward (held-out) 0.25 0.75",
         "dead groups (held-out) 50% 50%"
     ]  # fmt: skip
-    assert trained.text.splitlines()[0] == "In training steps 1 to 4 steps 37 to 40"
-    assert re.fullmatch(r"boxed \(training\) \d+% \d+%", trained.text.splitlines()[1])
-    assert trained.text.splitlines()[2].startswith("Solved groups ")
+    assert trained[0] == "In training steps 1 to 5 steps 46 to 50"
+    assert re.fullmatch(r"boxed \(training\) \d+% \d+%", trained[1])
+    assert trained[2].startswith("Solved groups ")
     name, rows = let_download(browser, tmp_path / "files")("#numbers .download", 10)
     run = logged.parent.name
     assert name == f"{run}-numbers.csv" and rows[0] == ["Value", run]
     assert rows[1:3] == [["boxed (held-out), before", "0.25"], ["boxed (held-out), after", "0.75"]]
     browser.focus("#kl summary")
     browser.press("\ue007")
-    until(lambda: browser.count("#kl tr") == 41)
+    until(lambda: browser.count("#kl tr") == 51)
     assert browser.text("#kl tr:first-child") == ["Steps value", "1 0.010"]
     browser.focus("#axis")
     browser.press("seconds")
     last = "document.querySelector('#entropy .chart').data[0].x.at(-1)"
-    until(lambda: browser.run(last) == 80)
+    until(lambda: browser.run(last) == 100)
     browser.press("\ue015")  # down, to the generated tokens
     until(lambda: browser.run(last) == browser.run("data.runs[0].tokens"))
-    browser.assert_sound(logged)
+    assert browser.text("#groups #sizes summary") == ["What other group sizes would give"]
+    assert not browser.run("document.querySelector('#sizes').open") and browser.text("#sizes tr") == []
+    browser.focus("#sizes summary")
+    browser.press("\ue007")
+    until(lambda: browser.text("#sizes tbody tr"))  # the browser draws what is unfolded a moment later
+    rows = [row.rsplit(maxsplit=2) for row in browser.text("#sizes tbody tr")]
+    assert [size for size, _, _ in rows] == ["4", "8 (this run)", "≈ 16", "≈ 32"]
+    dead = [float(share.rstrip("%")) for _, share, _ in rows]
+    assert dead == sorted(dead, reverse=True) and abs(int(rows[1][2]) - (100 - dead[1]) * 10 / 8) <= 1
+    assert "A larger group is dead less often" in browser.text("#sizes p")[0] and "≈" in browser.text("#sizes p")[0]
+    browser.assert_sound()
 
 
 def test_a_single_evaluation_has_one_column(browser, tmp_path):
     writer = LogWriter(tmp_path)
     writer.start([{"step": 0, "eval_runtime": 1.0, "eval_reward": 0.25}])
-    browser.open(write_report(written(tmp_path, story(steps=1)), tmp_path / "report.html"))
-    tables = [one.text.splitlines() for one in browser.driver.find_elements("css selector", "#numbers table")]
+    browser.open(written(tmp_path, story(steps=1)))
+    tables = [text.splitlines() for text in browser.text("#numbers table")]
     assert tables[0] == ["On held-out problems step 0", "total reward (held-out) 0.25"]
     assert tables[1][0] == "In training step 1"
     assert browser.text("#anomalies") == ["Too short for most checks (1 of 20 steps)"]
-    both = [tmp_path, with_log(tmp_path / "other", steps=19)]
-    browser.open(write_report(both, tmp_path / "report.html"))
+    assert browser.text("#reward h2") == [] and "total reward" in browser.text("#still")[0]  # it is constant
+    both = [tmp_path, with_log(tmp_path / "other", steps=2)]
+    browser.open(both)
     assert "total reward (held-out) 0.25 0.25 → 0.75" in browser.text("#numbers tr")
     assert browser.text("#numbers > p")[0].startswith("In training: the means over the first and the last step. ")
 
@@ -88,8 +99,7 @@ def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
         (step, record({"boxed": [1.0] * right + [0.0] * (4 - right)}, prompt=f"{step}, {right}"))
         for step in (1, 2) for right in (step, 4)
     ]  # fmt: skip
-    page = write_report(written(tmp_path, once), tmp_path / "report.html")
-    browser.open(page)
+    browser.open(written(tmp_path, once))
     assert browser.text("#passes h2") == ["Pass rates of groups"] and browser.text("#heat") == []
     assert browser.text("#passes .legend button") == ["up to 25%", "up to 50%", "all right"]
     assert (
@@ -97,36 +107,19 @@ def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
         and "were right, by boxed" in browser.text("#passes p")[0]
     )
     again = [*once, *[(3, one) for _, one in once]]
-    page = write_report(written(tmp_path / "again", again), tmp_path / "report.html")
-    browser.open(page)
+    browser.open(written(tmp_path / "again", again))
     assert browser.text("#heat h2") == ["When each prompt was solved"] and browser.text("#passes") == []
-    browser.assert_sound(page)
-
-
-def test_other_group_sizes_are_folded_under_the_groups(browser, healthy, tmp_path):
-    browser.open(healthy)
-    assert browser.text("#groups #sizes summary") == ["What other group sizes would give"]
-    assert not browser.run("document.querySelector('#sizes').open") and browser.text("#sizes tr") == []
-    browser.focus("#sizes summary")
-    browser.press("\ue007")
-    until(lambda: browser.text("#sizes tbody tr"))  # the browser draws what is unfolded a moment later
-    rows = [row.rsplit(maxsplit=2) for row in browser.text("#sizes tbody tr")]
-    assert [size for size, _, _ in rows] == ["4", "8 (this run)", "16", "≈ 32"]
-    dead = [float(share.rstrip("%")) for _, share, _ in rows]
-    assert dead == sorted(dead, reverse=True) and abs(int(rows[1][2]) - (100 - dead[1]) * 10 / 8) <= 1
-    assert "A larger group is dead less often" in browser.text("#sizes p")[0] and "≈" in browser.text("#sizes p")[0]
-    browser.open(write_report([healthy.parent] * 2, tmp_path / "comparison.html"))
-    assert browser.run("document.querySelector('#sizes')") is None
+    browser.assert_sound()
 
 
 def test_runs_are_compared(browser, tmp_path):
-    runs = [with_log(tmp_path / name / "out", entropy=entropy) for name, entropy in (("a", 0.5), ("b", 0.1))]
+    runs = [with_log(tmp_path / name / "out", entropy=entropy, steps=8) for name, entropy in (("a", 0.5), ("b", 0.1))]
     for run, rate in zip(runs, (1e-6, 5e-7), strict=True):
         options = {"learning_rate": rate, "output_dir": str(run), "seed": 3}
         job = {"system_prompt": f"{rate} {'long ' * 200}end"}
         write_run(run, {"rewards": "boxed()", "model": EVIL, "options": options, "job": job, "started": str(run)})
-    page = write_report([*runs, with_log(tmp_path / "third", steps=30)], tmp_path / "report.html")
-    browser.open(page, 1280)
+    page = write_report([*runs, with_log(tmp_path / "third", steps=6)], tmp_path / "report.html")
+    browser.open(page)
     assert_every_table_has_a_file(browser)
     names = ["a", "b", "third"]
     assert browser.text("#reward .legend button") == names and browser.text("h1") == ["a, b, third"]
@@ -135,23 +128,25 @@ def test_runs_are_compared(browser, tmp_path):
     assert browser.text("#lead h2")[0] == "boxed (training)"
     assert browser.text("#charts h2")[:2] == ["style (training)", "Live groups"]
     rows = browser.text("#numbers tr")
-    assert rows[0] == "Value a b third" and "Groups 160 160 120" in rows
+    assert rows[0] == "Value a b third" and "Groups 32 32 24" in rows
     assert rows[1] == "boxed (held-out) 25% → 75% 25% → 75% 25% → 75%"
     differences = [text.split()[0] for text in browser.text("#differences tr")]
     assert browser.run("document.querySelector('#differences tbody').textContent").count("long end") == 2
     assert "learning_rate" in differences and "output_dir" not in differences and "Started" not in differences
     lines = browser.run("document.querySelector('#entropy .chart').data.map(line => line.y[0])")
     assert lines == [0.5, 0.1, 0.5]
-    browser.assert_sound(page)
+    browser.assert_sound()
     download = let_download(browser, tmp_path / "files")
     _, side = download("#numbers .download", 22)
-    assert side[0] == ["Value", *names] and ["Groups", "160", "160", "120"] in side
+    assert side[0] == ["Value", *names] and ["Groups", "32", "32", "24"] in side
     (trained,) = (row for row in side if row[0] == "boxed (training), after")
     assert [float(one) for one in trained[1:]] == browser.run("data.runs.map(run => run.changes[0].values[1])")
     _, differing = download("#differences .download", 4)
     assert differing[0] == side[0] and any(row[1].endswith("long end") for row in differing[1:])
+    assert browser.run("document.querySelector('#sizes')") is None
     for width in (1280, 390):
-        browser.open(page, width)
+        if width == 390:
+            browser.open(page, width)
         assert browser.run("document.documentElement.scrollWidth") == width
         cut = "[...document.querySelectorAll('#table .run')].filter(one => one.scrollWidth > one.clientWidth + 1)"
         assert browser.run(f"{cut}.length") == 0 and browser.text("#table .run")[0] in names
@@ -159,22 +154,21 @@ def test_runs_are_compared(browser, tmp_path):
     assert browser.run(room) == 1
     browser.focus("#run")
     browser.press("third")
-    assert browser.text("#found") == ["120 of 440 groups."]
+    assert browser.text("#found") == ["24 of 88 groups."]
     browser.focus(".open")
     browser.press("\ue007")
-    assert browser.text("#group h2")[0].startswith("third, step 30, group ")
-    assert browser.run("location.hash").startswith("#run3-step30-")
-    browser.driver.get("about:blank")
-    browser.driver.get(f"{page.as_uri()}#run2-steps1-2")
-    assert browser.text("#found") == ["8 of 440 groups."]
+    assert browser.text("#group h2")[0].startswith("third, step 6, group ")
+    assert browser.run("location.hash").startswith("#run3-step6-")
+    browser.press("\ue00c")
+    browser.run("location.hash = '#run2-steps1-2'")
+    until(lambda: browser.text("#found") == ["8 of 88 groups."])
 
 
 def test_links_lead_to_steps_and_groups(browser, tmp_path):
-    page = write_report(written(tmp_path, story(steps=12)), tmp_path / "report.html")
-    at = page.as_uri()
-    browser.driver.get(f"{at}#step12-3")
+    browser.open(written(tmp_path, story(steps=12)), part="#step12-3")
     assert (
-        browser.text("#group h2")[0].startswith("Step 12, group 3\n") and browser.run("location.hash") == "#step12-3"
+        browser.text("#group h2")[0].startswith("Step 12, group 3 live")
+        and browser.run("location.hash") == "#step12-3"
     )
     assert browser.run("document.querySelector('#group-name a').getAttribute('href')") == "#step12-3"
     following = "matching[matching.findIndex(({step, group}) => step === 12 && group === 3) + 1]"
@@ -197,7 +191,6 @@ def test_links_lead_to_steps_and_groups(browser, tmp_path):
         browser.run(f"location.hash = '{odd}'")
         assert browser.run("document.querySelector('dialog').open") is False
     assert browser.driver.get_log("browser") == []
-    browser.open(page)
     browser.focus("#reward summary")
     browser.press("\ue007")
     until(lambda: browser.text("#reward td a"))
@@ -212,8 +205,7 @@ def test_tables_are_complete_and_can_be_downloaded(browser, tmp_path):
         (step, record({"boxed": [step / 100] * 8, "-x": [-1.0 * step] * 8}, completions=texts))
         for step in range(1, 61)
     ]
-    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    browser.open(page)
+    browser.open(written(tmp_path, stepped))
     browser.focus("#rewards summary")
     browser.press("\ue007")
     until(lambda: browser.count("#rewards tr") == 61)
@@ -227,7 +219,7 @@ def test_tables_are_complete_and_can_be_downloaded(browser, tmp_path):
     said = [row[6] for row in rows[:8]]
     assert said == ["'=HYPERLINK(1)", "' \t@SUM(1)", 'a "quoted", text', "two\nlines", "'-5", "\ud55c", "'+1", "'=1"]
     assert {row[8] for row in rows} == {str(-step) for step in range(1, 61)} and rows[0][1] == "60"
-    browser.assert_sound(page)
+    browser.assert_sound()
 
 
 def test_texts_of_completions_keep_their_numbers_lines_and_cards(browser, tmp_path):
@@ -240,8 +232,7 @@ def test_texts_of_completions_keep_their_numbers_lines_and_cards(browser, tmp_pa
         {"boxed": [1, 1, 0, 1], "judge": [0.5, 0.5, 0.5, 1.0]}, completions=["same", "same", "other", "same"]
     )
     stepped = [(1, record({"boxed": [1.0, 0.0]}, completions=numbers)), (2, failed), (3, same)]
-    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    browser.open(page, 360)
+    browser.open(written(tmp_path, stepped), 360)
 
     def show(step):
         browser.run(f"location.hash = '#step{step}-0'")
@@ -267,4 +258,4 @@ def test_texts_of_completions_keep_their_numbers_lines_and_cards(browser, tmp_pa
         " return Math.round(range.getBoundingClientRect().right - (chip ? parseFloat(getComputedStyle(chip).paddingRight) : 0)) })"
     )
     assert len({*browser.run(ends)}) == 1  # scores and totals end at the same place
-    browser.assert_sound(page)
+    browser.assert_sound()

@@ -13,93 +13,74 @@ from trl_grpo_rewards import boxed
 from trl_grpo_rewards.report import write_report
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (360, "dark")])
-def test_the_page_is_sound_at_any_width_and_in_both_themes(browser, healthy, width, theme):
-    browser.open(healthy, width, theme).assert_sound(healthy)
-    drawn = "[...document.querySelectorAll('.chart')].map(chart => chart.querySelectorAll('.trace, .hm image').length)"
-    assert browser.run(drawn) == [3, 2, 2, 2, 3, 1, 1]  # the last one: generated tokens
-    assert browser.text("#still") == ["Constant, so not drawn: truncated completions under 1%."]
-    paper = browser.run("getComputedStyle(document.body).backgroundColor")
-    assert paper == {"light": "rgb(253, 253, 251)", "dark": "rgb(23, 24, 26)"}[theme]
-    assert browser.text("#anomalies")[0] == "✓ 7 checks passed"
-
-
-def test_charts_follow_the_theme_and_their_legends(browser, healthy):
-    browser.open(healthy)
-    line = "document.querySelector('#rewards .lines path').style.stroke"
-    light = browser.run(line)
-    browser.theme("dark")
-    until(lambda: browser.run(line) != light)
-    browser.focus("#rewards .legend button")
-    browser.press("\ue007")
-    assert browser.count("#rewards .trace") == 1
-    browser.focus("#rewards summary")
-    browser.press("\ue007")
-    until(lambda: browser.text("#rewards th") == ["Steps", "boxed", "style"])
-    browser.assert_sound(healthy)
-
-
 def test_filters_and_groups_by_keyboard(browser, tmp_path):
     stepped = [
         (1, record({"boxed": [1, 0], "tags": [1, 1]}, prompt="What is 1 + 1?", completions=["first text", "two"])),
         (2, record({"boxed": [0, 0], "tags": [0, 0]}, prompt="What is 2 + 2?")),
         (3, record({"boxed": [1, 0], "tags": [0.5, 0]}, prompt="What is 3 + 3?", lengths=[7, 9])),
     ]
-    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    browser.open(page)
+    browser.open(written(tmp_path, stepped))
     shown = "#table tbody .open"
     assert browser.text(shown) == ["3", "1", "2"]  # live groups first, those with the largest spread before others
-    browser.focus("#order")
-    browser.press("new")
-    assert browser.text(shown) == ["3", "2", "1"]
-    for selector, keys, steps in [
-        ("#outcome", "live", ["3", "1"]), ("#bound", "1", ["1"]), ("#search", "three", []), ("#search", "\ue009a", []),
-        ("#search", "FIRST", ["1"]), ("#last", "2", ["1"]),
-    ]:  # fmt: skip
-        browser.focus(selector)
-        browser.press(keys)
-        assert browser.text(shown) == steps
-    assert browser.text("#found") == ["1 of 3 groups."]
-    browser.open(page)
     browser.focus(shown)
     browser.press("\ue015", "\ue007")  # down, Enter
     assert (
-        browser.text("#group h2") == ["Step 1, group 0\nlive"]
+        browser.text("#group h2") == ["Step 1, group 0 live"]
         and browser.text("#group .message")[0] == "What is 1 + 1?"
     )
     assert browser.text("#group h3")[2:] == ["Completion 1", "Completion 2"]
     assert browser.text("#group .chip")[0] == "▲ advantage +0.50" and "first text" in browser.text("#group article")[0]
     browser.focus("#group nav button")
     browser.press("\ue007")  # Previous
-    assert browser.text("#group h2") == ["Step 3, group 0\nlive"]
+    assert browser.text("#group h2") == ["Step 3, group 0 live"]
     browser.focus("#group nav [value='1']")
     browser.press("\ue007", "\ue007")  # Next, twice: the order of the table
-    assert browser.text("#group h2") == ["Step 2, group 0\nfailed"]
+    assert browser.text("#group h2") == ["Step 2, group 0 failed"]
     browser.press("\ue00c")  # Escape
     assert browser.run("document.querySelector('dialog').open") is False
     assert browser.run("document.activeElement.className") == "open"
-    browser.assert_sound(page)
+    browser.focus("#order")
+    browser.press("new")
+    assert browser.text(shown) == ["3", "2", "1"]
+    for selector, keys, steps in [
+        ("#outcome", "live", ["3", "1"]), ("#bound", "1", ["1"]), ("#last", "2", ["1"]), ("#search", "FIRST", ["1"]),
+        ("#search", "three", []),
+    ]:  # fmt: skip
+        browser.focus(selector)
+        browser.press(keys)
+        assert browser.text(shown) == steps
+    assert browser.text("#found") == ["0 of 3 groups."]
+    browser.assert_sound()
 
 
 def test_text_of_a_model_is_shown_and_does_not_run(browser, tmp_path):
+    """Neither in the texts before and after, nor in their groups, nor in names and columns."""
+    long = f"It begins here, {EVIL}.\n\n" + "Then it goes on.\n" * 60 + "So the answer is \\boxed{7}."
     names = [EVIL, "<b>bold</b>", "__proto__"]
     columns = {"columns": {EVIL: EVIL, "plain": ["a", 1]}}
     stepped = [
-        (step, record({name: [1.0, right] for name in names}, prompt=[{"role": EVIL, "content": EVIL}], completions=[EVIL, "\ud800"]) | columns)
-        for step, right in ((1, 0.0), (2, 1.0), (3, 0.0))
+        (step, record({name: [1.0, right] for name in names}, prompt=[{"role": EVIL, "content": EVIL}], completions=texts) | columns)
+        for step, right, texts in ((1, 0.0, [EVIL, "\ud800"]), (30, 1.0, [long, long]))
     ]  # fmt: skip
-    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    browser.open(page, 360)
+    browser.open(written(tmp_path, stepped), 360)
+    assert browser.text("#examples h3") == ["Step 1", "Step 30"]
+    first, second = browser.run("[...document.querySelectorAll('#examples .message')].map(one => one.textContent)")
+    assert first == EVIL and second.startswith("It begins here, <script>document.title")
+    assert " […] " in second and second.endswith("So the answer is \\boxed{7}.") and len(second) < 300
+    shown = "[...document.querySelectorAll('#group .message')].map(one => one.textContent)"
     browser.focus(".open")
     browser.press("\ue007")
-    said = browser.run("[...document.querySelectorAll('#group .message')].map(one => one.textContent)")
-    assert browser.run("document.querySelector('#examples .message').textContent") == EVIL
-    assert said == [EVIL, EVIL, "\\ud800"]
+    assert browser.run(shown) == [EVIL, EVIL, "\\ud800"]
     legend = browser.run("[...document.querySelectorAll('#rewards .legend button')].map(name => name.textContent)")
     assert legend[0].startswith("<script>document") and legend[1:] == ["<b>bold</b>", "__proto__"]
+    browser.press("\ue00c")
+    browser.focus("#examples article:last-child a")
+    browser.press("\ue007")
+    until(lambda: "".join(browser.text("#group h2")).startswith("Step 30, group 0"))
+    assert browser.run(shown) == [EVIL, long] and browser.text("#group article h3") == ["Completion 1 × 2"]
     assert browser.driver.title == f"{tmp_path.name} – training report"
-    assert browser.count("img, #group script") == 0
-    browser.assert_sound(page)
+    assert browser.count("img, #group script, #examples script") == 0
+    browser.assert_sound()
 
 
 def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
@@ -119,8 +100,7 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
         {"role": "assistant", "tool_calls": 5},
     ]
     one = record({"boxed": [1.0, 0.0]}, prompt=[{"role": "user", "content": "2 + 3?"}], completions=[turns, odd])
-    page = write_report(written(tmp_path, [(1, one)]), tmp_path / "report.html")
-    browser.open(page, 360)
+    browser.open(written(tmp_path, [(1, one)]), 360)
     browser.focus(".open")
     browser.press("\ue007")
     first = "document.querySelector('#group article')"
@@ -142,7 +122,7 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
     browser.focus("#search")
     browser.press("NOW")  # names are searched, too
     assert browser.text("#found") == ["1 group."]
-    browser.assert_sound(page)
+    browser.assert_sound()
 
 
 @pytest.mark.parametrize(
@@ -159,18 +139,16 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
     ids=["one group", "nothing scored", "no live group and no text", "hardly a field"],
 )
 def test_odd_runs_have_a_page(browser, tmp_path, stepped):
-    page = write_report(written(tmp_path, stepped), tmp_path / "report.html")
-    browser.open(page, 360).assert_sound(page)
+    browser.open(written(tmp_path, stepped), 360).assert_sound()
     browser.focus(".open")
     browser.press("\ue007")
     assert browser.text("#group h2")[0].startswith(f"Step {stepped[-1][0]}, group 0")
-    browser.assert_sound(page)
+    browser.assert_sound()
 
 
 def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
     trainer, lines = train_and_read(config, problems, [lengths_of_some, boxed()], max_steps=3)
-    page = write_report(trainer.args.output_dir, tmp_path / "report.html")
-    browser.open(page).assert_sound(page)
+    browser.open(trainer.args.output_dir).assert_sound()
     shares = browser.run("data.runs[0].points.kinds.find(([name]) => name === 'live')[1]")
     assert shares == [
         sum(line["outcome"] == "live" for line in lines if line["step"] == step) / 2 for step in (1, 2, 3)
@@ -184,8 +162,7 @@ def test_a_run_of_the_trainer_has_a_page(browser, config, problems, tmp_path):
 def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(browser, tmp_path):
     """Also if there is something new above this place, such as a warning."""
     style = {"right": (0.7, 0.3), "style": (0.2, 0.9)}
-    page = write_report(written(tmp_path, story(**style, steps=19)), tmp_path / "report.html")
-    browser.open(page)
+    browser.open(written(tmp_path, story(**style, steps=19)))
     browser.driver.execute_script(
         "byId('order').value = 'newest'; byId('first').value = '5'; byId('search').value = 'What'; filterAnew();"
         "document.querySelector('#rewards summary').click(); document.querySelector('#reward .legend button').click();"
@@ -195,7 +172,7 @@ def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(brow
     top = "document.querySelector('#rewards').getBoundingClientRect().top"
     assert browser.text("#found") == ["60 of 76 groups."] and abs(browser.run(top) + 30) < 1
     before = browser.run("scrollY")
-    write_report(written(tmp_path, story(**style, steps=60)), page)
+    write_report(written(tmp_path, story(**style, steps=60)), browser.place)
     browser.driver.find_element("css selector", "#latest").click()
     until(lambda: browser.text("#found") == ["224 of 240 groups."])
     assert browser.run("[byId('order').value, byId('search').value]") == ["newest", "What"]
@@ -206,18 +183,24 @@ def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(brow
     until(lambda: browser.run("history.scrollRestoration") == "auto")
     assert abs(browser.run(top) + 30) < 1 and browser.run("scrollY") > before + 20
     assert browser.run("document.activeElement.id") == "latest"
-    browser.assert_sound(page)
-    browser.driver.refresh()  # what was kept is used once
+    browser.assert_sound()
+    browser.open(tmp_path, 360)  # what was kept is used once
     assert browser.text("#found") == ["240 groups."]
+    assert browser.text("#anomalies summary") == ["✓ 6 checks passed"]
+    assert not any(browser.text("#anomalies details li"))
+    browser.focus("#anomalies summary")
+    browser.press("\ue007")
+    until(lambda: any(browser.text("#anomalies details li")))
+    passed = browser.text("#anomalies details li")
+    assert len(passed) == 6 and "No reward rises while boxed falls." not in passed
+    browser.assert_sound()
 
 
 @pytest.mark.slow
-def test_ten_thousand_groups_have_a_page(browser, tmp_path):
-    said = ["word " * 200] * 8
-    some = [*story(steps=25, each=20, completions=said)]
-    many = ((step + 25 * time, one) for time in range(20) for step, one in some)
-    page = write_report(written(tmp_path, many), tmp_path / "report.html")
+def test_of_many_groups_a_sample_is_on_the_page(browser, tmp_path):
+    one = record({"boxed": [1, 0] * 4}, completions=["word " * 400] * 8)
+    page = write_report(written(tmp_path, ((step, one) for step in range(1, 1201))), tmp_path / "report.html")
     assert page.stat().st_size < 20_000_000
     browser.open(page)
-    assert re.search(r" These are [\d,]+ of 10,000 groups: ", browser.text("#sampled")[0])
-    browser.assert_sound(page)
+    assert re.search(r" These are [\d,]+ of 1,200 groups: ", browser.text("#sampled")[0])
+    browser.assert_sound()
