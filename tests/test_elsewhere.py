@@ -2,18 +2,15 @@
 
 import asyncio
 import json
-import multiprocessing
-import os
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trl.scripts import grpo
 
 from helpers.example_rewards import brackets, expressions, rank_in_group, shared
-from helpers.processes import run_in_spawned_child
+from helpers.processes import FRESH, Forked, run_in_spawned_child
 from trl_grpo_rewards import appeal, boxed, clip, demo, gate, keywords, length, parse, pattern, route, schedule, tags
 
 
@@ -36,7 +33,7 @@ GROUP = {
 COLUMNS = {"solution": ["4"] * 4, "kind": ["math"] * 4}
 
 
-def scored_by_the_rollout_loop(reward_funcs, queue):
+def score_by_the_rollout_loop(reward_funcs):
     """What TRL's child process does with a finished group, by TRL's own method."""
     from accelerate import PartialState
     from trl.experimental.async_grpo.async_rollout_worker import _AsyncRolloutLoop
@@ -61,7 +58,7 @@ def scored_by_the_rollout_loop(reward_funcs, queue):
         group_id=0,
     )  # fmt: skip
     samples = asyncio.run(loop._score_group(group))
-    queue.put([sample.metrics["reward"] for sample in samples])
+    return [sample.metrics["reward"] for sample in samples]
 
 
 def trl_total(value):
@@ -74,22 +71,16 @@ def trl_total(value):
 
 
 def scored_one_by_one(values, queue):
-    for value in values:
-        scored_by_the_rollout_loop([value], queue)
+    queue.put([score_by_the_rollout_loop([value]) for value in values])
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::trl.experimental.TRLExperimentalWarning")
 def test_the_asynchronous_trainer_gives_every_expression_the_same_total(monkeypatch):
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    child = context.Process(target=scored_one_by_one, args=(EXPRESSIONS, queue))
-    child.start()
-    for value in EXPRESSIONS:
-        assert queue.get(timeout=120) == pytest.approx(trl_total(value)), value
-    child.join()
-    assert child.exitcode == 0
+    scores = run_in_spawned_child(scored_one_by_one, EXPRESSIONS, context=FRESH)
+    for value, found in zip(EXPRESSIONS, scores, strict=True):
+        assert found == pytest.approx(trl_total(value)), value
 
 
 def texts_and_scores(values, queue):
@@ -100,7 +91,8 @@ def texts_and_scores(values, queue):
 @settings(max_examples=3, deadline=None)
 @given(st.lists(expressions, min_size=20, max_size=20))
 def test_random_expressions_arrive_whole_in_a_spawned_child(values):
-    assert run_in_spawned_child(texts_and_scores, values) == [(str(value), True, True) for value in values]
+    found = run_in_spawned_child(texts_and_scores, values, context=FRESH)
+    assert found == [(str(value), True, True) for value in values]
 
 
 def test_schedule_says_that_the_asynchronous_trainer_has_no_step():
@@ -118,22 +110,10 @@ def test_the_command_line_of_trl_takes_a_reward_of_the_users_module(tmp_path):
     (tmp_path / "data").mkdir()
     rows = demo.arithmetic(size=16).to_list()
     (tmp_path / "data" / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    command = [sys.executable, "-m", "trl.scripts.grpo", "--reward_funcs", "my_rewards.total"]
-    command += [
-        "--model_name_or_path",
-        demo.MODEL,
-        "--dataset_name",
-        "data",
-        "--output_dir",
-        "out",
-        "--max_steps",
-        "2",
-    ]
-    command += ["--use_cpu", "True", "--bf16", "False", "--report_to", "none", "--logging_steps", "1"]
-    command += ["--max_completion_length", "32", "--num_generations", "4", "--per_device_train_batch_size", "8"]
-    run = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "HF_HUB_OFFLINE": "1"}, capture_output=True, text=True, timeout=240
-    )
+    options = "--dataset_name data --output_dir out --max_steps 2 --use_cpu True --bf16 False --report_to none"
+    options += " --logging_steps 1 --max_completion_length 32 --num_generations 4 --per_device_train_batch_size 8"
+    given = ("--reward_funcs", "my_rewards.total", "--model_name_or_path", demo.MODEL, *options.split())
+    run = Forked(grpo.__file__, *given, cwd=tmp_path).wait()
     assert run.returncode == 0, run.stderr[-4000:]
     assert "rewards/boxed+tags+shorter/mean" in run.stdout
     assert (tmp_path / "out" / "model.safetensors").exists()

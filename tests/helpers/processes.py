@@ -55,7 +55,7 @@ def run_server(*arguments: str, url: str) -> Iterator[None]:
             process.kill()
 
 
-FRESH = multiprocessing.get_context("forkserver")
+SPAWN, FRESH = map(multiprocessing.get_context, ("spawn", "forkserver"))
 FRESH.set_forkserver_preload(["helpers.two_ranks"])
 
 
@@ -102,12 +102,16 @@ def _run_command(arguments: list[str], cwd: Path, folder: Path, packages: Sequen
         main()
 
 
-def run_in_spawned_child(target: Callable, *arguments: Any) -> Any:
-    """Return what `target(*arguments, queue)` puts into the queue, in a process that shares nothing with this one."""
-    context = multiprocessing.get_context("spawn")
+def run_in_spawned_child(target: Callable, *arguments: Any, context: Any = SPAWN) -> Any:
+    """
+    Return what `target(*arguments, queue)` puts into the queue, in a process that shares nothing with this one.
+
+    With `context=FRESH`, it has imported TRL already.
+    """
     queue = context.Queue()
     child = context.Process(target=target, args=(*arguments, queue))
-    child.start()
+    with patch.dict(os.environ, build_environment()):
+        child.start()
     result = queue.get(timeout=300)
     child.join()
     assert child.exitcode == 0
