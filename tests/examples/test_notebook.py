@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom in a kernel of their own, with fewer steps, and show what their texts say."""
+"""The notebooks run from top to bottom in a kernel, one after the other, with fewer steps, and show what their texts say."""
 
 import json
 
@@ -23,30 +23,39 @@ def test_notebooks_are_stored_without_outputs(notebook):
     assert text.endswith("}\n")
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Run a notebook with other parameters and without the installation. Return what each of its cells shows."""
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-    def run(name: str, parameters: str) -> list[str]:
-        notebook = nbformat.read(EXAMPLES / name, as_version=4)
-        tags = [cell.metadata.get("tags", ()) for cell in notebook.cells]
-        notebook.cells = [cell for cell, own in zip(notebook.cells, tags, strict=True) if "install" not in own]
-        next(
-            cell for cell in notebook.cells if "parameters" in cell.metadata.get("tags", ())
-        ).source += f"\n{parameters}"
-        nbclient.NotebookClient(notebook, timeout=80, resources={"metadata": {"path": str(tmp_path)}}).execute()
-        return [show(cell) for cell in notebook.cells if cell.cell_type == "code"]
-
-    return run
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """What the cells of each notebook show. They run in one kernel, with other parameters and without the installation."""
+    nbformat, nbclient, _ = map(pytest.importorskip, ("nbformat", "nbclient", "peft"))
+    folder = tmp_path_factory.mktemp("notebooks")
+    rows = [
+        {"question": row["prompt"][-1]["content"], "answer": f"Adding.\n#### {row['solution']}"}
+        for row in demo.arithmetic(size=32)
+    ]
+    (folder / "problems.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    files = "{'path': 'json', 'data_files': 'problems.jsonl'}"
+    cells = {}
+    for name, parameters in {
+        "from_reward_to_report": "MAX_STEPS = 2",
+        "real_model_on_a_gpu": f"MODEL, MAX_STEPS, DATASET = {demo.MODEL!r}, 1, {files}",
+    }.items():
+        notebook = nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
+        cells[name] = [cell for cell in notebook.cells if "install" not in cell.metadata.get("tags", ())]
+        own = next(cell for cell in cells[name] if "parameters" in cell.metadata.get("tags", ()))
+        own.source = f"%reset -f\n{own.source}\n{parameters}"
+    notebook.cells = [cell for own in cells.values() for cell in own]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IPYTHONDIR", str(folder / "ipython"))
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        nbclient.NotebookClient(notebook, timeout=80, resources={"metadata": {"path": str(folder)}}).execute()
+    pages = [page.read_text(encoding="utf-8") for page in sorted(folder.glob("runs/*/report.html"))]
+    assert len(pages) == 2 and all(page.startswith("<!doctype html>") for page in pages)
+    return {name: [show(cell) for cell in own if cell.cell_type == "code"] for name, own in cells.items()}
 
 
 @pytest.mark.slow
-def test_the_notebook_from_a_reward_to_a_report_runs(run, tmp_path):
-    shown = run("from_reward_to_report.ipynb", "MAX_STEPS = 3")
+def test_the_notebook_from_a_reward_to_a_report_runs(shown):
+    shown = shown["from_reward_to_report"]
     assert "boxed(name=&#x27;accuracy&#x27;) + 0.2 * shows_working()" in shown[1]
     assert shown[2].count("<tr>") == 6 and ">1.2</code>" in shown[2]
     assert "fault: The attack 'question restated'" in shown[3] and "1 fault found." in shown[3]
@@ -54,24 +63,13 @@ def test_the_notebook_from_a_reward_to_a_report_runs(run, tmp_path):
     assert "groups/dead" in shown[6] and " -> " in shown[6]
     assert "What is " in shown[7] and shown[7].count("<tr>") == 9  # a group of 8 under its titles
     assert "runs/notebook/report.html" in shown[8]
-    assert (tmp_path / "runs" / "notebook" / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.slow
-def test_the_notebook_for_a_gpu_runs(run, tmp_path):
-    pytest.importorskip("peft")
-    rows = [
-        {"question": row["prompt"][-1]["content"], "answer": f"Adding.\n#### {row['solution']}"}
-        for row in demo.arithmetic(size=32)
-    ]
-    (tmp_path / "problems.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    shown = run(
-        "real_model_on_a_gpu.ipynb",
-        f"MODEL, MAX_STEPS, DATASET = {demo.MODEL!r}, 2, {{'path': 'json', 'data_files': 'problems.jsonl'}}",
-    )
+def test_the_notebook_for_a_gpu_runs(shown):
+    shown = shown["real_model_on_a_gpu"]
     assert "No fault found." in shown[2] and "eval_rewards/boxed/mean" in shown[3]
     assert "tokens computed" in shown[4] and "runs/gpu/report.html" in shown[5]
-    assert (tmp_path / "runs/gpu/report.html").exists()
 
 
 def show(cell) -> str:
