@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import re
 import signal
 import subprocess
@@ -11,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from accelerate.commands import accelerate_cli
 
 from helpers.paths import SCRIPTS
 from helpers.processes import Forked
@@ -25,19 +25,13 @@ SHORT = [*SMALL, "--max_steps", "2", "--save_steps", "1"]
 COMMAND = (sys.executable, "-m", "trl_grpo_rewards.cli", "train")
 
 
-def train(*arguments, cwd, launcher=COMMAND):
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    started = [*launcher, *map(str, arguments)]
-    return subprocess.run(started, cwd=cwd, env=environment, capture_output=True, text=True, timeout=600)
-
-
 def train_forked(*arguments, cwd):
     return Forked("train", *arguments, cwd=cwd).wait()
 
 
 @pytest.mark.slow
 def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, command):
-    run = train(*SHORT, cwd=tmp_path, launcher=("accelerate", "launch", SCRIPTS / "train.py"))
+    run = Forked(accelerate_cli.__file__, "launch", SCRIPTS / "train.py", *SHORT, cwd=tmp_path).wait()
     assert run.returncode == 0, run.stderr
     rows = dict(re.findall(r"^(accuracy|format|reward|dead groups) +([\d.]+) +[\d.]+", run.stdout, re.MULTILINE))
     assert rows.keys() == {"accuracy", "format", "reward", "dead groups"}
@@ -169,7 +163,8 @@ def test_a_signal_before_training_is_one_sentence(tmp_path, loaded, number):
 
 def test_an_interrupt_within_exec_has_the_exit_code_of_others(tmp_path):
     (tmp_path / "interrupted.py").write_text('exec("raise KeyboardInterrupt")')
-    run = train("--rewards", "boxed", "--import", "interrupted", cwd=tmp_path)
+    command = [*COMMAND, "--rewards", "boxed", "--import", "interrupted"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert (run.returncode, run.stderr) == (130, "\ntrl-grpo-rewards train was interrupted.\n")
 
 

@@ -22,9 +22,9 @@ from trl_grpo_rewards.cli.main import main
 
 
 def build_environment(**variables: str) -> dict[str, str]:
-    """Return the environment of this process with one thread for each process, and `helpers` on Python's path."""
+    """Return the environment of this process with one thread, or threads that do not spin, and `helpers` on the path."""
     paths = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": paths, **variables}
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "PYTHONPATH": paths, **variables}
 
 
 def find_free_port() -> int:
