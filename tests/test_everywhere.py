@@ -6,68 +6,10 @@ from types import SimpleNamespace
 import pytest
 from transformers import TrainerState
 
+from helpers.every_reward import OURS, samples
 from helpers.processes import run_in_spawned_child
 from helpers.slow_texts import list_slow_texts
-from trl_grpo_rewards import (
-    FilteredGRPOTrainer,
-    appeal,
-    boxed,
-    citations,
-    clip,
-    cosine,
-    demo,
-    environment,
-    gate,
-    json_text,
-    judge,
-    keywords,
-    length,
-    overlap,
-    overlong,
-    pattern,
-    ranking,
-    route,
-    schedule,
-    script,
-    share,
-    shortest,
-    tags,
-    truncated,
-    turns,
-)
-from trl_grpo_rewards.registry import REGISTRY
-
-
-OURS = {name: maker for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
-
-
-def samples(server):
-    """One reward of each kind, under its own name, with options where it needs some or more is to be seen with them."""
-    given = {
-        "appeal": appeal(overlap(), to=server.judge(judge), refused=True, name="appeal"),
-        "boxed": boxed(partial=0.1),
-        "citations": citations(sources="sources"),
-        "clip": clip(length(4, unit="words"), high=0.5, name="clip"),
-        "cosine": cosine(boxed(), max_tokens=9),
-        "environment": environment("score"),
-        "gate": gate(overlap(), by=boxed(), name="gate"),
-        "json_text": json_text({"type": "object"}),
-        "judge": server.judge(judge),
-        "keywords": keywords(any=("so",)),
-        "length": length(4),
-        "overlong": overlong(9, cache=3),
-        "pattern": pattern(r"\d"),
-        "ranking": server.judge(ranking),
-        "route": route("kind", {"math": shortest(boxed())}, default=overlap(), name="route"),
-        "schedule": schedule(boxed(), steps=((0, 0.0), (10, 1.0)), name="schedule"),
-        "script": script("Latin"),
-        "share": share(boxed()),
-        "shortest": shortest(boxed()),
-        "tags": tags("think"),
-        "truncated": truncated(9),
-        "turns": turns(2, at_least=2),
-    }
-    return given | {name: maker() for name, maker in OURS.items() if name not in given}
+from trl_grpo_rewards import FilteredGRPOTrainer, demo
 
 
 def test_no_reward_is_forgotten(server):
@@ -79,8 +21,17 @@ def said(text, **more):
 
 
 TEXT = "<think>2 + 2 = 4</think>so \\boxed{4} [1]\n```python\nprint(4)\n```"
-TASK = '{"answer": "4", "metadata": {"source_dataset": "chain_sum"}}'
-TESTS_OF_A_PROGRAM = '{"inputs": [""], "outputs": ["4"]}'
+ROW = {
+    "solution": "4",
+    "kind": "math",
+    "sources": ["one"],
+    "tests": '{"inputs": [""], "outputs": ["4"]}',
+    "entry": '{"answer": "4", "metadata": {"source_dataset": "chain_sum"}}',
+    "tool_calls": [],
+    "instruction_id_list": ["punctuation:no_comma"],
+}
+"""All columns that the rewards ask for."""
+
 CALLED = said("", tool_calls=[{"type": "function", "function": {"name": "add", "arguments": {"a": 2}}}])
 KINDS = {
     "string": TEXT,
@@ -101,20 +52,10 @@ WITH_TEXT = ("string", "messages", "tool messages", "content parts")
 
 
 def batch(completion):
-    """A group of two completions of one kind, with all columns that the rewards ask for."""
-    return {
-        "prompts": ["2 + 2?"] * 2,
-        "completions": [completion] * 2,
-        "completion_ids": [[1] * 5, [1] * 12],
-        "solution": ["4"] * 2,
-        "kind": ["math"] * 2,
-        "sources": [["one"]] * 2,
-        "tests": [TESTS_OF_A_PROGRAM] * 2,
-        "entry": [TASK] * 2,
-        "tool_calls": [[]] * 2,
-        "instruction_id_list": [["punctuation:no_comma"]] * 2,
-        "environments": [GAME] * 2,
-    }
+    """A group of two completions of one kind."""
+    columns = {name: [value] * 2 for name, value in ROW.items()}
+    rows = {"prompts": ["2 + 2?"] * 2, "completions": [completion] * 2, "completion_ids": [[1] * 5, [1] * 12]}
+    return rows | columns | {"environments": [GAME] * 2}
 
 
 def outcome(value, **arguments):
@@ -155,20 +96,7 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
     trainer.state.global_step, trainer.environments = 5, [GAME] * 2
     for kind, completion in KINDS.items():
         columns = batch(completion)
-        inputs = [
-            {
-                "prompt": "2 + 2?",
-                "solution": "4",
-                "kind": "math",
-                "sources": ["one"],
-                "tests": TESTS_OF_A_PROGRAM,
-                "tool_calls": [],
-                "instruction_id_list": ["punctuation:no_comma"],
-                "entry": TASK,
-            }
-            for _ in columns["completions"]
-        ]
-        trainer._rows = inputs
+        trainer._rows = [{"prompt": "2 + 2?", **ROW} for _ in columns["completions"]]
         groups = trainer._score(columns["prompts"], columns["completions"], columns["completion_ids"])
         by_name = dict(zip(trainer.reward_func_names, groups.rewards.flatten(0, 1).T.tolist(), strict=True))
         for value in values.values():
@@ -179,10 +107,8 @@ def test_the_trainer_gets_the_same_scores(server, config, problems):
 
 
 def with_columns(problems):
-    columns = {"kind": "math", "sources": ["one"], "tests": TESTS_OF_A_PROGRAM, "tool_calls": []}
-    columns |= {"instruction_id_list": ["punctuation:no_comma"], "entry": TASK}
-    for name, value in columns.items():
-        problems = problems.add_column(name, [value] * len(problems))
+    for name in ROW.keys() - {*problems.column_names}:
+        problems = problems.add_column(name, [ROW[name]] * len(problems))
     return problems
 
 

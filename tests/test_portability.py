@@ -12,56 +12,15 @@ import time
 
 import pytest
 
+from helpers.every_reward import samples
 from helpers.paths import TESTS
 from helpers.processes import find_workers, has_no_workers_within
 from trl_grpo_rewards import parse
-from trl_grpo_rewards.registry import REGISTRY
 from trl_grpo_rewards.verify.second_opinion import SECONDS
 
 
 BARE = str(TESTS / "helpers" / "bare_platform")
 HANGS = r"\boxed{\lim_{x \to 0} (99999^{99999})^{99999}}"
-EXPRESSIONS = {
-    "answer": "answer(tolerance=0.01)",
-    "boxed": "boxed(partial=0.25)",
-    "choice": "choice()",
-    "citations": "citations()",
-    "clip": "clip(overlap(), high=0.5)",
-    "code": None,  # needs the jail or a server
-    "cosine": "cosine(boxed(), max_tokens=9)",
-    "distinct": "distinct()",
-    "environment": None,  # needs environments
-    "equations": "equations()",
-    "exact": "exact()",
-    "gate": "gate(overlap(), by=boxed())",
-    "instructions": "instructions()",
-    "json_text": "json_text({'type': 'object'})",
-    "judge": None,  # needs a server
-    "keywords": "keywords(any=('so',))",
-    "length": "length(4)",
-    "overlap": "overlap()",
-    "overlong": "overlong(9, cache=3)",
-    "pattern": r"pattern('\\d')",
-    "ranking": None,
-    "repetition": "repetition()",
-    "route": "route('kind', {'math': shortest(boxed())}, default=overlap())",
-    "appeal": "appeal(boxed(), to=overlap(), refused=True)",
-    "share": "share(boxed())",
-    "schedule": "schedule(boxed(), steps=((0, 0.5), (10, 1.0)))",
-    "script": "script('Latin')",
-    "shortest": "shortest(boxed())",
-    "tags": "tags('think')",
-    "tool_calls": "tool_calls(score='f1')",
-    "tool_errors": "tool_errors()",
-    "truncated": "truncated(9)",
-    "turns": "turns(2)",
-    "xml_text": "xml_text()",
-}
-"""An expression for each reward of the package."""
-
-OURS = {name for name, maker in REGISTRY.items() if maker.__module__.startswith("trl_grpo_rewards.")}
-"""The rewards of the package, before examples of docstrings are run and register more."""
-
 COLUMNS = {
     "prompts": ["Wie groß ist 2 + 2?"] * 4,
     "completions": [
@@ -73,6 +32,7 @@ COLUMNS = {
     "completion_ids": [[1] * 5, [1] * 7, [1] * 12, []],
     "solution": ["4"] * 4,
     "kind": ["math"] * 4,
+    "sources": [["one"]] * 4,
     "tool_calls": [[]] * 4,
     "instruction_id_list": [["words:no_consecutive", "count:numbers"]] * 4,
     "kwargs": [[{}, {"N": 1}]] * 4,
@@ -91,11 +51,7 @@ print(json.dumps(scores))
 
 
 def start_bare(script: str, *arguments: str, limits: str = "true") -> subprocess.Popen[str]:
-    variables = {
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-    }
+    variables = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     path = os.pathsep.join(filter(None, [BARE, os.environ.get("PYTHONPATH")]))
     return subprocess.Popen(
         ["bash", "-c", f'{limits}; exec "$0" "$@"', sys.executable, "-c", script, *arguments],
@@ -118,21 +74,17 @@ def run_bare(script: str, *arguments: str, **options) -> str:
     return output
 
 
-def test_every_reward_of_the_package_has_an_expression():
-    assert {*EXPRESSIONS} == OURS
-
-
 @pytest.mark.slow
 def test_every_reward_gives_the_same_scores(tmp_path):
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in zip(*COLUMNS.values(), strict=True)]
     rows = [{"prompt": row.pop("prompts"), "completion": row.pop("completions"), **row} for row in rows]
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
-    texts = [text for text in EXPRESSIONS.values() if text]
+    texts = [*map(str, samples().values())]
     found = json.loads(run_bare(SCORE, str(tmp_path / "rows.jsonl"), json.dumps(texts)))
     state = type("State", (), {"global_step": 5})
     assert found == {text: parse(text)(**COLUMNS, trainer_state=state) for text in texts}
-    assert found["boxed(partial=0.25)"] == [1.0, 0.25, 1.0, 0.25]
+    assert found["boxed(partial=0.1)"] == [1.0, 0.1, 1.0, 0.1]
 
 
 ASK = """

@@ -61,12 +61,8 @@ def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
         return write_verdict(run, find_ends(run), held_out, rows)[0]
 
     assert say(evaluated(0.28, 0.91)) == "On held-out problems, boxed rose from 28% to 91%."
-    for rows, where in (
-        ({"": 20}, "20 held-out problems"),
-        ({"": 1}, "1 held-out problem"),
-        ({"": "a"}, "held-out problems"),
-    ):
-        assert say(evaluated(0.28, 0.91), rows=rows) == f"On {where}, boxed rose from 28% to 91%."
+    for rows, where in ((20, "20 held-out problems"), (1, "1 held-out problem"), ("a", "held-out problems")):
+        assert say(evaluated(0.28, 0.91), rows={"": rows}) == f"On {where}, boxed rose from 28% to 91%."
     assert say(evaluated(0.28)) == "In training, boxed stayed at 50%."
     assert say(evaluated(0.1), evaluated(0.2, 0.1, dataset="hard")) == (
         "On held-out problems of hard, boxed fell from 20% to 10%."
@@ -107,13 +103,8 @@ def test_both_texts_are_typical_of_their_steps():
         (2, group([0, 0, 0, 0], "d")), (3, group([0, 1, 1, 1], "e")), (3, group([0, 0, 0, 0], "f")), (3, group([1, 1, 1, 0], "g")),
     ]  # fmt: skip
     before, after = collect(stepped)
-    assert (before["step"], before["group"], before["completion"][0][1], before["scores"]) == (
-        1,
-        0,
-        "a0",
-        [["boxed", 0]],
-    )
-    assert (after["step"], after["group"], after["completion"][0][1], after["total"]) == (3, 4, "e1", 1)
+    found = [(one["step"], one["group"], one["completion"][0][1], one["scores"]) for one in (before, after)]
+    assert found == [(1, 0, "a0", [["boxed", 0]]), (3, 4, "e1", [["boxed", 1]])] and after["total"] == 1
 
 
 def test_a_prompt_that_is_sampled_again_late_is_shown_twice():
