@@ -113,3 +113,35 @@ def test_a_capital_makes_no_class_of_a_function():
     code = "assert Find_Max([1, 2]) == Find_Max([2, 1])\nassert Find_Max([1, 2]) == 2"
     assert not passes(YES.replace("Extract", "Find_Max"), code)
     assert passes("def Find_Max(items): return max(items)", code)
+
+
+def test_no_error_of_a_program_ends_what_the_tests_do():
+    stops = "def f(*args): raise StopIteration\nclass A:\n    value = property(f)\n    __getitem__ = __call__ = __len__ = f"
+    for code in (
+        "assert all(map(lambda case: f(case[0]) == case[1], [(1, 2), (3, 4)]))",
+        "for got, want in zip(map(f, [1, 2]), [3, 4]):\n    assert got == want",
+        "a = A()\na.start = 1\nassert all(map(lambda n: a.value == n, [1, 2]))",
+        "a = A()\na.start = 1\nassert all(map(lambda n: a[n] == n, [1, 2])) and all(map(lambda n: a(n) == n, [1, 2]))",
+        "from itertools import starmap\nassert all(starmap(f, [(1, 2)]))",
+    ):
+        assert not passes(stops, code), code
+    assert passes(stops, "import pytest\nwith pytest.raises(StopIteration):\n    f(1)")
+    assert passes(
+        "def f(n): yield n\n", "one = f(3)\nassert next(one) == 3 and next(one, None) is None and [*f(2)] == [2]"
+    )
+
+
+def test_no_context_of_a_program_swallows_what_a_test_finds():
+    program = (
+        "import contextlib\nclass A:\n    def __enter__(self): return self\n    def __exit__(self, *error): return True\n"
+        "def f(): return contextlib.suppress(BaseException)\ndef g(): return 1 / 0\n"
+    )
+    for context in ("A()", "f()"):
+        for found in (
+            "assert 1 == 2",
+            "g()",
+            "raise AssertionError",
+            "import unittest; unittest.TestCase().assertEqual(1, 2)",
+        ):
+            assert not passes(program, f"with {context}:\n    {found}"), (context, found)
+        assert passes(program, f"with {context}:\n    raise ValueError")

@@ -45,6 +45,7 @@ class Tests:
         self.scope = vars(sys.modules["__main__"])
         self.scope["__builtins__"] = BUILTINS
         self.peer = TestsSide(verdict)
+        self.peer.names_stop = any("StopIteration" in block for block in tests["blocks"])
         self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
 
     def run(self) -> None:

@@ -94,10 +94,13 @@ def make_special(name: str) -> Any:
             if name == "__contains__":
                 raise TypeError("an object of the program cannot judge whether it contains a value")
             return NotImplemented
+        error = args[1] if name == "__exit__" else None
         if name == "__exit__":
             args = (*args[:2], None)  # a traceback cannot cross
         is_made = self._is_made
         result = self._peer.request("special", name, self, *args)
+        if name == "__exit__" and (isinstance(error, AssertionError) or error is self._peer.last_error is not None):
+            return False  # no program takes back what a test has found, or what it raised itself
         if is_made and (type(result) is type(self) if name in ARITHMETIC else name in OPENING and result is self):
             object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
         return result

@@ -59,6 +59,7 @@ class TestsSide(Peer):
         self.iterators: dict[int, Any] = {}
         self.last_call: Any = None
         self.last_error: Any = None
+        self.names_stop = False  # whether the tests speak of StopIteration
 
     def request(self, do: str, *values: Any) -> Any:
         try:
@@ -70,8 +71,10 @@ class TestsSide(Peer):
         except (Ended, BrokenPipeError):
             self.stop(failure="the program ended during the tests", crashed=True)
         except BaseException as error:
+            if isinstance(error, StopIteration) and values[0] != "__next__" and not self.names_stop:
+                error = RuntimeError("the program raised StopIteration")  # it would end `all(map(...))` of the tests
             self.last_error = error
-            raise
+            raise error from None
 
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool = False) -> Any:
         self.last_call = [target, args, kwargs, "did not return", None]
