@@ -195,10 +195,11 @@ def read_answer(reader: Reader) -> Value:
     tokens = reader.tokens
     if len(tokens) == 1 and tokens[0].text.isdecimal() and len(tokens[0].text) > MAX_DIGITS:
         return Text((tokens[0].text.lstrip("0"),))
-    letter = choices.strip_letter(reader)
-    reader.turn_brackets()
+    letter, texts = choices.strip_letter(reader), {token.text for token in tokens}
+    if {"[", "]"} & texts:
+        reader.turn_brackets()
     reader.match_brackets()
     if letter:
         return choices.finish_choice(reader, letter, 0)
     value = reader.statement(0, reader.end)
-    return value if {"\\pm", "\\mp"}.isdisjoint(reader.texts(0, reader.end)) else lists.expand_signs(value)
+    return lists.expand_signs(value) if {"\\pm", "\\mp"} & texts else value

@@ -5,6 +5,7 @@ Spellings that mean the same become one token here: size commands and math delim
 LaTeX commands, `1{,}000` becomes the number 1000, and `\text{...}` becomes words.
 """
 
+import functools
 import re
 import unicodedata
 from typing import NamedTuple
@@ -165,7 +166,10 @@ class Tokenizer:
         self.braces: list[bool] = []  # for each open \left, whether it is a brace
         self.environments: list[str] = []
         self.angles = 0  # number of open angle brackets such as that of <1,2>
-        self.is_prose = TWO_WORDS.search(text) is not None
+
+    @functools.cached_property
+    def is_prose(self) -> bool:
+        return TWO_WORDS.search(self.text) is not None
 
     def read(self) -> list[Token]:
         text = self.text

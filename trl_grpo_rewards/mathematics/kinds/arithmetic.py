@@ -14,6 +14,9 @@ from .relations import name_point
 
 
 REPETITION_SIGNS = {"\\overline", "\\bar", "\\dot"}
+GOING_ON = {*REPETITION_SIGNS, "\\ldots", "."}
+"""What may come after a number whose digits go on."""
+
 REPEATING = re.compile(r"(\d*\.)(\d{0,20}?)(\d{1,12}?)\3+")
 """A decimal whose last digits are repeated, which three dots continue."""
 
@@ -28,6 +31,8 @@ def read_number(reader: Reader) -> Value:
     r"""Return a number, also with repeated digits such as `0.\overline{3}`."""
     text = reader.tokens[reader.place].text
     reader.place += 1
+    if (token := reader.peek()) is None or token.text not in GOING_ON:
+        return parse_number(text)
     after, last = reader.ahead(2)
     if after == "\\ldots" and (continued := REPEATING.fullmatch(text)) is not None:
         reader.place += 1
