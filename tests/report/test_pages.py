@@ -133,7 +133,7 @@ def test_turns_are_folded_in_order_and_unfold(browser, tmp_path):
         [(step, record({"boxed": [0.0, 0.0]}, text=False)) for step in (1, 2)],
         [
             (1, {"rewards": {}, "columns": {}, "prompt_id": "x"}),
-            (2, {"rewards": {"boxed": []}, "columns": {}, "prompt_id": ""}),
+            (2, {"rewards": {"boxed": [None]}, "columns": {}, "prompt_id": ""}),
         ],
     ],
     ids=["one group", "nothing scored", "no live group and no text", "hardly a field"],
