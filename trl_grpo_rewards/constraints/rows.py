@@ -103,12 +103,7 @@ def parse_text(value: Any) -> Any:
 
 
 def list_verdicts(text: str, constraints: list[RowConstraint], loose: bool = False, prompt: str = "") -> list[bool]:
-    """
-    Return which constraints a text meets.
-
-    A text without letters and digits meets none, and a text that is a part of the prompt meets only those that ask for a
-    copy or a choice.
-    """
+    """Return which constraints a text meets: none without letters and digits, few if it is a part of the prompt."""
     seen = drop_invisible(text)
     texts = [one for one in (list_readings(seen) if loose else [seen]) if has_content(one)]
     quoted = is_quoted(seen, prompt) and not any(one.copies for one in constraints)

@@ -76,12 +76,7 @@ def strip_punctuation(word: str) -> str:
 
 @lru_cache(maxsize=256)
 def split_sentences(text: str) -> tuple[str, ...]:
-    """
-    Return the sentences of a text.
-
-    A sentence ends after `.`, `!` or `?` before whitespace or a bracket or quote. Closing brackets and quotes belong to
-    it. A period does not end it after an abbreviation or dots, unless a stop word with a capital letter follows.
-    """
+    """Return the sentences of a text, with closing brackets and quotes. Periods of abbreviations and dots end none."""
     sentences, start = [], 0
     ends = [*END.finditer(text)]
     starts = [*(end.start() for end in ends), len(text) + 1][1:]
@@ -121,11 +116,6 @@ FINAL_PERIOD = re.compile(r"(?<=[^.])\.(?=[])}>\"'»”’\s]*$)")
 
 @lru_cache(maxsize=256)
 def list_tokens(text: str) -> tuple[str, ...]:
-    """
-    Return the tokens of a text: words and punctuation marks.
-
-    A hyphen and a period inside a word belong to it. A contraction is two tokens, as in `do` and `n't`. The period at the
-    end of a sentence is a token of its own.
-    """
+    """Return the words and punctuation marks of a text. A contraction is two tokens, as in `do` and `n't`."""
     sentences = (FINAL_PERIOD.sub(" .", sentence) for sentence in split_sentences(text))
     return tuple(token for sentence in sentences for token in TOKEN.findall(sentence))

@@ -56,11 +56,7 @@ def compile_word(word: str) -> tuple[re.Pattern[str], regex.Pattern[str]]:
 
 
 def has_any_word(words: Collection[str], text: str) -> bool:
-    """
-    Return whether one of the words occurs in a text as a whole word, ignoring case, even if it is disguised.
-
-    A disguised word has styled letters, or Cyrillic or Greek letters in place of some Latin ones.
-    """
+    """Whether one of the words occurs in a text as a whole word, ignoring case, even in styled or foreign letters."""
     text = unfold(text)
     lowered = text.lower()
     if any(word.lower() in lowered and compile_word(word)[0].search(text) for word in words):

@@ -141,21 +141,16 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "<grouped>": (BESIDE,),
 }
 
-AFTER_LABEL = (texts.skip_label, sets.read_exception, texts.read_words, bases.read_digits_with_letters)
+LAST = (texts.read_words, bases.read_digits_with_letters)
+LABELLED = (texts.skip_label, sets.read_exception, *LAST)
 OPENINGS = {
     "number": (times.read_date, ratios.read_dashes, texts.skip_remark, bases.read_digits_with_letters),
     "grouped": (texts.skip_remark,),
-    "letter": (texts.skip_remark, choices.read_choice, texts.read_words, bases.read_digits_with_letters),
-    "word": (times.read_date, texts.skip_remark, texts.read_first_word, *AFTER_LABEL),
-    "command": (texts.skip_remark, *AFTER_LABEL),
-    "sign": (texts.skip_remark, *AFTER_LABEL),
-    "open": (
-        texts.skip_remark,
-        choices.read_choice,
-        lists.read_parts,
-        texts.read_words,
-        bases.read_digits_with_letters,
-    ),
+    "letter": (texts.skip_remark, choices.read_choice, *LAST),
+    "word": (times.read_date, texts.skip_remark, texts.read_first_word, *LABELLED),
+    "command": (texts.skip_remark, *LABELLED),
+    "sign": (texts.skip_remark, *LABELLED),
+    "open": (texts.skip_remark, choices.read_choice, lists.read_parts, *LAST),
 }
 
 GRAMMAR = Grammar(

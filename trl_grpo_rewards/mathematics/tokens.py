@@ -395,11 +395,7 @@ class Tokenizer:
 
 
 def is_product(letters: str, is_operand: bool) -> bool:
-    """
-    Whether four or more letters are variables: they have no vowel, or capitals inside as no word and no formula has.
-
-    With `is_operand`, a sign of an operation follows, and one vowel is allowed.
-    """
+    """Whether four or more letters are variables: no vowel (one next to a sign), or capitals inside as no word has."""
     vowels = sum(letter in "aeiouyAEIOUY" for letter in letters)
     if len(letters) > MAX_FACTORS or letters.isupper() or vowels > 1 or ELEMENTS.fullmatch(letters):
         return False

@@ -22,12 +22,7 @@ def list_solutions(value: Any) -> list[Any]:
 
 
 def choose_best(scores: list[Score]) -> Score:
-    """
-    Return the score of a completion from its score by each accepted solution.
-
-    It is right if it is right by any of them. Otherwise, it is not judged if any of them cannot be read, since that one
-    may be the solution that it gives.
-    """
+    """Return the best score by any solution, or None if it is not 1 and a solution cannot be read."""
     known = [score for score in scores if score is not None]
     if 1.0 in known or len(known) < len(scores):
         return 1.0 if 1.0 in known else None

@@ -238,11 +238,7 @@ def list_worded_statements(text: str, are_alone: bool) -> Iterator[tuple[int, st
 
 
 def read_statement(text: str) -> str | None:
-    """
-    Return the first sentence, or only the mathematics that it begins with if that is a complete answer.
-
-    A remark after a number and closing marks are cut off.
-    """
+    """Return the first sentence, or only its mathematics or number, without a remark and closing marks after it."""
     text = MARKUP.sub("", text[:MAX_STATEMENT_CHARS]).lstrip(" \t\n*_}")
     if (quoted := QUOTED.match(text)) is not None:
         return quoted[1].strip()

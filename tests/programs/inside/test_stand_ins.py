@@ -96,13 +96,7 @@ def test_what_a_class_returns_does_not_judge_even_if_it_is_the_object_that_the_t
     )  # fmt: skip
     found = list_passing([(program, f"a = A()\na.start = 1\nassert {condition}") for condition in asserts])
     assert [condition for condition, passed in zip(asserts, found, strict=True) if passed] == []
-    honest = [
-        "a == [1]",
-        "a.add(2) is a and len(a) == 2",
-        "a.add(2) == A(1, 2)",
-        "a + 2 == [1, 2]",
-        "a + 2 + 3 == [1, 2, 3]",
-    ]
+    honest = ["a == [1]", "a.add(2) is a and len(a) == 2", "a.add(2) == A(1, 2)", "a + 2 == [1, 2]", "a + 2 + 3 == [1, 2, 3]"]  # fmt: skip
     assert list_passing([(FLUENT, f"a = A(1)\na.start = 1\nassert {one}") for one in honest]) == [True] * len(honest)
     code = "a = A(1)\na.start = 1\nwith a as b:\n    assert b == [1]\nfor x in a: pass\nassert a == [1]"
     assert passes(FLUENT, code)

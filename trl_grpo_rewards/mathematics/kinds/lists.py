@@ -320,11 +320,7 @@ def match_collections(gold: Value, answer: Value, same: Same) -> Verdict:
 
 
 def match_single(gold: Value, answer: Value, same: Same) -> bool | None:
-    """
-    Compare a collection with one value: a set of one value is that value, and `3,14` may be a decimal.
-
-    A list whose values are all equal to the gold answer gives it in several forms.
-    """
+    """Compare a collection with one value, which a set or a list of equal values may be, and `3,14` a decimal."""
     if (
         isinstance(answer, Collection)
         and is_list(answer)

@@ -64,11 +64,7 @@ def read_ratio(reader: Reader, value: Value) -> Value:
 
 
 def match_dashed(gold: Value, answer: Value, same: Same) -> Verdict:
-    """
-    Compare numbers joined by hyphens or by `to`.
-
-    As a gold answer they are a range or a date. In an answer they may also be a difference, or a ratio.
-    """
+    """Compare numbers joined by hyphens or `to`: a range or a date, in an answer also a difference or a ratio."""
     if isinstance(gold, Dashed) and isinstance(answer, Dashed):
         return gold.numbers == answer.numbers
     if isinstance(gold, Dashed):

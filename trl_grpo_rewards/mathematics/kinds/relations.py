@@ -136,12 +136,7 @@ def is_variable(value: Value) -> bool:
 
 
 def is_left_name(reader: Reader, start: int, end: int) -> bool:
-    r"""
-    Whether a left side is a name without being an expression.
-
-    Names are calls such as `d(A, B)`, `n(A \cap B)`, `(f+g)(2)` and `f \circ g(2)`, and whatever ends in a subscript such
-    as `|AB|_{\max}` or `\frac{dy}{dx}|_{x=1}`.
-    """
+    r"""Whether a left side is only a name: a call such as `n(A \cap B)`, or one that ends in a subscript."""
     texts, tokens, match = reader.texts(start, end), reader.tokens, reader.match
     if any(one == "\\circ" and before != "^" for before, one in zip(texts, texts[1:], strict=False)):
         return True
@@ -246,13 +241,7 @@ def spread_modulus(items: list[Value]) -> list[Value]:
 
 
 def find_labelled_value(relation: Relation) -> Value | None:
-    """
-    Return the value that a relation gives a name, or None if the relation is an equation or an inequality.
-
-    The name is a side of its own: a symbol, a function such as `f(x)` or `P(A)`, a length such as `|AB|`, a quotient of
-    two names. `2x = 10` and `x^2 = 25` give no name a value. In a chain such as `S = 3 + 4 = 7 cm`, the values must be
-    equal.
-    """
+    """Return the value that a relation gives a name, or None for an equation or inequality such as `2x = 10`."""
     if relation.signs == ("\\in",):
         return relation.sides[1] if is_name(relation.sides[0]) else None
     first, *values = relation.sides
