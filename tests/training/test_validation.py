@@ -2,20 +2,19 @@
 
 import functools
 import re
-from types import SimpleNamespace
 
 import pytest
 from datasets import Dataset, IterableDataset
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, keywords, tags
 from trl_grpo_rewards.training.validation import (
+    check_arguments,
     check_dataset,
     check_outcome,
     check_prompts,
     check_rewards,
     find_outcome,
     unpack_rewards,
-    warn_of_judges,
     warn_of_unreadable_values,
     warn_without_outcome,
 )
@@ -116,9 +115,10 @@ def test_rewards_are_built_and_have_names_of_their_own():
         ((ASKED + 0 * boxed() + tags("a")), "term", True),
     ],
 )
-def test_a_judge_next_to_other_rewards_is_warned_about(caplog, rewards, unscored, is_warned):
-    funcs, weights = unpack_rewards(rewards, SimpleNamespace(reward_weights=None))
-    warn_of_judges(funcs, unscored, weights)
+def test_a_judge_next_to_other_rewards_is_warned_about(config, problems, caplog, rewards, unscored, is_warned):
+    args = config(unscored=unscored)
+    funcs, weights = unpack_rewards(rewards, args)
+    check_arguments(args, funcs, problems, None, weights=weights)
     said = [record.message for record in caplog.records]
     assert len(said) == is_warned and all(
         text.endswith("Set unscored='row' to leave such completions out instead.") for text in said
