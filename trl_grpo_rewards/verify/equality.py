@@ -24,6 +24,11 @@ CHOICE = re.compile(r"(?:(?i:option|choice|answer):? ?)?[(\[]?[A-Ja-j](?:[)\].:(
 """A letter, also with words after it, but without operations."""
 
 
+def is_readable(gold: str) -> bool:
+    """Return whether a gold answer can be read here, so that it equals itself. If not, a second opinion is asked."""
+    return INTEGER.fullmatch(gold) is not None or read(gold) is not None
+
+
 def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
     """
     Return whether an answer equals the gold answer, or None if one of them cannot be read or compared here.

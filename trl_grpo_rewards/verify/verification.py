@@ -1,6 +1,5 @@
 """Verify pairs of a gold answer and an answer without ever hanging."""
 
-import functools
 import logging
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -8,7 +7,7 @@ from typing import Literal, NamedTuple
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from . import second_opinion
-from .equality import is_unfit, settle
+from .equality import is_readable, is_unfit, settle
 
 
 logger = logging.getLogger(__name__)
@@ -51,7 +50,7 @@ def verify_pairs(pairs: Sequence[tuple[str | None, str | None]], rules: AnswerRu
 def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Verification:
     if gold is None:
         return Verification(None, "gold")
-    asked = not equals_itself(gold)
+    asked = not is_readable(gold)
     try:
         if asked and (is_unfit(gold) or not second_opinion.ask(spell(gold), spell(gold))):
             return Verification(None, "gold", not is_unfit(gold))
@@ -63,9 +62,3 @@ def verify_pair(gold: str | None, answer: str | None, rules: AnswerRules) -> Ver
         return Verification(bool(opinion), "timeout" if opinion is None else None, True)
     except OSError:
         return Verification(None, "worker", True)
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def equals_itself(gold: str) -> bool:
-    """Return whether the reader pays the text of a gold answer. If not, a second opinion says whether it can be read."""
-    return settle(gold, gold, AnswerRules()) is True
