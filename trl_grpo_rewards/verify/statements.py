@@ -92,6 +92,7 @@ BETWEEN_BOXES = re.compile(
 
 BOX = re.compile(r"\\(?:boxed|fbox)(?![^\W\d_])")
 BRACE = re.compile(r"\\.|[{}]", re.DOTALL)  # a brace after a backslash does not count
+PLAIN_BRACES = re.compile(r"\{([^{}\\]*)\}")
 NAME = r"(?: (?:(?:and|of|the|de|van|von) )?[A-Z\d][\w'’-]*\.?){1,4}"
 INITIALS = rf"(?:[A-Z]\.){{1,4}}(?={NAME}(?:$|[\n.!?,;]| \()| [a-z]{{3,}}(?:$|\.(?:\s|$)))"
 SENTENCE = re.compile(
@@ -184,6 +185,8 @@ def read_content(text: str, start: int) -> tuple[str | None, int]:
 
 def read_braced(text: str, start: int = 0) -> str | None:
     """Return the content of the braces that begin here, or None if they are never closed."""
+    if plain := PLAIN_BRACES.match(text, start):  # as most are
+        return plain[1]
     depth = 0
     for found in BRACE.finditer(text, start):
         depth += (found[0] == "{") - (found[0] == "}")
