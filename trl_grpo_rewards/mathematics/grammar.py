@@ -85,6 +85,7 @@ PREFIXES: dict[str, Read] = {
     "\\frac": commands.read_fraction,
     "\\binom": commands.read_binomial,
     "\\sqrt": commands.read_root,
+    "\\int": commands.read_integral,
     **dict.fromkeys(("\\sum", "\\prod"), commands.read_series),
     **dict.fromkeys(commands.ACCENTS, commands.read_accent),
 }

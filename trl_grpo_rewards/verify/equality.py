@@ -46,7 +46,7 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
     verdict = compare(right, given, rules)
     if verdict is False and is_letter(right):
         verdict = chooses(answer, right)
-    if verdict and rules.evaluated and is_open(given) and not is_open(right):
+    if verdict is not False and rules.evaluated and is_open(given) and not is_open(right):
         return False
     return verdict
 

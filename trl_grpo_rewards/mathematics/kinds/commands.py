@@ -24,7 +24,7 @@ ACCENTS = {
     *r"""\overline \bar \vec \hat \widehat \tilde \widetilde \dot \ddot \overrightarrow \overset
     \underset \wideparen \overarc \mathbb \mathcal \mathfrak \mathscr""".split()
 }
-UNREAD = {*r"\int \oint \iint \iiint \lim".split()}
+UNREAD = {*r"\oint \iint \iiint \lim".split()}
 
 
 # --- names
@@ -184,6 +184,18 @@ def read_bounds(reader: Reader) -> dict[str, Value]:
         reader.place += 1
         bounds[token.text] = reader.argument(whole_numbers=True)
     return bounds
+
+
+def read_integral(reader: Reader) -> Value:
+    r"""Return an integral such as `\int_0^1 x^2 \, dx`, with which nothing is computed here."""
+    reader.place += 1
+    bounds = read_bounds(reader)
+    ends = [here for here in reader.outermost(reader.place, reader.end - 1) if reader.tokens[here].text == "d"]
+    if len(bounds) < 2 or not ends or reader.tokens[ends[0] + 1].kind != "letter" or ends[0] == reader.place:
+        raise Unreadable("an integral without bounds")
+    body = reader.within(reader.place, ends[0], lambda reader: reader.read(PRODUCT - 10))
+    reader.place = ends[0] + 2
+    return Operation("int", (Symbol(reader.tokens[ends[0] + 1].text), bounds["_"], bounds["^"], body))
 
 
 def read_series(reader: Reader) -> Value:
