@@ -54,7 +54,8 @@ def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(
     [
         ("import_modules: [evil]", "imports evil", "--import evil"),
         ("import_modules: evil", "imports evil", "--import evil"),
-        ("rewards: code(backend='evil:Box')", "imports evil", "--import evil"),
+        ("rewards: code(backend='evil:Box')", "runs programs with backend='evil:Box'", "--trust"),
+        (r"rewards: 2 * code(backend='\x65vil' ':Box')", "runs programs with backend='evil:Box'", "--trust"),
         ("trust_remote_code: true", "sets trust_remote_code", "--trust"),
         ("model_init_kwargs: {trust_remote_code: true}", "sets trust_remote_code", "--trust"),
         ("env: {A: 1, B: 2}\nimport_modules: [evil]\ntrust: true", "imports evil and sets the environment variables A, B", "--trust"),
@@ -74,7 +75,7 @@ def test_a_recipe_acts_only_as_far_as_the_command_line_allows(recipe, does, reme
     monkeypatch.setenv("A", "0")
     monkeypatch.setenv("B", "0")
     job, training, model = read_job(["--config", str(tmp_path / "it.yaml"), *remedy.split()], "check")
-    assert "evil" not in recipe or "evil" in [*job.import_modules, job.rewards[14:18]]
+    assert "evil" not in recipe or job.import_modules == ["evil"] or "backend" in recipe
 
 
 @pytest.mark.parametrize(

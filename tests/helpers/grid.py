@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
     steps: int  # optimizer steps of all ranks
     rows: int  # that our trainer computed with gradient
     rows_of_trl: int
-    live_rows: int  # of those of TRL
+    live_rows: int  # how many of the rows of TRL are live
     tokens: int  # that our trainer computed, with and without gradient, padding included
     tokens_of_trl: int
 

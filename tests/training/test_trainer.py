@@ -268,7 +268,7 @@ def test_a_run_that_needs_an_outcome_warns_where_no_reward_says_what_is_right(co
 
 
 def test_arguments_are_checked_before_the_model_loads(config, problems):
-    """What else each check says is tested beside it."""
+    """The test beside each check has its other messages."""
     renamed, stream = problems.rename_column("solution", "answer"), problems.to_iterable_dataset()
     blind = {"one": problems, "two": problems.remove_columns("solution")}
     unlike = [counted(), gate(counted(name="b"), by=boxed())]

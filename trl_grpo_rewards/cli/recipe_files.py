@@ -1,6 +1,6 @@
 """The bundled recipes, which are YAML files with options. Loads no torch or TRL."""
 
-import re
+import ast
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,9 +16,6 @@ RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.
 """Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task.
 `code` has another bundled model and task."""
 
-
-BACKEND = re.compile(r"""backend\s*=\s*["']([\w.]+):""")
-"""A module that an expression of rewards names."""
 
 DEFAULT_RECIPE = "addition"
 """The recipe of a command line that names no recipe, model or dataset."""
@@ -54,19 +51,24 @@ def find_recipe(name: str) -> Path:
     )
 
 
-def check_trust(name: str, arguments: Sequence[str]) -> None:
-    """
-    Check that the command line allows what a recipe does besides setting options, since anybody may have written it.
+def list_programs(rewards: str) -> list[str]:
+    """Return the options of an expression that name a module, an interpreter or packages."""
+    try:
+        nodes = [node for node in ast.walk(ast.parse(rewards.strip(), mode="eval")) if isinstance(node, ast.keyword)]
+    except (SyntaxError, ValueError, RecursionError):
+        return []  # it is refused when it is read
+    return [ast.unparse(one) for one in nodes if one.arg in ("backend", "python", "packages")]
 
-    Raises:
-        `ValueError`: the recipe imports modules, trusts remote code or sets environment variables.
-    """
+
+def check_trust(name: str, arguments: Sequence[str]) -> None:
+    """Raise `ValueError` if a recipe does more than set options, unless the command line allows it."""
     recipe = read_recipe(name)
     given = {argument.split("=")[0] for argument in arguments}
     listed = [] if {"--import", "--import_modules"} & given else recipe.get("import_modules") or []
-    named = [] if "--rewards" in given else BACKEND.findall(str(recipe.get("rewards")))
-    modules = [one for one in (*([listed] if isinstance(listed, str) else listed), *named) if one not in arguments]
+    modules = [listed] if isinstance(listed, str) else listed
     does = [f"imports {', '.join(map(str, modules))}"] if modules else []
+    if "--rewards" not in given and (options := list_programs(str(recipe.get("rewards")))):
+        does.append(f"runs programs with {', '.join(options)}")
     if any("trust_remote_code" in (option if value else "") + str(value) for option, value in recipe.items()):
         does.append("sets trust_remote_code")
     if variables := recipe.get("env"):
