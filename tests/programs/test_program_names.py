@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from trl_grpo_rewards.programs.cases import PythonTests
-from trl_grpo_rewards.programs.names import find_classes, find_use, is_test, list_names
+from trl_grpo_rewards.programs.names import find_classes, find_use, is_test
 
 
 def walk(code):
@@ -23,10 +23,13 @@ def walk(code):
         ("for x in range(3):\n    assert math.isclose(f(x), x)", None, ["f", "x"]),
         ("if __name__ == '__main__':\n    assert f(__file__)", None, ["f"]),
         ("from solution import f\nassert f(1)", None, ["f"]),
+        ("import numpy as np\nfrom a.b import c as d\nassert f(np.d) == d(c)", None, ["f", "c"]),
+        ("assert isclose(area(1), 3) and Counter(area(2))", None, ["area"]),
+        ("assert isclose(hypot(3, 4), 5) and count() < count()", None, ["count", "hypot"]),
     ],
 )  # fmt: skip
 def test_names(code, entry_point, names):
-    assert list_names(walk(code), entry_point) == sorted(names)
+    assert find_use(PythonTests((code,), entry_point)).names == sorted(names)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +49,20 @@ def test_names(code, entry_point, names):
 )
 def test_classes(code, classes):
     assert find_classes(walk(code)) & {"Stack", "Vector", "Table", "Color", "Find_Max", "Find", "stack"} == classes
+
+
+@pytest.mark.parametrize(
+    ("code", "members"),
+    [
+        ("assert Calculator.add(1, 2) == 3", ["add"]),
+        ("import solution as s\nassert s.count('a') == 1", ["count", "s"]),
+        ("from solution import find\nassert find('a')", ["find"]),
+        ("count = f(1).count('a')\nassert count == 1", []),
+        ("import math\ndef check(candidate):\n    assert candidate.sort(math.sqrt(1))", []),
+    ],
+)
+def test_members(code, members):
+    assert find_use(PythonTests((code,), None)).members == members
 
 
 def test_statements_that_test_something():

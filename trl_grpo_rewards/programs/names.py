@@ -2,17 +2,22 @@
 
 import ast
 import builtins
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from .cases import PythonTests
-from .inside.prelude import MODULES, NODES
+from .inside.dialogue import GIVEN
+from .inside.prelude import PRELUDES
 
 
-GUARDED = {*vars(builtins), *MODULES, *NODES}
+GUARDED = {*vars(builtins), *PRELUDES["tests"]}
 """Names that a program may define and that tests do not get from it, unless they are what is tested."""
+
+LIBRARY = {"np", "pd", *sys.stdlib_module_names}
+"""Names of modules that tests have even if they do not import them, as they mean them by their attributes."""
 
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -26,6 +31,12 @@ class Use:
 
     classes: list[str]
     """Those that they use as classes."""
+
+    members: list[str]
+    """Attributes that they use of such names, as in `Calculator.add(1, 2)`."""
+
+    modules: dict[str, list[str]]
+    """Names that they have from nobody and that are those of library modules, with the attributes that they use of them."""
 
     called: list[str]
     """Names of functions that are called where the code stands, so that they are not called again."""
@@ -42,42 +53,77 @@ def find_use(tests: PythonTests) -> Use:
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
     called = {name for tree in trees for name in list_early_calls(tree.body)}
     are_tests = [any(map(is_test, tree.body)) for tree in trees]
-    return Use(list_names(nodes, tests.entry_point), sorted(find_classes(nodes)), sorted(called), are_tests)
+    bound, made, classes = {*list_bound(nodes)}, dict(list_made(nodes)), find_classes(nodes)
+    own, others = ({*list_imports(nodes, of_program)} for of_program in (True, False))
+    used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")} - others
+    free = used - bound - GUARDED
+    owners = free | own | {name for name, kind in made.items() if not kind or kind in classes}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
+    members = own | {node.attr for node in attributes if ast.unparse(node.value) in owners}
+    modules: dict[str, list[str]] = {}
+    for node in attributes:
+        if isinstance(node.value, ast.Name) and node.value.id in (free & LIBRARY) - own:
+            modules.setdefault(node.value.id, []).append(node.attr)
+    entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
+    names = select_names(used, bound, entries)
+    return Use(names, sorted(classes), sorted(members), modules, sorted(called), are_tests)
 
 
-def list_names(nodes: list[ast.AST], entry_point: str | None) -> list[str]:
+def select_names(used: set[str], bound: set[str], entries: set[str]) -> list[str]:
     """
     Return the names that tests may have from the program.
 
     A program may define functions such as `sum` or `abs`. Tests get them only if they are what is tested: the entry point,
     or if the tests use no other name that could be of the program.
     """
-    used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")}
-    entries = {node.id for node in ast.walk(ast.parse(entry_point or "")) if isinstance(node, ast.Name)}
-    is_builtin_tested = not entries and not used - GUARDED - {*bound_names(nodes)}
+    is_builtin_tested = not entries and not used - GUARDED - bound
     return sorted((used if is_builtin_tested else used - GUARDED) | entries)
 
 
-def bound_names(nodes: list[ast.AST]) -> Iterator[str]:
-    """Yield the names that the tests themselves give to something."""
+def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the names that the tests themselves give to something, apart from imports."""
     for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
                 yield name
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
                 yield name
-            case ast.alias(name=name, asname=other):
-                yield (other or name).partition(".")[0]
 
 
-def list_operands(node: ast.AST) -> Iterator[str]:
+def list_imports(nodes: list[ast.AST], of_program: bool) -> Iterator[str]:
+    """Yield the names that the tests import: those of the program, or all others."""
+    for node in nodes:
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                for one in names:
+                    if (getattr(node, "module", one.name) == GIVEN) == of_program:
+                        yield (one.asname or one.name).partition(".")[0]
+
+
+def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Yield what the tests make by a call, as `stack` or `self.stack`, with the name that they call; fixtures have none."""
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name))):
+                yield from ((ast.unparse(target), name) for target in targets)
+            case ast.AnnAssign(target=target, value=ast.Call(func=ast.Name(id=name))):
+                yield ast.unparse(target), name
+            case ast.withitem(context_expr=ast.Call(func=ast.Name(id=name)), optional_vars=ast.expr() as target):
+                yield ast.unparse(target), name
+            case ast.FunctionDef(name=name, decorator_list=[one, *_]) if "fixture" in ast.unparse(one):
+                yield name, ""
+
+
+def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
     """Yield the names that are called for the operands of an expression."""
     match node:
         case ast.BinOp(left=left, right=right):
-            yield from list_operands(left)
-            yield from list_operands(right)
+            yield from list_operands(left, made)
+            yield from list_operands(right, made)
         case ast.Call(func=ast.Name(id=name)):
             yield name
+        case ast.Name() | ast.Attribute():
+            yield made.get(ast.unparse(node), "")
 
 
 def find_classes(nodes: list[ast.AST]) -> set[str]:
@@ -85,11 +131,7 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
     items, or have arithmetic between two of them. A function such as `Find_Max` is only called and compared.
     """
-    made: dict[str, str] = {}
-    for node in nodes:
-        match node:
-            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name))):
-                made |= {ast.unparse(target): name for target in targets}
+    made = dict(list_made(nodes))
     found = set()
     for node in nodes:
         operands: list[ast.expr] = []
@@ -104,7 +146,7 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
             case ast.Call(args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
                 operands = arguments
         if len(operands) > 1 and (isinstance(node, ast.BinOp) or any(isinstance(one, ast.BinOp) for one in operands)):
-            counts = Counter(name for one in operands for name in list_operands(one))
+            counts = Counter(name for one in operands for name in list_operands(one, made))
             found |= {name for name, count in counts.items() if count > 1}
     return {name for name in found if name[:1].isupper()}
 

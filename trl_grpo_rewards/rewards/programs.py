@@ -7,7 +7,7 @@ import pickle
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -267,8 +267,14 @@ async def code(
     sandbox = open_sandbox(backend, python, packages)
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
+        doubts = dict(find_doubts(keys, trials, columns))
+        own = {pair: different[key] for key, pair in doubts.items()}
+        solved = await try_programs(own, sandbox, limits, partial, batch_timeout)
     finally:
         await sandbox.close()
+    for key, pair in doubts.items():
+        if isinstance(own_trial := solved[pair], ProgramVerdict) and own_trial.status is None:
+            trials[key] = ProgramVerdict(0, 1, "finished", f"the row's own solution passes, but here: {trials[key]}")
     count_failures(trials, backend, max_failures)
     log_counts(keys, trials, read, keeps_apart(sandbox), log_metric)
     outcomes = [
@@ -335,6 +341,17 @@ async def try_programs(
         await asyncio.wait(tasks.values())
     late = SandboxFailed(f"no result within batch_timeout={seconds:g} s")
     return {key: late if task.cancelled() else task.result() for key, task in tasks.items()}
+
+
+def find_doubts(
+    keys: Sequence[Key | None], trials: Mapping[Key, Outcome], columns: Mapping[str, list[Any]]
+) -> Iterator[tuple[Key, Key]]:
+    """Yield the programs whose tests could not be run, each with the row's own solution, which shows whose fault it is."""
+    for place, key in enumerate(keys):
+        if key and isinstance(trials[key], UnreadableTests):
+            row = {name: values[place] for name, values in columns.items()}
+            if reference := find_reference(row | {"prompt": row.get("prompts")}, "tests"):
+                yield key, (reference, key[1])
 
 
 def count_failures(trials: Mapping[Key, Outcome], backend: str, max_failures: float) -> None:

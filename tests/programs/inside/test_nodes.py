@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards.programs.inside import nodes
-from trl_grpo_rewards.programs.inside.prelude import MODULES, PRELUDES
+from trl_grpo_rewards.programs.inside.prelude import PRELUDES
 
 
 @given(st.lists(st.integers()))
@@ -29,7 +29,7 @@ def test_a_list_that_is_a_circle_ends():
 
 
 def test_preludes():
-    assert {"math", "collections", "re"} <= MODULES
+    assert {"math", "collections", "re"} <= {*PRELUDES["usual"]}
     assert {"List", "math", "ListNode"} <= {*PRELUDES["usual"]} and "gcd" not in PRELUDES["usual"]
     assert {"gcd", "heappop", "Counter", "List"} <= {*PRELUDES["contest"]}
     assert PRELUDES["contest"]["pow"] is pow  # that of math has two parameters

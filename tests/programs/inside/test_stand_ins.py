@@ -1,7 +1,14 @@
 """Objects of the program never see what is expected of them, unless the tests let their class judge."""
 
-from helpers.judged_programs import list_passing
-from trl_grpo_rewards.programs.inside.stand_ins import JUDGING_METHODS
+from collections import Counter, deque
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath as Path
+
+import pytest
+
+from helpers.judged_programs import judge_all, list_passing
 
 
 def passes(program, code):
@@ -54,9 +61,64 @@ def lend(amount): return Money(amount)
     assert not passes(program, "assert lend(5) == 5")  # nothing says that this is more than a value
 
 
-def test_methods_of_values_are_those_of_python():
-    assert {"startswith", "isdigit", "is_integer", "count"} <= JUDGING_METHODS
-    assert JUDGING_METHODS.isdisjoint({"append", "push", "get", "items", "pop"})
+PLAIN = (
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+    tuple,
+    list,
+    dict,
+    set,
+    frozenset,
+    Decimal,
+    Fraction,
+    Counter,
+    deque,
+    date,
+    Path,
+)
+NAMES = sorted({name for kind in PLAIN for name in dir(kind) if name[0] != "_"})
+
+ROADS = {
+    "a method": "class R: pass\nfor name in NAMES: setattr(R, name, yes)\nf = R",
+    "an object that can be called": "class Y:\n    __call__ = yes\nclass R: pass\nfor name in NAMES: setattr(R, name, Y())\nf = R",
+    "a class": "class R: pass\nfor name in NAMES: setattr(R, name, staticmethod(yes))\ndef f(): return R",
+    "a class that makes its answer": "class Y:\n    def __new__(cls, *args): return True\nclass R: pass\nfor name in NAMES: setattr(R, name, Y)\nf = R",
+    "a module": "import types\nR = types.ModuleType('m')\nfor name in NAMES: setattr(R, name, yes)\ndef f(): return R",
+    "the program": "import sys\nfor _ in NAMES: globals()[_] = yes\ndef f(): return sys.modules['solution']",
+    "a record": "def f():\n    R = ListNode(1)\n    for name in NAMES: setattr(R, name, yes)\n    return R",
+    "a named tuple": "from collections import namedtuple\ndef f(): return namedtuple('R', NAMES)(*[yes] * len(NAMES))",
+    "a function": "def f(): return f\nfor name in NAMES: setattr(f, name, yes)",
+    "a function of the library": "class R: pass\nfor name in NAMES: setattr(R, name, bool)\ndef f(): return R()",
+    "any name": "class R:\n    def __getattr__(self, name): return yes\nf = lambda: R()",
+    "an error": "class R(Exception):\n    def __getattr__(self, name): return yes\nf = lambda: R()",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("road", ROADS)
+def test_nothing_that_a_program_returns_has_a_method_of_plain_data(road):
+    program = f"NAMES = {NAMES}\nyes = lambda *args: True\n{ROADS[road]}"
+    tests = f"from solution import f as made\nanswered = []\nfor name in {NAMES}:\n    try: answered += [name] * getattr(made(), name)('expected')\n    except AttributeError: pass\nassert not answered, answered"
+    (verdict,) = judge_all([(program, tests)])
+    assert verdict.status is None or "the program sent" in verdict.failure, verdict.failure
+
+
+def test_the_tests_use_any_method_of_what_is_theirs():
+    program = "class A:\n    def pop(self, *args): return 3\n    count = get = pop\n    add = staticmethod(max)\n    @property\n    def items(self): return [1]\none = A()\ndef make(): return A()\ndef find(x): return 3\nfind.get = find"
+    for condition in ("A().pop() == 3", "A().count(2) == 3", "A.add(2, 3) == 3", "one.get(7) == 3", "make().items == [1]", "find(1) == 3", "solution.find(1) == 3", "find.get(3) == 3"):  # fmt: skip
+        assert passes(program, f"import solution\nassert {condition}"), condition
+    assert passes(program, "from solution import *\nfrom solution import find\nassert find(1) == A().pop()")
+    assert not passes(program, "assert make().count(2) == 3")  # as the documentation says
+
+
+def test_a_format_is_never_shown_to_an_object():
+    program = (
+        "class A:\n    def __format__(self, spec): return spec\n    def __str__(self): return 'a'\ndef f(): return A()"
+    )
+    assert not passes(program, "assert f'{f():6}' == '6'")
+    assert passes(program, "a = A()\na.x = 1\nassert f'{f()}' == 'a' and f'{a:6}' == '6'")
 
 
 def test_an_object_is_one_object():

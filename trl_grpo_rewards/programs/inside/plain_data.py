@@ -7,7 +7,7 @@ have a number as well: both sides keep them, and a message says what has changed
 
 import datetime
 import sys
-from collections import Counter, OrderedDict, deque, namedtuple
+from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -45,6 +45,19 @@ def fill_dict(found: Any, items: "list[Any]") -> None:
     found.update(pair_up(items))
 
 
+FACTORIES: "dict[str, Any]" = {kind.__name__: kind for kind in (list, int, dict, set, str, float, bool, tuple, deque)}
+
+
+def list_default(found: Any) -> "list[Any]":
+    name = getattr(found.default_factory, "__name__", "")
+    return [name if FACTORIES.get(name) is found.default_factory else None, *flatten_pairs(found)]
+
+
+def fill_default(found: Any, items: "list[Any]") -> None:
+    found.default_factory = FACTORIES.get(items[0])
+    fill_dict(found, items[1:])
+
+
 def fill_list(found: Any, items: "list[Any]") -> None:
     found[:] = items
 
@@ -79,12 +92,14 @@ def list_record(record: Any) -> "list[Any]":
 def fill_record(record: Any, items: "list[Any]") -> None:
     vars(record).clear()
     attributes = pair_up(items[1:]).items()
+    refuse_methods(attributes)
     vars(record).update((name, one) for name, one in attributes if isinstance(name, str) and name[:2] != "__")
 
 
 MUTABLE: "dict[str, Any]" = {
     "Counter": (Counter, flatten_pairs, fill_dict),
     "OrderedDict": (OrderedDict, flatten_pairs, fill_dict),
+    "defaultdict": (defaultdict, list_default, fill_default),
     "dict": (dict, flatten_pairs, fill_dict),
     "list": (list, list.__iter__, fill_list),
     "deque": (deque, deque.__iter__, fill_others),
@@ -128,6 +143,7 @@ FIXED: "dict[str, Any]" = {
 
 
 def make_named_tuple(name: str, count: int, *items: Any) -> Any:
+    refuse_methods(zip(items, items[count:]))
     return namedtuple(name, items[:count])(*items[count:])
 
 
@@ -140,6 +156,20 @@ FIXED["namedtuple"] = ((), list_named_tuple, make_named_tuple)
 FIXED["tuple"] = (tuple, tuple.__iter__, lambda *items: items)
 
 KINDS = {kind: name for name, (kind, *_) in [*MUTABLE.items(), *FIXED.items()]}
+
+PLAIN_METHODS = {name for kind in (str, int, float, *filter(None, KINDS)) for name in dir(kind) if name[0] != "_"}
+"""Everything that a value has which crosses as plain data."""
+
+
+def is_plain_method(name: str, value: Any) -> bool:
+    """Return whether what an object has under a name could pass for a method of plain data."""
+    array = getattr(sys.modules.get("numpy"), "ndarray", None)
+    return callable(value) and (name in PLAIN_METHODS or name[:1] != "_" and hasattr(array, name))
+
+
+def refuse_methods(attributes: Any) -> None:
+    if any(is_plain_method(str(name), one) for name, one in attributes):
+        raise Violation("data with a function in the place of a method")
 
 
 def find_data_kind(value: Any) -> "str | None":
@@ -237,7 +267,7 @@ class DataReader:
         for place, (kind, items, *number) in enumerate(table):
             if number:
                 self.values[place] = make(*items) if (make := makers.get(kind)) else MUTABLE[kind][0]()
-                fillers.append((kind in ("dict", "set", "Counter", "OrderedDict"), place, kind, items))
+                fillers.append((kind in ("defaultdict", "dict", "set", "Counter", "OrderedDict"), place, kind, items))
         for _, place, kind, items in sorted(fillers):  # what is hashed last
             MUTABLE[kind][2](self.values[place], [self.read(item) for item in items])
         for place, (kind, _, *number) in enumerate(table):

@@ -10,7 +10,7 @@ USUAL = """
 from typing import *
 import bisect, collections, functools, heapq, itertools, math, operator, random, re, string, sys
 """
-"""What stubs and tests take for granted: the names of types, and the usual modules."""
+"""What stubs take for granted: the names of types, and the usual modules."""
 
 CONTEST = f"""
 from bisect import *
@@ -23,6 +23,13 @@ from builtins import *
 {USUAL}
 """
 """What contest sites import before a function."""
+
+TESTS = f"""
+from collections import *
+from math import inf, isclose, nan, pi
+{USUAL}
+"""
+"""What tests take for granted: names that a program has no reason to define."""
 
 
 def import_names(source: str) -> "dict[str, Any]":
@@ -38,9 +45,10 @@ NODES = {
 }
 """What LeetCode's programs and tests have."""
 
-PRELUDES = {"usual": {**import_names(USUAL), **NODES}, "contest": {**import_names(CONTEST), **NODES}}
-
-MODULES = {name for name, one in PRELUDES["usual"].items() if isinstance(one, types.ModuleType)}
+PRELUDES = {
+    name: {**import_names(source), **NODES}
+    for name, source in (("usual", USUAL), ("contest", CONTEST), ("tests", TESTS))
+}
 
 
 def select_names(kind: str, code: types.CodeType) -> "dict[str, Any]":

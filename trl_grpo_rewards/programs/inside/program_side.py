@@ -35,9 +35,12 @@ BINARY = name_specials(
 
 OTHERS = name_specials(
     "len getitem setitem delitem iter next bool str repr hash int float index abs neg pos invert round call enter exit "
-    "reversed format complex"
+    "reversed format complex aiter anext aenter aexit"
 )
 """Special methods that take no such value."""
+
+UNSPELLED = {"call", "enter", "exit", "aiter", "anext", "aenter", "aexit"}
+"""Those that no function or operator stands for."""
 
 
 class Theirs:
@@ -162,14 +165,19 @@ class ProgramSide(Peer):
     def call_special(self, name: str, value: Any, *args: Any) -> Any:
         """Apply a special method as Python does: by the function or the operator that stands for it."""
         plain = name.strip("_")
-        if plain in ("call", "enter", "exit") or name in BINARY and plain != "contains":
+        if plain in UNSPELLED or name in BINARY and plain != "contains":
             return getattr(type(value), name)(value, *args)
         return (getattr(operator, plain, None) or getattr(builtins, plain))(value, *args)
 
-    def take(self, iterator: Any, count: int) -> "tuple[Any, ...]":
-        """Return the next items, and the error that ended them."""
+    def take(self, iterator: Any, count: int, how: str, given: Any) -> "tuple[Any, ...]":
+        """Return the next items, and the error that ended them. Before that, do what the tests did to a generator."""
         items: list[Any] = []
         try:
+            if how == "close":
+                getattr(iterator, "close", lambda: None)()
+                raise StopIteration
+            if how:
+                items.append(getattr(iterator, how)(given))
             while len(items) < count:
                 items.append(next(iterator))
         except BaseException as error:
@@ -182,9 +190,9 @@ class ProgramSide(Peer):
 
         return asyncio.new_event_loop().run_until_complete(wait())
 
-    def mirror(self, module: str, name: str, *args: Any) -> None:
+    def mirror(self, module: str, name: str, *args: Any) -> Any:
         """Call a function of a module, as the tests have."""
-        getattr(importlib.import_module(module), name)(*args)
+        return getattr(importlib.import_module(module), name)(*args)
 
     operations = {
         "load": load,

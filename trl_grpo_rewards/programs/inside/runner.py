@@ -2,11 +2,13 @@
 
 import asyncio
 import builtins
+import contextlib
 import functools
 import importlib
 import inspect
 import io
 import linecache
+import re
 import select
 import sys
 import traceback
@@ -19,15 +21,18 @@ from . import pytest_stand_in
 from .collection import find_tests
 from .dialogue import GIVEN, READ_END, lift_limits, reserve_output
 from .prelude import PRELUDES
-from .stand_ins import ProgramClass, ProgramFunction, StandIn
+from .stand_ins import ProgramClass, ProgramFunction, ProgramObject, StandIn
 from .tests_side import TestsSide
 
 
 SHOWN_CHARS = 200
 """Maximum length of a value in the description of a failure, in characters."""
 
-BUILTINS = {**vars(builtins), **PRELUDES["usual"]}
+BUILTINS = {**vars(builtins), **PRELUDES["tests"]}
 """What tests have without an import. It is made once, because to copy it in each process takes time."""
+
+PACKAGES = {"np": "numpy", "pd": "pandas"}
+"""Packages by the names that everybody gives them."""
 
 
 class Sink(io.TextIOBase):
@@ -45,7 +50,9 @@ class Tests:
         self.scope = vars(sys.modules["__main__"])
         self.scope["__builtins__"] = BUILTINS
         self.peer = TestsSide(verdict)
+        self.peer.members = {*tests["members"]}
         self.peer.names_stop = any("StopIteration" in block for block in tests["blocks"])
+        self.peer.are_sent = any(re.search(r"\.(send|throw|close)\b", block) for block in tests["blocks"])
         self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
 
     def run(self) -> None:
@@ -55,7 +62,15 @@ class Tests:
         except BaseException as error:
             self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
         self.scope.update(found)
+        for one in found.values():
+            if isinstance(one, ProgramObject):
+                object.__setattr__(one, "_has_name", True)
         self.is_value_used = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
+        for name, attributes in self.tests["modules"].items():
+            with contextlib.suppress(ImportError):
+                library = importlib.import_module(PACKAGES.get(name, name))
+                if all(hasattr(library, one) for one in attributes):
+                    self.scope[name] = library
         for name in self.tests["classes"]:
             if isinstance(found.get(name), ProgramClass):
                 type.__setattr__(found[name], "_is_trusted", True)
@@ -110,8 +125,8 @@ class Tests:
         except unittest.SkipTest:
             pass
         except BaseException as error:
-            is_of_program = error is self.peer.last_error
-            if not is_of_program and (obstacle := explain_unjudged(error)):
+            is_of_program = self.peer.has_raised(error)
+            if type(error) not in self.peer.raised and (obstacle := explain_unjudged(error)):
                 self.peer.stop_unjudged(obstacle)
             if is_of_program or type(error) is not SystemExit or error.code:
                 self.total += not is_counted

@@ -1,27 +1,28 @@
 """What the tests see of the program: an object for each of its classes, functions and objects, which asks the program.
 
 The program answers every question about its own objects, so an object of it could claim to be what a test expects. That is
-why a value of the tests is never shown to such an object in a comparison or in arithmetic, and why it has no methods of a
-text or a number. Objects that the tests make from what they use as a class are different: such tests let the class judge,
-until the program hands the object over as a result.
+why a value of the tests is never shown to such an object in a comparison or in arithmetic, and why it has no method that a
+text, a number or a container has. Objects that the tests make from what they use as a class are different: such tests let
+the class judge, until the program hands the object over as a result.
 """
 
 from collections.abc import Generator
 from typing import Any
 
 from .dialogue import GIVEN, make_error
+from .plain_data import is_plain_method
 from .program_side import BINARY, OTHERS
 
 
-JUDGING_METHODS = {
-    name
-    for kind in (str, bytes, int, float, tuple, frozenset)
-    for name in dir(kind)
-    if name.startswith(("is", "starts", "ends", "count", "index", "find", "rindex", "rfind"))
+SHOWN_ATTRIBUTES = {
+    "__name__",
+    "__qualname__",
+    "__doc__",
+    "__module__",
+    "__annotations__",
+    "__dict__",
+    "__match_args__",
 }
-"""Methods of plain values that answer a question. An object of the program that a function returned does not have them."""
-
-SHOWN_ATTRIBUTES = {"__name__", "__qualname__", "__doc__", "__module__", "__annotations__", "__dict__", "__all__"}
 """Attributes with underscores that a program is asked for. Python looks for others where an object just passes."""
 
 FIRST_PIECES = 16
@@ -30,6 +31,7 @@ PIECE = 64
 
 
 ARITHMETIC = {*BINARY} - {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__"}
+ENDING = {"__exit__", "__aexit__"}
 OPENING = {"__enter__", "__iter__"}
 """Special methods that usually return the object itself. Tests call them by a statement and not by an expression."""
 
@@ -39,11 +41,16 @@ class Asking:
 
     _peer: Any = None
     _number = -1
+    _is_made = False  # whether the tests let it judge
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
             raise AttributeError(name)
-        return self._peer.request("get", self, name)
+        value = self._peer.request("get", self, name)
+        has_name = not isinstance(self, ProgramObject) or self._has_name
+        if is_plain_method(name, value) and not (self._is_made or has_name and name in self._peer.members):
+            raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
+        return value
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):  # such as the traceback of an error
@@ -56,15 +63,15 @@ class Asking:
 
 
 class StandIn(Asking):
-    """A function, a module, an iterator or an object of the program. `_is_made` is True if the tests let it judge."""
+    """A function, a module, an iterator or an object of the program."""
 
-    _is_made = False
+    __dict__ = property(lambda self: self._peer.request("get", self, "__dict__"))
 
-    def __getattr__(self, name: str) -> Any:
-        value = super().__getattr__(name)
-        if isinstance(value, ProgramFunction) and name in JUDGING_METHODS and not self._is_made:
-            raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
-        return value
+    def __copy__(self) -> Any:
+        return self._peer.request("mirror", "copy", "copy", self)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self._peer.request("mirror", "copy", "deepcopy", self)
 
 
 class ProgramFunction(StandIn):
@@ -77,13 +84,15 @@ class ProgramFunction(StandIn):
 
 
 class ProgramModule(StandIn):
-    """A module of the program, whose functions have any names."""
+    """A module of the program. The tests have what they use of it already, so a star import takes nothing."""
 
-    _is_made = True
+    __all__ = ()
 
 
 class ProgramObject(StandIn):
     """An object of a class of the program. Subclasses have the special methods that the class has."""
+
+    _has_name = False  # whether the tests have it by a name of theirs, and not as a result only
 
 
 def make_special(name: str) -> Any:
@@ -94,13 +103,15 @@ def make_special(name: str) -> Any:
             if name == "__contains__":
                 raise TypeError("an object of the program cannot judge whether it contains a value")
             return NotImplemented
-        error = args[1] if name == "__exit__" else None
-        if name == "__exit__":
-            args = (*args[:2], None)  # a traceback cannot cross
+        if name == "__format__" and not self._is_made:
+            return object.__format__(self, *args)
+        if name in ENDING:
+            # no program takes back what a test has found, or what it raised itself
+            is_kept = isinstance(args[1], AssertionError) or self._peer.has_raised(args[1])
+            result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
+            return end_later(result, is_kept) if name == "__aexit__" else result and not is_kept
         is_made = self._is_made
         result = self._peer.request("special", name, self, *args)
-        if name == "__exit__" and (isinstance(error, AssertionError) or error is self._peer.last_error is not None):
-            return False  # no program takes back what a test has found, or what it raised itself
         if is_made and (type(result) is type(self) if name in ARITHMETIC else name in OPENING and result is self):
             object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
         return result
@@ -128,6 +139,7 @@ class ProgramClass(Asking, type):
         made = cls._peer.call(cls, args, kwargs, True)
         if isinstance(made, StandIn) and cls._is_trusted:
             object.__setattr__(made, "_is_made", True)
+            object.__setattr__(made, "_has_name", True)
         return made
 
     __iter__, __getitem__, __len__ = map(SPECIALS.get, ("__iter__", "__getitem__", "__len__"))
@@ -157,18 +169,29 @@ def make_object(peer: Any, kind: Any, number: int, *arguments: Any, name: str = 
     return found
 
 
-def iterate(peer: Any, number: int) -> "Generator[Any, None, Any]":
-    """Yield the items of an iterator of the program."""
-    taken = 0
+def iterate(peer: Any, number: int) -> "Generator[Any, Any, Any]":
+    """Yield the items of an iterator of the program, which gets what the tests send to it or throw into it."""
+    taken, how, given = 0, "", None
     while True:
-        error, *items = peer.request("take", peer.iterators[number], 1 if taken < FIRST_PIECES else PIECE)
-        yield from items
+        size = 1 if taken < FIRST_PIECES or peer.are_sent else PIECE
+        error, *items = peer.request("take", peer.iterators[number], size, how, given)
+        how, given = "", None
+        try:
+            for item in items:
+                given = yield item
+                how = "" if given is None else "send"
+        except BaseException as thrown:
+            how, given = ("close", None) if isinstance(thrown, GeneratorExit) else ("throw", thrown)
         taken += len(items)
         if isinstance(error, StopIteration):
             return error.value
         if error is not None:
-            peer.last_error = error
+            peer.mark(error)
             raise error
+
+
+async def end_later(ending: Any, is_kept: bool) -> bool:
+    return await ending and not is_kept
 
 
 async def await_value(peer: Any, number: int) -> Any:

@@ -7,6 +7,7 @@ dialogue, which ends the tests as failed, whatever they would catch.
 import builtins
 import functools
 import json
+import operator
 import os
 import sys
 import types
@@ -17,6 +18,7 @@ from . import nodes, pytest_stand_in, stand_ins
 from .dialogue import Ended, Peer, find_origin, make_error
 from .plain_data import CannotCross, Violation, flatten_pairs, list_record, pair_up
 from .prelude import PRELUDES
+from .program_side import BINARY
 from .stand_ins import ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
 
 
@@ -27,6 +29,9 @@ FUNCTIONS = (
     types.MethodDescriptorType,
     types.MethodWrapperType,
     functools.partial,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
 )
 """Functions of the tests that the program may call. Other objects with `__call__` may have more than that."""
 
@@ -58,13 +63,18 @@ class TestsSide(Peer):
         self.stand_ins: dict[int, Any] = {}
         self.iterators: dict[int, Any] = {}
         self.last_call: Any = None
-        self.last_error: Any = None
-        self.names_stop = False  # whether the tests speak of StopIteration
+        self.raised: set[type] = set()  # classes of the errors of the program
+        self.members: set[str] = set()  # what the tests use of the program's own names, as in `Calculator.add`
+        self.names_stop = self.are_sent = False  # whether they speak of StopIteration, and send to generators
 
     def request(self, do: str, *values: Any) -> Any:
         try:
             return super().request(do, *values)
         except CannotCross as error:
+            if do == "special" and values[0] in BINARY and values[0] != "__contains__":
+                return NotImplemented
+            if do == "special":  # a value of another kind than the program's would have taken it
+                self.stop(failure=f"the tests give {error} to an object of the program")
             self.stop_unjudged(f"they give it {error}, which cannot be sent to it. Remove such rows")
         except Violation as error:
             self.stop(failure=f"the program sent {error}")
@@ -73,8 +83,16 @@ class TestsSide(Peer):
         except BaseException as error:
             if isinstance(error, StopIteration) and values[0] != "__next__" and not self.names_stop:
                 error = RuntimeError("the program raised StopIteration")  # it would end `all(map(...))` of the tests
-            self.last_error = error
+            self.mark(error)
             raise error from None
+
+    def mark(self, error: BaseException) -> None:
+        """Note on an error that the program raised it."""
+        self.raised.add(type(error))
+        error.__of_program__ = True  # type: ignore[attr-defined]
+
+    def has_raised(self, error: "BaseException | None") -> bool:
+        return getattr(error, "__of_program__", False)
 
     def call(self, target: Any, args: Any, kwargs: Any, is_made: bool = False) -> Any:
         self.last_call = [target, args, kwargs, "did not return", None]
@@ -115,12 +133,18 @@ class TestsSide(Peer):
             number = next((one for one, made in self.stand_ins.items() if made is value), None)
             if number is not None:
                 return ["yours", number]
-        if kind.__module__ in ("__main__", nodes.__name__) and hasattr(value, "__dict__") and not has_methods(kind):
+        if (
+            kind.__module__ in ("__main__", nodes.__name__)
+            and hasattr(value, "__dict__")
+            and not has_methods(kind)
+            and not callable(value)
+        ):
             self.records[kind.__name__] = kind
             return ["record", *list_record(value)]
         if isinstance(value, FUNCTIONS):
             return ["function", self.register(value), getattr(value, "__name__", "")]
-        return ["iterator", self.register(value)] if hasattr(value, "__next__") else None
+        is_iterator = hasattr(value, "__next__") and not hasattr(value, "write")  # a stream has more than lines
+        return ["iterator", self.register(value)] if is_iterator else None
 
     def resolve(self, kind: str, *contents: Any) -> Any:
         if kind == "yours":
@@ -152,8 +176,6 @@ class TestsSide(Peer):
             return stand_ins.make_object(self, ProgramModule, number)
         if kind not in ("object", "failure"):
             raise Violation(f"an object of an unknown kind {kind!r}")
-        if kind == "object" and isinstance(about[0], ProgramClass) and is_of_package(about[0]._origin):
-            self.stop_unjudged(f"it gives them an object of the package's class {about[0].__name__}. Remove such rows")
         is_ours = not isinstance(about[0], ProgramClass) and kind == "object"
         return stand_ins.make_object(self, ProgramObject if is_ours else about[0], number, *about[1:])
 
@@ -161,7 +183,7 @@ class TestsSide(Peer):
         """Return the object of the standard library that a class or function of the program is, if tests may have it."""
         if origin is None:
             return None
-        error = getattr(sys.modules.get(origin[0]), origin[1], None)
+        error = vars(sys.modules.get(origin[0], types)).get(origin[1])
         return KNOWN.get(origin) or (error if is_plain_error(error) else None)
 
     def make_record(self, name: str) -> Any:
@@ -195,10 +217,3 @@ def is_plain_error(kind: Any) -> bool:
     """Return whether a class is an error that tests see as any other: not one that ends or skips them."""
     is_error = isinstance(kind, type) and issubclass(kind, Exception)
     return is_error and not issubclass(kind, (*SKIPS, CannotCross, Violation, Ended))
-
-
-def is_of_package(origin: "tuple[str, str] | None") -> bool:
-    """Return whether a class is one of an installed package that the tests can import."""
-    package = origin[0].partition(".")[0] if origin else ""
-    others = {__name__.partition(".")[0], *getattr(sys, "stdlib_module_names", [package])}
-    return package in sys.modules and package not in others
