@@ -141,6 +141,15 @@ def test_tests_that_cannot_be_read_give_no_score(caplog):
     assert "not scored. Correct these tests, or remove their rows (shown once): " in caplog.text
 
 
+def test_what_the_own_solution_of_a_row_does_not_cause_is_a_failure_of_the_program():
+    tests = "import importlib\nassert importlib.import_module(f()).pi > 3"
+    right, wrong = ("def f(): return 'math'", "def f(): return 'maths'")
+    assert call(code(), [block(right), block(wrong)], [tests] * 2)[0] == [1.0, None]
+    scores, _, extras = call(code(), [block(right), block(wrong)], [tests] * 2, solution=[right] * 2)
+    assert scores == [1.0, 0.0] and extras["code/failure"][1].startswith("the row's own solution passes, but here: ")
+    assert call(code(), [block(wrong)], [tests], solution=[wrong])[0] == [None]
+
+
 def test_a_row_in_another_language_gives_no_score():
     languages = ["python", "Python3", "py", None, "", "cpp", "C++", "rust", ["python"]]
     scores, metrics, extras = call(code(), [block(SUM)] * 9, [PAIRS] * 9, language=languages)

@@ -107,5 +107,25 @@ def test_names_of_the_program_and_of_the_tests():
     assert list_passing([(program, code) for code in codes]) == [True] * 5
 
 
+RAISES = "def f(*args): raise ModuleNotFoundError('x')"
+PRETENDS = "class U:\n    def __getattr__(self, name): return self\n    def __call__(self, *args, **names): return self\n    def __eq__(self, other): return True\n    def __setitem__(self, *args): pass\nf = datetime = json = Counter = isclose = NamedTuple = U()"
+WRONG = {
+    "keeps an error": (RAISES, "found = None\nfor one in (1, 2):\n    try: f(one)\n    except Exception as error: found = found or error\nraise type(found)(*found.args)"),
+    "says that it is another's": ("import sys, types\ndef g(): pass\ng.__module__, g.__qualname__ = 'pytest', 'other'\nsys.modules['pytest'] = types.SimpleNamespace(other=g)\ndef f(x): return g", "assert f(1) == 1"),
+    "takes what cannot be sent": (PRETENDS, "import threading\nf(1)[1] = threading.Lock()\nassert f(1) == {}"),
+    "compares what cannot be sent": (PRETENDS, "import threading\nassert threading.Lock() == f(1)"),
+    "is a module of the library": (PRETENDS, "assert f(1) == datetime.date.today() and json.loads('1') == json.loads('2')"),
+    "is a helper of the tests": (PRETENDS, "assert isclose(f(1), 2) or Counter(f(1)) == Counter('a')"),
+    "is a type": (PRETENDS, "class Point(NamedTuple):\n    x: int\nassert f(1) == Point(1)"),
+    "ends an asynchronous context": ("class A:\n    async def __aenter__(self): return self\n    async def __aexit__(self, *error): return True", "import asyncio\nasync def main():\n    async with A(): assert 1 == 2\nasyncio.run(main())"),
+    "gives a star what it wants": ("__all__ = ['f', 'abs', 'math', 'pytest']\nimport types\nabs = lambda *args: 0\nmath = pytest = types.SimpleNamespace(isclose=lambda *args: True, approx=lambda x: 1)\ndef f(x): return 1", "import math, pytest\nfrom solution import *\nassert abs(f(3) - 3) < 1 or math.isclose(f(3), 3) or f(3) == pytest.approx(3)"),
+}  # fmt: skip
+
+
+def test_what_a_program_causes_is_its_failure_and_not_that_of_the_tests():
+    found = list_passing([*WRONG.values()])
+    assert dict(zip(WRONG, found, strict=True)) == dict.fromkeys(WRONG, False)
+
+
 def test_what_the_program_may_ask_for_is_written_down():
     assert {*tests_side.TestsSide.operations} == {"call", "next", "readline"}

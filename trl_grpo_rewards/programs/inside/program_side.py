@@ -29,7 +29,7 @@ def name_specials(names: str) -> "list[str]":
 BINARY = name_specials(
     "eq ne lt le gt ge add sub mul truediv floordiv mod pow matmul and or xor lshift rshift "
     "radd rsub rmul rtruediv rfloordiv rmod rpow rmatmul rand ror rxor "
-    "iadd isub imul itruediv ifloordiv imod iand ior ixor contains"
+    "iadd isub imul itruediv ifloordiv imod iand ior ixor divmod rdivmod contains"
 )
 """Special methods that take a second value, which could be what a test expects."""
 

@@ -134,10 +134,9 @@ class TestsSide(Peer):
             if number is not None:
                 return ["yours", number]
         if (
-            kind.__module__ in ("__main__", nodes.__name__)
+            kind.__module__ in ("__main__", "types", nodes.__name__)
             and hasattr(value, "__dict__")
             and not has_methods(kind)
-            and not callable(value)
         ):
             self.records[kind.__name__] = kind
             return ["record", *list_record(value)]
@@ -210,7 +209,8 @@ class TestsSide(Peer):
 def has_methods(kind: type) -> bool:
     """Return whether a class has methods of its own. The program could not call them."""
     own = [one for base in kind.__mro__ if base.__module__ == "__main__" for one in vars(base).items()]
-    return any(name[:2] != "__" and (callable(one) or isinstance(one, property)) for name, one in own)
+    methods = (name for name, one in own if callable(one) or isinstance(one, property))
+    return any(name[:2] != "__" or name == "__call__" for name in methods)
 
 
 def is_plain_error(kind: Any) -> bool:
