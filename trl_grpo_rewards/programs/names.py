@@ -38,6 +38,9 @@ class Use:
     modules: dict[str, list[str]]
     """Names that they have from nobody and that are those of library modules, with the attributes that they use of them."""
 
+    names_stop: bool
+    """Whether they speak of StopIteration."""
+
     called: list[str]
     """Names of functions that are called where the code stands, so that they are not called again."""
 
@@ -66,7 +69,8 @@ def find_use(tests: PythonTests) -> Use:
             modules.setdefault(node.value.id, []).append(node.attr)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
     names = select_names(used, bound, entries)
-    return Use(names, sorted(classes), sorted(members), modules, sorted(called), are_tests)
+    names_stop = "StopIteration" in used
+    return Use(names, sorted(classes), sorted(members), modules, names_stop, sorted(called), are_tests)
 
 
 def select_names(used: set[str], bound: set[str], entries: set[str]) -> list[str]:

@@ -165,6 +165,12 @@ def test_what_a_class_returns_does_not_judge_even_if_it_is_the_object_that_the_t
     assert not passes(FLUENT, "a = A(1)\na.start = 1\nassert a.add(2) == [1, 2]")  # as the documentation says
 
 
+def test_an_object_that_a_class_makes_again_is_a_result():
+    program = "class V:\n    one = None\n    def __new__(cls, *args):\n        V.one = V.one or object.__new__(cls)\n        return V.one\n    def go(self): return self\n    def __eq__(self, other): return True"
+    assert not passes(program, "v = V(1)\nv.start = 1\nr = v.go()\nw = V(2)\nassert r == 7")
+    assert passes(program, "v = V(1)\nv.start = 1\nassert v == 7 and V(2) is v")
+
+
 def test_a_capital_makes_no_class_of_a_function():
     code = "assert Find_Max([1, 2]) == Find_Max([2, 1])\nassert Find_Max([1, 2]) == 2"
     assert not passes(YES.replace("Extract", "Find_Max"), code)
@@ -179,6 +185,7 @@ def test_no_error_of_a_program_ends_what_the_tests_do():
         "a = A()\na.start = 1\nassert all(map(lambda n: a.value == n, [1, 2]))",
         "a = A()\na.start = 1\nassert all(map(lambda n: a[n] == n, [1, 2])) and all(map(lambda n: a(n) == n, [1, 2]))",
         "from itertools import starmap\nassert all(starmap(f, [(1, 2)]))",
+        "# raises StopIteration\nassert all(map(lambda case: f(case) == 2, [1]))",
     ):
         assert not passes(stops, code), code
     assert passes(stops, "import pytest\nwith pytest.raises(StopIteration):\n    f(1)")

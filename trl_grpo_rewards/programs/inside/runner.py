@@ -51,7 +51,7 @@ class Tests:
         self.scope["__builtins__"] = BUILTINS
         self.peer = TestsSide(verdict)
         self.peer.members = {*tests["members"]}
-        self.peer.names_stop = any("StopIteration" in block for block in tests["blocks"])
+        self.peer.names_stop = tests["names_stop"]
         self.peer.are_sent = any(re.search(r"\.(send|throw|close)\b", block) for block in tests["blocks"])
         self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
 

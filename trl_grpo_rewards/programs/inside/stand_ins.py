@@ -93,6 +93,7 @@ class ProgramObject(StandIn):
     """An object of a class of the program. Subclasses have the special methods that the class has."""
 
     _has_name = False  # whether the tests have it by a name of theirs, and not as a result only
+    _is_new = False  # whether the program has handed it over for the first time
 
 
 def make_special(name: str) -> Any:
@@ -137,7 +138,7 @@ class ProgramClass(Asking, type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = cls._peer.call(cls, args, kwargs, True)
-        if isinstance(made, StandIn) and cls._is_trusted:
+        if isinstance(made, ProgramObject) and cls._is_trusted and made._is_new:
             object.__setattr__(made, "_is_made", True)
             object.__setattr__(made, "_has_name", True)
         return made

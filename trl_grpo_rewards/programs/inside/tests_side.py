@@ -152,13 +152,12 @@ class TestsSide(Peer):
             error = make_error(*contents)
             return ProgramExit(*error.args) if isinstance(error, SystemExit) else error
         number = contents[0]
-        if number not in self.stand_ins:
+        if is_new := number not in self.stand_ins:
             self.stand_ins[number] = self.make_stand_in(kind, *contents)
         found = self.stand_ins[number]
-        if isinstance(found, ProgramObject):
-            object.__setattr__(
-                found, "_is_made", False
-            )  # what the program hands over is a result, also if tests made it
+        if isinstance(found, ProgramObject):  # what the program hands over is a result, also if tests made it
+            for flag, value in (("_is_made", False), ("_is_new", is_new)):
+                object.__setattr__(found, flag, value)
         return found
 
     def make_stand_in(self, kind: str, number: int, *about: Any) -> Any:
