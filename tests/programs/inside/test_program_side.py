@@ -10,14 +10,19 @@ def test_honest_programs_are_paid():
     jobs = [(program, code, *filter(None, [entry_point])) for program, code, entry_point in HONEST.values()]
     trials = dict(zip(HONEST, judge_all(jobs), strict=True))
     assert {style: one.failure for style, one in trials.items() if one.failure or one.passed != one.total} == {}
+    assert len(HONEST) >= 130
 
 
-OURS = {"capsys", "fixture", "pytest class", "async"}
-"""Styles for which the plain runner has no fixtures, no setup and no event loop."""
+OURS = {"capsys", "fixture", "fixtures", "pytest class", "async", "params"}
+"""Styles for which the plain runner has no fixtures, no setup, no `pytest.param` and no event loop."""
 
 
 def test_python_agrees():
-    styles = [style for style, (*_, entry_point) in HONEST.items() if not entry_point and style not in OURS]
+    styles = [
+        style
+        for style, (_, code, entry_point) in HONEST.items()
+        if not entry_point and style not in OURS and code[0] not in "[{"
+    ]
     found = ask_python([HONEST[style][:2] for style in styles])
     assert [style for style, is_passed in zip(styles, found, strict=True) if not is_passed] == []
 
