@@ -1,0 +1,15 @@
+"""An honest program whose functions return what agrees to everything is not paid by its tests, in whatever form they are."""
+
+from hypothesis import settings
+
+from helpers.honest_programs import HONEST
+from helpers.mutated_programs import find_paid
+
+
+MUTANTS = 12 * settings().max_examples
+"""300, and 6,000 with `--hypothesis-profile=thorough`."""
+
+
+def test_no_mutant_is_paid_that_its_tests_test():
+    paid, tried = find_paid([*HONEST.values()], MUTANTS)
+    assert "\n\n".join(paid) == "" and tried > 0.8 * MUTANTS
