@@ -426,7 +426,7 @@ class Cache:
 def make_cache(): return Cache()
 | cache = Cache(); cache.put("a", 1); cache.put("b", [2])
 | assert cache.get("a") == 1 and cache.get("z", 7) == 7 and cache.count() == 2 and set(cache.keys()) == {"a", "b"}
-| other = cache.copy(); cache.clear(); assert other.pop("b") == [2] and cache.count() == 0 and cache.get("a") is None
+| other = cache.copy(); cache.clear(); assert other.get("b") == [2] and cache.count() == 0 and cache.get("a") is None
 === returned queue
 class Queue:
     def __init__(self): self.items = []

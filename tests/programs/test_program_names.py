@@ -45,6 +45,7 @@ def test_names(code, entry_point, names):
         ("r = Find_Max([1])\nassert r[0] == 1 and r == [1]", set()),
         ("assert max(Find(1), 7) == 7 == min(Find(2), 7)", set()),
         ("s = stack()\ns.push(1)", set()),
+        ("def check(candidate):\n    s = candidate()\n    s.push(1)\ncheck(Stack)", {"Stack"}),
     ],
 )
 def test_classes(code, classes):

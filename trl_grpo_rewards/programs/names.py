@@ -133,7 +133,8 @@ def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
 def find_classes(nodes: list[ast.AST]) -> set[str]:
     """
     Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
-    items, or have arithmetic between two of them. A function such as `Find_Max` is only called and compared.
+    items, or have arithmetic between two of them. A function such as `Find_Max` is only called and compared. `candidate`
+    is what `check` gets.
     """
     made = dict(list_made(nodes))
     found = set()
@@ -152,7 +153,11 @@ def find_classes(nodes: list[ast.AST]) -> set[str]:
         if len(operands) > 1 and (isinstance(node, ast.BinOp) or any(isinstance(one, ast.BinOp) for one in operands)):
             counts = Counter(name for one in operands for name in list_operands(one, made))
             found |= {name for name, count in counts.items() if count > 1}
-    return {name for name in found if name[:1].isupper()}
+    for node in nodes if "candidate" in found else []:
+        match node:
+            case ast.Call(func=ast.Name(id="check"), args=[ast.Name(id=name)]) | ast.Expr(value=ast.Name(id=name)):
+                found.add(name)
+    return {name for name in found if name[:1].isupper() or name == "candidate"}
 
 
 def list_early_calls(body: list[ast.stmt]) -> Iterator[str]:

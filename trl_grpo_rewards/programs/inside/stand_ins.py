@@ -47,7 +47,7 @@ class Asking:
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
             raise AttributeError(name)
         value = self._peer.request("get", self, name)
-        has_name = not isinstance(self, ProgramObject) or self._has_name
+        has_name = not isinstance(self, ProgramObject) or self._has_name or getattr(type(self), "_is_trusted", False)
         if is_plain_method(name, value) and not (self._is_made or has_name and name in self._peer.members):
             raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
         return value
@@ -92,7 +92,7 @@ class ProgramModule(StandIn):
 class ProgramObject(StandIn):
     """An object of a class of the program. Subclasses have the special methods that the class has."""
 
-    _has_name = False  # whether the tests have it by a name of theirs, and not as a result only
+    _has_name = False  # whether it is a value of the program that the tests use by its name
     _is_new = False  # whether the program has handed it over for the first time
 
 
@@ -140,7 +140,6 @@ class ProgramClass(Asking, type):
         made = cls._peer.call(cls, args, kwargs, True)
         if isinstance(made, ProgramObject) and cls._is_trusted and made._is_new:
             object.__setattr__(made, "_is_made", True)
-            object.__setattr__(made, "_has_name", True)
         return made
 
     __iter__, __getitem__, __len__ = map(SPECIALS.get, ("__iter__", "__getitem__", "__len__"))
