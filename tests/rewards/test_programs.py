@@ -14,7 +14,9 @@ from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed
 
 SUM = "print(sum(map(int, input().split())))"
 PAIRS = {"inputs": ["1 2", "3 4", "5 6"], "outputs": ["3", "7", "11"]}
+CALLS = {"fn_name": "add", "inputs": [[1, 2], [5, 6]], "outputs": [3, 11]}
 ADD = "def add(a, b):\n    return a + b"
+METHOD = "class Solution:\n    def add(self, a, b):\n        return a + b"
 
 
 def block(program):
@@ -37,11 +39,7 @@ def call(value, programs, tests, **columns):
 FORMATS = {
     "APPS": (PAIRS, SUM, "print(3)"),
     "APPS as text": (json.dumps(PAIRS), SUM, "print(3)"),
-    "APPS with a function": (
-        {"fn_name": "add", "inputs": [[1, 2], [3, 4]], "outputs": [3, 7]},
-        "class Solution:\n    def add(self, a, b):\n        return a + b",
-        "def add(a, b): return 3",
-    ),
+    "APPS with a function": (CALLS, METHOD, "def add(a, b): return 3"),
     "open-r1": (
         {"language": "python", "test_cases": [{"input": "1 2", "output": "3", "type": "stdin_stdout"}]},
         SUM,
@@ -80,18 +78,47 @@ def test_a_right_program_is_paid_and_a_wrong_one_is_not(name):
 def test_which_part_of_a_completion_is_the_program():
     completions = [
         block("print(3)") + "\n" + block(SUM),  # the last block
-        block(SUM) + "\n```\nan example\n```",  # the last one in Python
-        f"```\n{SUM}\n```",
+        block(SUM) + "\n```\nan output\n```",  # the last one in Python
+        [{"role": "assistant", "content": f"<think>{block('1')}</think>{block(SUM)}"}],
         f"<think>{block(SUM)}</think>",  # nothing after the reasoning
-        f"<think>{block('1')}</think>{block(SUM)}",
         SUM,
         f"```python\n{SUM}",  # cut off
-        "",
-        [{"role": "assistant", "content": block(SUM)}],
     ]
     scores, _, extras = call(code(), completions, PAIRS)
-    assert scores == [1.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]
-    assert [extras["code/failure"][row] for row in (3, 5, 6, 7)] == ["no code block"] * 4
+    assert scores == [1.0] * 3 + [0.0] * 3
+    assert extras["code/failure"][3:] == ["no code block"] * 3
+
+
+WRONG = "def add(a, b):\n    return 3"
+CLASS = "Solution = type('Solution', (), {'add': lambda self, a, b: a + b})"
+COMPLETIONS = {
+    "an example": ([block(ADD), block("total = add(1, 2)\nprint(total)")], 1),
+    "tests": ([block(ADD), block("class TestAdd(TestCase):\n    def test(self): self.assertEqual(add(1, 2), 3)")], 1),
+    "pieces": ([block(ADD), block("def add(a, b): ..."), "- So:\n  ```py\n  def add(a, b):\n      # so\n  ```"], 1),
+    "no language, and an example": (["```", ADD, "```", block("print(add(1, 2))")], 1),
+    "assigned names": ([block(f"{CLASS}\nadd = Solution().add"), block("print(add(1, 2))")], 1),
+    "code further left than its fence": (["1. So:\n     ```python", ADD, "     ```"], 1),
+    "two, the last one right": ([block(WRONG), block(ADD)], 1),
+    "two, the last one wrong": ([block(ADD), block(WRONG)], 0),
+    "two parts": ([block("def plus(a, b):\n    return a + b"), block("add = lambda a, b: plus(a, b)")], 0),
+    "a quote of the prompt": (["> ```python\n> def add(a, b):\n>     pass\n> ```", block(ADD)], 1),
+    "only thought of": (["<think>", block(ADD), "</think>", block(WRONG)], 0),
+    "a fence that ends a text": ([block(f"'''\n```\nadd(1, 2)\n```\n'''\n{ADD}")], 0),
+    "cut off": ([block(ADD), block(ADD)[:-3]], 0),
+}
+
+
+def test_the_last_block_that_defines_what_the_tests_call_is_the_program():
+    imports = ["import solution\nassert solution.add(5, 6) == 11", "from solution import add\nassert add(5, 6) == 11"]
+    checked = {"test": "def check(candidate):\n    assert candidate(5, 6) == 11", "entry_point": "add"}
+    methods = [CALLS, {**checked, "entry_point": "Solution().add"}]
+    functions = [CALLS, ["total = add(5, 6)\nassert total == 11"], checked, *imports]
+    for place, tests in enumerate(methods + functions):
+        texts = ["\n".join(parts) for parts, _ in COMPLETIONS.values()]
+        if place < len(methods):
+            texts = [text.replace(ADD, METHOD).replace(WRONG, METHOD.replace("a + b", "3")) for text in texts]
+        scores, _, _ = call(code(), texts, [tests] * len(texts))
+        assert dict(zip(COMPLETIONS, scores, strict=True)) == {name: paid for name, (_, paid) in COMPLETIONS.items()}
 
 
 def test_the_share_of_cases_is_paid_on_request():

@@ -1,41 +1,120 @@
-"""Finds the program in a completion: the last fenced block of code."""
+"""Finds the program in a completion: a closed block of code, which may be in a list or a quote."""
 
 import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ..reasoning import REASONING_MARKS, strip_reasoning
+from .cases import RowTests, UnreadableTests
+from .names import list_required
 
 
-FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[ \t]*([^`\r\n]*)\r?")
+PYTHON = re.compile(r"(?i)[\s{.]*i?py(?:thon|py)?(?:3[\d.]*)?(?![\w-])")
+"""A name of Python, also in braces and with a version."""
 
-PYTHON = frozenset({"python", "python3", "py", "py3"})
-"""Names of Python, in lower case."""
+MARK = "|".join([*(re.escape(mark) for pair in REASONING_MARKS for mark in pair), r"<[/|｜]?[\w▁]{1,40}[|｜]?>"])
+"""A mark of the reasoning, a tag such as `</answer>`, or a token of a chat template such as `<|im_end|>`."""
+
+CONTAINERS = r"(?:[ \t]*+(?:>|(?:[-+*]|\d{1,9}[.)])(?=[ \t])))*+[ \t]*+"
+"""What is before a fence in a quote or at the beginning of a list item."""
+
+OPENING = re.compile(rf"(?:.*(?:{MARK}))?({CONTAINERS})(`{{3,}}|~{{3,}})([^`]*)")
+CLOSING = re.compile(rf"([ \t]*)(`{{3,}}|~{{3,}})\s*((?:{MARK}).*)?")
+DEFINITION = re.compile(r"(?m)^(?:[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+|(?=\w+[ \t]*=[^=]))(\w+)")
 
 MAX_PROGRAM_CHARS = 200_000
 """Maximum length of a program, in characters. Longer blocks count as missing. Contests usually allow 64 KB."""
 
 
-def find_program(text: str) -> str | None:
+@dataclass
+class Block:
+    """A block of code: its opening fence, and what follows."""
+
+    fence: str
+    info: str
+    quotes: int
+    column: int
+    lines: list[str] = field(default_factory=list)
+    is_closed: bool = False
+    has_reasoning_end: bool = False
+
+    @property
+    def program(self) -> str:
+        """The lines without the indent of the fence. Code that is indented less than the fence is unchanged."""
+        indents = (measure_indent(line) for line in self.lines if line.strip())
+        columns = min(self.column, next(indents, self.column))
+        cut = (" " * (measure_indent(line) - columns) + line.lstrip(" \t") for line in self.lines)
+        return "\n".join(cut if columns else self.lines) + "\n"
+
+
+def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> str | None:
     """
-    Return the last closed block in Python or, if there is none, the last closed block without a language.
+    Return the last of the blocks that define most of the names that the tests need. Blocks in Python go before blocks
+    without a language.
 
-    Blocks in other languages are ignored. If the last block is never closed, the text was cut off and has no program. A
-    fence inside a program ends its block, as in Markdown. The text is read once. Programs that are too long are None.
+    Blocks in other languages and in the reasoning are ignored. If the last block is never closed, the text was cut off,
+    and has no program. Programs that are too long are None.
     """
-    blocks, fence, named, lines = dict[bool, str](), "", "", list[str]()
-    for line in text.split("\n"):
-        mark = FENCE.fullmatch(line)
-        if not fence:
-            if mark:
-                fence, named, lines = mark[1], read_language(mark[2]), []
-        elif mark and mark[1].startswith(fence) and not mark[2].strip():
-            if not named or named in PYTHON:
-                blocks[named in PYTHON] = "\n".join(lines) + "\n"
-            fence = ""
-        else:
-            lines.append(line)
-    program = None if fence else blocks.get(True, blocks.get(False))
-    return program if program is not None and len(program) <= MAX_PROGRAM_CHARS else None
+    blocks = list_blocks(text)
+    programs = [
+        (PYTHON.match(one.info) is not None, one.program)
+        for one in reversed(blocks)
+        if PYTHON.match(one.info) or not one.info.strip("{} \t\r")
+    ]
+    if not programs or not blocks[-1].is_closed:
+        return None
+    names = list_required(tests) if isinstance(tests, RowTests) and len(programs) > 1 else set[str]()
+    _, program = max(programs, key=lambda one: (count_defined(one[1], names), one[0]))
+    return program if len(program) <= MAX_PROGRAM_CHARS else None
 
 
-def read_language(info: str) -> str:
-    """Return the language that the text after an opening fence names, in lower case."""
-    words = info.strip("{} \t").split()
-    return words[0].lstrip(".").lower() if words else ""
+def list_blocks(text: str) -> list[Block]:
+    """
+    Return the closed blocks outside of the reasoning, and a last one that is never closed.
+
+    A block that CommonMark closes is found. Its lines may also be indented less than the list item that it is in.
+    """
+    for start, end in REASONING_MARKS:
+        if text.lstrip().startswith(start):  # it may leave fences open
+            text = text.partition(end)[2]
+    outside, blocks, block = list[str](), list[Block](), None
+    for line in text.replace("\0", "\ufffd").split("\n"):
+        may_be_fence = "```" in line or "~~~" in line
+        opening = OPENING.fullmatch(line) if may_be_fence else None
+        if block and (quote := re.match(rf"(?:[ \t]*+> ?+){{{block.quotes}}}", line)):
+            content = line[quote.end() :]
+            closing = CLOSING.fullmatch(content) if may_be_fence else None
+            if closing and closing[2].startswith(block.fence) and measure_indent(content) < block.column + 4:
+                outside += [f"\0{len(blocks)}\0", closing[3] or ""]
+                blocks.append(block)
+                block.is_closed, block = True, None
+                continue
+            block.has_reasoning_end |= any(end in line for _, end in REASONING_MARKS)
+            limit = block.column + 4 * block.has_reasoning_end
+            if not opening or not opening[3].strip() or measure_indent(content) >= limit:
+                block.lines.append(content)
+                continue
+        outside += block.lines if block else []  # which ended without a closing fence
+        outside.append(line[: opening.start(1)] if opening else line)
+        block = open_block(*opening.groups()) if opening else None
+    if block:
+        outside.append(f"\0{len(blocks)}\0")
+        blocks.append(block)
+    return [blocks[int(place)] for place in re.findall("\0(\\d+)\0", strip_reasoning("\n".join(outside)))]
+
+
+def open_block(before: str, fence: str, info: str) -> Block:
+    quotes = before.count(">")
+    indent = before.rpartition(">")[2].removeprefix(" " if quotes else "")
+    return Block(fence, info, quotes, len(indent.expandtabs(4)))
+
+
+def measure_indent(line: str) -> int:
+    return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
+
+
+def count_defined(program: str, names: Collection[str]) -> int:
+    """Return how many of the names a program defines. A piece that ends with `def f(x):` or `...` defines none."""
+    code = (line.partition("#")[0].rstrip() for line in reversed(program.split("\n")))
+    is_piece = next(filter(None, code), "").endswith((":", "..."))
+    return 0 if is_piece else len({*DEFINITION.findall(program)}.intersection(names))

@@ -117,7 +117,7 @@ def drop_none(row: Mapping[str, Any]) -> dict[str, Any]:
 def check_context(context: Mapping[str, Any]) -> None:
     """Check that programs are in Python, and that the tests need no checker of their own."""
     found = context.get("language") or "python"
-    if not isinstance(found, str) or found.lower() not in PYTHON:
+    if not isinstance(found, str) or not PYTHON.fullmatch(found):
         raise UnreadableTests(f"Only programs in Python are run; found language={found!r}. Remove such rows.")
     for name in CHECKER_COLUMNS:
         if context.get(name):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .cases import PythonTests
+from .cases import CallCase, PythonTests, RowTests
 from .inside.dialogue import GIVEN
 from .inside.prelude import PRELUDES
 
@@ -28,6 +28,9 @@ class Use:
 
     names: list[str]
     """Names that they may have from the program."""
+
+    own: list[str]
+    """Names that the program must define, because nobody else does."""
 
     classes: list[str]
     """Those that they use as classes."""
@@ -69,8 +72,15 @@ def find_use(tests: PythonTests) -> Use:
             modules.setdefault(node.value.id, []).append(node.attr)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
     names = select_names(used, bound, entries)
+    needed = {*names} - bound - {*modules} | entries | {*list_taken(nodes)}
     names_stop = "StopIteration" in used
-    return Use(names, sorted(classes), sorted(members), modules, names_stop, sorted(called), are_tests)
+    return Use(names, sorted(needed), sorted(classes), sorted(members), modules, names_stop, sorted(called), are_tests)
+
+
+def list_required(tests: RowTests) -> set[str]:
+    """Return the names that tests need from the program. Inputs with their outputs need none."""
+    calls = {case.function for case in tests.cases if isinstance(case, CallCase)}
+    return calls.union(*(find_use(case).own for case in tests.cases if isinstance(case, PythonTests)))
 
 
 def select_names(used: set[str], bound: set[str], entries: set[str]) -> list[str]:
@@ -102,6 +112,16 @@ def list_imports(nodes: list[ast.AST], of_program: bool) -> Iterator[str]:
                 for one in names:
                     if (getattr(node, "module", one.name) == GIVEN) == of_program:
                         yield (one.asname or one.name).partition(".")[0]
+
+
+def list_taken(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the names of the program that tests import or ask its module for."""
+    for node in nodes:
+        match node:
+            case ast.ImportFrom(module=module, names=names) if module == GIVEN:
+                yield from (one.name for one in names if one.name != "*")
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module == GIVEN:
+                yield name
 
 
 def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:

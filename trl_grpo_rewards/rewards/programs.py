@@ -20,7 +20,6 @@ from ..programs.drivers import MODULES
 from ..programs.examination import examine_programs, find_reference
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.row_verdicts import ProgramVerdict, keeps_apart, try_program
-from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..removed import REMOVED
 from ..sandbox.local import LocalSandbox, get_local_sandbox
@@ -196,9 +195,10 @@ async def code(
     """
     1 if the program in the last code block passes all tests of its row, else 0; None if they cannot be read or run.
 
-    The program is the last closed block of the completion that is marked as Python or, if there is none, the last closed
-    block without a language. Text before `</think>` does not count. Identical programs with the same tests are run once
-    per batch.
+    The program is a closed block of code, found as in Markdown: the last one that defines what the tests call. If none
+    does, it is the last one that is marked as Python or, without such a block, the last one without a language. Text
+    before `</think>` does not count. Without a program, the score is 0. Identical programs with the same tests are run
+    once per batch.
 
     The column `tests` has a dict, a list, or JSON text of one. The tests may be inputs with outputs, calls with results,
     or Python code for pytest or unittest, in the formats of APPS, LiveCodeBench, CodeContests, open-r1, PrimeIntellect,
@@ -257,8 +257,8 @@ async def code(
     ```
     """
     limits = Limits(timeout, memory_mb, output_bytes)
-    programs = [find_program(strip_reasoning(completion_text(completion))) for completion in completions]
     marks, read = read_row_tests(tests, columns, list_importable(backend, packages, python))
+    programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, read, strict=True)
