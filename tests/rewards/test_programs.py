@@ -84,8 +84,8 @@ def test_which_part_of_a_completion_is_the_program():
         SUM,
         f"```python\n{SUM}",  # cut off
     ]
-    scores, _, extras = call(code(), completions, PAIRS)
-    assert scores == [1.0] * 3 + [0.0] * 3
+    scores, metrics, extras = call(code(), completions, PAIRS)
+    assert scores == [1.0] * 3 + [0.0] * 3 and metrics["code/no_program"] == 3 / 6
     assert extras["code/failure"][3:] == ["no code block"] * 3
 
 
@@ -147,6 +147,7 @@ def test_equal_programs_run_once_and_every_failure_is_counted():
         "code/failures": 0,
         "code/unreadable_tests": 0,
         "code/weak_tests": 0,
+        "code/no_program": 0,
     }
 
 

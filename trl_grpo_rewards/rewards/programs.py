@@ -209,9 +209,9 @@ async def code(
 
     Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
     failure was of this kind), `code/weak_tests` (completions with Python tests on a back end that cannot keep them
-    apart from the program), `code/unreadable_tests`, `code/failures` (programs that the back end could not run) and
-    `code/runs` (different programs). Logs the column `code/failure` in the table of completions: the first case that
-    failed.
+    apart from the program), `code/unreadable_tests`, `code/failures` (programs that the back end could not run),
+    `code/runs` (different programs) and `code/no_program` (share of the completions without a program). Logs the
+    column `code/failure` in the table of completions: the first case that failed.
 
     Args:
         partial (`bool`, *optional*, defaults to `False`):
@@ -277,6 +277,7 @@ async def code(
             trials[key] = ProgramVerdict(0, 1, "finished", f"the row's own solution passes, but here: {trials[key]}")
     count_failures(trials, backend, max_failures)
     log_counts(keys, trials, read, keeps_apart(sandbox), log_metric)
+    log_metric("no_program", programs.count(None) / max(1, len(programs)))
     outcomes = [
         describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, read, strict=True)
     ]
