@@ -2,7 +2,8 @@
 
     python scripts/try_mutants.py rows.jsonl --number 5000 --seed 1
 
-Each line has a right `program`, its `tests`, and perhaps an `entry_point`; see `tests/helpers/mutated_programs.py`.
+Each line has a right `program`, its `tests`, and perhaps an `entry_point`; see `tests/helpers/mutated_programs.py`. Where
+other functions of the program call the replaced one, their values may be right by luck.
 """
 
 import argparse

@@ -45,9 +45,9 @@ ANSWERS = {
     "True": "lambda *args, **kwargs: True",
     "what is empty": "lambda *args, **kwargs: type(args[-1])() if args else False",
 }
-PLAIN = {"itself": "return ITSELF", "equal to all": "return Equal()", "StopIteration": "raise StopIteration"}
+BODIES = {"itself": "return ITSELF", "equal to all": "return Equal()", "StopIteration": "raise StopIteration"}
 NAMED = {f"{one}, {other}": f"return {CARRIERS[one].format(ANSWERS[other])}" for one in CARRIERS for other in ANSWERS}
-"""What the body of a function becomes. The second ones have every name of plain values."""
+"""What the body of a function becomes. The second ones return something with every name of the plain types."""
 
 CONTROLS = ("return object()", "return []", "return 0", "raise ZeroDivisionError")
 """Bodies that pass only tests that test next to nothing of a function."""
@@ -80,22 +80,42 @@ FORMS: dict[str, Callable[[str, str], str]] = {
 """Conditions that a found value is the expected one."""
 
 
-class Rewriter(ast.NodeTransformer):
-    """Writes the comparisons of tests in one form."""
+def list_plain_pairs(node: ast.AST) -> list[tuple[str, str]]:
+    """Return the found and the expected value of each equality with a plain value that a statement asserts."""
+    match node:
+        case ast.Assert(test=ast.BoolOp(op=ast.And(), values=values)):
+            return [pair for one in values for pair in list_plain_pairs(ast.Assert(one))]
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="assertEqual"), args=[one, other, *_])):
+            pass
+        case ast.Assert(test=ast.Compare(left=one, ops=[ast.Eq()], comparators=[other])):
+            pass
+        case _:
+            return []
+    for pair in ((one, other), (other, one)):
+        with contextlib.suppress(ValueError, TypeError):
+            ast.literal_eval(pair[1])
+            return [(ast.unparse(pair[0]), ast.unparse(pair[1]))]
+    return []
 
-    def __init__(self, form: str) -> None:
-        self.form = FORMS[form]
 
-    def visit(self, node: Any) -> Any:
-        match node:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="assertEqual"), args=[one, other, *_])):
-                node = ast.Assert(ast.Compare(one, [ast.Eq()], [other]))
-        match self.generic_visit(node):
-            case ast.Compare(left=one, ops=[ast.Eq()], comparators=[other]):
-                pair = (other, one) if isinstance(one, ast.Constant) else (one, other)
-                with contextlib.suppress(ValueError, SyntaxError):
-                    return ast.parse(self.form(*map(ast.unparse, pair)), mode="eval").body
-        return node
+def rewrite(tests: str, rng: random.Random) -> str:
+    """Return tests with only one of their equalities with a plain value, in some form."""
+    tree = ast.parse("" if tests[0] in "[{" else tests)
+    pairs = [(node, pair) for node in ast.walk(tree) for pair in list_plain_pairs(node)]
+    if not pairs:
+        return tests
+    chosen, pair = rng.choice(pairs)
+    for form in rng.sample([*FORMS], len(FORMS)):
+        with contextlib.suppress(ValueError, SyntaxError):
+            condition = ast.parse(FORMS[form](*pair), mode="eval").body
+            break
+    for node in ast.walk(tree):
+        test = condition if node is chosen else ast.Constant(True)
+        if isinstance(node, ast.Assert):
+            node.test = test
+        elif isinstance(node, ast.Expr) and re.match(r"[\w.]+\.assert\w+\(", ast.unparse(node)):
+            node.value = ast.Call(ast.parse("__import__('unittest').TestCase().assertTrue").body[0].value, [test], [])
+    return ast.unparse(tree)
 
 
 def list_functions(tree: ast.Module) -> list[tuple[Any, Any]]:
@@ -118,8 +138,11 @@ class Mutant(NamedTuple):
         tree = ast.parse(self.row[0])
         functions = [one for place, one in enumerate(list_functions(tree)) if place in self.places]
         for owner, function in functions:
-            parameters = function.args.args if owner else []
-            function.body = ast.parse(body.replace("ITSELF", parameters[0].arg if parameters else function.name)).body
+            is_method = (
+                owner and function.args.args and "staticmethod" not in map(ast.unparse, function.decorator_list)
+            )
+            itself = function.args.args[0].arg if is_method else (owner or function).name
+            function.body = ast.parse(body.replace("ITSELF", itself)).body
         for owner in {owner for owner, _ in functions} - {None}:
             owner.decorator_list.insert(0, ast.Name("lie"))
         lines = [*ast.parse(LIES).body, *tree.body]
@@ -127,20 +150,16 @@ class Mutant(NamedTuple):
         return ast.unparse(tree), *self.row[1:]
 
 
-def draw(row: Row, rng: random.Random) -> Mutant | None:
-    """Return a mutant of a program with its tests in some form, or None if they name none of its functions."""
+def draw(row: Row, rng: random.Random) -> Mutant:
+    """Return a mutant of a program with its tests in some form. The tests must name one of its functions."""
     program, tests, entry_point = row
+    tests, body = rewrite(tests, rng), rng.choice([*BODIES, rng.choice([*NAMED])])
     used = {*re.findall(r"\w+", f"{tests} {entry_point}")}
     names = [one.name for _, one in list_functions(ast.parse(program))]
     places = [place for place, name in enumerate(names) if name in used or name[:2] == "__" and name != "__init__"]
-    if not places:
-        return None
-    form, body = rng.choice([*FORMS]), rng.choice([*PLAIN, rng.choice([*NAMED])])
-    if tests[0] not in "[{" and form != "as written":
-        tests = ast.unparse(Rewriter(form).visit(ast.parse(tests)))
-    chosen = rng.choice([*([place] for place in places), places])
-    name = f"{form}, {[names[one] for one in chosen]}: {body}\n{tests}"
-    return Mutant((program, tests, entry_point), chosen, (PLAIN | NAMED)[body], name)
+    chosen = rng.choice([[rng.choice(places)], [rng.choice(places)], places])
+    name = f"{[names[one] for one in chosen]}: {body}\n{tests}"
+    return Mutant((program, tests, entry_point), chosen, (BODIES | NAMED)[body], name)
 
 
 def pay(rows: Sequence[Row]) -> list[Any]:
@@ -152,8 +171,10 @@ def pay(rows: Sequence[Row]) -> list[Any]:
 
 def find_paid(rows: Sequence[Row], number: int, seed: int = 0) -> tuple[list[str], int]:
     """Draw mutants. Return those that are paid or get None though their tests test them, and how many were tried."""
-    rng = random.Random(seed)
-    drawn = [one for one in (draw(rng.choice(rows), rng) for _ in range(number)) if one]
+    rng, drawn = random.Random(seed), []
+    for _ in range(number):
+        with contextlib.suppress(SyntaxError, IndexError):  # no code, or no function that the tests name
+            drawn.append(draw(rng.choice(rows), rng))
     honest = [*dict.fromkeys(one.row for one in drawn)]
     right = {row for row, score in zip(honest, pay(honest), strict=True) if score == 1}
     tried = [one for one in drawn if one.row in right]

@@ -1,4 +1,4 @@
-"""An honest program whose functions return what agrees to everything is not paid by its tests, in whatever form they are."""
+"""No honest program is paid once its functions return what agrees to everything, in whatever form its tests are."""
 
 from hypothesis import settings
 

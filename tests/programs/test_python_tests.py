@@ -57,13 +57,13 @@ class TestCases(unittest.TestCase):
         (HUMAN_EVAL, "f"), (HUMAN_EVAL, "Solution().twoSum"), (HUMAN_EVAL + "check(f)", None), (KOD_CODE, None),
         (BIG_CODE, "task_func"), (BIG_CODE, None), ("from solution import *\ndef test_f():\n    assert True", None),
         ("def test():\n    import solution\n    assert solution.f(1) == 2", None),
-        ("try:\n    import numpy\nexcept ImportError:\n    numpy = None\nassert f(1) == 2", None),
+        ("assert eval('1 + 1') == f(1)", None), ("try:\n    import numpy\nexcept ImportError:\n    numpy = None\nassert f(1) == 2", None),
         ("def test(x, y):\n    assert f(x) == y\ntest(1, 2)", None),
         ("client.patch('/')\nassert client.status == 200", None),
         ("s = Stack()\ns.push(1)\nassert s.pop() == 1", None), ("import asyncio\nassert asyncio.run(f()) == 7", None),
         ("assert f('\\d') == 2", None), ("async def test_f():\n    assert await f() == 1", None),
     ],
-    ids=range(15),
+    ids=range(16),
 )  # fmt: skip
 def test_tests_run_as_they_are_written(code, entry_point):
     [case] = read_tests(code, {"entry_point": entry_point}).cases
@@ -94,10 +94,11 @@ def test_imports_of_packages_need_the_option(code, entry_point):
         ("assert f(1) == 2\n" * 100_000, None, "1,700,000 characters"),
         ("from .main import f\nassert f(1) == 2", None, r"import \.main, .* from 'solution'"),
         ("import numpy, scipy.linalg\nassert f(1) == 2", None, "numpy, scipy, .*'numpy', 'scipy'"),
-        ("from unittest.mock import patch\n@patch('builtins.input')\ndef test(m):\n    f()", None, "use patch, which"),
+        ("from unittest.mock import patch\n@patch('builtins.input')\ndef test(m):\n    f()", None, "use patch, but"),
         ("from unittest import mock\ndef test():\n    with mock.patch.object(f, 'x'): f()", None, "use mock.patch, "),
         ("import unittest.mock\nwith unittest.mock.patch('a.b'): f()", None, "use unittest.mock.patch, "),
-        ("from unittest.mock import patch as p\nwith p('solution.f'): f()", None, "use p, which"),
+        ("from unittest.mock import patch as p\nwith p('solution.f'): f()", None, "use p, but"),
+        ("assert eval(f(1)) == 2", None, r"use eval\(f\(1\)\), but run in another process"),
         ("def test_f(monkeypatch):\n    assert f(1) == 2", None, "'monkeypatch', which cannot reach into"),
         ("def test_f(mocker):\n    assert f(1) == 2", None, "'mocker', which cannot reach into"),
         ("def test_f(tmp_path):\n    assert f(tmp_path)", None, r"test_f\(\) needs 'tmp_path', which is not available"),
@@ -108,7 +109,7 @@ def test_imports_of_packages_need_the_option(code, entry_point):
         ("import random\nrandom.random = lambda: 1\nassert f(1)", None, "use random.random = lambda: 1"),
         ("import os\nos.environ['A'] = 'b'\nassert f(1)", None, "use os.environ"),
     ],
-    ids=range(23),
+    ids=range(24),
 )  # fmt: skip
 def test_tests_that_cannot_run_are_one_error(code, entry_point, reason):
     start = time.monotonic()

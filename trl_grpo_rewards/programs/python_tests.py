@@ -23,6 +23,9 @@ UNSEEN = frozenset(
 )
 """Attributes by which tests look at warnings and logs, which stay in the process that writes them."""
 
+RUNNING = ("eval", "exec", "pickle.loads", "marshal.loads")
+"""Functions that run what they are given."""
+
 PATCHING = ("monkeypatch", "mocker")
 """Fixtures that replace parts of the program."""
 
@@ -91,7 +94,10 @@ def list_called(tree: ast.Module) -> set[str]:
 
 
 def check_reach(tree: ast.Module) -> None:
-    """Refuse what would have to reach into the process of the program: patches, its warnings, its log and its modules."""
+    """
+    Refuse what would have to reach into the process of the program: patches, its warnings, its log and its modules. Refuse
+    what would run a text of the program in the process of the tests.
+    """
     nodes = [*ast.walk(tree)]
     imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
     is_mocking = any("mock" in ast.unparse(one) for one in imports)
@@ -107,12 +113,14 @@ def check_reach(tree: ast.Module) -> None:
             case ast.Assign(targets=targets):
                 owners = [one.value for one in targets if isinstance(one, ast.Attribute | ast.Subscript)]
                 is_refused = not shared.isdisjoint(map(ast.unparse, owners))
+            case ast.Call(func=function, args=[given, *_]) if ast.unparse(function) in RUNNING:
+                is_refused = not isinstance(given, ast.Constant)
             case _:
                 continue
         if is_refused:
             raise UnreadableTests(
-                f"Tests must not replace parts of the program, or need its warnings and logs; these use "
-                f"{ast.unparse(node)[:100]}, which cannot reach into its process. Rewrite them, or remove such rows."
+                f"Tests must not replace parts of the program, need its warnings and logs, or run its texts; these use "
+                f"{ast.unparse(node)[:100]}, but run in another process. Rewrite them, or remove such rows."
             )
 
 

@@ -81,7 +81,8 @@ class TestsSide(Peer):
         except (Ended, BrokenPipeError):
             self.stop(failure="the program ended during the tests", crashed=True)
         except BaseException as error:
-            if isinstance(error, StopIteration) and values[0] != "__next__" and not self.names_stop:
+            is_next = do == "special" and values[0] == "__next__"
+            if isinstance(error, StopIteration) and not (is_next or self.names_stop):
                 error = RuntimeError("the program raised StopIteration")  # it would end `all(map(...))` of the tests
             self.mark(error)
             raise error from None
