@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from trl_grpo_rewards.programs.cases import PythonTests
-from trl_grpo_rewards.programs.names import find_classes, find_use, is_test
+from trl_grpo_rewards.programs.names import find_classes, find_use
 
 
 def walk(code):
@@ -22,7 +22,8 @@ def walk(code):
         ("def check(candidate):\n    assert len(candidate([1])) == 1", "Solution().wrap", ["Solution", "candidate"]),
         ("for x in range(3):\n    assert math.isclose(f(x), x)", None, ["f", "x"]),
         ("if __name__ == '__main__':\n    assert f(__file__)", None, ["f"]),
-        ("from solution import f\nassert f(1)", None, ["f"]),
+        ("from solution import f as g\nassert abs(g(1) - 3) < 1e-6", None, ["g"]),
+        ("import solution\nassert sorted(solution.f(1)) == [3]", None, ["solution"]),
         ("import numpy as np\nfrom a.b import c as d\nassert f(np.d) == d(c)", None, ["f", "c"]),
         ("assert isclose(area(1), 3) and Counter(area(2))", None, ["area"]),
         ("assert isclose(hypot(3, 4), 5) and count() < count()", None, ["count", "hypot"]),
@@ -66,18 +67,22 @@ def test_members(code, members):
     assert find_use(PythonTests((code,), None)).members == members
 
 
-def test_statements_that_test_something():
-    lines = [
-        "assert f(1)",
-        "for x in y:\n    g(x)",
-        "helper(1)",
-        "x = f(1)",
-        "import a",
-        "def f(): g()",
-        "x = 1",
-        "'text'",
-    ]
-    assert [is_test(ast.parse(line).body[0]) for line in lines] == [True] * 4 + [False] * 4
+@pytest.mark.parametrize(
+    ("testing", "others"),
+    [
+        (["assert 1 == 1", "if x != 1: raise ValueError", "f(1)", "x = f(1)", "for one in y: g(one)", "print(f(1))"], []),
+        (["result = f(1)", "assert result == 1"], ["print(result)", "random.seed(3)", "x = list(range(5))", "'text'", "x = 1"]),
+        (["s = Stack()", "s.push(1)", "t.push(2)", "push(3)", "print(s.pop())"], ["t = s", "push = s.push", "print(s)"]),
+        (["same(f(1), 2)", "go(f)", "t.run()"], ["def same(a, b):\n    assert a == b", "def go(g): g(1)", "go(len)",
+            "class T:\n    def run(self): same(f(1), 2)", "t = T()"]),
+        (["g(1)", "m.f(1)", "many = [g(n) for n in y]", "for one in many: one.go()"], ["from solution import f as g",
+            "import solution as m", "import random as r", "r.seed(1)", "def later(): assert f(1)"]),
+        (["with pytest.raises(ValueError): f(0)", "t.assertEqual(x, 1)", "list(map(f, y))"], ["import unittest", "if 1: unittest.main()"]),
+    ],
+)  # fmt: skip
+def test_blocks_that_test_something(testing, others):
+    flags = dict(zip([*testing, *others], find_use(PythonTests((*testing, *others))).are_tests, strict=True))
+    assert flags == dict.fromkeys(testing, True) | dict.fromkeys(others, False)
 
 
 def test_all_that_is_used():

@@ -81,10 +81,12 @@ def test_failures_of_python_tests_are_described(program, failure, status):
 
 def test_parts_of_python_tests_are_counted_where_the_share_is_wanted():
     tests = [
+        "cases = list(range(5))",
         "assert f(1) == 1",
         "assert f(2) == 4",
         "def test_f():\n    assert f(3) == 9",
         "def g(x):\n    return f(x)",
+        "print('done')",
     ]
     found = attempt("def f(n): return n if n == 1 else 9", tests, partial=True)
     assert (found.passed, found.total) == (2, 3) and "f(2), returned 9" in found.failure

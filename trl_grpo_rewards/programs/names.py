@@ -58,7 +58,6 @@ def find_use(tests: PythonTests) -> Use:
     entry = ast.parse(tests.entry_point or "")
     nodes = [node for tree in [*trees, entry] for node in ast.walk(tree)]
     called = {name for tree in trees for name in list_early_calls(tree.body)}
-    are_tests = [any(map(is_test, tree.body)) for tree in trees]
     bound, made, classes = {*list_bound(nodes)}, dict(list_made(nodes)), find_classes(nodes)
     own, others = ({*list_imports(nodes, of_program)} for of_program in (True, False))
     used = {node.id for node in nodes if isinstance(node, ast.Name) and not node.id.startswith("__")} - others
@@ -71,10 +70,19 @@ def find_use(tests: PythonTests) -> Use:
         if isinstance(node.value, ast.Name) and node.value.id in (free & LIBRARY) - own:
             modules.setdefault(node.value.id, []).append(node.attr)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
-    names = select_names(used, bound, entries)
-    needed = {*names} - bound - {*modules} | entries | {*list_taken(nodes)}
-    names_stop = "StopIteration" in used
-    return Use(names, sorted(needed), sorted(classes), sorted(members), modules, names_stop, sorted(called), are_tests)
+    taken = {*list_taken(nodes)}
+    names = select_names(used, used - GUARDED - bound | used & taken, entries)
+    needed = {*names} - bound - {*modules} | entries | taken
+    return Use(
+        names,
+        sorted(needed),
+        sorted(classes),
+        sorted(members),
+        modules,
+        names_stop="StopIteration" in used,
+        called=sorted(called),
+        are_tests=find_tested(trees, needed),
+    )
 
 
 def list_required(tests: RowTests) -> set[str]:
@@ -83,15 +91,14 @@ def list_required(tests: RowTests) -> set[str]:
     return calls.union(*(find_use(case).own for case in tests.cases if isinstance(case, PythonTests)))
 
 
-def select_names(used: set[str], bound: set[str], entries: set[str]) -> list[str]:
+def select_names(used: set[str], own: set[str], entries: set[str]) -> list[str]:
     """
     Return the names that tests may have from the program.
 
     A program may define functions such as `sum` or `abs`. Tests get them only if they are what is tested: the entry point,
     or if the tests use no other name that could be of the program.
     """
-    is_builtin_tested = not entries and not used - GUARDED - bound
-    return sorted((used if is_builtin_tested else used - GUARDED) | entries)
+    return sorted((used - GUARDED if own or entries else used) | entries)
 
 
 def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
@@ -112,16 +119,6 @@ def list_imports(nodes: list[ast.AST], of_program: bool) -> Iterator[str]:
                 for one in names:
                     if (getattr(node, "module", one.name) == GIVEN) == of_program:
                         yield (one.asname or one.name).partition(".")[0]
-
-
-def list_taken(nodes: list[ast.AST]) -> Iterator[str]:
-    """Yield the names of the program that tests import or ask its module for."""
-    for node in nodes:
-        match node:
-            case ast.ImportFrom(module=module, names=names) if module == GIVEN:
-                yield from (one.name for one in names if one.name != "*")
-            case ast.Attribute(value=ast.Name(id=module), attr=name) if module == GIVEN:
-                yield name
 
 
 def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
@@ -187,9 +184,54 @@ def list_early_calls(body: list[ast.stmt]) -> Iterator[str]:
             yield node.func.id
 
 
-def is_test(statement: ast.stmt) -> bool:
-    """Return whether a statement can fail for what a program does: it is not a definition, an import or a docstring."""
-    others = DEFINITIONS | ast.Import | ast.ImportFrom
-    return not isinstance(statement, others) and any(
-        isinstance(one, ast.Assert | ast.Call) for one in ast.walk(statement)
-    )
+def list_taken(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yield the names of the program that tests import, and the names that they give to it."""
+    for node in nodes:
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                taken = [one for one in names if getattr(node, "module", one.name) == GIVEN]
+                yield from (name for one in taken for name in (one.name, one.asname) if name and name != "*")
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module == GIVEN:
+                yield name
+
+
+def find_tested(trees: list[ast.Module], own: set[str]) -> list[bool]:
+    """Return for each block whether it tests something where it stands: it asserts, raises or calls the program."""
+    calling = {"assert", *own}  # also functions of the tests that do so, and what is made by the program
+    links = [link for tree in trees for node in ast.walk(tree) for link in list_links(node, own)]
+    while more := {name for name, sources in links if not calling.isdisjoint(sources)} - calling:
+        calling |= more
+    return [not calling.isdisjoint(list_callers(tree.body, own)) for tree in trees]
+
+
+def list_links(node: ast.AST, own: set[str]) -> Iterator[tuple[str, set[str]]]:
+    """Yield the names that a node defines, each with those through one of which it calls the program."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield node.name, list_callers(node.body, own)
+    value = next((one for name in ("value", "iter", "context_expr") if (one := getattr(node, name, None))), None)
+    for target in getattr(node, "targets", [getattr(node, "target", getattr(node, "optional_vars", None))]):
+        if value and target:
+            yield from ((name, list_sources(value)) for name in list_sources(target))
+
+
+def list_sources(value: ast.AST) -> set[str]:
+    """Return the names that a value is made of. Of a call, this is what is called, but no argument."""
+    part = value.func if isinstance(value, ast.Call) else value
+    return {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+
+
+def list_callers(body: list[ast.stmt], own: set[str]) -> set[str]:
+    """Return what is called where code stands, also by the names of methods, and what of the program is passed to a call."""
+    found, waiting = set[str](), list[ast.AST](body)
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, DEFINITIONS | ast.Import | ast.ImportFrom):
+            waiting.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            given = [*node.args, *(one.value for one in node.keywords)]
+            found |= {"assert" if name.startswith("assert") or name == "fail" else name, *list_sources(node.func)}
+            found |= {one.id for one in given if isinstance(one, ast.Name)} & own
+        if isinstance(node, ast.Assert | ast.Raise) or "assert" in found:
+            return {"assert"}
+    return found
