@@ -240,6 +240,22 @@ print('HARM')""",
     "types into a terminal": "import fcntl; fcntl.ioctl(0, 0x5412, b'x'); print('HARM')",
 }
 
+SUICIDES = {
+    "kills itself": "import os; os.kill(os.getpid(), 9)",
+    "kills itself by its thread": "import signal, threading; signal.pthread_kill(threading.get_ident(), 9)",
+    "kills itself by numbers": RAW
+    + """
+import struct
+own, about = os.getpid(), struct.pack('=iiiii', 9, 0, -1, os.getpid(), os.getuid()) + bytes(108)
+for itself in (own, -10000, -10001, call('pidfd_open', own, 0)): call('pidfd_send_signal', itself, 9, 0, 0)
+for name, *arguments in (('tkill', own, 9), ('rt_sigqueueinfo', own, 9, about), ('rt_tgsigqueueinfo', own, own, 9, about),
+    ('timer_create', 1, struct.pack('=QiiI', 0, 9, 0, 0) + bytes(44), bytes(8)), ('clone', 0x3D0F00 | 9, 0, 0, 0, 0),
+    ('timer_settime', 0, 0, struct.pack('=4q', 0, 0, 0, 1000), 0), ('tgkill', own, own, 9 | 1 << 32)): call(name, *arguments)
+while os.times().user < 0.1: pass""",
+    "kills itself by a pipe's owner": "import os\nW['victim'] = os.getpid()" + SIGNALS["kills by a pipe's owner"],
+}
+"""Programs that try to end as if somebody else had killed them, which would say nothing of them."""
+
 LIMITS = {
     "limits a process": "import resource; resource.prlimit(W['victim'], resource.RLIMIT_CPU, (1, 1))",
     "limits its parent": "import os, resource; resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))",
@@ -304,7 +320,7 @@ def spin():
 for _ in range(8): threading.Thread(target=spin).start()""",
 }
 
-ATTACKS = {**NETWORK, **READING, **WRITING, **PROCESSES, **SIGNALS, **LIMITS, **ENDLESS}
+ATTACKS = {**NETWORK, **READING, **WRITING, **PROCESSES, **SIGNALS, **SUICIDES, **LIMITS, **ENDLESS}
 
 REAL = [
     "connects by TCP",

@@ -31,7 +31,7 @@ PROGRAMS = {
     "exits with 3": Jailed("raise SystemExit(3)", "crashed"),
     "raises an error": Jailed("print(1 / 0)", "crashed"),
     "leaves at once": Jailed("import os; os._exit(0)"),
-    "ends by a signal": Jailed("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "crashed"),
+    "kills itself": Jailed("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "refused"),
     "recurses": Jailed(
         "import sys; sys.setrecursionlimit(10**6)\ndef f(n): return n and 1 + f(n - 1)\nprint(f(50_000))",
         output="50000\n",

@@ -1,14 +1,22 @@
 """Programs are paid if they pass, whatever the format of the tests, and programs that cheat are not."""
 
 import asyncio
+import contextlib
 import json
+import os
+import threading
+from pathlib import Path
 
 import pytest
 
+from helpers.attack_programs import SUICIDES
+from helpers.attacked import find_descendants, list_calls
 from trl_grpo_rewards import boxed, code, gate, parse, reward
 from trl_grpo_rewards.checks import assert_not_gameable
 from trl_grpo_rewards.checks.contract import check_readiness
+from trl_grpo_rewards.programs.drivers import MODULES
 from trl_grpo_rewards.rewards.programs import WORTHLESS
+from trl_grpo_rewards.sandbox.local import get_local_sandbox
 from trl_grpo_rewards.sandbox.protocol import RunResult, SandboxFailed
 
 
@@ -207,28 +215,57 @@ def test_bad_programs_get_a_score_and_the_workers_live_on():
 
 
 CHEATS = {
-    "ends": "import os; os._exit(0)",
-    "exits": "raise SystemExit(0)",
     "equals everything": "class E(int):\n    def __eq__(s, o): return True\n    __ne__ = __lt__ = __gt__ = __eq__\n    def __hash__(s): return 0\ndef add(a, b): return E(0)",
     "prints a value": 'print(\'["int", "3"]\'); import os; os._exit(0)',
     "writes a value": 'import os; os.write(1, b\'["int", "3"]\'); os._exit(0)',
-    "patches builtins": "import builtins\nbuiltins.eval = lambda *a: 3\nbuiltins.int = lambda *a: 3\ndef add(a, b): return 4",
-    "patches json": 'import json\njson.dumps = lambda *a, **k: \'["int", "3"]\'\ndef add(a, b): return 4',
     "looks for the answer": "import gc\ndef add(a, b):\n    for one in gc.get_objects():\n        if isinstance(one, dict) and 'accepted' in one: return one['accepted'][0]\n    return None",
-    "looks into frames": "import sys\ndef add(a, b):\n    f = sys._getframe()\n    while f:\n        for k in ('expected', 'accepted', 'tests', 'case', 'secret'):\n            if k in f.f_locals: return f.f_locals[k]\n        f = f.f_back",
     "traces": "import sys\nsys.settrace(lambda *a: None)\ndef add(*a): raise SystemExit(0)",
-    "handles its end": "import atexit, os\natexit.register(lambda: os._exit(0))\ndef add(a, b): return None",
-    "raises success": "def add(a, b): raise SystemExit(0)",
     "skips": "import unittest\ndef add(a, b): raise unittest.SkipTest",
     "asserts off": "import sys\nsys.flags = None\ndef add(a, b): return 4",
+    **{name: f"W = {{'calls': {list_calls()}}}\n{one}" for name, one in SUICIDES.items()},
 }
 ASSERTS = ["assert add(1, 2) == 3", "assert add(5, 6) == 11"]
+
+
+@pytest.mark.parametrize("tests", ["from solution import f\n", "import solution\nf = solution.f\n"])
+def test_built_in_functions_are_not_those_of_a_program_that_is_imported(tests):
+    cheat, right = "def f(x): return 0\ndef abs(x): return 0", "def f(x): return 3 * x"
+    assert call(code(), [block(cheat), block(right)], [tests + "assert abs(f(1) - 3) < 1e-6"] * 2)[0] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("name", CHEATS)
 def test_a_cheat_is_not_paid(name):
     scores, _, extras = call(code(), [block(CHEATS[name])], [ASSERTS])
     assert scores == [0.0], extras
+
+
+LATE = "x = b'x' * (80 << 20)\nimport time\ntime.sleep(0.3)\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "tests", "times", "memory", "score"),
+    [(SUM, PAIRS, 1, 1024, 1.0), (ADD, ASSERTS, 1, 1024, 1.0), (ADD, ASSERTS, 99, 1024, None), (ADD, ASSERTS, 99, 128, 0.0)],
+)  # fmt: skip
+def test_a_program_that_somebody_kills_runs_again(program, tests, times, memory, score):
+    workers, killed, done = get_local_sandbox(None, MODULES).workers, set(), threading.Event()
+
+    def kill():
+        while not done.wait(0.01):
+            known = {worker.process.pid for worker in workers if worker.process is not None}
+            for fork in {*find_descendants([*known])} - known - killed:
+                with contextlib.suppress(OSError):
+                    pages = int(Path(f"/proc/{fork}/statm").read_text().split()[1])
+                    if len(killed) < times and pages > 70 << 8:  # more than half of 128 MB
+                        os.kill(fork, 9)
+                        killed.add(fork)
+
+    call(code(), [block("")], tests)  # starts a worker
+    thread = threading.Thread(target=kill)
+    thread.start()
+    found, _, extras = call(code(max_failures=1, memory_mb=memory), [block(LATE + program)], tests)
+    done.set()
+    thread.join()
+    assert found == [score] and killed, extras
 
 
 def test_worthless_programs_are_not_paid():

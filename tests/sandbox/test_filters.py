@@ -116,11 +116,12 @@ def test_sockets_are_pairs_without_a_name(judge):
     assert all(judge(name, 3, POINTER, 0) is None for name in ("socket", "connect", "bind", "sendmsg", "recvmsg"))
 
 
-def test_a_process_signals_only_itself(judge):
-    for name in ("kill", "tgkill"):
-        assert judge(name, PID, 9) == ALLOW
+def test_a_process_signals_only_itself_and_never_kills_itself(judge):
+    for name, thread in (("kill", ()), ("tgkill", (PID,))):
+        assert all(judge(name, PID, *thread, signal) == ALLOW for signal in (0, 2, 6, 15, 19))
+        assert all(judge(name, PID, *thread, signal) == KILL for signal in (9, 9 | 1 << 32))
         for other in (0, 1, -1, -PID, PID - 1, PID + 1, PID << 32):
-            assert judge(name, other, 9) == KILL, other
+            assert all(judge(name, other, *thread, signal) == KILL for signal in (9, 15)), other
 
 
 def test_a_process_starts_threads_only(judge):

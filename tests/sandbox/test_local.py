@@ -19,6 +19,11 @@ from trl_grpo_rewards.sandbox.protocol import Limits, SandboxFailed, SandboxMiss
 
 ECHO = "print(input())"
 WAIT = b"import os; os.read(3, 1)"
+WAKE = """
+import hashlib, threading, time
+def wake():
+    while True: time.sleep(0.3 - time.monotonic() % 0.3), hashlib.sha256(bytes(1 << 20)).digest()
+for _ in range(60): threading.Thread(target=wake).start()"""  # their waits for a processor add up
 
 
 @pytest.fixture
@@ -78,6 +83,9 @@ def test_limits_of_time_memory_and_output(sandbox):
     assert result.status == "timed_out" and 0.3 <= result.seconds < 0.6 and time.monotonic() - start < 2
     (result,) = run(sandbox, "import time; time.sleep(9)", seconds=0.1)
     assert result.status == "timed_out" and result.seconds < 0.1
+    start = time.monotonic()
+    (result,) = run(sandbox, WAKE, seconds=1.0)
+    assert result.status == "timed_out" and time.monotonic() - start < 5
     fill = "x = bytearray(int(input()) << 20); print(len(x) >> 20)"
     small, large = run(sandbox, fill, "100", "300", memory_mb=256)
     assert (small.status, small.output) == ("finished", "100\n") and large.status == "crashed"

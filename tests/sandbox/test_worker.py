@@ -6,37 +6,34 @@ import threading
 
 import pytest
 
-from trl_grpo_rewards.sandbox.watch import list_threads, name_status, read_wait
+from trl_grpo_rewards.sandbox.watch import name_status, read_threads
 
 
 @pytest.mark.parametrize(
-    ("code", "is_late", "status"),
+    ("code", "is_late", "is_large", "status"),
     [
-        (0, False, "finished"),
-        (0, True, "finished"),
-        (1, False, "crashed"),
-        (255, True, "crashed"),
-        (-signal.SIGSEGV, False, "crashed"),
-        (-signal.SIGSYS, False, "refused"),
-        (-signal.SIGKILL, False, "crashed"),  # the system ran out of memory
-        (-signal.SIGKILL, True, "timed_out"),
-        (-signal.SIGXCPU, True, "timed_out"),
+        (0, False, False, "finished"),
+        (0, True, True, "finished"),
+        (1, False, False, "crashed"),
+        (255, True, False, "crashed"),
+        (-signal.SIGSEGV, False, False, "crashed"),
+        (-signal.SIGSYS, False, False, "refused"),
+        (-signal.SIGKILL, False, False, "killed"),
+        (-signal.SIGKILL, False, True, "crashed"),
+        (-signal.SIGKILL, True, False, "timed_out"),
+        (-signal.SIGXCPU, True, False, "timed_out"),
     ],
 )
-def test_the_status_of_an_exit_code(code, is_late, status):
-    assert name_status(code, is_late) == status
+def test_the_status_of_an_exit_code(code, is_late, is_large, status):
+    assert name_status(code, is_late, is_large) == status
 
 
-def test_threads_are_counted():
-    before, stop = len(list_threads(os.getpid())), threading.Event()
+def test_threads_are_counted_with_their_states():
+    before, stop = len(read_threads(os.getpid())), threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()
-    assert len(list_threads(os.getpid())) == before + 1
+    threads = read_threads(os.getpid())
+    assert len(threads) == before + 1 and {"R", "S"} <= {state for state, *_ in threads}
     stop.set()
     thread.join()
-    assert list_threads(1 << 30) == []
-
-
-def test_the_time_for_which_a_thread_waited_for_a_processor_is_known():
-    assert read_wait(os.getpid(), str(os.getpid())) >= 0
-    assert read_wait(os.getpid(), "1") is None
+    assert read_threads(1 << 30) == []

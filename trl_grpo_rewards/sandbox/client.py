@@ -134,6 +134,8 @@ def read_result(end: dict[str, Any], output: int, errors: int, limits: Limits) -
     """Return the result of a run that ended."""
     if end["status"] == "failed":
         raise WorkerLost(f"a fork of the worker could not enter the jail: {end['layer']} ({end['reason']})")
+    if end["status"] == "killed":
+        raise WorkerLost("the program was killed from outside, as systems without memory do")
     status: Status = end["status"]
     sizes = [os.fstat(file).st_size for file in (output, errors)]
     if max(sizes) >= limits.output_bytes and status in ("finished", "crashed"):

@@ -24,7 +24,7 @@ PRETEND, EPERM, ENOENT, EINVAL, ENOTTY, ENOSYS = FAIL, FAIL + 1, FAIL + 2, FAIL 
 OWN_PID = 0x7FFFFFFF
 """A number that no process can have. It is replaced with that of the process."""
 
-RLIMIT_STACK = 3
+RLIMIT_STACK, SIGKILL = 3, 9
 THREAD_FLAGS = (0x3D0F00, 0x7D0F00)
 """The flags with which glibc and musl start a thread."""
 
@@ -51,8 +51,6 @@ VALUES: dict[str, tuple[int, tuple[int, ...], int, int]] = {
     # wait, wake and requeue; priority inheritance has a history of faults; the mask leaves out flags
     "futex": (1, (0, 1, 3, 4, 5, 9, 10), EPERM, 0x7F),
     "clone": (0, THREAD_FLAGS, EPERM, 0),
-    "kill": (0, (OWN_PID,), KILL, 0),
-    "tgkill": (0, (OWN_PID,), KILL, 0),
 }
 """Calls that are allowed with some values: the argument, the values, the verdict on others, and a mask if there is one."""
 
@@ -99,9 +97,14 @@ def judge_arguments(files: bool) -> dict[str, bytes]:
     stream_only = allow_values(1, [SOCK_STREAM], EPERM, SOCKET_TYPE_MASK)
     nameless = load_argument(3) + encode_instruction(JUMP_SET, RISKY_MESSAGES, 0, 1) + give(EPERM)
     nameless += when_null(4, give(ALLOW)) + give(EPERM)
+    signals_itself = {  # but never kills itself: a program that is killed was killed by somebody else
+        name: load_argument(index) + when_equal(SIGKILL, give(KILL)) + allow_values(0, [OWN_PID], KILL)
+        for name, index in (("kill", 1), ("tgkill", 2))
+    }
     return {
         **(reads_only if files else dict.fromkeys(reads_only, give(ENOENT))),
         **{name: allow_values(*rule) for name, rule in VALUES.items()},
+        **signals_itself,
         "setrlimit": load_argument(0) + when_equal(RLIMIT_STACK, give(PRETEND)) + give(EPERM),
         "prlimit64": load_argument(0) + when_equal(0, own_limits) + give(EPERM),
         "clone3": give(ENOSYS),  # its flags are behind a pointer; the C library then calls clone

@@ -118,7 +118,7 @@ def limit_resources(seconds: float, memory_mb: int, output_bytes: int) -> None:
 def limit_resource(kind: int, wanted: int) -> None:
     most = resource.getrlimit(kind)[1]
     limit = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
-    resource.setrlimit(kind, (limit, limit))
+    resource.setrlimit(kind, (limit, most if kind == resource.RLIMIT_CPU else limit))  # a hard one would send SIGKILL
 
 
 def limit_threads() -> None:

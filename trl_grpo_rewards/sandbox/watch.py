@@ -29,7 +29,8 @@ class Run:
         self.process, self.mark = process, mark
         self.code: int | None = None
         self.stopped: str | None = None
-        self.seconds = self.busy = 0.0
+        self.seconds = self.used = 0.0
+        self.kilobytes, self.is_ending = 0, False
 
     def has_ended(self, flags: int = os.WNOHANG) -> bool:
         """Return whether the process has ended, and reap it if so."""
@@ -37,48 +38,39 @@ class Run:
             process, status, usage = os.wait4(self.process, flags)
             if process:
                 self.code = os.waitstatus_to_exitcode(status)
-                self.seconds = usage.ru_utime + usage.ru_stime
+                self.seconds, self.kilobytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss
         return self.code is not None
 
-    def look(self, seconds: float) -> tuple[float, bool]:
-        """Stop the process if it exceeds a limit. Return how long it was busy since the last look, and if that is known."""
-        used = time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
-        threads = list_threads(self.process)
-        waits = [wait for thread in threads[:MAX_THREADS] if (wait := read_wait(self.process, thread)) is not None]
-        if used > seconds:
+    def look(self, seconds: float) -> tuple[float, bool | None]:
+        """Stop the process if it exceeds a limit. Return how long it computed since the last look, and if it could, if known."""
+        before, self.used = self.used, time.clock_gettime(~self.process << 3 | 2)  # its CPU clock
+        threads = read_threads(self.process)
+        if self.used > seconds:
             stop([self], "timed_out")
         elif len(threads) > MAX_THREADS:
             stop([self], "refused")
-        before, self.busy = self.busy, used + sum(waits)
-        return self.busy - before, bool(waits)
+        return self.used - before, any(state == "R" for state, *_ in threads) if threads else None
 
-    def describe(self, seconds: float) -> dict[str, Any]:
-        """Return how the run ended, for the process that asked for it."""
+    def describe(self, seconds: float, is_large: bool) -> dict[str, Any]:
+        """Return how the run ended, for the process that asked for it. A large run may be what used up the memory."""
         assert self.code is not None
         mark = os.read(self.mark, 1 << 12)
         os.close(self.mark)
         if mark != ENTERED and self.stopped != "finished":
             layer, reason = json.loads(mark) if mark else ("a fork", f"it ended with status {self.code} at its start")
             return {"status": "failed", "layer": layer, "reason": reason}
-        status = self.stopped or name_status(self.code, self.seconds >= seconds)
+        status = self.stopped or name_status(self.code, self.seconds >= seconds, is_large)
         return {"status": status, "seconds": self.seconds}
 
 
-def list_threads(process: int) -> list[str]:
-    """Return the threads of a process, or none if the system hides them."""
+def read_threads(process: int) -> list[list[str]]:
+    """Return what the system says of the threads of a process, which begins with their states, or nothing if it hides it."""
+    found = []
     with contextlib.suppress(OSError):
-        return os.listdir(f"/proc/{process}/task")
-    return []
-
-
-def read_wait(process: int, thread: str) -> float | None:
-    """Return how long a thread has waited for a processor, in seconds, or None if the system does not say."""
-    try:
-        with open(f"/proc/{process}/task/{thread}/schedstat", "rb") as file:
-            computed, waited, _ = map(int, file.read().split())
-    except (OSError, ValueError):
-        return None
-    return waited / 1e9 if computed else None
+        for thread in os.listdir(f"/proc/{process}/task")[: MAX_THREADS + 1]:
+            with contextlib.suppress(OSError), open(f"/proc/{process}/task/{thread}/stat", errors="replace") as file:
+                found.append(file.read().rpartition(") ")[2].split())
+    return found
 
 
 def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
@@ -86,7 +78,7 @@ def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
     Wait until the first of some runs ends, which ends the others. The control is quiet as long as somebody waits for them.
 
     Each may compute for some seconds, and all together may be idle as long: time in which none computes or waits for a
-    processor. A waiting thread is noticed late, so idle time can be taken back.
+    processor. Threads that wait at the same time wait once.
     """
     start = last = time.monotonic()
     idle = 0.0
@@ -98,8 +90,10 @@ def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
             os._exit(0)  # nobody waits for the result any more; the forks end with this process
         looks = [run.look(seconds) for run in runs if not run.has_ended()]
         now = time.monotonic()
-        idle, last = max(0.0, idle + now - last - sum(busy for busy, _ in looks)), now
-        patience = seconds if any(is_known for _, is_known in looks) else WAITING * seconds
+        if not any(is_running for _, is_running in looks):
+            idle += max(0.0, now - last - sum(used for used, _ in looks))
+        last = now
+        patience = WAITING * seconds if all(is_running is None for _, is_running in looks) else seconds
         if idle > patience or now - start > LOADED * seconds:
             stop(runs, "timed_out")
     stop(runs, "finished")
@@ -109,17 +103,21 @@ def stop(runs: list[Run], status: str) -> None:
     """Kill the runs that have not ended, and say why: `"finished"` if another one has. That may be what ends them, too."""
     running = [run for run in runs if not run.has_ended()]
     for run in running:
+        threads = read_threads(run.process)
+        run.is_ending = bool(threads) and all(int(one[6]) & 4 for one in threads)  # PF_EXITING: its end came before
         os.kill(run.process, signal.SIGKILL)
     for run in running:
         run.has_ended(0)
-        if status != "finished" or run.code == -signal.SIGKILL:  # otherwise it ended by itself, and its end counts
+        if status != "finished" or run.code == -signal.SIGKILL and not run.is_ending:  # otherwise its own end counts
             run.stopped = status
 
 
-def name_status(code: int, is_late: bool) -> str:
-    """Return the status of a run that was not stopped by its worker."""
+def name_status(code: int, is_late: bool, is_large: bool) -> str:
+    """Return the status of a run that was not stopped by its worker. One that was `"killed"` says nothing of the program."""
     if code in (-signal.SIGKILL, -signal.SIGXCPU) and is_late:
         return "timed_out"
+    if code == -signal.SIGKILL and not is_large:  # which no program can send itself
+        return "killed"
     if code == -signal.SIGSYS:
         return "refused"
     return "crashed" if code else "finished"

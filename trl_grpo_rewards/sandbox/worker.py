@@ -116,6 +116,8 @@ def try_jail(ruleset: int | None, watched: "select.poll") -> list[str]:
     (ended,) = run(asdict(TRIAL), files, ruleset, watched)
     if ended["status"] == "failed":
         raise jail.LayerFailed(ended["layer"], ended["reason"])
+    if ended["status"] == "killed":
+        sys.exit()  # which says nothing of the jail, so another worker is tried
     if ended["status"] != "finished":
         raise jail.LayerFailed("memory or time", f"a small program {ended['status']}")
     written = os.pread(output, TRIAL.output_bytes, 0).decode()
@@ -131,7 +133,8 @@ def run(limits: dict[str, Any], files: list[int], ruleset: int | None, watched: 
     for file in (*files, *sum(ends, [])):
         os.close(file)
     watch(runs, limits["seconds"], watched)
-    return [one.describe(limits["seconds"]) for one in runs]
+    is_large = any(one.kilobytes > limits["memory_mb"] << 9 for one in runs)  # more than half of its memory
+    return [one.describe(limits["seconds"], is_large) for one in runs]
 
 
 def join_two() -> list[list[int]]:
