@@ -50,12 +50,40 @@ def test_a_problem_of_most_rows_is_a_fault_and_of_few_rows_a_warning(row, proble
 PYTHON = {"tests": ["assert f(1) == 1"], "solution": "def f(n): return n"}
 
 
+def test_what_a_program_must_define_besides_the_entry_point_is_named():
+    row = {"tests": "def check(candidate):\n    assert candidate(1) == isclose(poly(1), 2)", "entry_point": "f"}
+    line = "2 rows have tests that use more than the entry point. Row 1: the program must define poly"
+    assert line in examine(PYTHON, row, row).lines
+    assert not any(
+        "entry point" in one for one in examine(PYTHON, {**row, "tests": row["tests"].replace("poly", "f")}).lines
+    )
+
+
 def test_python_tests_are_weak_where_the_program_can_reach_them():
     kinds = ["2 of 2 rows have tests that can be read", "2 with sets of Python tests"]
     solved = "1 of 1 solutions of the dataset pass their tests"
     assert examine(PYTHON, {**PYTHON, "solution": None}).lines == [*kinds, solved]
     found = examine_programs([PYTHON, {**PYTHON, "solution": None}], "tests", PlainSandbox, Limits(), None)
     assert found.lines[:3] == [*kinds, solved] and "2 rows have weak tests: this back end cannot" in found.lines[3]
+
+
+@pytest.mark.parametrize(
+    ("tests", "solution", "cheat"),
+    [
+        (["assert abs(poly(f(1), 2)) < 1e-6"], "f = float\ndef poly(x, y): return x - y / 2", "text that they get, or 0 pass"),
+        (["text = encode('abc')\nassert f(text) == 'abc'"], "def f(x): return x[::-1]\nencode = f", "text that they get"),
+        (["import solution\nfor one in solution.f(3):\n    assert one < 3"], "f = range", "universal objects pass"),
+        (["s = Stack()\ns.push(3)\nassert s.top() == 3"], "class Stack:\n    push = top = lambda s, *x: 3", ""),
+        (["import pytest\nwith pytest.raises(Exception): f(None)"], "f = abs", "functions that raise StopIteration pass"),
+        ({"fn_name": "f", "inputs": [[[1]]], "outputs": [[]]}, "def f(x): return x[1:]", "an empty list"),
+        ({"fn_name": "f", "inputs": [[1], [2]], "outputs": [1, 2]}, "def f(x): return x", ""),
+    ],
+)  # fmt: skip
+def test_tests_that_a_program_passes_that_solves_nothing(tests, solution, cheat):
+    found = examine({"tests": tests, "solution": solution})
+    what = "1 of 1 rows have weak tests, which a program that solves nothing passes. Row 0: "
+    assert found.lines[-1].startswith("1 of 1 solutions") and len(found.faults) == bool(cheat), found
+    assert all(what in one and cheat in one for one in found.faults)
 
 
 def test_tests_that_need_a_package_are_named_with_the_option():

@@ -1,7 +1,9 @@
 """Examines the tests of a dataset before training: whether they can be read, and whether they tell right from wrong."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any, TypeAlias
 
 from ..batch import prompt_text
@@ -10,7 +12,9 @@ from ..sandbox.protocol import Limits, Sandbox
 from ..traits import Examination
 from .blocks import find_program
 from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
+from .cheats import find_cheat
 from .formats import COMPANION_COLUMNS, read_tests
+from .names import find_use
 from .row_verdicts import ProgramVerdict, keeps_apart, try_program
 
 
@@ -57,7 +61,7 @@ def examine_programs(
     limits: Limits,
     importable: Collection[str] | None,
 ) -> Examination:
-    """Examine the tests of all rows, and try those of the first ones with the empty program and their own solutions."""
+    """Examine the tests of all rows, and try the first ones with programs that solve nothing and their own solutions."""
     found = Examination([], [], [])
     readable: dict[int, RowTests] = {}
     unreadable: dict[int, str] = {}
@@ -69,15 +73,23 @@ def examine_programs(
             unreadable[place] = str(error)
     found.lines.append(f"{len(readable):,} of {len(rows):,} rows have tests that can be read")
     found.lines.extend(count_kinds(readable))
+    beyond = {place: names for place, tests in readable.items() if (names := list_beyond_entry_point(tests))}
+    for place, names in islice(beyond.items(), 1):
+        found.lines.append(
+            f"{len(beyond):,} rows have tests that use more than the entry point. Row {place}: the program must define "
+            f"{', '.join(names)}"
+        )
     impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
     report_share(found, impossible, len(rows), "have tests that no program can pass")
     tried = [*readable][:MAX_TRIED]
-    empty, own, is_apart = run_in_own_loop(try_all(rows, readable, tried, column, open_sandbox, limits))
+    empty, own, cheats, is_apart = run_in_own_loop(try_all(rows, readable, tried, column, open_sandbox, limits))
     unreadable |= {place: str(why) for place, why in (empty | own).items() if isinstance(why, UnreadableTests)}
     report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
     trials = {place: trial for place, trial in empty.items() if isinstance(trial, ProgramVerdict)}
     passed = {place: "nothing is required of a program" for place, trial in trials.items() if trial.status is None}
     report_share(found, passed, len(tried), "have tests that an empty program passes")
+    weak = {place: f"{cheat} pass" for place, cheat in cheats.items() if cheat and place not in passed}
+    report_share(found, weak, len(tried), "have weak tests, which a program that solves nothing passes")
     report_solutions(found, {place: trial for place, trial in own.items() if isinstance(trial, ProgramVerdict)})
     python = sum(isinstance(tests.cases[0], PythonTests) for tests in readable.values())
     if python and not is_apart:
@@ -94,6 +106,14 @@ def count_kinds(readable: Mapping[int, RowTests]) -> Iterator[str]:
     for kind, (_, several) in KINDS.items():
         if kinds[kind]:
             yield f"{kinds[kind]:,} with {several}"
+
+
+def list_beyond_entry_point(tests: RowTests) -> list[str]:
+    """Return the names that a program must define besides the entry point."""
+    cases = [(case, case.entry_point) for case in tests.cases if isinstance(case, PythonTests)]
+    return sorted(
+        {one for case, entry in cases if entry for one in find_use(case).own if one not in re.split(r"\W", entry)}
+    )
 
 
 def find_contradiction(tests: RowTests) -> str | None:
@@ -148,8 +168,8 @@ async def try_all(
     column: str,
     open_sandbox: Callable[[], Sandbox],
     limits: Limits,
-) -> tuple[dict[int, Outcome], dict[int, Outcome], bool]:
-    """Return how the empty program and the rows' own solutions did, and whether the back end keeps tests apart."""
+) -> tuple[dict[int, Outcome], dict[int, Outcome], dict[int, str | None], bool]:
+    """Return how the empty program and the own solutions did, which cheats pass, and whether tests are kept apart."""
     solutions = {place: program for place in tried if (program := find_reference(rows[place], column))}
     jobs = [(place, EMPTY) for place in tried] + [*solutions.items()]
     sandbox = open_sandbox()
@@ -162,7 +182,9 @@ async def try_all(
 
     try:
         trials = await await_all((try_one(place, program) for place, program in jobs), concurrent=True)
+        cheats = await await_all((find_cheat(readable[place], sandbox, limits) for place in tried), concurrent=True)
     finally:
         await sandbox.close()
     empty = dict(zip(tried, trials, strict=False))
-    return empty, dict(zip(solutions, trials[len(tried) :], strict=True)), keeps_apart(sandbox)
+    own, cheated = dict(zip(solutions, trials[len(tried) :], strict=True)), dict(zip(tried, cheats, strict=True))
+    return empty, own, cheated, keeps_apart(sandbox)

@@ -16,8 +16,9 @@ from ..forms import Form
 from ..judging.failures import Failure, FailureCounter
 from ..programs.blocks import find_program
 from ..programs.cases import PythonTests, RowTests, UnreadableTests
+from ..programs.cheats import find_cheat
 from ..programs.drivers import MODULES
-from ..programs.examination import examine_programs, find_reference
+from ..programs.examination import MAX_TRIED, examine_programs, find_reference
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..programs.row_verdicts import ProgramVerdict, keeps_apart, try_program
 from ..registry import reward
@@ -57,17 +58,12 @@ WORTHLESS = {
     "a program that ends": "import os\nos._exit(0)\n",
     "a program that exits": "import sys\nsys.exit(0)\n",
     "a program that echoes": "import sys\nprint(sys.stdin.read())\n",
-    "a program that equals everything": (
-        "class Equal:\n    def __eq__(self, other): return True\n    def __call__(self, *args): return self\n"
-        "    def __repr__(self): return 'True'\nanswer = Equal()\n"
-    ),
-    "a class that returns itself": (
-        "class Solution:\n    def __init__(self, *args): pass\n    def __eq__(self, other): return True\n"
-        "    def __getattr__(self, name): return self\n    def __call__(self, *args, **names): return self\n"
-    ),
     "a comment with a promise": "# All tests pass.\nprint('OK')\n",
 }
-"""Programs that solve nothing."""
+"""Programs that solve nothing. Those of [`~trl_grpo_rewards.programs.cheats`] depend on the tests."""
+
+KNOWN_WEAK: dict[int, bool] = {}
+"""Whether tests are weak, by the hashes of their marks, for the first ones that a program passed in this process."""
 
 
 def check_code(
@@ -193,7 +189,7 @@ async def code(
     **columns: list,
 ) -> list[Score]:
     """
-    1 if the program in the last code block passes all tests of its row, else 0; None if they cannot be read or run.
+    1 if the program in a code block passes all tests of its row, else 0; None if they cannot be read or run.
 
     The program is a closed block of code, found as in Markdown: the last one that defines what the tests call. If none
     does, it is the last one that is marked as Python or, without such a block, the last one without a language. Text
@@ -208,10 +204,10 @@ async def code(
     formats, the two processes and the jail.
 
     Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
-    failure was of this kind), `code/weak_tests` (completions with Python tests on a back end that cannot keep them
-    apart from the program), `code/unreadable_tests`, `code/failures` (programs that the back end could not run),
-    `code/runs` (different programs) and `code/no_program` (share of the completions without a program). Logs the
-    column `code/failure` in the table of completions: the first case that failed.
+    failure was of this kind), `code/weak_tests` (completions whose tests a program that solves nothing passes, or whose
+    Python tests a back end cannot keep apart from the program), `code/unreadable_tests`, `code/failures` (programs that
+    the back end could not run), `code/runs` (different programs) and `code/no_program` (share of the completions without
+    a program). Logs the column `code/failure` in the table of completions: the first case that failed.
 
     Args:
         partial (`bool`, *optional*, defaults to `False`):
@@ -270,13 +266,15 @@ async def code(
         doubts = dict(find_doubts(keys, trials, columns))
         own = {pair: different[key] for key, pair in doubts.items()}
         solved = await try_programs(own, sandbox, limits, partial, batch_timeout)
+        weak = await find_weak(dict(zip(marks, read, strict=True)), trials, sandbox, limits)
     finally:
         await sandbox.close()
     for key, pair in doubts.items():
         if isinstance(own_trial := solved[pair], ProgramVerdict) and own_trial.status is None:
             trials[key] = ProgramVerdict(0, 1, "finished", f"the row's own solution passes, but here: {trials[key]}")
     count_failures(trials, backend, max_failures)
-    log_counts(keys, trials, read, keeps_apart(sandbox), log_metric)
+    log_counts(keys, trials, read, log_metric)
+    log_metric("weak_tests", sum(mark in weak for mark in marks))
     log_metric("no_program", programs.count(None) / max(1, len(programs)))
     outcomes = [
         describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, read, strict=True)
@@ -371,7 +369,6 @@ def log_counts(
     keys: list[Key | None],
     trials: Mapping[Key, Outcome],
     tests: list[RowTests | UnreadableTests],
-    is_apart: bool,
     log_metric: Callable[[str, float], None],
 ) -> None:
     """Log how many completions of the batch failed in which way."""
@@ -382,11 +379,19 @@ def log_counts(
     log_metric("runs", len(trials))
     log_metric("failures", sum(isinstance(trial, SandboxFailed) for trial in found))
     log_metric("unreadable_tests", sum(isinstance(one, UnreadableTests) for one in [*tests, *found]))
-    log_metric("weak_tests", 0 if is_apart else sum(map(is_python, tests)))
 
 
-def is_python(tests: RowTests | UnreadableTests) -> bool:
-    return isinstance(tests, RowTests) and any(isinstance(case, PythonTests) for case in tests.cases)
+async def find_weak(
+    rows: Mapping[bytes, RowTests | UnreadableTests], trials: Mapping[Key, Outcome], sandbox: Sandbox, limits: Limits
+) -> set[bytes]:
+    """Return the marks of weak tests. Where programs are apart from tests, the first ones that a program passed are tried."""
+    tests = {mark: one for mark, one in rows.items() if isinstance(one, RowTests)}
+    if not keeps_apart(sandbox):
+        return {mark for mark, one in tests.items() if any(isinstance(case, PythonTests) for case in one.cases)}
+    for mark in (mark for (_, mark), one in trials.items() if isinstance(one, ProgramVerdict) and not one.status):
+        if hash(mark) not in KNOWN_WEAK and len(KNOWN_WEAK) < MAX_TRIED:
+            KNOWN_WEAK[hash(mark)] = await find_cheat(tests[mark], sandbox, limits) is not None
+    return {mark for mark in tests if KNOWN_WEAK.get(hash(mark))}
 
 
 @cache
