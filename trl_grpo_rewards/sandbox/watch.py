@@ -90,9 +90,8 @@ def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
             os._exit(0)  # nobody waits for the result any more; the forks end with this process
         looks = [run.look(seconds) for run in runs if not run.has_ended()]
         now = time.monotonic()
-        if not any(is_running for _, is_running in looks):
-            idle += max(0.0, now - last - sum(used for used, _ in looks))
-        last = now
+        is_idle = not any(is_running for _, is_running in looks)
+        idle, last = idle + is_idle * max(0.0, now - last - sum(used for used, _ in looks)), now
         patience = WAITING * seconds if all(is_running is None for _, is_running in looks) else seconds
         if idle > patience or now - start > LOADED * seconds:
             stop(runs, "timed_out")
