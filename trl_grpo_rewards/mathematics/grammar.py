@@ -41,7 +41,7 @@ from .reader import (
     Read,
     Reader,
 )
-from .tokens import ALIGNED, MAX_DIGITS, Unreadable, tokenize
+from .tokens import ALIGNED, MAX_DIGITS, Token, Unreadable, tokenize
 from .values import Value
 
 
@@ -147,11 +147,11 @@ LABELLED = (texts.skip_label, sets.read_exception, *LAST)
 OPENINGS = {
     "number": (times.read_date, ratios.read_dashes, texts.skip_remark, bases.read_digits_with_letters),
     "grouped": (texts.skip_remark,),
-    "letter": (texts.skip_remark, choices.read_choice, *LAST),
+    "letter": (texts.skip_remark, *LAST),
     "word": (times.read_date, texts.skip_remark, texts.read_first_word, *LABELLED),
     "command": (texts.skip_remark, *LABELLED),
     "sign": (texts.skip_remark, *LABELLED),
-    "open": (texts.skip_remark, choices.read_choice, lists.read_parts, *LAST),
+    "open": (texts.skip_remark, lists.read_parts, *LAST),
 }
 
 GRAMMAR = Grammar(
@@ -178,8 +178,16 @@ def read_value(text: str) -> Value | None:
         tokens = tokenize(text)
     except Unreadable:
         return None
+    option = choices.split_choice(tokens)
+    if option is None:
+        return read_tokens(tokens)
+    letter, rest = option
+    return choices.Choice(letter, read_tokens(rest) or Text(texts.fold(rest)))
+
+
+def read_tokens(tokens: list[Token]) -> Value | None:
     try:
-        return read_answer(Reader(list(tokens), GRAMMAR))
+        return read_answer(Reader([*tokens], GRAMMAR))
     except Unreadable:
         return texts.read_as_text(tokens)
 
@@ -191,11 +199,9 @@ def read_answer(reader: Reader) -> Value:
     tokens = reader.tokens
     if len(tokens) == 1 and tokens[0].text.isdecimal() and len(tokens[0].text) > MAX_DIGITS:
         return Text((tokens[0].text.lstrip("0"),))
-    letter, texts = choices.strip_letter(reader), {token.text for token in tokens}
+    texts = {token.text for token in tokens}
     if {"[", "]"} & texts:
         reader.turn_brackets()
     reader.match_brackets()
-    if letter:
-        return choices.finish_choice(reader, letter, 0)
     value = reader.statement(0, reader.end)
     return lists.expand_signs(value) if {"\\pm", "\\mp"} & texts else value

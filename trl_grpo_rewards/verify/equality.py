@@ -4,8 +4,8 @@ import re
 
 from ..mathematics.grammar import MAX_CACHED_CHARS, read
 from ..mathematics.kinds import compare, is_open
-from ..mathematics.kinds.choices import LETTERS
-from ..mathematics.kinds.lists import is_letter
+from ..mathematics.kinds.choices import find_choice
+from ..mathematics.kinds.lists import LETTERS, is_letter
 from ..mathematics.matching import AnswerRules
 from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import Unreadable, spell, tokenize
@@ -54,31 +54,13 @@ def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
 def chooses(answer: str, letter: Value) -> bool:
     """Return whether a text without operations names the letter of a choice first, such as `B (12)`, and no other letter."""
     text = spell(answer)
-    return CHOICE.fullmatch(text) is not None and Symbol(find_letter(text, LETTERS) or "") == letter
+    return CHOICE.fullmatch(text) is not None and Symbol(find_letter(text) or "") == letter
 
 
-def find_letter(text: str, letters: str) -> str | None:
+def find_letter(text: str, letters: str = LETTERS) -> str | None:
     """Return the letter that a short text chooses, or None if it chooses no letter or several."""
-    text = spell(text).replace("*", "").translate({0x410: "A", 0x421: "C"}).strip()  # in Cyrillic
-    text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
-    if re.match(r"\W?[A-Z]\. ?[A-Z]\.", text):  # initials of a name
-        return None
-    alone = re.fullmatch(r"(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
-    if alone:
-        text = alone[1].upper()
-    letter = rf"(?<!(?![\u2e80-\uffff])[\w\\'])([{letters}])(?!(?![\u2e80-\uffff])[\w'])"
-    first = re.match(
-        rf"(?:(?i:option|choice)\s*)?[(\[]?{letter}(?:[)\]]?(,? ?(?:because|since|not)\b| ?is (?:correct|right)\b)|\s*[).:\]]+)",
-        text,
-    )
-    others = rf"\s*[,/&]?\s*(?:(?:or|and)\b)?\s*[(\[]{letter}|\s*(?:or|and|[,/&])\s*{letter}|.*{letter}[)\].:]"
-    if first and (first[2] or not re.compile(others, re.DOTALL).match(text, first.end())):
-        return first[1]
-    if re.search(r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b", text):
-        return None
-    article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
-    named = {*re.findall(f"{letter}{article}", text)}
-    return named.pop() if len(named) == 1 else None
+    found = find_choice(spell(text).replace("*", ""), letters)
+    return found and found[1]
 
 
 def is_unfit(text: str) -> bool:

@@ -1,16 +1,13 @@
-"""Choices: the letter of an option together with its text, such as `B. Paris`."""
+"""Choices: the letter of an option, alone or together with its text, such as `B. Paris`."""
 
+import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate
 
 from ..matching import Kind, Same, Verdict
-from ..reader import Reader
+from ..tokens import NUMBERS, Token
 from ..values import Symbol, Value
-from .texts import Text
-
-
-LETTERS = "ABCDEFGHIJ"
-JOINERS = {"and", "or"}
+from .lists import LETTERS, is_letter
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,44 +18,48 @@ class Choice(Value):
     value: Value
 
 
-def is_choice_letter(text: str) -> bool:
-    return len(text) == 1 and text in LETTERS
+def find_choice(text: str, letters: str = LETTERS) -> re.Match[str] | None:
+    """
+    Return where a short text names the letter that it chooses, as group 1, or None if it chooses no letter or several. If
+    the match ends with a mark, as in `B)`, `(B)`, `B.` and `B:`, what follows is the text of the option.
+    """
+    text = text.translate({0x410: "A", 0x421: "C"}).rstrip(" .,;:*`")  # in Cyrillic
+    text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
+    if re.match(r"\W?[A-Z]\. ?[A-Z]\.", text):  # initials of a name
+        return None
+    alone = re.fullmatch(r"\s*(?:(?i:option|choice)\s)?\W*([^\W\d_])\W*", text)
+    text = alone[1].upper() if alone else text
+    letter = rf"(?<!(?![\u2e80-\uffff])[\w\\'])([{letters}])(?!(?![\u2e80-\uffff])[\w'])"
+    other = (
+        rf"\s*,?\s*(?:or|and)\b|\s*(?:[,/&]\s*[(\[]?|[(\[]){letter}"
+        rf"|.*(?:{letter}[)\]:]|\b[A-Z]:)|\s*\S.*{letter}\."
+    )
+    first = re.match(
+        rf"(?s)[\"*=\s]*(?:(?i:option|choice|answer):?\s*)?[(\[]?\s*{letter}\s*"
+        rf"(?:[).:\]]++(?!{other})|[)\]]?(?:,? ?(?:because|since|not)\b| ?is (?:correct|right)\b))",
+        text,
+    )
+    if first or re.search(r"(?i)\b(?:not|wrong|incorrect|false|but|except|neither|none|cannot)\b|n't\b", text):
+        return first
+    article = r"(?!(?<=[AI])\s(?!or\b|and\b|nor\b|is\b|because\b)[a-z])"
+    named = [*re.finditer(f"{letter}{article}", text)]
+    return named[0] if len({one[1] for one in named}) == 1 else None
 
 
-def strip_letter(reader: Reader) -> str:
-    """Take the letter of an option with a bracket from the tokens, as in `B) 12`, and return it."""
-    texts = reader.texts(0, 3)
-    if len(texts) < 3 or not is_choice_letter(texts[0]) or texts[1] != ")":
-        return ""
-    del reader.tokens[:2]
-    reader.end = len(reader.tokens)
-    return texts[0]
-
-
-def read_choice(reader: Reader) -> Value | None:
-    """Return the letter of an option with its text: `B. Paris`, `(B) 12` or `B: 12`."""
-    start, texts = reader.place, reader.ahead(4)
-    if texts[0] == "(" and texts[2] == ")" and is_choice_letter(texts[1]) and texts[3]:
-        after = reader.tokens[start + 3]
-        is_text = after.kind in ("word", "number", "grouped") or (after.spaced and after.kind != "sign")
-        if is_text and after.text.casefold() not in JOINERS:
-            return finish_choice(reader, texts[1], start + 3)
-    if is_choice_letter(texts[0]) and texts[1] in (".", ":") and texts[2]:
-        after, rest = reader.tokens[start + 2], reader.texts(start + 2, reader.end)
-        are_names = any(
-            len(one) == 1 and one.isupper() and other == ":" for one, other in pairwise(rest)
-        )  # A: 3, B: 5
-        is_name = len(after.text) == 1 and texts[3] == "."  # J. S. Bach
-        if not are_names and not is_name and (after.spaced or after.kind == "word"):
-            return finish_choice(reader, texts[0], start + 2)
-    return None
-
-
-def finish_choice(reader: Reader, letter: str, start: int) -> Choice:
-    value = reader.attempt(lambda reader: reader.statement(start, reader.end))
-    text = Text(tuple(text.casefold() for text in reader.texts(start, reader.end)))
-    reader.place = reader.end
-    return Choice(letter, value or text)
+def split_choice(tokens: list[Token]) -> tuple[str, list[Token]] | None:
+    """Return the letter and the text of an option such as `B. Paris`, `(B) 12`, `B: 12` or `B) 12`, but no product."""
+    if {*LETTERS}.isdisjoint(token.text for token in tokens[:4]):
+        return None
+    parts = [" " * token.spaced + token.text for token in tokens]
+    found = find_choice("".join(parts))
+    if found is None or found[0][-1] not in ").:]":
+        return None
+    rest = tokens[sum(length <= found.end() for length in accumulate(map(len, parts))) :]
+    is_open, is_closed = {*"(["} & {*found[0]}, found[0][-1] in ")]"
+    if not rest or (is_open and rest[0].kind == "sign"):
+        return None
+    is_apart = rest[0].spaced or rest[0].kind == "word" or (is_closed and (not is_open or rest[0].kind in NUMBERS))
+    return (found[1], rest) if is_apart else None
 
 
 def match_choices(gold: Value, answer: Value, same: Same) -> Verdict:
@@ -68,8 +69,8 @@ def match_choices(gold: Value, answer: Value, same: Same) -> Verdict:
     if isinstance(gold, Choice):
         return answer == Symbol(gold.letter) or same(gold.value, answer)
     assert isinstance(answer, Choice)
-    if isinstance(gold, Symbol) and is_choice_letter(gold.name):
-        return gold.name == answer.letter
+    if is_letter(gold):
+        return gold == Symbol(answer.letter)
     return same(gold, answer.value)
 
 

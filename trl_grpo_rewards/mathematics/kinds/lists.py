@@ -41,6 +41,9 @@ INDIAN = re.compile(r"\d{1,2}(?:,\d\d)+,\d{3}")
 NUMBERINGS = (("i", "ii", "iii", "iv", "v"), ("1", "2", "3", "4", "5"), ("a", "b", "c", "d", "e"))
 """How the parts of a question are numbered, in brackets."""
 
+LETTERS = "ABCDEFGHIJ"
+"""Letters of options."""
+
 VECTORS = (("\\mathbf{i}", "\\mathbf{j}", "\\mathbf{k}"), ("i", "j", "k"), ("\\hat{x}", "\\hat{y}", "\\hat{z}"))
 """Names of unit vectors."""
 
@@ -289,7 +292,7 @@ def find_letters(value: Value) -> tuple[Value, ...]:
 
 
 def is_letter(value: Value) -> bool:
-    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in "ABCDEFGHIJ"
+    return isinstance(value, Symbol) and len(value.name) == 1 and value.name in LETTERS
 
 
 def as_collection(value: Value, other: Value) -> Value:
