@@ -61,8 +61,9 @@ def test_each_later_side_of_a_chain_must_equal_its_first_calculation(text, share
         ("1/3+1/6", "1/2", True), ("0.1+0.2", "0.3", True), ("10/3", "3.33", False), ("2^-1", "0.5", True),
         ("-2^2", "-4", True), ("1/0", "0", False), ("0^-1", "0", False), ("9^9^9^9", "1", False), ("4^0.5", "2", None),
         ("2+", "2", None), ("(2", "2", None), ("1" * 121, "1", None), ("1 1", "11", None),
-        ("(" * 59 + "1" + ")" * 59, "1", True), ("-" * 118 + "1", "1", True), ("9" * 70 + "*" + "9" * 49, "1", False),
-        ("2^" * 59 + "2", "1", False), ("8^(1/3)", "2", None),
+        ("(" * 59 + "1" + ")" * 59, "1", True), ("-" * 118 + "1", "1", None), ("9" * 70 + "*" + "9" * 49, "1", False),
+        ("2^" * 59 + "2", "1", False), ("8^(1/3)", "2", None), ("2^3^2", "512", True), ("5--3", "8", True),
+        ("2-3-4", "-5", True), ("2^1001-2^1001", "0", False), ("25 000", "25000", None), ("(2*)", "2", None), ("2*+3", "6", None),
     ],
 )  # fmt: skip
 def test_arithmetic_is_exact_and_bounded(left, right, true):

@@ -6,12 +6,15 @@ else (`x + 3 = 5`, `20\% of 50 + 5 = 15`, `= 24x`, `= 3 remainder 2`, `= 0.33...
 false.
 """
 
-import ast
 import re
 from fractions import Fraction
 from typing import TypeVar
 
-from ..mathematics.rationals import EXACT
+from ..mathematics.grammar import GRAMMAR, operation
+from ..mathematics.kinds.arithmetic import read_infix
+from ..mathematics.rationals import evaluate_exactly
+from ..mathematics.reader import POWER, PRODUCT, SUM, Infix, Reader
+from ..mathematics.tokens import Tokenizer, Unreadable
 
 
 Item = TypeVar("Item")
@@ -47,11 +50,8 @@ OPEN_BEFORE = re.compile(r"(?:[\w\\%!√\])'°,…]|\d:)\Z")
 WORD_BEFORE = re.compile(rf"(?:\\[A-Za-z]{{1,12}}|\b(?:[A-Za-z]|(?i:{CHANGING_BEFORE})|sin|cos|tan|log|ln))\Z")
 OPEN_AFTER = re.compile(rf"[\w\\%!√]|[,:]\d| [A-Za-z]\b| \\| ?[√…]| (?i:{CHANGING_AFTER})\b")
 FACTOR = re.compile(r"(?<=[\d)])\((?=[\d(.-])")
-STACKED = re.compile(r"/ ?[\d.]+ ?/")
+UNCLEAR = re.compile(r"/ ?[\d.]+ ?/|\d \d|\^[ -]*(?:\d*\.|\([^()]*[./]|\(\()")  # 8/4/2, 1 1, and roots
 CALCULATION = re.compile(r"[\d)][-+*/^][-+]?[\d(.]")
-UNSIGNED_NUMBER = re.compile(r"\d+(?:\.\d+)?|\.\d+")
-
-OPERATIONS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
 
 MAX_SIDE_CHARS = 120
 """Maximum length of one side of an equation, in characters. Equations with a longer side are left out."""
@@ -143,33 +143,30 @@ def trim_last_side(side: str, text: str, end: int) -> str:
 def are_sides_equal(left: str, right: str) -> bool | None:
     """Return whether both sides have the same value, or None if one of them is not simple arithmetic."""
     try:
-        return evaluate_side(left) == evaluate_side(right)
-    except SyntaxError:
+        values = evaluate_side(left), evaluate_side(right)
+    except Unreadable:
         return None
-    except ArithmeticError:  # a division by zero, or a number that is too large
-        return False
+    return None not in values and values[0] == values[1]
 
 
-def evaluate_side(side: str) -> Fraction:
-    """Return the exact value of a calculation."""
-    if len(side) > MAX_SIDE_CHARS or STACKED.search(side):
-        raise SyntaxError
-    source = UNSIGNED_NUMBER.sub(r"number('\g<0>')", side).replace("^", "**")
-    return evaluate_part(ast.parse(source, mode="eval").body)
+def evaluate_side(side: str) -> Fraction | None:
+    """Return the exact value of a calculation, or None if it divides by zero or is too large."""
+    if len(side) > MAX_SIDE_CHARS or UNCLEAR.search(side):
+        raise Unreadable("no simple arithmetic")
+    reader = Reader(Tokenizer(side).read(), CALCULATIONS)
+    reader.match_brackets()
+    return evaluate_exactly(reader.within(0, reader.end, CALCULATIONS.item), MAX_BITS)
 
 
-def evaluate_part(node: ast.expr) -> Fraction:
-    match node:
-        case ast.Call(func=ast.Name(), args=[ast.Constant(value=str(digits))]):
-            return Fraction(digits)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -evaluate_part(operand)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATIONS:
-            operands = evaluate_part(left), evaluate_part(right)
-            if isinstance(op, ast.Pow) and operands[1].denominator != 1:  # a root
-                raise SyntaxError
-            value = EXACT[OPERATIONS[type(op)]](*operands)
-            if value is None or max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_BITS:
-                raise OverflowError
-            return value
-    raise SyntaxError
+CALCULATIONS = GRAMMAR._replace(
+    item=lambda reader: reader.read(SUM),
+    prefixes={
+        **{text: GRAMMAR.prefixes[text] for text in ("<number>", "-")},
+        "<bracket>": lambda reader: reader.within(reader.place + 1, reader.match[reader.place], reader.grammar.item),
+    },
+    infixes={
+        **{sign: (operation(sign, SUM if sign in "+-" else PRODUCT),) for sign in "+-*/"},
+        "^": (Infix(POWER, read_infix("^", POWER - 1)),),  # from right to left
+    },
+)
+"""The part of the grammar of answers that arithmetic needs."""
