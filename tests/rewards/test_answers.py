@@ -207,7 +207,7 @@ def test_a_choice_in_other_languages_and_with_a_reason():
         ("B", "B"), ("b", "B"), ("(B)", "B"), ("**B**", "B"), ("$B$", "B"), (r"\text{B}", "B"), ("B.", "B"),
         (r"\textbf{(B)}\ 42", "B"), ("B) 42", "B"), ("B. A triangle", "B"), ("Option B", "B"), ("option B is right", "B"),
         ("C 5 km", "C"), ("B because A is wrong", "B"), ("B, not A", "B"), ("(B) A", "B"), ("option b", "B"),
-        ("not B", None), ("B is wrong", None), ("Anything but B", None), ("A is correct", "A"), ("It is A.", "A"),
+        ("not B", None), ("B is wrong", None), ("(B) is wrong", None), ("Anything but B", None), ("A is correct", "A"), ("It is A.", "A"),
         ("A triangle", None), ("A or B", None), ("A, B", None), ("(A) and (B)", None), ("(A)(B)", None), ("A/B", None),
         ("A), and B", None), ("(B) A. Lincoln", "B"), ("Answer: (B) A", "B"),
         ("A. 5 B. 6 C. 7", None), ("ABC", None), ("F", None), ("It's C, because A is wrong", None), ("", None),

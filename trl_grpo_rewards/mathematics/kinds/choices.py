@@ -31,7 +31,7 @@ def find_choice(text: str, letters: str = LETTERS) -> re.Match[str] | None:
     text = alone[1].upper() if alone else text
     letter = rf"(?<!(?![\u2e80-\uffff])[\w\\'])([{letters}])(?!(?![\u2e80-\uffff])[\w'])"
     other = (
-        rf"\s*,?\s*(?:or|and)\b|\s*(?:[,/&]\s*[(\[]?|[(\[]){letter}"
+        rf"\s*,?\s*(?:or|and|(?:is|was) (?:not|wrong|incorrect|false))\b|\s*(?:[,/&]\s*[(\[]?|[(\[]){letter}"
         rf"|.*(?:{letter}[)\]:]|\b[A-Z]:)|\s*\S.*{letter}\."
     )
     first = re.match(
