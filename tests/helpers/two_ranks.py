@@ -18,6 +18,7 @@ from trl import GRPOConfig, GRPOTrainer
 from helpers.chat_server import Scripted
 from helpers.gradients import compare_drop
 from helpers.grid import compare
+from helpers.metric_means import compare_means
 from helpers.models import save_layer
 from helpers.ranks import write_rank
 from helpers.reward_functions import live_if_odd, mostly_dead
@@ -248,6 +249,20 @@ def drops(folder) -> dict:
     return {
         "differences": [compare_drop(make, problems, **options, loss_type=loss) for loss in ("dapo", "grpo", "luspo")]
     }
+
+
+def metric_means(folder) -> dict:
+    """What is logged of micro-batches against the same computed again, with dead groups on either rank."""
+    problems, make = demo.arithmetic("train", size=64), partial(config, folder)
+    options = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 6}
+    found = [
+        compare_means(make, problems, **options, **more)
+        for more in (
+            {"zero_variance": "drop", "beta": 0.1},
+            {"loss_type": "grpo", "importance_sampling_level": "sequence"},
+        )
+    ]
+    return {"differences": [difference for difference, _ in found], "names": [sorted(names) for _, names in found]}
 
 
 def resampled(folder) -> dict:

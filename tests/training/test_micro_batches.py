@@ -111,7 +111,7 @@ def test_micro_batches_without_a_live_row_are_silent_and_come_first(accelerator)
     made = packed(*parts, accelerator=accelerator)
     silent, loud = made.batches
     assert silent["silent"] and "silent" not in loud
-    assert silent["advantages"].tolist() == [0.0] and silent["completion_ids"].size(1) == 1
+    assert silent["advantages"].tolist() == [0.0] and silent["completion_ids"].size(1) == 2
     assert not (silent["completion_mask"] * silent["tool_mask"]).any()
     assert loud["advantages"].tolist() == [4.0] and made.computed == 1
 

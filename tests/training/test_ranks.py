@@ -16,7 +16,16 @@ from helpers.runs import read_contents
 
 JUDGED = ["judged", "judged_by_rows"]
 TOGETHER = [
-    *("whole_groups", "gate_open_on_one_rank", "dead_patterns", "drops", "resampled", "recorded", "witnessed"),
+    *(
+        "whole_groups",
+        "gate_open_on_one_rank",
+        "dead_patterns",
+        "drops",
+        "metric_means",
+        "resampled",
+        "recorded",
+        "witnessed",
+    ),
     *("criteria_of_rows", "programs", *JUDGED),
 ]
 
@@ -39,6 +48,13 @@ def test_ranks_score_by_the_criteria_of_their_rows_as_a_call_does(seen):
     for run in (one["GRPOTrainer"], one["FilteredGRPOTrainer"]):
         for name, (logged, called) in run.items():
             assert logged == [pytest.approx(score) for score in called] and len({*logged}) > 1, name
+
+
+@pytest.mark.slow
+def test_what_is_logged_of_micro_batches_is_the_mean_over_both_ranks(seen):
+    one, other = seen["metric_means"]
+    assert one == other and max(one["differences"]) <= 1e-6
+    assert all("entropy" in names and any("clip" in name for name in names) for names in one["names"])
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import torch
@@ -14,9 +15,21 @@ from torch.nn import functional
 from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
 from .exchange import spread_rows
 from .forward_passes import Logps, score_rows
+from .metric_means import Weights
 from .placement import Size, compute_pack_span, plan_micro_batches
 from .positions import count_positions, takes_positions
-from .rows import TensorBatch, TensorRow, count_rows, count_tokens, has_images, measure_row, silence, stack, unstack
+from .rows import (
+    TensorBatch,
+    TensorRow,
+    count_loss_tokens,
+    count_rows,
+    count_tokens,
+    has_images,
+    measure_row,
+    silence,
+    stack,
+    unstack,
+)
 from .token_counts import TokenCounts, add_counts, describe_counts
 
 
@@ -112,6 +125,9 @@ class Packer:
         """Return the micro-batches of a generation, and what is logged of it as `groups/...`."""
         if self.keeps_rows:
             steps = [self.cut_padding(part) for part in parts]
+            counts = gather_object([[sum(map(count_loss_tokens, self.unstack(part))) for part in parts]])
+            for step, tokens in zip(steps, zip(*counts, strict=True), strict=True):
+                step.batches[0]["weights"] = Weights(sum(tokens), step.rows)
         else:
             span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
             steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
@@ -149,7 +165,9 @@ class Packer:
         budgets, has_live_images, has_any_images = zip(*facts, strict=True)  # each with one value per rank
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
         plan = plan_micro_batches([*map(self.measure_row, live)], max(budgets), len(parts), max_rows)
-        planned = gather_object([[*map(len, plan)]])  # for each rank, the rows of its micro-batches
+        tokens = [sum(count_loss_tokens(live[place]) for place in places) for places in plan]
+        gathered = gather_object([([*map(len, plan)], tokens)])
+        planned = [rows for rows, _ in gathered]  # for each rank, the rows of its micro-batches
         loud = max(map(len, planned))
         members = [[live[place] for place in places] for places in plan] + [[filler]] * (loud - len(plan))
         counts = [[*sizes, *[1] * (loud - len(sizes))] for sizes in planned]
@@ -158,10 +176,15 @@ class Packer:
             # skip it.
             members[-1] = [*members[-1], with_image]
             counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
-        silent = {**self.build([with_image]), "silent": True}
+        silent = {**self.build([with_image]), "silent": True, "weights": Weights(0, 0, len(counts), len(parts))}
+        on_all = zip(*counts, strict=True), *(zip_longest(*each, fillvalue=0) for each in zip(*gathered, strict=True))
         batches = [
-            {**self.build(rows), "most_rows": max(sizes)}
-            for rows, sizes in zip(members, zip(*counts, strict=True), strict=True)
+            {
+                **self.build(rows),
+                "most_rows": max(sizes),
+                "weights": Weights(sum(tokens), sum(live), sum(sizes) - sum(live), len(parts) / loud),
+            }
+            for rows, sizes, live, tokens in zip(members, *on_all, strict=True)
         ]
         return PackedStep(
             [dict(silent) for _ in parts[loud:]] + batches,
@@ -224,15 +247,16 @@ def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int)
 
 
 @contextmanager
-def pad_gathered(accelerator: Accelerator, rows: int) -> Iterator[None]:
+def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Iterator[None]:
     """
     Let TRL gather one value per row for its metrics where ranks have different numbers of rows, of which `rows` is the
-    largest. TRL's metrics leave out NaN.
+    largest. TRL's metrics leave out NaN. Losses that TRL gathers are multiplied by `scale`, as those that it returns are.
     """
     gather = accelerator.gather
 
     def pad(value: Tensor) -> Tensor:
         missing = rows - value.size(0) if value.dim() == 1 else 0
+        value = value if value.dim() else value * scale
         padded: Tensor = gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
         return padded
 

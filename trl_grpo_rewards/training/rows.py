@@ -210,13 +210,15 @@ def silence(row: TensorRow) -> TensorRow:
     """
     Return the row as a filler that adds nothing to any sum over completion tokens.
 
-    Text is cut to two tokens. A row with images stays whole, because its tokens belong to the images.
+    Text is cut to three tokens: TRL takes a completion of one for a value per sequence. A row with images stays whole,
+    because its tokens belong to the images.
     """
     if not row.get("num_images"):
         prompt = row["prompt_ids"].size(0)
         last = {key: row[key][-1:] for key in PROMPT_WIDE}
-        first = {key: row[key][:1] for key in COMPLETION_WIDE if key in row}
-        both = {key: row[key][prompt - 1 : prompt + 1] for key in BOTH_WIDE if key in row}
+        ratio = "importance_sampling_ratio"  # may be one per sequence
+        first = {key: row[key][:1] if key == ratio else row[key][[0, -1]] for key in COMPLETION_WIDE if key in row}
+        both = {key: row[key][[prompt - 1, prompt, -1]] for key in BOTH_WIDE if key in row}
         row = {**row, **last, **first, **both, "prompt_mask": torch.ones_like(last["prompt_mask"])}
         row["completion_mask"] = torch.ones_like(first["completion_mask"])
     row = {**row, "advantages": torch.zeros_like(row["advantages"])}
@@ -233,6 +235,11 @@ def measure_row(row: TensorRow, multiple: int | None = None) -> Size:
 def count_tokens(row: TensorRow) -> int:
     """Return the number of tokens of a row that are not padding."""
     return int(row["prompt_mask"].sum()) + len(row["completion_ids"])
+
+
+def count_loss_tokens(row: TensorRow) -> int:
+    """Return the number of tokens of a completion that count in the loss."""
+    return int((row["completion_mask"] * row.get("tool_mask", 1)).sum())
 
 
 def select_rows(batch: TensorBatch, count: int, rows: list[int]) -> TensorBatch:

@@ -22,6 +22,7 @@ from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_v
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
 from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
+from .metric_means import MetricMeans
 from .micro_batches import build_packer, pad_gathered, skip_constant
 from .recorder import Recorder
 from .resampling import build_resampler
@@ -119,6 +120,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)
         self._packer = build_packer(self, self.zero_variance, has_aux_loss=self.aux_loss_enabled)
         self._resampler = build_resampler(self, self._prompts)
+        self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -279,9 +281,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if "silent" in inputs and not self.accelerator.sync_gradients:
             return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
         positions = {"position_ids": inputs["position_ids"]} if "position_ids" in inputs else {}
-        with pad_gathered(self.accelerator, inputs.get("most_rows", 0)):
+        scale = inputs.get("loss_scale", 1.0)
+        means = self._means.weigh(self._metrics["train"], inputs.get("weights"))
+        with means, pad_gathered(self.accelerator, inputs.get("most_rows", 0), scale):
             loss: Tensor = super().compute_loss(partial(model, **positions), inputs, *args, **kwargs)
-            loss = loss * inputs.get("loss_scale", 1.0)
+            loss = loss * scale
         return loss
 
     def _log_groups(self, **values: float) -> None:
