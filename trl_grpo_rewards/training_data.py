@@ -32,6 +32,50 @@ DROP_LAST = "Leave out the last message of each row: dataset.map(lambda row: {CO
 """What to do with prompts that contain the answer. The name of the column takes the place of COLUMN."""
 
 
+FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")
+"""Formats of a dataset whose rows TRL cannot read."""
+
+
+class TransformedRows:
+    """A dataset with a transform as its rows are. It may have other columns than are stored, and is read row by row."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self.features: dict[str, Any] = dict(dataset[0])
+        self.column_names = [*self.features]
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, place: Any) -> Any:
+        return [row[place] for row in self.dataset] if isinstance(place, str) else self.dataset[place]
+
+    def select(self, places: Any) -> "TransformedRows":
+        return TransformedRows(self.dataset.select(places))
+
+    def select_columns(self, names: Any) -> "TransformedRows":
+        return self
+
+    def iter(self, batch_size: int) -> Iterator[dict[str, list[Any]]]:
+        yield from (self.dataset[start : start + batch_size] for start in range(0, len(self), batch_size))
+
+
+def show_rows(dataset: Any) -> Any:
+    """
+    Return a dataset whose columns are those of its rows.
+
+    Raises:
+        `ValueError`: the rows have a format that TRL cannot read.
+    """
+    kind = (getattr(dataset, "format", None) or {}).get("type")
+    if kind in FOREIGN_FORMATS:
+        raise ValueError(
+            f"TRL reads rows of Python values, but the dataset has the format {kind!r}. Remove it: "
+            f"dataset.with_format(None)."
+        )
+    return TransformedRows(dataset) if kind == "custom" and len(dataset) else dataset
+
+
 def find_bad_columns(columns: list[str]) -> Iterator[str]:
     """Yield the faults of the names of columns: TRL's own, and several names in one."""
     for name in columns:

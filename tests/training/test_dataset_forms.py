@@ -7,6 +7,7 @@ from helpers.agents import Sums
 from helpers.reward_functions import half_dead
 from helpers.runs import roll_out
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, length, reward
+from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import read_records
 
@@ -32,6 +33,45 @@ def test_a_dataset_of_environments_needs_no_prompts_and_their_reward_can_be_the_
     record, *_ = read_records(trainer.args.output_dir)
     assert record["outcome_reward"] == "Environment" and record["outcome"] == "solved"
     assert record["rewards"]["Environment"] == [1.0] * 4 and record["weights"] == {"length": 0.5, "Environment": 1.0}
+
+
+def store_solution(rows):
+    return {"prompt": rows["asked"], "solution": rows["stored"]}
+
+
+TRANSFORMS = {
+    "keeps the columns": ({}, lambda rows: {name: rows[name] for name in ("prompt", "solution")}),
+    "makes the columns": ({"prompt": "asked", "solution": "stored"}, store_solution),
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"selective": True}], ids=["in order", "selective"])
+@pytest.mark.parametrize("kind", TRANSFORMS)
+def test_a_dataset_with_a_transform_has_the_columns_of_its_rows(config, problems, kind, options):
+    names, transform = TRANSFORMS[kind]
+    data = problems.rename_columns(names) if names else problems
+    data = data.with_transform(transform)
+    assert not [fault for one in check(boxed(evaluated=True), data) for fault in one.faults]
+    args = config(max_steps=1, **options)
+    trainer = FilteredGRPOTrainer(
+        demo.MODEL, boxed(), args=args, train_dataset=data, eval_dataset={"held": data.select(range(8))}
+    )
+    trainer.train()
+    assert trainer.run["dataset"]["columns"] == ["prompt", "solution"]
+    trainer.evaluate()
+    assert 0 <= trainer.state.log_history[-1]["eval_reward"] <= 1
+    record, *_ = read_records(args.output_dir)
+    assert record["columns"]["solution"] in problems["solution"]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "pandas", "arrow"])
+def test_a_format_that_trl_cannot_read_is_refused(config, problems, kind):
+    for rejects in (
+        lambda data: check(boxed(), data),
+        lambda data: FilteredGRPOTrainer(demo.MODEL, boxed(), args=config(), train_dataset=data),
+    ):
+        with pytest.raises(ValueError, match=rf"has the format '{kind}'. Remove it: dataset.with_format\(None\)"):
+            rejects(problems.with_format(kind))
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..forms import ContradictoryForms
-from ..training_data import NO_DATASET
+from ..training_data import NO_DATASET, show_rows
 from .chat_templates import TEMPLATE, check_template
 from .contract import check_contract, check_readiness
 from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings
@@ -72,6 +72,7 @@ def check(
         )
     if not isinstance(getattr(dataset, "column_names", None), list) or not hasattr(dataset, "__len__"):
         raise TypeError(NO_DATASET.format(kind=type(dataset).__name__))
+    dataset = show_rows(dataset)
     found = [check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:
         titles = [title_reading(column, name) for (column, _), name in find_readers(rewards).items()]

@@ -17,6 +17,7 @@ from ..expressions import Reward, add
 from ..function_rewards import FunctionReward, find_functions
 from ..records.runs import list_facts, write_run
 from ..records.savings import describe_savings
+from ..training_data import show_rows
 from ..whole_files import replace_file
 
 
@@ -140,7 +141,7 @@ def describe_dataset(dataset: Any) -> dict[str, Any] | None:
         "config": getattr(info, "config_name", None),
         "split": str(dataset.split) if getattr(dataset, "split", None) else None,
         "rows": len(dataset) if hasattr(dataset, "__len__") else None,
-        "columns": getattr(dataset, "column_names", None),
+        "columns": getattr(show_rows(dataset), "column_names", None),
         "fingerprint": getattr(dataset, "_fingerprint", None),
     }
 

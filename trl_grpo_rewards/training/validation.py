@@ -15,6 +15,7 @@ from ..training_data import (
     describe_missing_prompts,
     find_bad_columns,
     find_bad_prompts,
+    show_rows,
 )
 from .config import FilteredGRPOConfig
 
@@ -71,6 +72,7 @@ def check_arguments(
     warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
+            part = show_rows(part)
             check_dataset(part, reward_funcs, environment_factory, rollout_func)
             if environment_factory is None and rollout_func is None:  # those may complete the prompts
                 check_askable(part)
@@ -78,7 +80,7 @@ def check_arguments(
     check_dataset_size(args, train_dataset)
     check_outcome(args.outcome_reward, reward_funcs, environment_factory)
     if args.process_index == 0:
-        warn_of_unreadable_values(reward_funcs, train_dataset)
+        warn_of_unreadable_values(reward_funcs, show_rows(train_dataset))
 
 
 def check_rewards(reward_funcs: Any) -> None:
