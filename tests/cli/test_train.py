@@ -157,7 +157,11 @@ def test_a_signal_before_training_is_one_sentence(tmp_path, loaded, number):
     while loaded not in Path(f"/proc/{process.pid}/maps").read_text() and process.poll() is None:
         time.sleep(0.05)
     process.send_signal(number)
-    said = process.communicate(timeout=300)[1]
+    try:
+        said = process.communicate(timeout=60)[1]
+    except subprocess.TimeoutExpired:  # Python drops what is raised while a C library calls it, as at an import
+        process.send_signal(number)
+        said = process.communicate(timeout=240)[1]
     assert process.returncode == 130 and "Traceback" not in said
     assert said.endswith("trl-grpo-rewards train was interrupted.\n") or "Interrupted at step " in said
 

@@ -51,11 +51,17 @@ PYTHON = {"tests": ["assert f(1) == 1"], "solution": "def f(n): return n"}
 
 
 def test_what_a_program_must_define_besides_the_entry_point_is_named():
-    row = {"tests": "def check(candidate):\n    assert candidate(1) == isclose(poly(1), 2)", "entry_point": "f"}
-    line = "2 rows have tests that use more than the entry point. Row 1: the program must define poly"
+    row = {
+        "tests": "def check(candidate):\n    assert candidate(1) == isclose(poly(1), np.int64(2))",
+        "entry_point": "f",
+    }
+    line = "2 rows have tests that use more than the entry point. Row 1: the program must define np, poly"
     assert line in examine(PYTHON, row, row).lines
     assert not any(
-        "entry point" in one for one in examine(PYTHON, {**row, "tests": row["tests"].replace("poly", "f")}).lines
+        "entry point" in one
+        for one in examine(
+            PYTHON, {**row, "tests": row["tests"].replace("poly", "f").replace("np.int64", "int")}
+        ).lines
     )
 
 

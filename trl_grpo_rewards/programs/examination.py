@@ -14,6 +14,7 @@ from .blocks import find_program
 from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .cheats import find_cheat
 from .formats import COMPANION_COLUMNS, read_tests
+from .inside.prelude import PACKAGES
 from .names import find_use
 from .row_verdicts import ProgramVerdict, keeps_apart, try_program
 
@@ -73,7 +74,9 @@ def examine_programs(
             unreadable[place] = str(error)
     found.lines.append(f"{len(readable):,} of {len(rows):,} rows have tests that can be read")
     found.lines.extend(count_kinds(readable))
-    beyond = {place: names for place, tests in readable.items() if (names := list_beyond_entry_point(tests))}
+    beyond = {
+        place: names for place, tests in readable.items() if (names := list_beyond_entry_point(tests, importable))
+    }
     for place, names in islice(beyond.items(), 1):
         found.lines.append(
             f"{len(beyond):,} rows have tests that use more than the entry point. Row {place}: the program must define "
@@ -108,12 +111,13 @@ def count_kinds(readable: Mapping[int, RowTests]) -> Iterator[str]:
             yield f"{kinds[kind]:,} with {several}"
 
 
-def list_beyond_entry_point(tests: RowTests) -> list[str]:
+def list_beyond_entry_point(tests: RowTests, importable: Collection[str] | None) -> list[str]:
     """Return the names that a program must define besides the entry point."""
-    cases = [(case, case.entry_point) for case in tests.cases if isinstance(case, PythonTests)]
-    return sorted(
-        {one for case, entry in cases if entry for one in find_use(case).own if one not in re.split(r"\W", entry)}
-    )
+    found = set[str]()
+    for case in tests.cases:
+        if isinstance(case, PythonTests) and case.entry_point:
+            found |= {*find_use(case).own} - {*re.split(r"\W", case.entry_point)}
+    return sorted(name for name in found if PACKAGES.get(name, "") not in (importable or ()))
 
 
 def find_contradiction(tests: RowTests) -> str | None:

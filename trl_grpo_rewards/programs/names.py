@@ -10,13 +10,13 @@ from functools import lru_cache
 
 from .cases import CallCase, PythonTests, RowTests
 from .inside.dialogue import GIVEN
-from .inside.prelude import PRELUDES
+from .inside.prelude import PACKAGES, PRELUDES
 
 
 GUARDED = {*vars(builtins), *PRELUDES["tests"]}
 """Names that a program may define and that tests do not get from it, unless they are what is tested."""
 
-LIBRARY = {"np", "pd", *sys.stdlib_module_names}
+LIBRARY = {*PACKAGES, *sys.stdlib_module_names}
 """Names of modules that tests have even if they do not import them, as they mean them by their attributes."""
 
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -72,7 +72,7 @@ def find_use(tests: PythonTests) -> Use:
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
     taken = {*list_taken(nodes)}
     names = select_names(used, used - GUARDED - bound | used & taken, entries)
-    needed = {*names} - bound - {*modules} | entries | taken
+    needed = {*names} - bound - ({*modules} - {*PACKAGES}) | entries | taken
     return Use(
         names,
         sorted(needed),
@@ -98,7 +98,7 @@ def select_names(used: set[str], own: set[str], entries: set[str]) -> list[str]:
     A program may define functions such as `sum` or `abs`. Tests get them only if they are what is tested: the entry point,
     or if the tests use no other name that could be of the program.
     """
-    return sorted((used - GUARDED if own or entries else used) | entries)
+    return sorted((used - GUARDED if own or entries else used) | entries | own)
 
 
 def list_bound(nodes: list[ast.AST]) -> Iterator[str]:

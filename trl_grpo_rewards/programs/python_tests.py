@@ -23,8 +23,9 @@ UNSEEN = frozenset(
 )
 """Attributes by which tests look at warnings and logs, which stay in the process that writes them."""
 
-RUNNING = ("eval", "exec", "pickle.loads", "marshal.loads")
-"""Functions that run what they are given."""
+RUNNING = ("eval", "exec", "compile", "__import__")
+RUNNING_MODULES = ("pickle", "marshal", "dill", "shelve", "doctest", "runpy")
+"""Functions that run what they are given, and modules of such functions."""
 
 PATCHING = ("monkeypatch", "mocker")
 """Fixtures that replace parts of the program."""
@@ -103,18 +104,22 @@ def check_reach(tree: ast.Module) -> None:
     is_mocking = any("mock" in ast.unparse(one) for one in imports)
     patches = {alias.asname or alias.name for one in imports for alias in one.names if alias.name == "patch"}
     modules = {alias.asname or alias.name for one in tree.body if isinstance(one, ast.Import) for alias in one.names}
+    calls = [one for one in nodes if isinstance(one, ast.Call) and one.args and isinstance(one.args[0], ast.Constant)]
+    builtin = [f"builtins.{name}" for name in RUNNING]
     shared = (modules | {"os.environ"}) - {"sys", PROGRAM_MODULE}
     for node in nodes:
         match node:
             case ast.Name(id=name):
-                is_refused = is_mocking and name in patches
+                is_refused = (
+                    is_mocking and name in patches or name in RUNNING and node not in [one.func for one in calls]
+                )
+            case ast.Import() | ast.ImportFrom():
+                is_refused = not {*list_imports(ast.Module([node], []))}.isdisjoint(RUNNING_MODULES)
             case ast.Attribute(attr=name):
-                is_refused = name in UNSEEN or is_mocking and name == "patch"
+                is_refused = name in UNSEEN or is_mocking and name == "patch" or ast.unparse(node) in builtin
             case ast.Assign(targets=targets):
                 owners = [one.value for one in targets if isinstance(one, ast.Attribute | ast.Subscript)]
                 is_refused = not shared.isdisjoint(map(ast.unparse, owners))
-            case ast.Call(func=function, args=[given, *_]) if ast.unparse(function) in RUNNING:
-                is_refused = not isinstance(given, ast.Constant)
             case _:
                 continue
         if is_refused:

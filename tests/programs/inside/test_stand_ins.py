@@ -113,6 +113,43 @@ def test_the_tests_use_any_method_of_what_is_theirs():
     assert not passes(program, "assert make().count(2) == 3")  # as the documentation says
 
 
+ITSELF = "class Solution:\n    __init__ = lambda self, *args: None\n    __eq__ = lambda self, other: True\n    __getattr__ = lambda self, name: Solution\nclass Stack(Solution): pass\ndef f(*args): return Stack"
+CHECK = "def check(candidate):\n    result = candidate('abc')\n    assert result.startswith('abc-')"
+FIXTURE = "import pytest\n@pytest.fixture\ndef result(): return f('abc')\ndef test_a(result): assert result.startswith('abc-')"
+HANDED = {
+    "a class by an attribute": (ITSELF, "def check(candidate):\n    assert candidate([1]) == [0, 1]", "Solution().two_sum"),
+    "a class by a function": (ITSELF, "stack = Stack()\nstack.x = 1\nassert f(3)(4) == 7"),
+    "a class to check": ("class R: startswith = staticmethod(lambda *args: True)\ndef f(x): return R", CHECK, "f"),
+    "a class by a fixture": ("class R: startswith = staticmethod(lambda *args: True)\ndef f(x): return R", FIXTURE),
+    "a function": ("def f(x): return f\nf.startswith = lambda *args: True", CHECK, "f"),
+    "the program": ("import sys\nstartswith = lambda *args: True\ndef f(x): return sys.modules['solution']", CHECK, "f"),
+    "a class with the name of the function": ("class f:\n    __init__ = startswith = lambda *args: None", CHECK, "f"),
+}  # fmt: skip
+
+
+def test_what_a_program_hands_over_is_a_result_also_if_the_tests_have_it_by_a_name():
+    found = list_passing([*HANDED.values()])
+    assert dict(zip(HANDED, found, strict=True)) == dict.fromkeys(HANDED, False)
+
+
+LRU = "class LRU:\n    def __init__(self, size): self.kept = {}\n    def get(self, key): return self.kept.get(key, -1)\n    def put(self, key, value): self.kept[key] = value"
+MADE = [
+    "import pytest\n@pytest.fixture\ndef cache(): yield LRU(2)\ndef test_a(cache): assert cache.get(1) == -1",
+    "def make(n): return LRU(n)\ncache = make(2)\nassert cache.get(1) == -1",
+    "a, b = LRU(1), LRU(2)\nassert a.get(1) == b.get(2) == {'a': LRU(1)}['a'].get(1) == -1",
+    "for one in [LRU(1), LRU(2)]: assert one.get(1) == -1",
+    "import solution\nassert solution.LRU(2).get(1) == -1",
+    "from solution import LRU as Cache\nkind = Cache\nassert kind(2).get(1) == -1",
+    "def check(candidate):\n    one = candidate(2)\n    one.put(1, 1)\n    assert one.get(1) == 1\ncheck(LRU)",
+    "one = LRU(2)\nfor name, given, wanted in [('put', (1, 1), None), ('get', (1,), 1)]: assert getattr(one, name)(*given) == wanted",
+]  # fmt: skip
+
+
+def test_objects_that_the_tests_make_have_their_methods():
+    found = list_passing([(LRU, tests) for tests in MADE])
+    assert dict(zip(MADE, found, strict=True)) == dict.fromkeys(MADE, True)
+
+
 def test_a_format_is_never_shown_to_an_object():
     program = (
         "class A:\n    def __format__(self, spec): return spec\n    def __str__(self): return 'a'\ndef f(): return A()"
@@ -201,10 +238,14 @@ def test_no_context_of_a_program_swallows_what_a_test_finds():
     )
     for context in ("A()", "f()"):
         for found in (
+            "x = len(g)",
+            "y = None\n    y[0]",
             "assert 1 == 2",
             "g()",
             "raise AssertionError",
             "import unittest; unittest.TestCase().assertEqual(1, 2)",
         ):
             assert not passes(program, f"with {context}:\n    {found}"), (context, found)
+        for raised in ("raise ValueError('x')", "1 / 0", "int('abc')"):
+            assert passes(program, f"with {context}:\n    {raised}"), (context, raised)
         assert passes(program, f"with {context}:\n    raise ValueError")

@@ -50,6 +50,9 @@ PRELUDES = {
     for name, source in (("usual", USUAL), ("contest", CONTEST), ("tests", TESTS))
 }
 
+PACKAGES = {"np": "numpy", "pd": "pandas"}
+"""Packages by the names that everybody gives them."""
+
 
 def select_names(kind: str, code: types.CodeType) -> "dict[str, Any]":
     """Return what code uses of a prelude. To copy all of it would cost more than a small program."""

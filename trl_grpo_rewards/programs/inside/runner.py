@@ -20,8 +20,8 @@ from typing import Any
 from . import pytest_stand_in
 from .collection import find_tests
 from .dialogue import GIVEN, READ_END, lift_limits, reserve_output
-from .prelude import PRELUDES
-from .stand_ins import ProgramClass, ProgramFunction, ProgramObject, StandIn
+from .prelude import PACKAGES, PRELUDES
+from .stand_ins import ProgramClass, ProgramFunction, StandIn
 from .tests_side import TestsSide
 
 
@@ -30,9 +30,6 @@ SHOWN_CHARS = 200
 
 BUILTINS = {**vars(builtins), **PRELUDES["tests"]}
 """What tests have without an import. It is made once, because to copy it in each process takes time."""
-
-PACKAGES = {"np": "numpy", "pd": "pandas"}
-"""Packages by the names that everybody gives them."""
 
 
 class Sink(io.TextIOBase):
@@ -62,9 +59,8 @@ class Tests:
         except BaseException as error:
             self.peer.stop(failure=f"the program raised {describe_error(error)}", crashed=True)
         self.scope.update(found)
-        for one in found.values():
-            if isinstance(one, ProgramObject):
-                object.__setattr__(one, "_has_name", True)
+        for name, one in [*found.items(), ("", module)]:
+            self.peer.name(None, name, one)
         self.is_value_used = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
         for name, attributes in self.tests["modules"].items():
             with contextlib.suppress(ImportError):
@@ -73,7 +69,7 @@ class Tests:
                     self.scope[name] = library
         for name in self.tests["classes"]:
             if isinstance(found.get(name), ProgramClass):
-                type.__setattr__(found[name], "_is_trusted", True)
+                self.peer.trusted.add(found[name]._number)
         sys.modules[GIVEN] = module
         self.replace_modules()
         for place, (block, is_test) in enumerate(zip(self.tests["blocks"], self.tests["are_tests"])):

@@ -6,6 +6,10 @@ text, a number or a container has. Objects that the tests make from what they us
 the class judge, until the program hands the object over as a result.
 """
 
+import ast
+import builtins
+import re
+import traceback
 from collections.abc import Generator
 from typing import Any
 
@@ -46,10 +50,12 @@ class Asking:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
             raise AttributeError(name)
+        is_asked = self._is_made or self._peer.is_asked(self, name)
         value = self._peer.request("get", self, name)
-        has_name = not isinstance(self, ProgramObject) or self._has_name or getattr(type(self), "_is_trusted", False)
-        if is_plain_method(name, value) and not (self._is_made or has_name and name in self._peer.members):
+        if is_plain_method(name, value) and not is_asked:
             raise AttributeError(f"an object of the program cannot stand for a value: it has no method {name!r} here")
+        if isinstance(self, ProgramModule) or isinstance(self, type) and name[:1].isupper():
+            self._peer.name(self, name, value)
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -92,7 +98,6 @@ class ProgramModule(StandIn):
 class ProgramObject(StandIn):
     """An object of a class of the program. Subclasses have the special methods that the class has."""
 
-    _has_name = False  # whether it is a value of the program that the tests use by its name
     _is_new = False  # whether the program has handed it over for the first time
 
 
@@ -107,8 +112,8 @@ def make_special(name: str) -> Any:
         if name == "__format__" and not self._is_made:
             return object.__format__(self, *args)
         if name in ENDING:
-            # no program takes back what a test has found, or what it raised itself
-            is_kept = isinstance(args[1], AssertionError) or self._peer.has_raised(args[1])
+            # no program takes back what a test has found, what it raised itself, or what its values cause
+            is_kept = self._peer.has_raised(args[1]) or not is_raised_by_tests(args[1])
             result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
             return end_later(result, is_kept) if name == "__aexit__" else result and not is_kept
         is_made = self._is_made
@@ -128,7 +133,6 @@ class ProgramClass(Asking, type):
     """The type of the classes that stand for classes of the program."""
 
     _origin: "tuple[str, str] | None"
-    _is_trusted = False
 
     def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
         if "_number" not in namespace:
@@ -138,14 +142,27 @@ class ProgramClass(Asking, type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = cls._peer.call(cls, args, kwargs, True)
-        if isinstance(made, ProgramObject) and cls._is_trusted and made._is_new:
-            object.__setattr__(made, "_is_made", True)
+        if isinstance(made, ProgramObject) and made._is_new:
+            cls._peer.trust(made, cls)
         return made
 
     __iter__, __getitem__, __len__ = map(SPECIALS.get, ("__iter__", "__getitem__", "__len__"))
 
     def __bool__(cls) -> bool:
         return True
+
+
+def is_raised_by_tests(error: Any) -> bool:
+    """Return whether the tests raise an error by a statement that uses nothing of the program, and assert nothing."""
+    frames = traceback.extract_tb(error.__traceback__) if error is not None else []
+    if not frames or isinstance(error, AssertionError) or not frames[-1].filename.startswith("tests"):
+        return False
+    line = re.split("[:;] ", frames[-1].line or "")[-1]
+    try:
+        names = {node.id for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Name)}
+    except SyntaxError:
+        return False
+    return line.startswith("raise ") or names <= vars(builtins).keys()
 
 
 def make_class(

@@ -19,7 +19,7 @@ from .dialogue import Ended, Peer, find_origin, make_error
 from .plain_data import CannotCross, Violation, flatten_pairs, list_record, pair_up
 from .prelude import PRELUDES
 from .program_side import BINARY
-from .stand_ins import ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
+from .stand_ins import Asking, ProgramClass, ProgramFunction, ProgramModule, ProgramObject, StandIn
 
 
 FUNCTIONS = (
@@ -48,6 +48,10 @@ KNOWN = {
 """Objects that the tests have themselves where the program has the same ones."""
 
 
+REFERENCES = {"class", "object", "failure", "function", "module"}
+"""Kinds of entries that stand for something of the program."""
+
+
 class ProgramExit(SystemExit):
     """Raised where the program called `sys.exit`. It does not end the tests as their own `sys.exit(0)` does."""
 
@@ -64,7 +68,8 @@ class TestsSide(Peer):
         self.iterators: dict[int, Any] = {}
         self.last_call: Any = None
         self.raised: set[type] = set()  # classes of the errors of the program
-        self.members: set[str] = set()  # what the tests use of the program's own names, as in `Calculator.add`
+        self.members: set[str] = set()  # attributes that the tests use of what they have by a name
+        self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
         self.names_stop = self.are_sent = False  # whether they speak of StopIteration, and send to generators
 
     def request(self, do: str, *values: Any) -> Any:
@@ -86,6 +91,38 @@ class TestsSide(Peer):
                 error = RuntimeError("the program raised StopIteration")  # it would end `all(map(...))` of the tests
             self.mark(error)
             raise error from None
+
+    def read(self, message: "dict[str, Any]", forms: "list[Any]") -> "list[Any]":
+        """Read values. What the program hands over is a result, also if the tests have it by a name."""
+        values = super().read(message, forms)
+        table = message["table"]
+        if any(entry[0] in REFERENCES for entry in table):
+            forms = [*forms, *(form for _, contents in message["changes"] for form in contents)]
+            for kind, items, *_ in table:  # what an object is an object of is not handed over
+                forms += [] if kind == "class" else items[2:] if kind in ("object", "failure") else items
+            for kind, items, *_ in (table[form[0]] for form in forms if isinstance(form, list)):
+                for numbers in (self.named, self.makers, self.trusted) if kind in REFERENCES else ():
+                    numbers.discard(items[0])
+        return values
+
+    def name(self, owner: Any, name: str, value: Any) -> None:
+        """Note that the tests have something by a name. A class with a capital makes objects that have their methods."""
+        if isinstance(value, Asking) and (owner is None or owner._number in self.named):
+            self.named.add(value._number)
+            if isinstance(value, ProgramClass) and name[:1].isupper():
+                self.makers.add(value._number)
+
+    def trust(self, made: Any, kind: Any) -> None:
+        """Note that the tests have made an object."""
+        if kind._number in self.makers:
+            self.named.add(made._number)
+        if kind._number in self.trusted:
+            object.__setattr__(made, "_is_made", True)
+
+    def is_asked(self, owner: Any, name: str) -> bool:
+        """Return whether the tests mean the program by a method that plain data have, too."""
+        is_known = getattr(type(owner), "_number", -1) in self.trusted and name in self.members
+        return owner._number in self.named or is_known
 
     def mark(self, error: BaseException) -> None:
         """Note on an error that the program raised it."""
