@@ -58,12 +58,12 @@ class Compare(TrainerCallback):
         trainer = self.trainer
         for name in [*trainer.sums] if "reward" in logs or "entropy" in logs else []:
             total, count = trainer.accelerator.reduce(trainer.sums.pop(name)).tolist()
-            trainer.differences.append(abs(logs[name] - total / count) if count else 0.0)
+            trainer.differences.append(abs(logs[name] - total / count) / max(1.0, total / count) if count else 0.0)
             trainer.names |= {name} if total else set()
 
 
 def compare_means(config, problems, rewards=(half_dead,), **options):
-    """Return the largest difference of a run, and the names of what was not 0."""
+    """Return the largest difference of a run, relative above 1, and the names of what was not 0."""
     defaults = {"max_steps": 4, "gradient_accumulation_steps": 4, "per_device_train_batch_size": 4}
     changing = {"num_iterations": 2, "learning_rate": 0.3, "optim": "sgd", "max_grad_norm": 1.0, "logging_steps": 2}
     args = config(**{**defaults, **changing, **options})
