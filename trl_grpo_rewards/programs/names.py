@@ -39,7 +39,7 @@ class Use:
     """Attributes that they use of such names, as in `Calculator.add(1, 2)`."""
 
     modules: dict[str, list[str]]
-    """Names that they have from nobody and that are those of library modules, with the attributes that they use of them."""
+    """Modules of the library that they use without an import, with the attributes that they use."""
 
     names_stop: bool
     """Whether they speak of StopIteration."""
@@ -112,7 +112,7 @@ def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
 
 
 def list_imports(nodes: list[ast.AST], of_program: bool) -> Iterator[str]:
-    """Yield the names that the tests import: those of the program, or all others."""
+    """Yield the names that the tests import from the program, or from anywhere else."""
     for node in nodes:
         match node:
             case ast.Import(names=names) | ast.ImportFrom(names=names):
