@@ -37,7 +37,10 @@ def test_a_good_dataset():
         ({**GOOD, "tests": 7}, "have tests in 'tests' that cannot be read. Row 0: Tests must be"),
         ({**GOOD, "tests": pairs(["1", "1"], ["2", "3"])}, "have tests that no program can pass. Row 0: "),
         ({**GOOD, "tests": pairs(["1"], [""]), "solution": ""}, "have tests that an empty program passes"),
-        ({**GOOD, "solution": "print(3)"}, "solutions must pass their tests; 1 of 1 fail. Row 0, case 1 of 2"),
+        (
+            {**GOOD, "solution": "print(3)"},
+            "1 of 1 rows have a solution that fails their tests, perhaps because timeout or memory_mb is too small. Row 0: case 1 of 2",
+        ),
     ],
 )
 def test_a_problem_of_most_rows_is_a_fault_and_of_few_rows_a_warning(row, problem):

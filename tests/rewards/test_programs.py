@@ -180,13 +180,20 @@ def test_tests_that_cannot_be_read_give_no_score(caplog):
     assert "not scored. Correct these tests, or remove their rows (shown once): " in caplog.text
 
 
-def test_what_the_own_solution_of_a_row_does_not_cause_is_a_failure_of_the_program():
-    tests = "import importlib\nassert importlib.import_module(f()).pi > 3"
-    right, wrong = ("def f(): return 'math'", "def f(): return 'maths'")
-    assert call(code(), [block(right), block(wrong)], [tests] * 2)[0] == [1.0, None]
-    scores, _, extras = call(code(), [block(right), block(wrong)], [tests] * 2, solution=[right] * 2)
-    assert scores == [1.0, 0.0] and extras["code/failure"][1].startswith("the row's own solution passes, but here: ")
-    assert call(code(), [block(wrong)], [tests], solution=[wrong])[0] == [None]
+def test_what_a_right_program_does_not_cause_is_a_failure_of_the_program():
+    tests = "make = f()\nassert g(make()) == 1"  # to make a plain object that cannot cross
+    right, wrong = (block(f"def f(): return {kind}\ndef g(found): return 1") for kind in ("list", "object"))
+    assert call(code(), [wrong], [tests])[0] == call(code(), [wrong], [tests], solution=[wrong])[0] == [None]
+    assert call(code(), [wrong], [tests], solution=[right])[0] == [0.0]
+    scores, _, extras = call(code(), [right, wrong], [tests] * 2)
+    assert scores == [1.0, 0.0] and extras["code/failure"][1].startswith("another program passes, but here: ")
+
+
+def test_tests_are_unreadable_only_for_what_they_name_themselves():
+    for line in ("importlib.import_module({})", "open({})", "os.stat({})", "pathlib.Path({}).read_text()"):
+        code_of = ("import importlib, os, pathlib\ndef read(name):\n    " + line.format("name") + "\n").__add__
+        named, chosen = code_of("f()\nread('no/such.thing')"), code_of("read(f())")
+        assert call(code(), [block("def f(): return 'no/such.thing'")] * 2, [named, chosen])[0] == [None, 0.0]
 
 
 def test_a_row_in_another_language_gives_no_score():

@@ -33,9 +33,6 @@ CHEATS = {
 }
 """What programs that solve nothing define for each name."""
 
-KNOWN: dict[int, str | None] = {}
-"""What passed the tests of rows, by their hashes, so that they are tried once."""
-
 
 def write_cheats(tests: RowTests) -> dict[str, str]:
     """Return programs that define every name that the tests need, by what they define. Inputs with outputs need none."""
@@ -45,9 +42,8 @@ def write_cheats(tests: RowTests) -> dict[str, str]:
 
 async def find_cheat(tests: RowTests, sandbox: Sandbox, limits: Limits) -> str | None:
     """Return the first kind of programs that solve nothing and pass the tests, or None. Only pipes must join the two."""
-    cheats, key = write_cheats(tests) if keeps_apart(sandbox) else {}, hash(repr(tests))
-    for kind in [] if key in KNOWN else cheats:
+    for kind, cheat in write_cheats(tests).items() if keeps_apart(sandbox) else ():
         with contextlib.suppress(SandboxFailed, UnreadableTests):
-            if (await try_program(cheats[kind], tests, sandbox, limits)).status is None:
-                return KNOWN.setdefault(key, kind)
-    return KNOWN.setdefault(key, None) if cheats else None
+            if (await try_program(cheat, tests, sandbox, limits)).status is None:
+                return kind
+    return None

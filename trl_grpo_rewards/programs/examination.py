@@ -23,10 +23,10 @@ MAX_TRIED = 64
 """Number of rows whose tests are tried with programs."""
 
 MAX_UNREADABLE = 0.05
-"""Share of rows with unreadable or impossible tests above which they are a fault, as for solutions."""
+"""Share of rows with unreadable or impossible tests above which they are a fault."""
 
-LEAST_SOLVED = 0.9
-"""Smallest share of rows whose own solution must pass, as for the solutions of other rewards."""
+MAX_UNSOLVED = 0.1
+"""Share of rows whose own solution fails above which they are a fault, as for the solutions of other rewards."""
 
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
 """Names of the column with a program that passes, if a dataset has one."""
@@ -93,7 +93,14 @@ def examine_programs(
     report_share(found, passed, len(tried), "have tests that an empty program passes")
     weak = {place: f"{cheat} pass" for place, cheat in cheats.items() if cheat and place not in passed}
     report_share(found, weak, len(tried), "have weak tests, which a program that solves nothing passes")
-    report_solutions(found, {place: trial for place, trial in own.items() if isinstance(trial, ProgramVerdict)})
+    trials = {place: trial for place, trial in own.items() if isinstance(trial, ProgramVerdict)}
+    failed = {place: trial.failure for place, trial in trials.items() if trial.status is not None}
+    if trials:
+        found.lines.append(
+            f"{len(trials) - len(failed):,} of {len(trials):,} solutions of the dataset pass their tests"
+        )
+    what = "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"
+    report_share(found, failed, len(trials), what, MAX_UNSOLVED)
     python = sum(isinstance(tests.cases[0], PythonTests) for tests in readable.values())
     if python and not is_apart:
         found.lines.append(
@@ -137,32 +144,18 @@ def find_contradiction(tests: RowTests) -> str | None:
     return None
 
 
-def report_share(found: Examination, places: Mapping[int, str], total: int, what: str) -> None:
+def report_share(
+    found: Examination, places: Mapping[int, str], total: int, what: str, most: float = MAX_UNREADABLE
+) -> None:
     """Report rows with a problem: as a fault if there are many, else as a warning."""
     if not places:
         return
     first, why = next(iter(places.items()))
     text = f"{len(places):,} of {total:,} rows {what}. Row {first}: {why}"
-    if len(places) > MAX_UNREADABLE * total:
+    if len(places) > most * total:
         found.faults.append(f"{text.rstrip('.')}. Correct or remove these rows.")
     else:
         found.warnings.append(text)
-
-
-def report_solutions(found: Examination, own: Mapping[int, ProgramVerdict]) -> None:
-    """Report rows whose own solution fails."""
-    if not own:
-        return
-    failed = {place: trial.failure for place, trial in own.items() if trial.status is not None}
-    found.lines.append(f"{len(own) - len(failed):,} of {len(own):,} solutions of the dataset pass their tests")
-    if not failed:
-        return
-    first, why = next(iter(failed.items()))
-    text = (
-        f"The dataset's own solutions must pass their tests; {len(failed):,} of {len(own):,} fail. Row {first}, {why}. "
-        f"Correct the tests, raise timeout or memory_mb, or remove these rows."
-    )
-    (found.faults if len(own) - len(failed) < LEAST_SOLVED * len(own) else found.warnings).append(text)
 
 
 async def try_all(

@@ -7,14 +7,21 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import get_origin
 
 from .cases import CallCase, PythonTests, RowTests
 from .inside.dialogue import GIVEN
-from .inside.prelude import PACKAGES, PRELUDES
+from .inside.plain_data import PLAIN_METHODS
+from .inside.prelude import NODES, PACKAGES, PRELUDES
 
 
 GUARDED = {*vars(builtins), *PRELUDES["tests"]}
 """Names that a program may define and that tests do not get from it, unless they are what is tested."""
+
+GUARDED_CLASSES = {
+    name: get_origin(one) or one for name, one in PRELUDES["tests"].items() if name[0].isupper() and name not in NODES
+}
+"""Those of them that are classes. A class of which tests use an attribute that it lacks is one of the program."""
 
 LIBRARY = {*PACKAGES, *sys.stdlib_module_names}
 """Names of modules that tests have even if they do not import them, as they mean them by their attributes."""
@@ -71,10 +78,12 @@ def find_use(tests: PythonTests) -> Use:
             modules.setdefault(node.value.id, []).append(node.attr)
     entries = {node.id for node in ast.walk(entry) if isinstance(node, ast.Name)}
     taken = {*list_taken(nodes)}
-    names = select_names(used, used - GUARDED - bound | used & taken, entries)
-    needed = {*names} - bound - ({*modules} - {*PACKAGES}) | entries | taken
+    lacking = {name for name, one, _ in list_attributes(nodes, made) if not hasattr(GUARDED_CLASSES.get(name), one)}
+    ours = used - GUARDED - bound | used & (taken | lacking & GUARDED_CLASSES.keys() - bound) | entries
+    names = ours | (used - GUARDED if ours else used)  # `sum` only if nothing else can be what is tested
+    needed = names - bound - ({*modules} - {*PACKAGES}) | entries | taken
     return Use(
-        names,
+        sorted(names),
         sorted(needed),
         sorted(classes),
         sorted(members),
@@ -89,16 +98,6 @@ def list_required(tests: RowTests) -> set[str]:
     """Return the names that tests need from the program. Inputs with their outputs need none."""
     calls = {case.function for case in tests.cases if isinstance(case, CallCase)}
     return calls.union(*(find_use(case).own for case in tests.cases if isinstance(case, PythonTests)))
-
-
-def select_names(used: set[str], own: set[str], entries: set[str]) -> list[str]:
-    """
-    Return the names that tests may have from the program.
-
-    A program may define functions such as `sum` or `abs`. Tests get them only if they are what is tested: the entry point,
-    or if the tests use no other name that could be of the program.
-    """
-    return sorted((used - GUARDED if own or entries else used) | entries | own)
 
 
 def list_bound(nodes: list[ast.AST]) -> Iterator[str]:
@@ -125,14 +124,23 @@ def list_made(nodes: list[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield what the tests make by a call, as `stack` or `self.stack`, with the name that they call; fixtures have none."""
     for node in nodes:
         match node:
-            case ast.Assign(targets=targets, value=ast.Call(func=ast.Name(id=name))):
-                yield from ((ast.unparse(target), name) for target in targets)
+            case ast.Assign(targets=targets, value=ast.Call() | ast.BinOp() as value):
+                yield from ((ast.unparse(target), name) for target in targets for name in list_operands(value, {}))
             case ast.AnnAssign(target=target, value=ast.Call(func=ast.Name(id=name))):
                 yield ast.unparse(target), name
             case ast.withitem(context_expr=ast.Call(func=ast.Name(id=name)), optional_vars=ast.expr() as target):
                 yield ast.unparse(target), name
             case ast.FunctionDef(name=name, decorator_list=[one, *_]) if "fixture" in ast.unparse(one):
                 yield name, ""
+
+
+def list_attributes(nodes: list[ast.AST], made: dict[str, str]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the attributes of names, and of what is made by a call of these, and whether they are set."""
+    for node in nodes:
+        if isinstance(node, ast.Attribute):
+            owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+            name = made.get(ast.unparse(owner), getattr(owner, "id", ""))
+            yield name, node.attr, isinstance(node.ctx, ast.Store)
 
 
 def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
@@ -144,32 +152,37 @@ def list_operands(node: ast.AST, made: dict[str, str]) -> Iterator[str]:
         case ast.Call(func=ast.Name(id=name)):
             yield name
         case ast.Name() | ast.Attribute():
-            yield made.get(ast.unparse(node), "")
+            yield from filter(None, [made.get(ast.unparse(node))])
+
+
+def is_plain(node: ast.AST, made: dict[str, str]) -> bool:
+    """Return whether an expression calls nothing, and is not what a call has made."""
+    return not any(isinstance(one, ast.Call) or ast.unparse(one) in made for one in ast.walk(node))
 
 
 def find_classes(nodes: list[ast.AST]) -> set[str]:
-    """
-    Return the names that tests use as classes of the program: the tests use attributes of their objects, change their
-    items, or have arithmetic between two of them. A function such as `Find_Max` is only called and compared. `candidate`
-    is what `check` gets.
-    """
+    """Return the names that tests use as classes of the program. `candidate` is what `check` gets."""
     made = dict(list_made(nodes))
-    found = set()
+    found, perhaps, plain = set[str](), set[str](), set[str]()
+    for name, one, is_set in list_attributes(nodes, made):
+        (found if is_set or one not in PLAIN_METHODS else perhaps).add(name)
     for node in nodes:
-        operands: list[ast.expr] = []
+        operands, is_equality = list[ast.expr](), False
         match node:
-            case ast.Attribute(value=value) | ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
-                owner = value.func if isinstance(value, ast.Call) else value
-                found.add(made.get(ast.unparse(owner), getattr(owner, "id", "")))
+            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                perhaps.update(list_operands(value, made))
             case ast.BinOp(left=left, right=right):
                 operands = [left, right]
-            case ast.Compare(left=left, comparators=others):
-                operands = [left, *others]
-            case ast.Call(args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
-                operands = arguments
-        if len(operands) > 1 and (isinstance(node, ast.BinOp) or any(isinstance(one, ast.BinOp) for one in operands)):
-            counts = Counter(name for one in operands for name in list_operands(one, made))
-            found |= {name for name, count in counts.items() if count > 1}
+            case ast.Compare(left=left, ops=signs, comparators=others):
+                operands, is_equality = [left, *others], not isinstance(signs[0], ast.In | ast.NotIn)
+            case ast.Call(func=function, args=arguments):  # such as `self.assertEqual(Clock(1) + 3, Clock(4))`
+                operands, is_equality = arguments[:2], ast.unparse(function).endswith("Equal")
+        names = Counter(name for one in operands for name in list_operands(one, made))
+        if any(isinstance(one, ast.BinOp) for one in (node, *operands)):
+            perhaps |= {name for name, count in names.items() if count > 1}
+        if is_equality and any(is_plain(one, made) for one in operands):
+            plain |= {*names}
+    found |= perhaps - plain  # what must equal plain data may come from a function such as `Find_Max`
     for node in nodes if "candidate" in found else []:
         match node:
             case ast.Call(func=ast.Name(id="check"), args=[ast.Name(id=name)]) | ast.Expr(value=ast.Name(id=name)):

@@ -123,11 +123,8 @@ def judge_tests(tests: RunResult, program: RunResult, limits: Limits, partial: b
     else:
         status = "crashed" if verdict.get("crashed") or tests.status == "crashed" else "finished"
         failure = failure or describe_end(tests, limits)
-    return (
-        ProgramVerdict(passed, max(total, passed + 1), status, failure)
-        if partial
-        else ProgramVerdict(0, 1, status, failure)
-    )
+    passed, total = (passed, max(total, passed + 1)) if partial else (0, 1)
+    return ProgramVerdict(passed, total, status, failure)
 
 
 def read_object(text: str) -> dict[str, Any]:

@@ -264,14 +264,14 @@ async def code(
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
         doubts = dict(find_doubts(keys, trials, columns))
-        own = {pair: different[key] for key, pair in doubts.items()}
-        solved = await try_programs(own, sandbox, limits, partial, batch_timeout)
+        own = {pair: different[key] for key, pair in doubts.items() if pair not in trials}
+        solved = trials | await try_programs(own, sandbox, limits, partial, batch_timeout)
         weak = await find_weak(dict(zip(marks, read, strict=True)), trials, sandbox, limits)
     finally:
         await sandbox.close()
     for key, pair in doubts.items():
-        if isinstance(own_trial := solved[pair], ProgramVerdict) and own_trial.status is None:
-            trials[key] = ProgramVerdict(0, 1, "finished", f"the row's own solution passes, but here: {trials[key]}")
+        if has_passed(solved[pair]):
+            trials[key] = ProgramVerdict(0, 1, "finished", f"another program passes, but here: {trials[key]}")
     count_failures(trials, backend, max_failures)
     log_counts(keys, trials, read, log_metric)
     log_metric("weak_tests", sum(mark in weak for mark in marks))
@@ -281,6 +281,10 @@ async def code(
     ]
     log_extra("failure", [failure for _, failure in outcomes])
     return [score for score, _ in outcomes]
+
+
+def has_passed(trial: Outcome) -> bool:
+    return isinstance(trial, ProgramVerdict) and trial.status is None
 
 
 def describe_outcome(tests: RowTests | UnreadableTests, trial: Outcome | None, partial: bool) -> tuple[Score, str]:
@@ -345,12 +349,14 @@ async def try_programs(
 def find_doubts(
     keys: Sequence[Key | None], trials: Mapping[Key, Outcome], columns: Mapping[str, list[Any]]
 ) -> Iterator[tuple[Key, Key]]:
-    """Yield the programs whose tests could not be run, each with the row's own solution, which shows whose fault it is."""
+    """Yield the programs whose tests could not be run, each with one that passed, or with the row's own solution."""
+    passed = {mark: (program, mark) for (program, mark), trial in trials.items() if has_passed(trial)}
     for place, key in enumerate(keys):
         if key and isinstance(trials[key], UnreadableTests):
             row = {name: values[place] for name, values in columns.items()}
-            if reference := find_reference(row | {"prompt": row.get("prompts")}, "tests"):
-                yield key, (reference, key[1])
+            own = find_reference(row | {"prompt": row.get("prompts")}, "tests")
+            if judge := passed.get(key[1]) or own and (own, key[1]):
+                yield key, judge
 
 
 def count_failures(trials: Mapping[Key, Outcome], backend: str, max_failures: float) -> None:
@@ -388,7 +394,7 @@ async def find_weak(
     tests = {mark: one for mark, one in rows.items() if isinstance(one, RowTests)}
     if not keeps_apart(sandbox):
         return {mark for mark, one in tests.items() if any(isinstance(case, PythonTests) for case in one.cases)}
-    for mark in (mark for (_, mark), one in trials.items() if isinstance(one, ProgramVerdict) and not one.status):
+    for mark in (mark for (_, mark), one in trials.items() if has_passed(one)):
         if hash(mark) not in KNOWN_WEAK and len(KNOWN_WEAK) < MAX_TRIED:
             KNOWN_WEAK[hash(mark)] = await find_cheat(tests[mark], sandbox, limits) is not None
     return {mark for mark in tests if KNOWN_WEAK.get(hash(mark))}

@@ -6,7 +6,7 @@ from helpers.plain_python import ask_python
 from trl_grpo_rewards.programs.inside.program_side import ProgramSide
 
 
-LOST = {"returned queue", "format"}
+LOST = {"returned queue", "format", "dict subclass"}
 """What the documentation says: methods of plain data on an object that a function returned, and a format alone."""
 
 

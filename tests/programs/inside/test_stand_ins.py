@@ -209,9 +209,16 @@ def test_an_object_that_a_class_makes_again_is_a_result():
 
 
 def test_a_capital_makes_no_class_of_a_function():
-    code = "assert Find_Max([1, 2]) == Find_Max([2, 1])\nassert Find_Max([1, 2]) == 2"
-    assert not passes(YES.replace("Extract", "Find_Max"), code)
-    assert passes("def Find_Max(items): return max(items)", code)
+    cases = {
+        "assert Find_Max([1, 2]) == Find_Max([2, 1])\nassert Find_Max([1, 2]) == 2": "max(items)",
+        "r = Find_Max([2, 1])\nr.sort()\nassert r == [1, 2]": "items",
+        "r = Find_Max([2, 1])\nr[0] = 1\nassert r == [1, 1]": "items",
+        "assert Find_Max([5]) == Find_Max([3]) + Find_Max([2])\nassert Find_Max([4]) == 4": "items[0]",
+        "def check(candidate):\n    assert candidate([3]) + candidate([4]) == 7\ncheck(Find_Max)": "items[0]",
+    }
+    for code, value in cases.items():
+        assert not passes(f"{YES.replace('Extract', 'Find_Max')}\nYes.sort = Yes.__setitem__ = print", code)
+        assert passes(f"def Find_Max(items): return {value}", code)
 
 
 def test_no_error_of_a_program_ends_what_the_tests_do():

@@ -14,6 +14,7 @@ import sys
 import traceback
 import unittest
 from collections.abc import Callable
+from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
@@ -140,11 +141,15 @@ class Tests:
 
 def explain_unjudged(error: BaseException) -> str:
     """Return why tests that raise an error themselves cannot be judged here, or nothing if they can."""
-    if isinstance(error, ModuleNotFoundError):
+    if isinstance(error, ModuleNotFoundError) and is_named(error, error.name):
         return f"{error}. Name installed packages that they need, such as packages=('numpy',), or correct the tests"
     if isinstance(error, pytest_stand_in.NotHere):
         return f"they use {error} of pytest, which is not supported. Remove such rows"
-    if isinstance(error, OSError) and (error.filename or isinstance(error, FileNotFoundError)):
+    if (
+        isinstance(error, OSError)
+        and (error.filename or isinstance(error, FileNotFoundError))
+        and is_named(error, error.filename)
+    ):
         return f"they fail with {describe_error(error)} in the sandbox. Remove such rows"
     return ""
 
@@ -164,10 +169,20 @@ def describe_error(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:SHOWN_CHARS]
 
 
+def list_lines(error: BaseException) -> "list[str]":
+    """Return the lines of the tests that an error passed. The innermost one is the last."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [(one.line or "").strip() for one in frames if one.filename.startswith("tests")]
+
+
+def is_named(error: BaseException, name: Any) -> bool:
+    """Return whether the tests name a module or a file that is missing. If not, the program may have chosen it."""
+    return PurePath(str(name or "")).name in "".join(list_lines(error))
+
+
 def find_failing_line(error: BaseException) -> str:
-    """Return the innermost line of the tests that an error passed."""
-    lines = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("tests")]
-    return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""
+    lines = list_lines(error)
+    return f"{lines[-1][:SHOWN_CHARS]!r}: " if lines else ""
 
 
 def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = "", outcome: Any = None) -> str:
