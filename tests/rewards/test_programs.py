@@ -192,7 +192,7 @@ def test_what_a_right_program_does_not_cause_is_a_failure_of_the_program():
 def test_tests_are_unreadable_only_for_what_they_name_themselves():
     for line in ("importlib.import_module({})", "open({})", "os.stat({})", "pathlib.Path({}).read_text()"):
         code_of = ("import importlib, os, pathlib\ndef read(name):\n    " + line.format("name") + "\n").__add__
-        named, chosen = code_of("f()\nread('no/such.thing')"), code_of("read(f())")
+        named, chosen = code_of("f()\nname = 'no/such.thing'\nread(name)"), code_of("read(f())  # such.thing")
         assert call(code(), [block("def f(): return 'no/such.thing'")] * 2, [named, chosen])[0] == [None, 0.0]
 
 

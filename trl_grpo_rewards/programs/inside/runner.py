@@ -44,13 +44,13 @@ class Tests:
     """The tests of a row: the fields of [`cases.PythonTests`] and [`names.Use`]."""
 
     def __init__(self, tests: "dict[str, Any]", goes_on: bool, verdict: int) -> None:
-        self.tests, self.goes_on = tests, goes_on
+        self.tests, self.goes_on, self.text = tests, goes_on, "\n".join(tests["blocks"])
         self.scope = vars(sys.modules["__main__"])
         self.scope["__builtins__"] = BUILTINS
         self.peer = TestsSide(verdict)
         self.peer.members = {*tests["members"]}
         self.peer.names_stop = tests["names_stop"]
-        self.peer.are_sent = any(re.search(r"\.(send|throw|close)\b", block) for block in tests["blocks"])
+        self.peer.are_sent = re.search(r"\.(send|throw|close)\b", self.text) is not None
         self.passed, self.total, self.failure, self.is_crashed = 0, 0, "", False
 
     def run(self) -> None:
@@ -97,7 +97,7 @@ class Tests:
         vars(unittest)["main"] = lambda *args, **kwargs: None
         sys.stdin, sys.stdout = io.StringIO(), Sink()
         for module, name in (("random", "seed"), ("numpy.random", "seed"), ("sys", "setrecursionlimit")):
-            if module.partition(".")[0] in sys.modules and any(name in block for block in self.tests["blocks"]):
+            if module.partition(".")[0] in sys.modules and name in self.text:
                 self.mirror(importlib.import_module(module), name)
 
     def mirror(self, module: ModuleType, name: str) -> None:
@@ -123,7 +123,7 @@ class Tests:
             pass
         except BaseException as error:
             is_of_program = self.peer.has_raised(error)
-            if type(error) not in self.peer.raised and (obstacle := explain_unjudged(error)):
+            if type(error) not in self.peer.raised and (obstacle := explain_unjudged(error, self.text)):
                 self.peer.stop_unjudged(obstacle)
             if is_of_program or type(error) is not SystemExit or error.code:
                 self.total += not is_counted
@@ -139,17 +139,16 @@ class Tests:
             )
 
 
-def explain_unjudged(error: BaseException) -> str:
+def explain_unjudged(error: BaseException, tests: str) -> str:
     """Return why tests that raise an error themselves cannot be judged here, or nothing if they can."""
-    if isinstance(error, ModuleNotFoundError) and is_named(error, error.name):
+    missing = PurePath(str(getattr(error, "filename", None) or getattr(error, "name", None) or ""))
+    if missing.name and not re.search(rf"(?:[\"'/]|import +|from +){re.escape(missing.name)}\b", tests):
+        return ""  # the program may have chosen it
+    if isinstance(error, ModuleNotFoundError):
         return f"{error}. Name installed packages that they need, such as packages=('numpy',), or correct the tests"
     if isinstance(error, pytest_stand_in.NotHere):
         return f"they use {error} of pytest, which is not supported. Remove such rows"
-    if (
-        isinstance(error, OSError)
-        and (error.filename or isinstance(error, FileNotFoundError))
-        and is_named(error, error.filename)
-    ):
+    if isinstance(error, OSError) and (error.filename or isinstance(error, FileNotFoundError)):
         return f"they fail with {describe_error(error)} in the sandbox. Remove such rows"
     return ""
 
@@ -169,20 +168,10 @@ def describe_error(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(type(error), error)).strip().splitlines()[-1][:SHOWN_CHARS]
 
 
-def list_lines(error: BaseException) -> "list[str]":
-    """Return the lines of the tests that an error passed. The innermost one is the last."""
-    frames = traceback.extract_tb(error.__traceback__)
-    return [(one.line or "").strip() for one in frames if one.filename.startswith("tests")]
-
-
-def is_named(error: BaseException, name: Any) -> bool:
-    """Return whether the tests name a module or a file that is missing. If not, the program may have chosen it."""
-    return PurePath(str(name or "")).name in "".join(list_lines(error))
-
-
 def find_failing_line(error: BaseException) -> str:
-    lines = list_lines(error)
-    return f"{lines[-1][:SHOWN_CHARS]!r}: " if lines else ""
+    """Return the innermost line of the tests that an error passed."""
+    lines = [one for one in traceback.extract_tb(error.__traceback__) if one.filename.startswith("tests")]
+    return f"{(lines[-1].line or '').strip()[:SHOWN_CHARS]!r}: " if lines else ""
 
 
 def describe_call(target: Any, args: Any = (), kwargs: Any = None, end: str = "", outcome: Any = None) -> str:
