@@ -18,15 +18,7 @@ MAX_STEPS = 200
 
 
 class StretchAlarm:
-    """
-    Warns of the first stretch of steps in which the outcome reward teaches nothing.
-
-    Args:
-        outcome (`str`):
-            Name of the reward that says which completions are right.
-        args ([`FilteredGRPOConfig`]):
-            Configuration of the run.
-    """
+    """Warns of the first stretch of steps in which the outcome reward, which has this name, teaches nothing."""
 
     def __init__(self, outcome: str, args: FilteredGRPOConfig) -> None:
         self.outcome, self.args = outcome, args
@@ -45,13 +37,7 @@ class StretchAlarm:
 
 
 class PartingAlarm:
-    """
-    Warns once of each reward of weight 0, a witness, that does not rise while the total does.
-
-    Args:
-        args ([`FilteredGRPOConfig`]):
-            Configuration of the run.
-    """
+    """Warns once of each reward of weight 0, a witness, that does not rise while the total does."""
 
     def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args

@@ -75,12 +75,7 @@ class PromptStream:
         np.savez(folder / STATE_FILE, **self.get_state())
 
     def load(self, folder: Path) -> None:
-        """
-        Restore the state of a checkpoint. A run that drew no prompts itself has written none.
-
-        Raises:
-            [`CheckpointMismatch`]: it was saved with another number of prompts, or by an earlier version.
-        """
+        """Restore the state of a checkpoint, if there is one: a run that drew no prompts itself has written none."""
         if (folder / OLD_STATE_FILE).exists():
             raise CheckpointMismatch(
                 f"The checkpoint in {folder} must have the position among the prompts in {STATE_FILE}; it has the file "
@@ -98,12 +93,7 @@ class PromptStream:
         self.set_state(state)
 
     def check_ranks(self) -> None:
-        """
-        Check that the streams of all ranks are equal. Every rank must call this.
-
-        Raises:
-            `RuntimeError`: the ranks would draw different prompts, so groups would mix prompts.
-        """
+        """Check that all ranks draw the same prompts, or groups would mix prompts. Every rank must call this."""
         checksum = 0
         for array in self.get_state().values():
             checksum = zlib.crc32(array.tobytes(), checksum)
@@ -210,28 +200,18 @@ class PlacedRows(Dataset[dict[str, Any]]):
 def build_prompts(
     args: FilteredGRPOConfig, dataset: Any, prior: np.ndarray | None, has_prompts: bool
 ) -> PromptStream | None:
-    """
-    Return the stream that a run draws prompts from, or None if TRL alone draws them. For `prior`, see [`read_prior`].
-
-    If the rows of the dataset have no prompts, an environment gives another prompt for a row each time.
-    """
+    """Return the stream that a run draws prompts from, or None if TRL alone draws them. `prior` is from [`read_prior`]."""
     if args.selective:
         return SelectiveStream(len(dataset), args.seed + 1, args.shuffle_dataset, args.num_generations, prior)
     if not args.max_resample_rounds:
         return None
     stream = PromptStream(len(dataset), args.seed + 1, args.shuffle_dataset)
-    stream.has_prompts = has_prompts
+    stream.has_prompts = has_prompts  # otherwise, an environment gives another prompt for a row each time
     return stream
 
 
 def read_prior(prior: str | None, dataset: Any) -> np.ndarray | None:
-    """
-    Return the expected pass rate of each prompt, with NaN where it is not known, or None without a prior.
-
-    Raises:
-        `ValueError`: the prior is neither a column nor a folder, a value is not a pass rate, or no prompt has one.
-        `FileNotFoundError`: the folder has no records.
-    """
+    """Return the expected pass rate of each prompt, with NaN where it is not known, or None without a prior."""
     if prior is None:
         return None
     if prior in dataset.column_names:

@@ -17,17 +17,7 @@ from .scored_groups import ScoredGroups
 
 @dataclass(frozen=True)
 class Generation:
-    """
-    One generation, from the moment when its completions exist until it is a batch.
-
-    Args:
-        completions (list of [`Completion`]):
-            The completions of this rank.
-        groups ([`ScoredGroups`]):
-            The groups of all ranks, rank by rank.
-        rank (`int`):
-            Index of this rank.
-    """
+    """The completions of this rank, from when they exist until they are a batch, and the groups of all ranks in order."""
 
     completions: list[Completion]
     groups: ScoredGroups
@@ -53,11 +43,7 @@ def list_completions(
     last_ids: set[int],
     logged: dict[str, list],
 ) -> list[Completion]:
-    """
-    Return the completions of a rank. For `mask` and `last_ids`, see [`list_completion_facts`].
-
-    `logged` has the columns that rewards logged. A column that does not have a value for each completion is left out.
-    """
+    """Return the completions of a rank, with those of the logged columns that have a value for each completion."""
     columns = {name: values for name, values in logged.items() if len(values) == len(ids)}
     own = [{name: values[place] for name, values in columns.items()} for place in range(len(ids))]
     return [*map(Completion, rows, prompts, contents, ids, list_completion_facts(ids, mask, last_ids), own)]
@@ -66,18 +52,8 @@ def list_completions(
 def list_completion_facts(
     ids: list[list[int]], mask: list[list[int]] | None, last_ids: set[int]
 ) -> list[dict[str, Any]]:
-    """
-    Return the facts about each completion that the record of its group contains, by the name of the field.
-
-    Args:
-        ids (`list[list[int]]`):
-            Token ids of each completion.
-        mask (`list[list[int]]`, *optional*):
-            For each token, 1 if the model wrote it, and 0 if it is part of the result of a tool.
-        last_ids (`set[int]`):
-            Tokens that end a completion. A completion that ends with another token was truncated.
-    """
-    written = mask or [[1] * len(one) for one in ids]
+    """Return the fields of each completion's record that its tokens give. A completion that ends otherwise was truncated."""
+    written = mask or [[1] * len(one) for one in ids]  # 0 for tokens of the results of tools
     return [
         {"lengths": sum(map(int, own)), "truncated": not one or one[-1] not in last_ids}
         for one, own in zip(ids, written, strict=True)
@@ -86,12 +62,7 @@ def list_completion_facts(
 
 @contextmanager
 def align_columns(logs: dict[str, Any], count: int) -> Iterator[None]:
-    """
-    Keep the columns that rewards log in line with the prompts of TRL's table, while TRL adds `count` rows to it.
-
-    TRL extends only the columns that are logged. A column without values for these rows gets None, and so does a new
-    column for the rows before.
-    """
+    """Let columns that rewards log get None for rows of TRL's table without values, while TRL adds `count` rows to it."""
     table, logs["extra"] = logs["extra"], defaultdict(list)
     try:
         yield
@@ -116,11 +87,7 @@ def agree_on_images(rows: list[dict], images: list | None) -> bool:
 
 
 def clear_dead_rows(batch: TensorBatch, generation: Generation, advantages: MutableSequence[float]) -> None:
-    """
-    Set the log-probabilities of dead rows to 0, so that filler rows contain no NaN, and the logged advantages of dead groups.
-
-    The advantages of the generation come last in the log, which may be too short for all of them.
-    """
+    """Set log-probabilities of dead rows to 0, since fillers must have no NaN, and the last logged advantages of dead groups."""
     for key in ("old_per_token_logps", "ref_per_token_logps"):
         if key in batch:
             batch[key] = batch[key].masked_fill(~generation.live[:, None], 0.0)

@@ -35,14 +35,10 @@ def compute_pack_span(steps_per_generation: int, gradient_accumulation_steps: in
 
 def plan_moves(lengths: list[list[int]]) -> list[Move]:
     """
-    Return moves after which all ranks have about the same number of tokens. Every rank makes the same plan.
+    Return moves after which all ranks have about the same number of tokens, from the tokens of the rows of each rank.
 
     Each move takes a row from the rank with the most tokens to the rank with the fewest: the row that brings the two
-    closest to each other. It ends when no row would.
-
-    Args:
-        lengths (`list[list[int]]`):
-            For each rank, the tokens of its rows.
+    closest to each other. It ends when no row would. Every rank makes the same plan.
     """
     totals, staying = [*map(sum, lengths)], [dict(enumerate(own)) for own in lengths]
     moves: list[Move] = []
@@ -63,19 +59,8 @@ def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max
     """
     Split rows into micro-batches with little padding, and return the places of the rows of each, the largest one first.
 
-    A micro-batch has as many tokens as its rows times its longest prompt and its longest completion together.
-
-    Args:
-        sizes (`list[Size]`):
-            The tokens of each row.
-        max_tokens (`int`):
-            Largest number of tokens of a micro-batch. It is exceeded only where the rows do not fit otherwise.
-        max_batches (`int`):
-            Largest number of micro-batches.
-        max_rows (`int`):
-            Largest number of rows of a micro-batch.
-
-    Example:
+    A micro-batch has as many tokens as its rows times its longest prompt and its longest completion together. It exceeds
+    `max_tokens` only where the rows do not fit otherwise.
 
     ```python
     >>> sizes = [Size(2, 10), Size(2, 98), Size(2, 10), Size(2, 9)]

@@ -24,10 +24,6 @@ class Recorder(TrainerCallback):
 
     The thread works on one generation at a time, so that memory stays bounded. A step ends when its records are on
     disk, and thus before its checkpoint is saved. The interpreter waits for the thread before it exits.
-
-    Args:
-        args ([`FilteredGRPOConfig`]):
-            Configuration of the run.
     """
 
     def __init__(self, args: FilteredGRPOConfig) -> None:
@@ -54,17 +50,7 @@ class Recorder(TrainerCallback):
             logger.warning(f"{self.writer.lost} group(s) of this run have no record. An earlier warning says why.")
 
     def record(self, step: int, generation: Generation, advantages: Sequence[float]) -> None:
-        """
-        Write a record of every group of a generation. Every rank must call this.
-
-        Args:
-            step (`int`):
-                Step in which the completions were sampled.
-            generation ([`Generation`]):
-                The generation.
-            advantages (`list[float]`):
-                The latest advantages. Those of the generation come last.
-        """
+        """Write a record of every group. The advantages of the generation come last. Every rank must call this."""
         if not self.args.group_records:
             return
         has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
@@ -97,12 +83,7 @@ class Recorder(TrainerCallback):
 
 
 def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields] | None:
-    """
-    Return the completions of all ranks on the main process, rank by rank, and an empty list on the other ranks.
-
-    A rank that cannot describe its completions passes None. The main process then gets None, because the groups of other
-    ranks may be incomplete.
-    """
+    """Return the completions of all ranks on the main process, and none on others. None of one rank is None for all."""
     if world_size() == 1:
         return completions
     parts: list[list[CompletionFields] | None] | None = [[]] * world_size() if rank_index() == 0 else None

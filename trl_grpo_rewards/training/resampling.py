@@ -31,43 +31,18 @@ class Resampler:
     Replaces the dead groups of each batch, first with live groups that the step before had sampled beyond its own batch.
 
     Such a group is kept only if TRL computes the log-probabilities of its completions when they are sampled. The loss
-    then weights it by how much the model has changed in between, as it does with `num_iterations`.
-
-    Args:
-        sample, draw:
-            Samples completions, and draws prompts. All ranks take part in both.
-        packer ([`Packer`]):
-            Splits batches into rows, and stacks rows.
-        accelerator (`Accelerator`):
-            The ranks.
-        max_rounds (`int`):
-            Maximum number of rounds of a step.
+    then weights it by how much the model has changed in between, as it does with `num_iterations`. All ranks take part.
     """
 
     def __init__(self, sample: Sample, draw: Draw, packer: Packer, accelerator: Accelerator, max_rounds: int) -> None:
         self.sample, self.draw, self.packer, self.accelerator = sample, draw, packer, accelerator
         self.max_rounds = max_rounds
-        self.surplus: list[
-            tuple[int, list[TensorRow]]
-        ] = []  # prompts of groups, and the rows that this rank has of them
+        self.surplus = list[tuple[int, list[TensorRow]]]()  # prompts of groups, and the rows of them on this rank
 
     def fill(
         self, output: TensorBatch, generation: Generation, asked: set[int]
     ) -> tuple[TensorBatch, Tensor, dict[str, float]]:
-        """
-        Replace the dead groups of a batch, as far as `max_rounds` rounds go.
-
-        Args:
-            output (`dict`):
-                TRL's batch.
-            generation ([`Generation`]):
-                Its completions and groups.
-            asked (`set[int]`):
-                Prompts of the batch, which are not asked again.
-
-        Returns:
-            `tuple`: the batch, whether each of its rows is live, and what is logged.
-        """
+        """Return the batch without dead groups, whether each row is live, and what is logged. `asked` is not asked again."""
         live, rows = generation.groups.live, generation.live
         wanted, alive, sampled, rounds = len(live), int(live.sum()), len(live), 0
         first = self.packer.unstack(output)
@@ -145,12 +120,7 @@ def draw_rows(
     accelerator: Accelerator,
     avoid: Collection[int] = (),
 ) -> list[dict[str, Any]]:
-    """
-    Draw `count` prompts on all ranks and return the rows of this rank, `num_generations` for each prompt.
-
-    The number of prompts is rounded up so that every rank gets the same number of rows. There are fewer if all other
-    prompts are among those to avoid.
-    """
+    """Draw `count` prompts or a few more on all ranks, so that each gets as many rows, and return the rows of this rank."""
     ranks = accelerator.num_processes
     step = ranks // math.gcd(ranks, num_generations)
     drawn = draw_others(stream, math.ceil(count / step) * step, avoid)

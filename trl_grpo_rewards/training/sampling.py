@@ -35,15 +35,8 @@ def resume_order(repeated: Any, epoch: float, batch_size: int) -> int:
     """
     Advance TRL's sampler to the epoch of a checkpoint, and return the number of micro-batches before the checkpoint.
 
-    Checkpoints do not contain the state of the sampler, which shuffles with one generator for all epochs.
-
-    Args:
-        repeated:
-            TRL's sampler, or nothing to iterate over if the dataset is a stream. The number is then 0, as in TRL.
-        epoch (`float`):
-            The epochs that were trained on, with the part of the last one.
-        batch_size (`int`):
-            Number of rows that all ranks load for a micro-batch.
+    Checkpoints do not contain the state of the sampler, which shuffles with one generator for all epochs. `batch_size` is
+    the number of rows that all ranks load for a micro-batch. A stream has no sampler and gets 0, as in TRL.
     """
     for _ in range(math.floor(epoch)):
         next(iter(repeated), None)  # the sampler shuffles when the first row is taken

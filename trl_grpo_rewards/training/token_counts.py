@@ -5,17 +5,8 @@ from typing import NamedTuple
 
 class TokenCounts(NamedTuple):
     """
-    Numbers of tokens, each counted once for every pass over it.
-
-    Args:
-        needed (`int`):
-            Tokens of the prompts and completions of live rows.
-        computed (`int`):
-            Tokens of the batches that passed through the model, with padding.
-        padded (`int`):
-            Tokens of TRL's batches, which have all rows at the width of the longest prompt and completion.
-        skipped (`int`):
-            Those of dead rows among them.
+    Numbers of tokens, each counted once for every pass over it: `needed` for live rows, `computed` with padding, `padded`
+    in TRL's batches, which are as wide as the longest row, and `skipped`, those of dead rows among the latter.
     """
 
     needed: int = 0
