@@ -43,11 +43,8 @@ SPARE_LEVELS = 10
 
 def is_right_output(output: str, expected: str) -> bool:
     """
-    Return whether the output of a program consists of the expected words, whatever whitespace separates them.
-
-    If one of two words has a decimal point or an exponent, they may also be numbers that are close: within 1e-6, or within
-    1e-6 of the expected number if that has a decimal point, too. If a bracket is expected, whitespace next to brackets and
-    commas makes no difference: `[1, 2]` equals `[1,2]`.
+    Return whether an output consists of the expected words. Two words may also be numbers that are close, within 1e-6, if
+    one has a decimal point or an exponent. If a bracket is expected, `[1, 2]` equals `[1,2]`.
     """
     words, expected_words = output.split(), expected.split()
     if len(words) == len(expected_words) and all(map(is_right_word, words, expected_words)):
@@ -79,11 +76,8 @@ def is_close(number: float, expected: float) -> bool:
 
 def is_right_value(output: str, case: CallCase) -> bool:
     """
-    Return whether the answer to a call has one of the accepted values.
-
-    Values are equal if Python's `==` says so, after JSON has made tuples lists and keys texts. Two numbers are also
-    equal if one is a float and they are close as in [`is_right_output`]. A value that is much longer or deeper than
-    what is expected is refused before it is read. An honest process writes what `inside/calls.py` describes.
+    Return whether the answer to a call is one of the accepted values by Python's `==`, after JSON has made tuples lists and
+    keys texts. Floats may be close. A value that is much longer or deeper than what is expected is not read.
     """
     accepted = [convert(one) for one in case.accepted]
     # a function that returns None also answers with its first argument

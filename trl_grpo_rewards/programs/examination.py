@@ -39,11 +39,7 @@ Outcome: TypeAlias = ProgramVerdict | UnreadableTests
 
 
 def find_reference(row: Mapping[str, Any], column: str) -> str | None:
-    """
-    Return the row's own solution, or None if it has none.
-
-    HumanEval's solutions are only the body of a function that begins in the prompt. Such a solution is joined to it.
-    """
+    """Return the row's own solution, or None. HumanEval has only the body of a function that begins in the prompt."""
     names = [name for name in REFERENCE_COLUMNS if name != column and isinstance(row.get(name), str)]
     if not names or not row[names[0]].strip():
         return None

@@ -52,21 +52,9 @@ def read_tests(
     value: Any, companions: Mapping[str, Any] | None = None, *, packages: Collection[str] | None = ()
 ) -> RowTests:
     """
-    Read the tests of one row from its column with tests, and from its [`COMPANION_COLUMNS`].
+    Read the tests of one row from its column with tests, and from its [`COMPANION_COLUMNS`], over which the former goes.
 
-    What the tests themselves say goes first. Python tests may import the packages, and anything if these are None.
-
-    Example:
-
-    ```python
-    >>> from trl_grpo_rewards.programs.formats import read_tests
-
-    >>> print(read_tests('{"inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}'))
-    2 inputs with their outputs
-    >>> print(read_tests(["assert add(1, 2) == 3", "assert add(1, 2) != add(2, 2)"]))
-    1 set of Python tests
-
-    ```
+    Python tests may import the packages, and anything if these are None.
     """
     context = drop_none(companions or {})
     value = parse_column(value)
@@ -157,11 +145,7 @@ def build_tests(pairs: list[Pair]) -> RowTests:
 
 
 def is_in_place(calls: list[CallCase]) -> bool:
-    """
-    Return whether functions that return None may be judged by what they made of their first argument.
-
-    This must not pay a function that does nothing. So some call must expect something else than its first argument.
-    """
+    """Return whether functions that return None may be judged by their first argument, and none that does nothing is paid."""
     if any(one is None for case in calls for one in case.accepted):
         return False
     return any(not expects_first_argument(case) for case in calls)
@@ -198,12 +182,7 @@ def join_lines(value: Any) -> str:
 
 
 def read_call_case(name: str, arguments: Any, result: Any) -> CallCase:
-    """
-    Read the call of a function. Arguments are a list, or a text with the JSON of one argument on each line.
-
-    APPS puts some results into a list of one. So if the arguments are a list, such a result is accepted with and without
-    the list.
-    """
+    """Read a call. APPS puts some results into a list of one, so both are accepted if the arguments are a list."""
     try:
         if isinstance(arguments, str):
             arguments = [read_json(line) for line in arguments.strip().split("\n")]

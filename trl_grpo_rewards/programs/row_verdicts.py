@@ -46,11 +46,7 @@ def keeps_apart(sandbox: Sandbox) -> bool:
 async def try_program(
     program: str, tests: RowTests, sandbox: Sandbox, limits: Limits, partial: bool = False
 ) -> ProgramVerdict:
-    """
-    Run a program against the tests of a row. They may turn out to be unreadable.
-
-    If a share is wanted, it goes on after a failure, unless the program exceeded its time or was refused.
-    """
+    """Run a program against the tests of a row. For a share, a failure does not end it, unless it took too long."""
     match tests.cases:
         case (PythonTests() as python,):
             return await try_python_tests(program, python, sandbox, limits, partial)

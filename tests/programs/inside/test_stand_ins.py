@@ -221,6 +221,24 @@ def test_a_capital_makes_no_class_of_a_function():
         assert passes(f"def Find_Max(items): return {value}", code)
 
 
+def test_an_object_has_as_many_items_as_it_says():
+    program = "class L:\n    def __init__(self, n): self.n = n\n    def __len__(self): return len(self.n)\n{}\ndef f(xs): return L([2 * x for x in xs])"
+    honest = ["    def __iter__(self): return iter(self.n)", "    def __getitem__(self, i): return self.n[i]"]
+    drained = "    def __iter__(self):\n        while self.n: yield self.n.pop()"
+    nothing = ["    def __iter__(self): return iter(())", "    def __getitem__(self, i): raise IndexError", "    def __iter__(self): return self\n    def __next__(self): raise StopIteration"]  # fmt: skip
+    codes = (
+        "g = f([1, 2])\nassert len(g) == 2\nfor a, b in zip(g, [2, 4]): assert a == b",
+        "g = f([1, 2])\nfor a, b in zip(g, [2, 4]): assert a == b\nassert len(g) == 2",
+        "g = f([1, 2])\nassert len(g) == 2 and all(map(lambda a, b: a == b, g, [2, 4]))",
+    )
+    for code in codes:
+        bodies = [*honest, *nothing]
+        assert list_passing([(program.format(body), code) for body in bodies]) == [True] * 2 + [False] * 3
+    assert passes(
+        program.format(drained), "g = f([1, 2])\nassert len(g) == 2 and [*g] == [4, 2] and len(g) == 0 and [*g] == []"
+    )
+
+
 def test_no_error_of_a_program_ends_what_the_tests_do():
     stops = "def f(*args): raise StopIteration\nclass A:\n    value = property(f)\n    __getitem__ = __call__ = __len__ = f"
     for code in (

@@ -29,11 +29,7 @@ def run_script(program: str) -> None:
 
 
 def answer_call(program: str, function: str) -> None:
-    """
-    Run a program, call its function with the JSON list on standard input, and write its value as JSON.
-
-    The answer is `{"value": ...}`. If the value is None, it also has `"first"`: the first argument after the call.
-    """
+    """Call a function of a program with the JSON list on standard input, and write `{"value": ...}`, with `"first"` for None."""
     lift_limits(0)
     answers = reserve_output()
     arguments = json.load(sys.stdin)

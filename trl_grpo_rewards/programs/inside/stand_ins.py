@@ -46,6 +46,7 @@ class Asking:
     _peer: Any = None
     _number = -1
     _is_made = False  # whether the tests let it judge
+    _counted: Any = (None, None, 0)  # the length that it told, and the items that it gave, after how many calls
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in SHOWN_ATTRIBUTES:
@@ -117,13 +118,42 @@ def make_special(name: str) -> Any:
             result = self._peer.request("special", name, self, *args[:2], None)  # a traceback cannot cross
             return end_later(result, is_kept) if name == "__aexit__" else result and not is_kept
         is_made = self._is_made
-        result = self._peer.request("special", name, self, *args)
+        try:
+            result = self._peer.request("special", name, self, *args)
+        except IndexError:
+            if not is_made and name == "__getitem__" and isinstance(args[0], int) and args[0] >= 0:
+                check_length(self, given=args[0])
+            raise
+        if name == "__len__" and not is_made:
+            check_length(self, told=result)
+        if name == "__iter__" and not is_made and hasattr(type(self), "__len__"):
+            return count_items(self, result)
         if is_made and (type(result) is type(self) if name in ARITHMETIC else name in OPENING and result is self):
             object.__setattr__(result, "_is_made", True)  # as in `Vector(1, 2) * 2 + 1` and `with Stack() as stack`
         return result
 
     special.__name__ = name
     return special
+
+
+def check_length(found: Any, told: "int | None" = None, given: "int | None" = None) -> None:
+    """Raise if an object has given fewer items than the length that it tells, and nothing else was asked in between."""
+    before = found._counted if found._counted[2] == found._peer.calls else (None, None)
+    told, given = before[0] if told is None else told, before[1] if given is None else given
+    set_attribute = type.__setattr__ if isinstance(found, type) else object.__setattr__
+    set_attribute(found, "_counted", (told, given, found._peer.calls))
+    if told is not None and given is not None and given < told:
+        error = ValueError(f"an object of the program with {given} items says that it has {told}")
+        found._peer.mark(error)
+        raise error
+
+
+def count_items(found: Any, items: Any) -> "Generator[Any, Any, Any]":
+    given = 0
+    for item in items:
+        given += 1
+        yield item
+    check_length(found, given=given)
 
 
 SPECIALS = {**{name: make_special(name) for name in BINARY + OTHERS}, "__call__": ProgramFunction.__call__}

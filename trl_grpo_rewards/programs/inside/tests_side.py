@@ -48,6 +48,9 @@ KNOWN = {
 """Objects that the tests have themselves where the program has the same ones."""
 
 
+READING = {"__len__", "__iter__", "__next__", "__getitem__"}
+"""Special methods that do not change an object."""
+
 REFERENCES = {"class", "object", "failure", "function", "module"}
 """Kinds of entries that stand for something of the program."""
 
@@ -67,12 +70,14 @@ class TestsSide(Peer):
         self.stand_ins: dict[int, Any] = {}
         self.iterators: dict[int, Any] = {}
         self.last_call: Any = None
+        self.calls = 0  # that may change something of the program
         self.raised: set[type] = set()  # classes of the errors of the program
         self.members: set[str] = set()  # attributes that the tests use of what they have by a name
         self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
         self.names_stop = self.are_sent = False  # whether they speak of StopIteration, and send to generators
 
     def request(self, do: str, *values: Any) -> Any:
+        self.calls += do in ("call", "set", "delete") or do == "special" and values[0] not in READING
         try:
             return super().request(do, *values)
         except CannotCross as error:
