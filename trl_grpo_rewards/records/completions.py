@@ -13,24 +13,11 @@ from .files import read_records
 
 @dataclass
 class Group:
-    """
-    The completions of one prompt.
+    """The completions of one prompt."""
 
-    Args:
-        columns (`dict[str, list]`):
-            The columns that rewards are called with, with one value for each completion: `prompts`, `completions`,
-            `completion_ids` if they are known, and the dataset columns.
-        step (`int`, *optional*):
-            Step of the run in which the completions were sampled.
-        recorded (`dict[str, list]`):
-            Scores of the completions in that run, by the name of the reward.
-        rule ([`Rule`]):
-            The rule by which the run decided which groups are dead.
-    """
-
-    columns: dict[str, list]
+    columns: dict[str, list]  # what rewards are called with, one value for each completion
     step: int | None = None
-    recorded: dict[str, list] = field(default_factory=dict)
+    recorded: dict[str, list] = field(default_factory=dict)  # the scores of the run, by the name of the reward
     rule: Rule = Rule()
 
     @property

@@ -18,25 +18,12 @@ DEFAULT_TOLERANCE = 1e-6
 
 
 class Rule(NamedTuple):
-    """
-    The rule by which a run decides the kind of a group.
-
-    Args:
-        outcome_reward (`str`):
-            Name of the reward that says which completions are right.
-        dead_by (`str`):
-            The scores that must be equal in a dead group: the weighted `"total"`, the `"outcome"` reward, or `"each"`
-            reward of non-zero weight.
-        tolerance (`float`):
-            Largest difference that counts as equal.
-        unscored (`str`):
-            Whether a None next to a score counts as 0 (`"term"`) or leaves the completion out (`"row"`).
-    """
+    """The rule by which a run decides the kind of a group."""
 
     outcome_reward: str = ""
-    dead_by: str = "total"
+    dead_by: str = "total"  # the scores that must be equal: "total", "outcome", or "each" reward of non-zero weight
     tolerance: float = DEFAULT_TOLERANCE
-    unscored: str = "term"
+    unscored: str = "term"  # a None next to a score counts as 0 ("term"), or leaves the completion out ("row")
 
 
 def has_dead_scores(
@@ -48,11 +35,7 @@ def has_dead_scores(
     scores: Sequence[Sequence[float | None]],
     weights: Sequence[float],
 ) -> bool:
-    """
-    Return whether a group is dead. `scores` has one list for each reward, and `dead_by` is that of a [`Rule`].
-
-    A group is dead if every list of scores that decides has no spread.
-    """
+    """Return whether no list of scores that decides has a spread. `scores` has one list for each reward."""
     deciding = {
         "total": [totals],
         "outcome": [outcomes],
@@ -73,18 +56,7 @@ def is_dead(rewards: Sequence[float | None], tolerance: float = DEFAULT_TOLERANC
 
 
 def kind_of_group(dead: bool, totals: Sequence[float | None], outcomes: Sequence[float | None]) -> GroupKind:
-    """
-    Return the kind of a group.
-
-    Args:
-        dead (`bool`):
-            Whether the group is dead.
-        totals (`list`):
-            Weighted total of each completion. A dead group with fewer than two totals is `"unscored"`.
-        outcomes (`list`):
-            Score of each completion by the outcome reward. A dead group is `"solved"` if all scores are at least 1,
-            `"failed"` if all are at most 0, and `"flat"` otherwise.
-    """
+    """Return the kind of a group: by its outcomes, or unscored if it is dead with fewer than two totals."""
     if not dead:
         return "live"
     if len(drop_unscored(totals)) < 2:

@@ -13,69 +13,30 @@ from .readable import copy_as_json, make_readable
 
 
 class Completion(NamedTuple):
-    """
-    One completion of a generation.
-
-    Args:
-        row (`dict`):
-            Dataset row of the prompt.
-        prompt (`str` or `list`):
-            Prompt that the model was given. An image or an environment may have changed that of the row.
-        content (`str` or `list`):
-            What the model wrote, as text or as messages.
-        ids (`list[int]`):
-            Token ids.
-        facts (`dict`):
-            Numbers and other short values, which are fields of the record, see
-            [`~trl_grpo_rewards.training.generation.list_completion_facts`].
-        logged (`dict`):
-            What the rewards logged about it, by the name of the column.
-    """
+    """One completion of a generation."""
 
     row: dict[str, Any]
-    prompt: Any
-    content: Any
+    prompt: Any  # as the model was given it; an image or an environment may have changed that of the row
+    content: Any  # text or messages
     ids: list[int]
-    facts: dict[str, Any]
-    logged: dict[str, Any]
+    facts: dict[str, Any]  # short values that are fields of the record
+    logged: dict[str, Any]  # by rewards, by the name of the column
 
 
 @dataclass(slots=True)
 class CompletionFields:
-    """
-    What a record says about one completion.
+    """What a record says about one completion."""
 
-    Args:
-        group (`dict`):
-            Fields that are the same for all completions of a group.
-        columns (`dict`):
-            Dataset columns other than the prompt.
-        logged (`dict`):
-            What the rewards logged.
-        own (`dict`):
-            Fields of this completion. In the record, each is a list with one value for each completion.
-    """
-
-    group: dict[str, Any]
+    group: dict[str, Any]  # the same for all completions of a group
     columns: dict[str, Any]
     logged: dict[str, Any]
-    own: dict[str, Any]
+    own: dict[str, Any]  # in the record, each is a list with one value for each completion
 
 
 def describe_completions(
     completions: Iterable[Completion], has_text: bool = True, has_ids: bool = True
 ) -> list[CompletionFields]:
-    """
-    Return what records say about completions. Columns that JSON cannot hold, such as images, are left out.
-
-    Args:
-        completions (list of [`Completion`]):
-            The completions of a rank.
-        has_text (`bool`, *optional*, defaults to `True`):
-            Whether records contain the texts of prompts and completions, and what the rewards logged.
-        has_ids (`bool`, *optional*, defaults to `True`):
-            Whether records contain token ids.
-    """
+    """Return what records say about completions. Columns that JSON cannot hold, such as images, are left out."""
     described: list[CompletionFields] = []
     last, group = None, dict[str, Any]()
     columns: dict[str, Any] = {}  # pickle sends an object only once, so completions of one prompt share them
@@ -103,15 +64,7 @@ def describe_prompt(prompt: Any, asked: Any, has_text: bool) -> dict[str, Any]:
 
 
 def describe_groups(completions: list[CompletionFields], scores: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """
-    Return an iterator over the records of a generation. Each is made when it is consumed, even if another one failed.
-
-    Args:
-        completions (`list[CompletionFields]`):
-            Completions of all groups, one group after another.
-        scores (`list[dict]`):
-            How the completions of each group were scored: the fields of `ScoredGroups.describe`.
-    """
+    """Return an iterator over the records of a generation. Each is made when it is consumed, even if another one failed."""
     size = len(completions) // len(scores)
     groups = (completions[index * size : (index + 1) * size] for index in range(len(scores)))
     return map(describe_group, groups, scores)
@@ -152,12 +105,7 @@ def summarize_totals(totals: list[float | None]) -> dict[str, Any]:
 
 
 def merge_columns(columns: list[dict[str, Any]]) -> dict[str, Any]:
-    """
-    Return the columns of a group.
-
-    `columns` has the columns that are the same for all rows. `row_columns` has a list for each other column, such as
-    those that a rollout function adds.
-    """
+    """Return the columns of a group: those that are the same for all rows, and a list for each other one in `row_columns`."""
     shared = {name: value for name, value in columns[0].items() if all(other.get(name) == value for other in columns)}
     names = dict.fromkeys(name for row in columns for name in row)  # a row lacks what JSON cannot hold, such as NaN
     others = {name: [other.get(name) for other in columns] for name in names if name not in shared}

@@ -42,19 +42,10 @@ logger = logging.getLogger(__name__)
 
 class GroupWriter:
     """
-    Appends the records of one run to its files. This never raises an error.
+    Appends the records of one run to its files, from its first step on, and never raises an error.
 
-    If writing fails, one warning is logged. Later calls remove the incomplete line and try again. A record that cannot
-    be made or written as JSON is left out, which is logged once, too.
-
-    `lost` is the number of groups without a record.
-
-    Args:
-        output_dir (`str` or `Path`):
-            Output directory of the run.
-        first_step (`int`, *optional*):
-            First step of the run. Earlier records of this step and of later ones are superseded. Defaults to the first
-            step that is written.
+    Earlier records of this step and of later ones are superseded. If writing fails, one warning is logged, and later calls
+    remove the incomplete line and try again. `lost` is the number of groups without a record.
     """
 
     def __init__(self, output_dir: str | Path, first_step: int | None = None) -> None:
@@ -141,12 +132,7 @@ def match_files(folder: Path) -> list[tuple[Path, re.Match[str]]]:
 
 
 def find_record_files(source: str | Path) -> list[Path]:
-    """
-    Return the files of records in an output directory or in its folder of groups, or the file that `source` names.
-
-    Raises:
-        `FileNotFoundError`: there are no records.
-    """
+    """Return the files of records in an output directory or in its folder of groups, or the file that `source` names."""
     source = Path(source)
     if source.is_file():
         return [source]
@@ -181,11 +167,7 @@ def read_records(source: str | Path) -> Iterator[dict[str, Any]]:
 
 
 def find_records(files: Iterable[Path]) -> tuple[list[tuple[Path, int]], list[tuple[Path, int]]]:
-    """
-    Return the place of each record, in the order of steps, and of each line that is not complete.
-
-    A place is a file and an offset in bytes. Records that a later run has superseded are left out.
-    """
+    """Return the files and offsets of the records, in the order of steps, and of the lines that are not complete."""
     places: dict[tuple[int, int], tuple[int, Path, int]] = {}
     first_steps: dict[int, int] = {}
     damaged = []

@@ -28,13 +28,7 @@ MAX_LOG_SIZE = 1 << 30
 
 
 class LogWriter:
-    """
-    Writes the log of a run. A disk that is full or read-only and a value that JSON cannot hold are reported once, and training goes on.
-
-    Args:
-        output_dir (`str` or `Path`):
-            Output directory of the run.
-    """
+    """Writes the log of a run. What cannot be written is reported once, and training goes on."""
 
     def __init__(self, output_dir: str | Path) -> None:
         self.path = Path(output_dir, LOG_FILE)

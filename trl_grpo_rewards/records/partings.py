@@ -17,17 +17,7 @@ MIN_RISE = 0.05
 
 
 class Point(NamedTuple):
-    """
-    The means over the completions of a step, or of a few steps, that have a total and a score by the witness.
-
-    Args:
-        step (`int`):
-            The step.
-        trained (`float`):
-            Mean of the reward that trains.
-        witness (`float`):
-            Mean of the witness.
-    """
+    """The means over the completions of a step, or of a few steps, that have a total and a score by the witness."""
 
     step: int
     trained: float
@@ -35,23 +25,11 @@ class Point(NamedTuple):
 
 
 class Parting(NamedTuple):
-    """
-    A rise of the reward without one of the witness.
+    """A rise of the reward without one of the witness."""
 
-    Args:
-        since (`int`):
-            Step from which the reward rises.
-        seen (`int`):
-            Step in which the rise has become significant.
-        trained (`tuple[float, float]`):
-            Mean of the reward where the witness was best, and in the last points before `seen`.
-        witness (`tuple[float, float]`):
-            The same means of the witness.
-    """
-
-    since: int
-    seen: int
-    trained: tuple[float, float]
+    since: int  # the step from which the reward rises
+    seen: int  # the step in which the rise has become significant
+    trained: tuple[float, float]  # means of the reward where the witness was best, and in the last points
     witness: tuple[float, float]
 
 

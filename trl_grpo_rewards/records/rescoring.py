@@ -26,26 +26,12 @@ MAX_EXAMPLES = 10
 
 @dataclass
 class ScoredGroup:
-    """
-    A group with its scores.
-
-    Args:
-        group ([`Group`]):
-            The completions.
-        scores (`dict[str, list]`):
-            Score of each completion by each term.
-        totals (`list`):
-            Weighted total of each completion.
-        seconds (`dict[str, float]`):
-            Seconds per row that each term took.
-        rewards ([`Reward`]):
-            The rewards that gave the scores.
-    """
+    """A group with its scores."""
 
     group: Group
-    scores: dict[str, list[Score]]
+    scores: dict[str, list[Score]]  # by the name of the term
     totals: list[Score]
-    seconds: dict[str, float]
+    seconds: dict[str, float]  # per row, of each term
     rewards: Reward
 
     @property
@@ -116,31 +102,14 @@ async def score_async(reward: Reward, groups: list[Group]) -> list[tuple[list[Sc
 
 @dataclass
 class Tally:
-    """
-    Statistics of all groups, which are added one by one.
+    """Statistics of all groups, which are added one by one."""
 
-    Args:
-        scores (`dict[str, Counter]`):
-            How often each term, and the total, gave each score.
-        seconds (`dict[str, list]`):
-            Seconds per row that each term took for each group.
-        matches (`dict[str, list]`):
-            For each term that the run recorded, the number of scores that equal the recorded ones, and the number of
-            all scores.
-        groups (`int`):
-            Number of groups.
-        dead (`int`):
-            Number of groups that would be dead.
-        surprising (`list[tuple]`):
-            Heap of the most surprising rows: surprise, number of the group, index of the row, and the group.
-    """
-
-    scores: dict[str, Counter[Score]] = field(default_factory=dict)
+    scores: dict[str, Counter[Score]] = field(default_factory=dict)  # of each term and of the total
     seconds: dict[str, list[float]] = field(default_factory=dict)
-    matches: dict[str, tuple[int, int]] = field(default_factory=dict)
+    matches: dict[str, tuple[int, int]] = field(default_factory=dict)  # scores that equal the recorded ones, of all
     groups: int = 0
     dead: int = 0
-    surprising: list[tuple[float, int, int, ScoredGroup]] = field(default_factory=list)
+    surprising: list[tuple[float, int, int, ScoredGroup]] = field(default_factory=list)  # a heap: surprise, group, row
 
     def add(self, scored: ScoredGroup) -> None:
         self.groups += 1
@@ -181,31 +150,13 @@ def measure_surprise(totals: list[Score]) -> list[float]:
 
 @dataclass
 class Difference:
-    """
-    The differences between old and new rewards. Groups are added one by one.
-
-    Args:
-        rows (`int`):
-            Number of rows.
-        equal (`int`):
-            Number of rows with the same total.
-        dead (`int`):
-            Number of groups that would be dead under the old rewards.
-        groups (`int`):
-            Number of groups.
-        up (`int`):
-            Number of rows with a higher total under the new rewards. None is lower than any total.
-        down (`int`):
-            Number of rows with a lower total under the new rewards.
-        examples (`dict[str, list]`):
-            Some rows of different groups that went `"up"` or `"down"`: old total, new total, group, index of the row.
-    """
+    """The differences between old and new rewards. Groups are added one by one."""
 
     rows: int = 0
-    equal: int = 0
-    dead: int = 0
+    equal: int = 0  # rows with the same total
+    dead: int = 0  # groups under the old rewards
     groups: int = 0
-    up: int = 0
+    up: int = 0  # rows with a higher total under the new rewards; None is lower than any
     down: int = 0
     examples: dict[str, list[tuple[Score, Score, ScoredGroup, int]]] = field(
         default_factory=lambda: {"up": [], "down": []}

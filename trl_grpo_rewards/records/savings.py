@@ -9,24 +9,12 @@ PASSES = ("", "_without_gradient")
 
 
 class Savings(NamedTuple):
-    """
-    The tokens of all passes over the model, as shares of what TRL's batches would have had.
+    """The tokens of all passes over the model, as shares of what TRL's batches would have had."""
 
-    Args:
-        needed (`float`):
-            Tokens of live rows that are not padding.
-        computed (`float`):
-            Tokens that were computed.
-        skipped (`float`):
-            Tokens that were saved because dead groups were skipped.
-        packed (`float`):
-            Tokens that were saved because the other rows were packed.
-    """
-
-    needed: float
+    needed: float  # of live rows, without padding
     computed: float
-    skipped: float
-    packed: float
+    skipped: float  # saved because dead groups were skipped
+    packed: float  # saved because the other rows were packed
 
     def __str__(self) -> str:
         return (
@@ -42,11 +30,7 @@ def describe_savings(log: Iterable[dict[str, Any]]) -> dict[str, str]:
 
 
 def sum_savings(log: Iterable[dict[str, Any]]) -> Savings | None:
-    """
-    Return what a run saved, or None if its log does not say.
-
-    An entry has the means of the steps since the previous one, so it counts as many times as there were steps.
-    """
+    """Return what a run saved, or None if its log does not say. An entry counts for all steps since the previous one."""
     sums, last = dict.fromkeys(("needed", "computed", "padded", "skipped"), 0.0), 0
     for entry in log:
         if isinstance(entry.get("groups/tokens_padded"), (int, float)):
