@@ -17,13 +17,7 @@ TEMPLATE = "chat template"
 
 
 def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options: dict | None = None) -> Findings:
-    """
-    Check that the chat template and the rewards agree on who opens the first tag.
-
-    If the template opens a tag that a reward looks for in the completion, the reward is 0 for the whole run.
-
-    The first prompt is rendered, with the `chat_template_kwargs` of the configuration as options.
-    """
+    """Check that the chat template opens no tag that a reward looks for in the completion, or it is 0 for the whole run."""
     found = Findings(TEMPLATE)
     prompt = dataset[0]["prompt"]
     if isinstance(prompt, str):

@@ -15,12 +15,7 @@ LARGE = 64_000
 
 
 def merge_forms(rewards: Reward, row: Mapping[str, Any]) -> Form:
-    """
-    Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out.
-
-    Raises:
-        [`~trl_grpo_rewards.forms.ContradictoryForms`]: no completion has such a form.
-    """
+    """Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out."""
     form = Form()
     merged: list[FunctionReward] = []
     for function in find_functions(rewards, paid_only=True, row=row):

@@ -35,14 +35,8 @@ def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] 
     """
     Return a correct completion of the form that the rewards ask for.
 
-    Args:
-        rewards ([`Reward`]):
-            Expression of rewards.
-        row (`dict`):
-            A row of the dataset. Its `completion` is returned if it has one. Otherwise a completion is made from its right
-            answer: from the column that outcome rewards read, or else from `solution`.
-        count (`Callable`, *optional*):
-            Returns the number of tokens of a text. By default it counts words.
+    It is the row's `completion`, or made from its right answer: from the column that outcome rewards read, or else from
+    `solution`. `count` returns the number of tokens of a text.
     """
     if "completion" in row:
         return str(row["completion"])

@@ -29,24 +29,12 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Shape:
-    """
-    A shape of rows.
+    """A shape of rows."""
 
-    Args:
-        name (`str`):
-            What the rows are, after "the dataset looks like".
-        columns (`tuple[str]`):
-            Usual names of the column that decides. With none, the shape is that of rows without any such column.
-        fits (`Callable`):
-            Whether a value of the column, which is never None, fits. It gets the value and the row.
-        reward (`str`):
-            Expression of the reward, with `{column}` in the place of the column.
-    """
-
-    name: str
-    columns: tuple[str, ...]
+    name: str  # what the rows are, after "the dataset looks like"
+    columns: tuple[str, ...]  # usual names of the one that decides; with none, rows have no such column
     fits: Callable[[Any, Row], bool]
-    reward: str
+    reward: str  # its expression, with `{column}` in the place of the column
 
     def find_column(self, rows: Sequence[Row]) -> str | None:
         """Return the column whose values all fit, if there is one."""

@@ -97,14 +97,7 @@ def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
 def make_trials(
     rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words, attacked: int = ATTACKED_ROWS
 ) -> Trials:
-    """
-    Write the example completions of all rows, and let each reward score each of them once.
-
-    Attacks are tried on the first rows only. If a row has a `completion`, it is the honest one.
-
-    Raises:
-        [`~trl_grpo_rewards.forms.ContradictoryForms`]: no completion can earn all rewards.
-    """
+    """Write the example completions of all rows, with attacks for the first ones, and let each reward score each of them."""
     tokens = cache(tokens)
     is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows)
 

@@ -81,15 +81,7 @@ def build_client(base_url: str | None, key: str, retries: int, concurrency: int,
 
 
 class ChatClient:
-    """
-    A client of one model.
-
-    Args:
-        settings ([`Settings`]):
-            Which model to ask, and how.
-        concurrency (`int`):
-            Maximum number of requests in flight.
-    """
+    """A client of one model, with at most `concurrency` requests in flight."""
 
     def __init__(self, settings: Settings, concurrency: int) -> None:
         self.settings = settings
@@ -158,13 +150,7 @@ class ChatClient:
 
 
 def read_content(reply: Any) -> str:
-    """
-    Return the text of a chat completion.
-
-    Raises:
-        [`UnreadableReply`]: it is not a chat completion, or has no text.
-        [`TruncatedReply`]: the text was cut off at its limit of tokens.
-    """
+    """Return the text of a chat completion, or raise [`UnreadableReply`], or [`TruncatedReply`] if it was cut off."""
     try:
         choice = reply["choices"][0]
         message, is_truncated = choice["message"], choice.get("finish_reason") == "length"

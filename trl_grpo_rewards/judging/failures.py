@@ -23,35 +23,15 @@ WARNED: set[Hashable] = set()
 
 @dataclass(frozen=True)
 class Failure:
-    """
-    A call that failed after all retries.
-
-    Args:
-        error (`str`):
-            What went wrong.
-        text (`str`):
-            What was asked about, such as `"The graded text was '...'"`.
-        advice (`str`, *optional*):
-            What to do about it.
-    """
+    """A call that failed after all retries."""
 
     error: str
-    text: str
+    text: str  # what was asked about
     advice: str = ""
 
 
 class FailureCounter:
-    """
-    Counts the calls of batches and their failures.
-
-    Args:
-        asked (`Hashable`):
-            Who is asked. Counters of the same one share what was shown and tolerated.
-        complaint (`str`):
-            Who failed to do what, such as `"The judge 'm' gave no verdict"`.
-        max_failures (`float`):
-            Share of the calls of a batch that may fail.
-    """
+    """Counts the calls of batches and their failures. Counters of the same server share what was shown and tolerated."""
 
     def __init__(self, asked: Hashable, complaint: str, max_failures: float) -> None:
         self.asked, self.complaint, self.max_failures = asked, complaint, max_failures
@@ -60,11 +40,9 @@ class FailureCounter:
 
     def add(self, done: int, failures: Sequence[Failure]) -> None:
         """
-        Count finished calls and the failures among them, and check the batch once all of its calls have finished.
+        Count finished calls, and stop the run once all of the batch have finished, if more than `max_failures` failed.
 
-        Raises:
-            `RuntimeError`: more than `max_failures` of the batch failed. A single failure is tolerated, unless the
-                previous batch had one as well.
+        A single failure is tolerated, unless the previous batch had one as well.
         """
         self.done += done
         for failure in failures:

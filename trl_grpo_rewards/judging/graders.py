@@ -54,13 +54,7 @@ class Grader(ABC):
 
 @dataclass(frozen=True)
 class ScaleGrader(Grader):
-    """
-    Asks for a score, or for one by each criterion.
-
-    Args:
-        rubric ([`Rubric`]):
-            What to grade by, and the scale.
-    """
+    """Asks for a score, or for one by each criterion."""
 
     rubric: Rubric
     canary = CANARY
@@ -80,15 +74,7 @@ class ScaleGrader(Grader):
 
 @dataclass(frozen=True)
 class CriteriaGrader(Grader):
-    """
-    Asks whether an answer meets each criterion of its row.
-
-    Args:
-        criteria (`tuple[Criterion]`):
-            The criteria.
-        separate (`bool`):
-            Whether to ask about each of them in a request of its own.
-    """
+    """Asks whether an answer meets each criterion of its row, together or in a request of its own for each."""
 
     criteria: tuple[Criterion, ...]
     separate: bool

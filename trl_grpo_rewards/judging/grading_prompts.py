@@ -45,15 +45,7 @@ WeightedSentence: TypeAlias = str | float | tuple[str | float, ...]
 
 @dataclass(frozen=True)
 class Rubric:
-    """
-    What to grade by, and the scale of the score.
-
-    Args:
-        text (`str` or `Mapping[str, WeightedSentence]`):
-            A sentence, or criteria by name.
-        scale (`tuple[float, float]`):
-            The worst and the best score.
-    """
+    """What to grade by, a sentence or criteria by name, and the scale of the score, from worst to best."""
 
     text: str | Mapping[str, WeightedSentence]
     scale: tuple[float, float]
@@ -91,21 +83,11 @@ def split_criterion(criterion: WeightedSentence) -> tuple[str | float, ...]:
 
 @dataclass(frozen=True)
 class GradingPrompt:
-    """
-    The prompt of one call to a judge.
+    """The prompt of one call to a judge."""
 
-    Args:
-        texts (`tuple[tuple[str, str]]`):
-            Labels and texts. The texts are untrusted.
-        instructions (`str`):
-            What to do with the texts.
-        schema (`str`):
-            JSON schema of the verdict, as text.
-    """
-
-    texts: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str], ...]  # with labels; they are untrusted
     instructions: str
-    schema: str
+    schema: str  # of the verdict, as JSON
 
     def render(self) -> str:
         """Return the texts, each fenced with a new random mark, and then the instructions."""

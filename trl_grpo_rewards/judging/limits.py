@@ -26,15 +26,7 @@ LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")
 
 
 def list_limit_names(request: Mapping[str, Any] | None, endpoint: tuple[str | None, str]) -> list[str | None]:
-    """
-    Return the names to try for the limit, in order. None stands for a request without a limit.
-
-    Args:
-        request (`Mapping[str, Any]` or `None`):
-            Fields that the user sets. A limit among them replaces the default, even if it is None.
-        endpoint (`tuple[str | None, str]`):
-            The server and its model.
-    """
+    """Return the names to try for the limit, in order; None is a request without one. What the user sets goes first."""
     if {*LIMIT_NAMES} & {*(request or ())}:
         return [None]
     known = ACCEPTED_NAMES.get(endpoint)

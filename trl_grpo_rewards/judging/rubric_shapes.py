@@ -39,14 +39,11 @@ POINTS_IN_WORDS = re.compile(
 
 def read_rubric(value: Any) -> tuple[Criterion, ...]:
     """
-    Return the criteria of a row.
+    Return the criteria of a row, or raise [`UnreadableRubric`].
 
     A rubric is a list of criteria, a dict of criteria by name, a dict with one of these in it, or a text with one item
     or line for each criterion. A criterion is a sentence, a pair of a sentence and points, or a dict with sentences,
     points and `required`. All of it may be JSON text, and None counts as left out.
-
-    Raises:
-        [`UnreadableRubric`]: it has none of these shapes, or nothing in it has positive points.
     """
     try:
         criteria = tuple(list_criteria(value))
@@ -193,12 +190,7 @@ def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
 
 
 def build_criterion(words: Sequence[str], numbers: Sequence[Any], is_required: bool, shape: str) -> Criterion:
-    """
-    Build a criterion from its words and, if it has any, its points.
-
-    Raises:
-        [`UnreadableRubric`]: there are no words, or its points are not one finite number.
-    """
+    """Build a criterion from its words and, if it has any, its points, or raise [`UnreadableRubric`]."""
     text = ": ".join(" ".join(part.split()) for part in words)  # a line break could forge another criterion
     if not any(char.isalnum() for char in text):
         raise UnreadableRubric("a criterion has no words", [*words, *numbers])

@@ -14,15 +14,7 @@ SHORT.maxstring = 160
 
 
 class UnreadableRubric(ValueError):
-    """
-    Raised when the value of a row is not a rubric.
-
-    Args:
-        problem (`str`):
-            What is wrong, in words that are the same for all rows with this problem.
-        found (`Any`):
-            The part of the value that it is about.
-    """
+    """Raised when the value of a row is not a rubric. Equal problems have equal words, and `found` is the part at fault."""
 
     def __init__(self, problem: str, found: Any) -> None:
         super().__init__(problem, found)
@@ -34,24 +26,12 @@ class UnreadableRubric(ValueError):
 
 @dataclass(frozen=True)
 class Criterion:
-    """
-    A criterion that an answer meets or does not meet.
-
-    Args:
-        text (`str`):
-            What the criterion says, on one line.
-        points (`float`, *optional*, defaults to 1.0):
-            What meeting it is worth. They are negative if the criterion describes a fault.
-        is_required (`bool`, *optional*, defaults to `False`):
-            Whether the score is 0 if the criterion is not met, or if it describes a fault and is met.
-        shape (`str`, *optional*):
-            How it was recognised, in words that are the same for all criteria of this shape.
-    """
+    """A criterion that an answer meets or does not meet."""
 
     text: str
-    points: float = 1.0
-    is_required: bool = False
-    shape: str = "sentences"
+    points: float = 1.0  # negative if it describes a fault
+    is_required: bool = False  # otherwise the score is 0
+    shape: str = "sentences"  # how it was recognised, in words
 
     def fails(self, is_met: bool) -> bool:
         """Return whether the verdict on a required criterion makes the score 0."""

@@ -44,12 +44,7 @@ class Settings:
 
     @property
     def key(self) -> str:
-        """
-        The API key.
-
-        Raises:
-            `ValueError`: OpenAI's server needs a key and none is set, or the key cannot be sent.
-        """
+        """The API key, or `ValueError`: OpenAI's server needs one and none is set, or it cannot be sent."""
         key = os.environ.get(self.api_key_env, "").strip()
         if not key and not self.server_url:
             raise ValueError(

@@ -59,13 +59,7 @@ async def connect(settings: Settings) -> "AsyncIterator[SharedClient]":
 
 
 class SharedClient:
-    """
-    A client and its calls in flight, shared by all rewards that use it at the same time.
-
-    Args:
-        settings ([`Settings`]):
-            Which model to ask, and how.
-    """
+    """A client and its calls in flight, shared by all rewards that use it at the same time."""
 
     def __init__(self, settings: Settings) -> None:
         from .chat_client import ChatClient
@@ -79,18 +73,9 @@ class SharedClient:
 
     async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
         """
-        Return the grading of each prompt. Equal prompts are sent once and share one grading.
+        Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once.
 
-        Args:
-            prompts (`list[GradingPrompt]`):
-                What to ask, within the time limit of a batch.
-            read (`Callable`):
-                Returns the value of a verdict on a prompt, and raises [`UnreadableReply`] if it has none.
-            counts (`bool`, *optional*, defaults to `True`):
-                Whether failures count towards those that stop the run.
-
-        Raises:
-            `RuntimeError`: too many calls failed.
+        `read` raises [`UnreadableReply`] if a verdict has no value. With `counts`, too many failures stop the run.
         """
         request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
         keys = [prompt.cache_key(request) for prompt in prompts]
@@ -178,12 +163,7 @@ def check_client() -> None:
 
 
 def check_reachable(settings: Settings) -> None:
-    """
-    Check that a judge has a key if it needs one, and that its server accepts connections. Nothing is asked.
-
-    Raises:
-        `ValueError`: it has no key, or its server cannot be reached.
-    """
+    """Check that a judge has a key if it needs one, and that its server accepts connections. Nothing is asked."""
     url = settings.server_url
     if settings.key and url is None or urllib.request.getproxies():  # behind a proxy, connections say nothing
         return

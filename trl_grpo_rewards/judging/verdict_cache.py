@@ -13,16 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class VerdictCache:
-    """
-    A folder with a file for each verdict.
-
-    Args:
-        folder (`str`):
-            Path of the folder, which is created if needed.
-
-    Raises:
-        `ValueError`: the folder cannot be created.
-    """
+    """A folder, which is created if needed, with a file for each verdict."""
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder).expanduser()

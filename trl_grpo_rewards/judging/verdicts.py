@@ -31,9 +31,7 @@ def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
     """
     Return the JSON object that the reply consists of or ends with. A last line `Score: 7` is read as such an object, too.
 
-    Raises:
-        [`UnreadableReply`]: there is no such object or more than one, it quotes a graded text, or its reasoning never
-            ends.
+    It is unreadable without or with several of them, if it quotes a graded text, or if its reasoning never ends.
     """
     text = drop_reasoning(reply.strip())
     if (found := parse_object(whole := drop_code_fence(text))) is not None:

@@ -30,25 +30,12 @@ from .words import SCALES, SHORT_WORDS
 
 
 class Token(NamedTuple):
-    r"""
-    One token.
+    """One token."""
 
-    Args:
-        kind (`str`):
-            `"number"`, `"letter"` (one letter or Greek letter), `"word"`, `"command"` (`\frac`), `"open"`, `"close"` or
-            `"sign"`.
-        text (`str`):
-            The token in its usual spelling.
-        spaced (`bool`):
-            Whether space or a change of font separates the token from the one before.
-        upright (`bool`):
-            Whether the token is in a text or an upright font.
-    """
-
-    kind: str
-    text: str
-    spaced: bool = False
-    upright: bool = False
+    kind: str  # "number", "letter", "word", "command", "open", "close" or "sign"
+    text: str  # in its usual spelling
+    spaced: bool = False  # after a space or a change of font
+    upright: bool = False  # in a text or an upright font
 
 
 class Unreadable(Exception):

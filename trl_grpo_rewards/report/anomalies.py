@@ -43,15 +43,7 @@ HIGH_PASS_RATE = 0.8
 
 @dataclass(frozen=True)
 class Anomaly:
-    """
-    One warning.
-
-    Args:
-        title (`str`):
-            A few words.
-        details (`str`):
-            Steps, numbers, and what to do.
-    """
+    """One warning: a few words, and details with steps, numbers, and what to do."""
 
     title: str
     details: str
@@ -94,11 +86,7 @@ def run_checks(run: RunStatistics) -> dict[str, list[Anomaly]]:
 
 
 def find_dead_stretch(run: RunStatistics) -> dict[str, Anomaly]:
-    """
-    Return a warning if the outcome reward teaches nothing in the latest steps, unless most of their groups are solved.
-
-    They must be a tenth of the run, since a few steps without a live group are to be expected in a long run.
-    """
+    """Return a warning if the outcome reward teaches nothing in the last tenth of the run, unless most groups are solved."""
     dead, run_steps = run.stretch, run.whole.last - run.whole.first + 1
     if not dead.is_long or dead.kind == "solved" or dead.last - dead.first + 1 < run_steps / 10:
         return {}

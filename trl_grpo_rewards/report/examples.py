@@ -28,11 +28,7 @@ class Examples:
         self.last.append(record)
 
     def describe(self) -> list[dict[str, Any]]:
-        """
-        Return both completions, or an empty list if there are none.
-
-        They answer the same prompt if one of the first step was sampled again in the second half of the run.
-        """
+        """Return both completions, or an empty list. If a prompt of the first step was sampled again, both answer it."""
         if not self.first or self.first[0]["step"] == self.last[0]["step"]:
             return []
         middle = (self.first[0]["step"] + self.last[0]["step"]) / 2

@@ -36,13 +36,7 @@ class BoundedHeap:
 
 
 class Excerpts:
-    """
-    The three samples of a run's groups. A group in several of them is shown once.
-
-    Args:
-        runs (`int`, *optional*, defaults to 1):
-            Number of runs on the page, which share its size.
-    """
+    """The three samples of a run's groups. A group in several of them is shown once. All runs of a page share its size."""
 
     def __init__(self, runs: int = 1) -> None:
         self.newest, self.notable, self.spread = (BoundedHeap(MAX_BYTES // runs) for _ in range(3))

@@ -121,15 +121,7 @@ def name_path(path: tuple[str, ...], others: Sequence[tuple[str, ...]]) -> str:
 
 
 def render_page(data: str, groups: str) -> str:
-    """
-    Return the page as text. Its policy names its scripts by their hashes, so that no other script can run.
-
-    Args:
-        data (`str`):
-            Data of the page, from [`describe_page`].
-        groups (`str`):
-            Sampled groups, from [`describe_page`].
-    """
+    """Return the page as text. Its policy names its scripts by their hashes, so that no other script can run."""
     from plotly.offline import get_plotlyjs
 
     scripts = {"plotly": get_plotlyjs(), "script": "\n".join(map(read_part, SCRIPTS))}

@@ -20,15 +20,7 @@ from .verdicts import write_verdict
 
 
 class Summary:
-    """
-    What is known about a run. Records are added in the order of their steps.
-
-    Args:
-        source (`str` or `Path`):
-            Output directory of the run, its folder of groups, or one file.
-        runs (`int`, *optional*, defaults to 1):
-            Number of runs on the page.
-    """
+    """What is known about a run, one of `runs` on the page. Records are added in the order of their steps."""
 
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)

@@ -60,11 +60,7 @@ def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
-    """
-    Return the seconds that steps took until each logged step: pairs of a step and a sum.
-
-    An entry has the mean time of the steps since the previous one. Long logs are thinned out.
-    """
+    """Return pairs of a step and the seconds that all steps until then took. Long logs are thinned out."""
     pairs, last, seconds = [], 0, 0.0
     for entry in log:
         step, time = entry["step"], read_finite(entry.get("step_time"))
@@ -77,11 +73,7 @@ def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
 
 
 def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, Any]]) -> dict[str, Any]:
-    """
-    Return how far a run is: its `last` step, the `planned` number of steps, None if unknown, and whether it has `ended`.
-
-    Without `max_steps`, the planned steps follow from the share of an epoch that the logged steps took.
-    """
+    """Return how far a run is. Without `max_steps`, the planned steps follow from the share of an epoch that was trained."""
     planned = options.get("max_steps")
     if not isinstance(planned, int) or planned < 1:
         known = [(entry["step"], read_finite(entry.get("epoch"))) for entry in log if entry["step"]]

@@ -36,22 +36,7 @@ def keep_finite(values: Iterable[float | None] | None) -> list[float]:
 
 @dataclass
 class StepBin:
-    """
-    Sums over the groups of consecutive steps. Without arguments the bin is empty.
-
-    Args:
-        first (`int`):
-            First step.
-        last (`int`):
-            Last step.
-        sums (`dict`):
-            Sums by key. A series of values has the keys `(series, "sum")`, `(series, "count")` and
-            `(series, "squares")`.
-        lowest (`dict`):
-            Smallest value of each series.
-        highest (`dict`):
-            Largest value of each series.
-    """
+    """Sums over the groups of consecutive steps. A series has the keys `(series, "sum")`, `"count"` and `"squares"`."""
 
     first: int = sys.maxsize
     last: int = 0
@@ -112,13 +97,7 @@ def merge_bins(bins: Iterable[StepBin]) -> StepBin:
 
 
 class Timeline:
-    """
-    Bins of equal width. The width doubles whenever there are more bins than the limit.
-
-    Args:
-        limit (`int`):
-            Maximum number of bins.
-    """
+    """Bins of equal width. The width doubles whenever there are more bins than the limit."""
 
     def __init__(self, limit: int) -> None:
         self.limit, self.width = limit, 1
@@ -148,23 +127,11 @@ class Timeline:
 
 @dataclass
 class RewardHistory:
-    """
-    When a reward gave scores, and for how long its score was constant.
+    """When a reward gave scores, and for how long its score was constant."""
 
-    Args:
-        score (`float`, *optional*):
-            The score that all completions had in the last step. None if their scores differ.
-        since (`int`):
-            First step of the current span.
-        longest (`tuple[int, int, float]`):
-            First step, last step and score of the longest span with a constant score.
-        last_scored (`int`):
-            Last step in which the reward gave a score.
-    """
-
-    score: float | None = None
+    score: float | None = None  # of all completions in the last step
     since: int = 0
-    longest: tuple[int, int, float] = (0, -1, 0.0)
+    longest: tuple[int, int, float] = (0, -1, 0.0)  # first and last step of the longest span, and its score
     last_scored: int = 0
 
     def add(self, step: int, lowest: float, highest: float) -> None:

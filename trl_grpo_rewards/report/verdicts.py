@@ -19,18 +19,10 @@ def write_verdict(
     run: RunStatistics, ends: Sequence[StepBin], held_out: Sequence[dict[str, Any]], rows: Any = None
 ) -> list[str]:
     """
-    Return how the outcome reward and the share of solved groups changed.
+    Return how the outcome reward and the share of solved groups changed, between `ends` or in `held_out` evaluations.
 
-    Args:
-        run (`RunStatistics`):
-            Statistics of the run.
-        ends (`list` of `StepBin`):
-            The beginning and the end of the run, or only the end.
-        held_out (`list`):
-            Evaluations on held-out problems. The verdict is about the first dataset that was evaluated twice, and about
-            training if there is none.
-        rows (`dict[str, int]`, *optional*):
-            Number of problems of each such dataset, as the run's description has it, in which anything may stand.
+    The verdict is about the first dataset that was evaluated twice, and about training if there is none. `rows` has the
+    number of problems of each as the run's description has it, in which anything may stand.
     """
     values, where = [mean for part in ends if (mean := part.mean(("reward", run.outcome))) is not None], "In training"
     for one in reversed(held_out):

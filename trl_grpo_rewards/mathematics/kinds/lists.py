@@ -50,26 +50,12 @@ VECTORS = (("\\mathbf{i}", "\\mathbf{j}", "\\mathbf{k}"), ("i", "j", "k"), ("\\h
 
 @dataclass(frozen=True, slots=True)
 class Collection(Value):
-    """
-    Several values.
+    """Several values in the order of the text."""
 
-    Args:
-        brackets (`str`):
-            `"{}"` for a set; `"()"`, `"[]"`, `"(]"`, `"[)"` or `"<>"` for a tuple, a vector or an interval; `""` for a
-            list without brackets.
-        items (`tuple`):
-            The values, in the order of the text.
-        word (`str`):
-            `"and"` or `"or"` if the list contains it, `"pm"` if a sign such as ± stands for the values, `"row"` if numbers
-            stand side by side, in this order.
-        decimal (`Fraction`, *optional*):
-            The number that the text is with a decimal comma, or with Indian groups of digits.
-    """
-
-    brackets: str
+    brackets: str  # "{}" for a set, "" for a list without brackets, others for a tuple, a vector or an interval
     items: tuple[Value, ...]
-    word: Literal["", "and", "or", "pm", "row"] = ""
-    decimal: Fraction | None = None
+    word: Literal["", "and", "or", "pm", "row"] = ""  # "pm" for a sign such as ±, "row" for numbers side by side
+    decimal: Fraction | None = None  # the number that the text is with a decimal comma, or Indian groups of digits
 
 
 def is_list(value: Value) -> bool:

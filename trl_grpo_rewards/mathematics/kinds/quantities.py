@@ -27,17 +27,7 @@ AMBIGUOUS: set[Unit] = {(("kelvin", 1),), (("'", 1),), (("''", 1),)}
 
 @dataclass(frozen=True, slots=True)
 class Quantity(Value):
-    """
-    A value with a unit.
-
-    Args:
-        value (`Value`):
-            The value without its unit.
-        unit (`tuple`):
-            Names of units and nouns in one spelling, each with its power.
-        product (`Value`, *optional*):
-            The product that the text is if the letters of the unit are variables.
-    """
+    """A value with a unit, and the product that the text is if the letters of the unit are variables."""
 
     value: Value
     unit: Unit
