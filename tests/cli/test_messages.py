@@ -190,8 +190,12 @@ def test_a_checkpoint_that_is_not_complete_is_refused(command, tmp_path, state):
     if state is not None:
         (tmp_path / "out" / "checkpoint-1" / "trainer_state.json").write_text(state)
     (tmp_path / "out" / "checkpoint-best").mkdir()
-    (tmp_path / "out" / "checkpoint-best" / "trainer_state.json").write_text("{}")
-    refused = "error: 'out/checkpoint-1' is not a complete checkpoint. 'out' contains the complete checkpoints out/checkpoint-b"
+    for name in ("trainer_state.json", "optimizer.pt", "scheduler.pt"):
+        (tmp_path / "out" / "checkpoint-best" / name).write_text("{}")
+    refused = (
+        "error: 'out/checkpoint-1' is not a complete checkpoint: it has no trainer_state.json, which is written last. "
+    )
+    refused += "'out' contains the complete checkpoints out/checkpoint-best"
     arguments = ["train", "--output_dir", "out", "--resume_from_checkpoint"]
     assert last_line(command(*arguments, "out/checkpoint-1")).startswith(refused)
     assert last_line(command(*arguments, "true")).startswith(

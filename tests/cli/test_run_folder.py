@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trl_grpo_rewards.cli.run_folder import choose_checkpoint, find_last_checkpoint
+from trl_grpo_rewards.cli.run_folder import choose_checkpoint
 
 
 @pytest.fixture
@@ -13,6 +13,8 @@ def run(tmp_path):
         folder = tmp_path / "out" / f"checkpoint-{step}"
         folder.mkdir(parents=True)
         (folder / "trainer_state.json").write_text(json.dumps({"global_step": step, "epoch": epoch}))
+        for name in ("optimizer.pt", "scheduler.pt"):
+            (folder / name).touch()
 
     return write
 
@@ -50,11 +52,6 @@ def test_other_ranks_end_without_a_word(command, run, monkeypatch):
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
 
 
-def test_the_last_complete_checkpoint_is_chosen(run, tmp_path):
-    run(6)
-    run(12)
-    (tmp_path / "out" / "checkpoint-20").mkdir()
-    folder = tmp_path / "out"
-    assert find_last_checkpoint(folder) == choose_checkpoint(folder, "auto") == str(folder / "checkpoint-12")
-    assert choose_checkpoint(folder, None) is None and choose_checkpoint(folder, "mine") == "mine"
+def test_only_auto_starts_anew_without_a_checkpoint(tmp_path):
+    assert choose_checkpoint(tmp_path, None) is None and choose_checkpoint(tmp_path, "mine") == "mine"
     assert choose_checkpoint(tmp_path, "auto") is None and choose_checkpoint(tmp_path, "true") == "true"

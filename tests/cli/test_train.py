@@ -61,7 +61,9 @@ def test_the_main_job_ends_with_a_table_and_refuses_to_run_over_it(tmp_path, com
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
 
     lost = command("train", *SHORT, "--resume_from_checkpoint", "runs/addition/checkpoint-9")
-    assert "'runs/addition/checkpoint-9' is not a complete checkpoint. 'runs/addition' contains" in lost.stderr
+    assert (
+        "'runs/addition/checkpoint-9' is not a complete checkpoint: it has no trainer_state.json, which" in lost.stderr
+    )
     assert "runs/addition/checkpoint-1, runs/addition/checkpoint-2. Choose one of these, or" in lost.stderr
 
 
@@ -107,6 +109,26 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
         state = tmp_path / "runs/addition/checkpoint-4/trainer_state.json"
         assert json.loads(state.read_text())["global_step"] == 4
         state.unlink()  # as if killed while it was written
+
+
+@pytest.mark.slow
+def test_a_run_that_saves_weights_only_is_not_continued(tmp_path, command):
+    (tmp_path / "stopping.py").write_text(
+        "from trl_grpo_rewards import reward\n\n\n"
+        "@reward(batched=True)\n"
+        "def stops(completions: list, trainer_state) -> list[float]:\n"
+        "    if trainer_state.global_step == 1:\n"
+        "        raise KeyboardInterrupt\n"
+        "    return [0.0] * len(completions)\n"
+    )
+    options = [*SMALL, "--import", "stopping", "--rewards", "stops()", "--no_check", "--eval_prompts", "0"]
+    options += ["--save_steps", "1", "--save_only_model", "true", "--resume_from_checkpoint", "auto"]
+    stopped, again = command("train", *options), command("train", *options)
+    said = "The last checkpoint is runs/addition/checkpoint-1. The records are in runs/addition. To continue, start a new r"
+    assert stopped.returncode == 130 and said in stopped.stderr
+    assert (
+        again.returncode == 2 and "no scheduler.pt, which save_only_model leaves out. 'runs/addition'" in again.stderr
+    )
 
 
 @pytest.mark.slow

@@ -46,7 +46,9 @@ from trl_grpo_rewards import (
     shortest,
 )
 from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.errors import CheckpointMismatch
 from trl_grpo_rewards.records.files import read_records
+from trl_grpo_rewards.training import resume
 
 
 MODEL = save_layer()  # before the ranks join, since then only the first one would save
@@ -395,6 +397,23 @@ def resumed_selective(folder) -> dict:
 def resumed_later(folder) -> dict:
     """A run in TRL's order, with a checkpoint in the second epoch. An epoch has two steps, and leaves a prompt out."""
     return resumed(folder, zero_variance="skip", max_resample_rounds=0, max_steps=7, size=7)
+
+
+def resumed_without_parts(folder) -> dict:
+    """A run of one step that is resumed without the random state of rank 1, and then without the optimizer."""
+    said, errors = [], []
+    resume.logger.warning = said.append
+    options = {"output_dir": str(folder), "save_strategy": "steps", "save_steps": 1}
+    for step, part in enumerate(["", "rng_state_1.pth", "optimizer.pt"]):
+        if part and dist.get_rank() == 0:
+            (folder / "checkpoint-1" / part).unlink()
+        dist.barrier()
+        trainer = trainer_of(FilteredGRPOTrainer, folder, [mostly_dead], max_steps=step + 1, **options)
+        try:
+            trainer.train(resume_from_checkpoint=str(folder / "checkpoint-1") if part else None)
+        except CheckpointMismatch as error:
+            errors.append(str(error))
+    return {"said": said, "errors": errors}
 
 
 def judged(folder) -> dict:

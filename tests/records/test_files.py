@@ -23,7 +23,7 @@ from helpers.reward_functions import lengths_of_some
 from helpers.runs import find_lists_of_ids, small_config, train_and_read
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length
 from trl_grpo_rewards.batch import completion_text
-from trl_grpo_rewards.cli.run_folder import find_last_checkpoint
+from trl_grpo_rewards.checkpoints import find_last_checkpoint
 from trl_grpo_rewards.records import files as records
 from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.fields import hash_prompt

@@ -24,6 +24,7 @@ TOGETHER = [
         "metric_means",
         "resampled",
         "recorded",
+        "resumed_without_parts",
         "witnessed",
     ),
     *("criteria_of_rows", "programs", *JUDGED),
@@ -151,6 +152,18 @@ def test_ranks_resample_together(seen):
     assert 4 * 3 < len(one["outcomes"]) <= 4 * 3 + one["taken"] and {count for *_, count in one["outcomes"]} == {4}
     live = [step for step, outcome, _ in one["outcomes"] if outcome == "live"]
     assert all(live.count(step) >= 3 for step in (1, 2, 3, 4))
+
+
+@pytest.mark.slow
+def test_ranks_refuse_a_checkpoint_together_and_the_first_one_warns_of_a_random_state(seen):
+    first, second = seen["resumed_without_parts"]
+    (said,) = first["said"]
+    assert "it has no rng_state_1.pth, so other completions will be sampled" in said and second["said"] == []
+    (refused,) = first["errors"]
+    assert (
+        "it has no optimizer.pt, which save_only_model leaves out. Resume '" in refused and "checkpoint-2'" in refused
+    )
+    assert second["errors"] == [refused]
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import time
 from multiprocessing.process import BaseProcess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from peft import LoraConfig
 from safetensors.torch import load_file
 from transformers import TrainerCallback
 
@@ -18,7 +20,8 @@ from helpers.models import save_layer
 from helpers.processes import fork_fresh
 from helpers.reward_functions import mostly_dead, mostly_solved
 from helpers.runs import read_contents, read_prompts, small_config
-from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
+from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
+from trl_grpo_rewards.errors import CheckpointMismatch
 
 
 MODES = {
@@ -102,14 +105,20 @@ class Asked(Sums):
 
 
 def train_small(
-    config, problems, checkpoint=None, func=mostly_dead, environment=None, **options
+    config, problems, checkpoint=None, func=mostly_dead, environment=None, peft_config=None, **options
 ) -> FilteredGRPOTrainer:
     """Train for seven steps with a checkpoint after each, or for the rest of them."""
     small = {"per_device_train_batch_size": 4, "num_generations": 2, "max_completion_length": 4, "max_steps": 7}
     small |= {"learning_rate": 1e-3, "save_strategy": "steps", "save_steps": 1}
     args, tokenizer = config(**small | options), TOKENIZER if environment else None
     trainer = FilteredGRPOTrainer(
-        save_layer(), [func], args, problems, processing_class=tokenizer, environment_factory=environment
+        save_layer(),
+        [func],
+        args,
+        problems,
+        processing_class=tokenizer,
+        environment_factory=environment,
+        peft_config=peft_config,
     )
     trainer.train(resume_from_checkpoint=checkpoint)
     return trainer
@@ -179,3 +188,82 @@ def test_resume_with_prompts_of_an_environment(config):
     check_resumes(
         config, None, (2, 5), func=lambda completions, **_: [*map(float, range(len(completions)))], environment=Asked
     )
+
+
+def list_warnings(caplog) -> list[str]:
+    """Return the warnings of this package. transformers has its own."""
+    return [record.getMessage() for record in caplog.records if record.name.startswith("trl_grpo_rewards")]
+
+
+KINDS = {
+    "weights": lambda problems: (problems, {}),
+    "adapters": lambda problems: (problems, {"peft_config": LoraConfig(target_modules="all-linear")}),
+    "a stream": lambda problems: (problems.to_iterable_dataset(), {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_checkpoint_that_cannot_be_resumed_is_refused_before_it_is_read(config, problems, kind):
+    data, options = KINDS[kind](problems)
+    whole = train_small(config, data, max_steps=1, save_only_model=True, **options).args.output_dir
+    for checkpoint in (True, f"{whole}/checkpoint-1", Path(whole, "checkpoint-1")):
+        with pytest.raises(CheckpointMismatch) as caught:
+            train_small(config, data, checkpoint, max_steps=2, output_dir=whole, **options)
+        assert str(caught.value) == (
+            f"'{whole}/checkpoint-1' is not a complete checkpoint: it has no optimizer.pt and no scheduler.pt, which "
+            f"save_only_model leaves out. Start a new run from its weights."
+        )
+    shutil.copytree(f"{whole}/checkpoint-1", f"{whole}/checkpoint-3")
+    Path(whole, "checkpoint-1", "optimizer.pt").touch()
+    Path(whole, "checkpoint-1", "scheduler.pt").touch()
+    with pytest.raises(CheckpointMismatch, match=f"Resume '{whole}/checkpoint-1', or start a new run from its weigh"):
+        train_small(config, data, f"{whole}/checkpoint-3", max_steps=4, output_dir=whole, **options)
+
+
+def test_a_checkpoint_of_deepspeed_is_refused_without_it(config, problems, tmp_path):
+    (tmp_path / "checkpoint-1" / "global_step1").mkdir(parents=True)
+    (tmp_path / "checkpoint-1" / "trainer_state.json").write_text("{}")
+    with pytest.raises(
+        CheckpointMismatch, match="no scheduler.pt, which only a run with DeepSpeed can do without. Sta"
+    ):
+        train_small(config, problems, f"{tmp_path}/checkpoint-1")
+
+
+def test_true_resumes_the_last_complete_checkpoint_and_a_missing_random_state_is_a_warning(config, problems, caplog):
+    whole = train_small(config, problems, max_steps=2)
+    folder = Path(whole.args.output_dir)
+    (folder / "checkpoint-3").mkdir()  # as if killed while it was written
+    rest = train_small(config, problems, True, max_steps=3, output_dir=str(folder))
+    assert [entry["step"] for entry in rest.state.log_history if "loss" in entry] == [1, 2, 3]
+    assert not list_warnings(caplog)
+    (folder / "checkpoint-1" / "rng_state.pth").unlink()
+    train_small(config, problems, f"{folder}/checkpoint-1", max_steps=2)
+    (said,) = list_warnings(caplog)
+    assert "each rank for a run to go on exactly; it has no rng_state.pth, so other completions will be" in said
+
+
+def test_what_differs_from_the_interrupted_run_is_said_once(config, problems, caplog):
+    folder = train_small(config, problems, max_steps=1, func=boxed()).args.output_dir
+    other = {"max_steps": 2, "save_steps": 2, "disable_tqdm": False, "num_generations": 4, "temperature": 0.5}
+    train_small(config, problems.select(range(9)), f"{folder}/checkpoint-1", func=tags("a"), **other)
+    (said,) = list_warnings(caplog)
+    demo_of = "trl_grpo_rewards.demo.arithmetic"
+    assert said == (
+        f"A resumed run should have the rewards, the dataset and the options of the interrupted one, but these differ: "
+        f"Rewards (before: boxed(); now: tags('a')), Dataset (before: {demo_of}, 64 rows; now: {demo_of}, 9 rows), "
+        f"num_generations (before: 2; now: 4), temperature (before: 1.0; now: 0.5). Set them as before, unless you changed "
+        f"them on purpose."
+    )
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_a_finished_run_trains_no_step(config, problems, is_stream):
+    data = problems.to_iterable_dataset() if is_stream else problems
+    whole = train_small(config, data, max_steps=3)
+    for steps in (3, 2):
+        rest = train_small(config, data, True, max_steps=steps, output_dir=whole.args.output_dir)
+        assert rest.state.global_step == 3 and {record["step"] for record in read_contents(whole.args.output_dir)} == {
+            1, 2, 3
+        }  # fmt: skip
+        pairs = zip(whole.model.parameters(), rest.model.parameters(), strict=True)
+        assert all(torch.equal(expected, got) for expected, got in pairs)

@@ -28,7 +28,7 @@ from trl_grpo_rewards.training.trl_members import (
 PACKAGE = Path(trl_grpo_rewards.__file__).parent
 DOCUMENTED = {
     *("accelerator", "args", "eval_dataset", "model", "processing_class", "state", "train_dataset"),
-    *("add_callback", "compute_loss", "train"),
+    *("add_callback", "compute_loss", "evaluate", "train"),
 }
 """Members of transformers' `Trainer` that its documentation describes."""
 

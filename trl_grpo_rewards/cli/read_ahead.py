@@ -65,9 +65,10 @@ def read_ahead(command: str, arguments: Sequence[str]) -> None:
         if name is not None:
             check_trust(name, arguments)
         build_rewards(settings["rewards"], settings["import_modules"] or ())
-        if command == "train" and os.environ.get("RANK", "0") == "0":
+        finished = find_finished(settings) if command == "train" else None
+        if command == "train" and not finished and os.environ.get("RANK", "0") == "0":
             check_output(find_folder(settings), settings["resume_from_checkpoint"])
-    if command == "train" and (finished := find_finished(settings)):
+    if finished:
         if os.environ.get("RANK", "0") == "0":
             print(finished)
         sys.exit(FINE)

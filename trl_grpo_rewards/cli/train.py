@@ -14,6 +14,7 @@ from tqdm.contrib.logging import logging_redirect_tqdm
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
+from ..checkpoints import find_last_checkpoint, read_state
 from ..checks import check, verdict
 from ..errors import CheckpointMismatch
 from ..expressions import Reward
@@ -34,7 +35,7 @@ from .job import (
 )
 from .output import FAULTY, INTERRUPTED, end
 from .preparation import check_packages, check_writable, use_all_cores
-from .run_folder import check_output, choose_checkpoint, find_last_checkpoint
+from .run_folder import FROM_WEIGHTS, check_output, choose_checkpoint
 
 
 LEAST_SPACE = 1 << 20
@@ -149,16 +150,19 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
     except KeyboardInterrupt:
         if trainer.is_world_process_zero():
             folder = trainer.args.output_dir
-            last = find_last_checkpoint(folder)
+            last, weights = find_last_checkpoint(folder), find_last_checkpoint(folder, read_state)
             kept = (
-                f"The last checkpoint is {last}."
-                if last
+                f"The last checkpoint is {last or weights}."
+                if weights
                 else f"There is no checkpoint (save_steps is {trainer.args.save_steps:g})."
             )
             records = f" The records are in {folder}." if trainer.args.group_records else ""
+            remedy = "add --resume_from_checkpoint auto to the command."
+            if weights and not last:
+                remedy = FROM_WEIGHTS
             print(
-                f"\nInterrupted at step {trainer.state.global_step}. {kept}{records} To {'continue' if last else 'start again'}, add "
-                f"--resume_from_checkpoint auto to the command.",
+                f"\nInterrupted at step {trainer.state.global_step}. {kept}{records} To {'continue' if weights else 'start again'}, "
+                f"{remedy}",
                 file=sys.stderr,
             )
         sys.exit(INTERRUPTED)

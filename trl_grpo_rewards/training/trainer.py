@@ -26,6 +26,7 @@ from .metric_means import MetricMeans
 from .micro_batches import build_packer, pad_gathered, skip_constant
 from .recorder import Recorder
 from .resampling import build_resampler
+from .resume import agree_on_checkpoint
 from .rows import TensorBatch
 from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
@@ -122,9 +123,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._resampler = build_resampler(self, self._prompts)
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
-    def train(self, *args: Any, **kwargs: Any) -> Any:
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        checkpoint = agree_on_checkpoint(resume_from_checkpoint, self.args, self.run, self.accelerator)
         try:
-            return super().train(*args, **kwargs)
+            return super().train(checkpoint, *args, **kwargs)
         finally:
             self._recorder.flush()
 
@@ -132,6 +134,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
         super().create_model_card(model_name or Path(self.args.output_dir).name, *args, **kwargs)
         if self.accelerator.is_main_process:
             complete_card(Path(self.args.output_dir, "README.md"), self.run, self.state.log_history)
+
+    def get_batch_samples(self, *args: Any, **kwargs: Any) -> tuple:
+        if self.state.global_step < self.state.max_steps:
+            batches: tuple = super().get_batch_samples(*args, **kwargs)
+            return batches
+        self.control.should_training_stop = True  # transformers would train a finished run for one more step
+        return [], None
 
     def get_train_dataloader(self) -> DataLoader:
         dataset = self.train_dataset

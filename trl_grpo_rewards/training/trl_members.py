@@ -38,6 +38,7 @@ METHODS = (
     "_save_rng_state",
     "_set_signature_columns_if_needed",
     "create_model_card",
+    "get_batch_samples",
 )
 """Methods of `GRPOTrainer` that this package overrides."""
 
@@ -56,6 +57,7 @@ ATTRIBUTES = (
     "_step",
     "_tokenizer",
     "aux_loss_enabled",
+    "control",
     "eos_token_ids",
     "log_multimodal",
     "num_generations",

@@ -1,0 +1,68 @@
+"""The checkpoints in the output directory of a run, and what a run that is resumed needs of them. Loads no torch."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+PARTS = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
+"""Files that `save_only_model` leaves out, and the patterns of all names under which transformers saves them."""
+
+DEEPSPEED = "global_step*"
+"""The folder in which DeepSpeed saves the same."""
+
+
+def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
+    """
+    Return what a checkpoint lacks to be resumed, or None if it is complete. A killed run may leave the start of one.
+
+    Args:
+        checkpoint (`Path`):
+            The folder. The trainer state is written last.
+        has_deepspeed (`bool`, *optional*, defaults to `True`):
+            Whether the run uses DeepSpeed. Only then is its part of a checkpoint read.
+    """
+    is_of_deepspeed = any(checkpoint.glob(DEEPSPEED))
+    missing = [name for name, patterns in PARTS.items() if not any(any(checkpoint.glob(one)) for one in patterns)]
+    if is_of_deepspeed and has_deepspeed:
+        missing = []
+    reason = (
+        "which only a run with DeepSpeed can do without" if is_of_deepspeed else "which save_only_model leaves out"
+    )
+    if read_state(checkpoint) is None:
+        missing, reason = ["trainer_state.json"], "which is written last"
+    lacks = f"it has no {' and no '.join(missing)}, {reason}"
+    return f"{str(checkpoint)!r} is not a complete checkpoint: {lacks}." if missing else None
+
+
+def is_complete(checkpoint: Path) -> bool:
+    """Whether a run can be resumed from a checkpoint."""
+    return describe_fault(checkpoint) is None
+
+
+def list_checkpoints(output_dir: str | Path) -> list[Path]:
+    """Return the complete checkpoints of a run."""
+    return sorted(filter(is_complete, Path(output_dir).glob("checkpoint-*")))
+
+
+def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = is_complete) -> str | None:
+    """Return the newest checkpoint of a run that passes a test. By default, it is complete."""
+    numbered = [one for one in Path(output_dir).glob("checkpoint-*") if re.fullmatch(r"checkpoint-\d+", one.name)]
+    newest_first = sorted(numbered, key=lambda folder: int(folder.name.split("-")[1]), reverse=True)
+    return next((str(one) for one in newest_first if test(one)), None)
+
+
+def choose_last_checkpoint(output_dir: str | Path) -> str | None:
+    """Return the newest complete checkpoint of a run, else the newest one with a trainer state, to say what it lacks."""
+    return find_last_checkpoint(output_dir) or find_last_checkpoint(output_dir, read_state)
+
+
+def read_state(checkpoint: Path) -> dict[str, Any] | None:
+    """Return the trainer state of a checkpoint, or None if it cannot be read."""
+    try:
+        state = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return state if isinstance(state, dict) else None
