@@ -55,7 +55,7 @@ def find_last_checkpoint(output_dir: str | Path, test: Callable[[Path], Any] = i
 
 
 def choose_last_checkpoint(output_dir: str | Path) -> str | None:
-    """Return the newest complete checkpoint of a run, else the newest one with a trainer state, to say what it lacks."""
+    """Return the newest complete checkpoint of a run, else the newest one with a trainer state."""
     return find_last_checkpoint(output_dir) or find_last_checkpoint(output_dir, read_state)
 
 

@@ -96,4 +96,4 @@ def missing_column(reward: str, column: str, available: Iterable[str], call: str
 
 
 class CheckpointMismatch(ValueError):
-    """Raised when a run is resumed from a checkpoint that is not complete, or is of a run with another dataset or options."""
+    """Raised when a run is resumed from a checkpoint that is not complete, or of a run with another dataset."""

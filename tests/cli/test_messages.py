@@ -237,6 +237,7 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
         ("--max_steps -5", "--max_steps must be at least 1; got -5. To train for --num_train_epochs, leave it out."),
         ("--num_generations 7", "num_generations must divide the number of completions in a generation batch, which is "),
         ("--beta 0.1 --zero_variance skip", "zero_variance='skip' leaves groups of equal rewards out of the update, but the KL term"),
+        ("--eval_strategy steps --metric_for_best_model accuracy --eval_prompts 1", "metric_for_best_model must be a metric of the evaluation; got 'accuracy'. Set it to one of eval_rewards/accuracy/mean, ev"),
         ("--resume_from_checkpoint true", "'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which starts anew"),
         ("--dataset-name json --data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
         ("--data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),

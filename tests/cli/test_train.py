@@ -106,6 +106,7 @@ def test_one_command_starts_and_continues_whenever_it_was_interrupted(tmp_path):
     for choice in ("auto", "true"):  # from the start, and from the checkpoint that is left
         resumed = train_forked(*options, "2", "--max_steps", "4", "--resume_from_checkpoint", choice, cwd=tmp_path)
         assert resumed.returncode == 0 and "Trained to step 4." in resumed.stdout, resumed.stderr
+        assert "but these differ" not in resumed.stderr
         state = tmp_path / "runs/addition/checkpoint-4/trainer_state.json"
         assert json.loads(state.read_text())["global_step"] == 4
         state.unlink()  # as if killed while it was written
@@ -124,7 +125,9 @@ def test_a_run_that_saves_weights_only_is_not_continued(tmp_path, command):
     options = [*SMALL, "--import", "stopping", "--rewards", "stops()", "--no_check", "--eval_prompts", "0"]
     options += ["--save_steps", "1", "--save_only_model", "true", "--resume_from_checkpoint", "auto"]
     stopped, again = command("train", *options), command("train", *options)
-    said = "The last checkpoint is runs/addition/checkpoint-1. The records are in runs/addition. To continue, start a new r"
+    said = (
+        "The last checkpoint is runs/addition/checkpoint-1. The records are in runs/addition. To continue, start a new"
+    )
     assert stopped.returncode == 130 and said in stopped.stderr
     assert (
         again.returncode == 2 and "no scheduler.pt, which save_only_model leaves out. 'runs/addition'" in again.stderr

@@ -158,7 +158,7 @@ def test_ranks_resample_together(seen):
 def test_ranks_refuse_a_checkpoint_together_and_the_first_one_warns_of_a_random_state(seen):
     first, second = seen["resumed_without_parts"]
     (said,) = first["said"]
-    assert "it has no rng_state_1.pth, so other completions will be sampled" in said and second["said"] == []
+    assert "it has no rng_state_1.pth, so other completions are sampled" in said and second["said"] == []
     (refused,) = first["errors"]
     assert (
         "it has no optimizer.pt, which save_only_model leaves out. Resume '" in refused and "checkpoint-2'" in refused

@@ -239,7 +239,7 @@ def test_true_resumes_the_last_complete_checkpoint_and_a_missing_random_state_is
     (folder / "checkpoint-1" / "rng_state.pth").unlink()
     train_small(config, problems, f"{folder}/checkpoint-1", max_steps=2)
     (said,) = list_warnings(caplog)
-    assert "each rank for a run to go on exactly; it has no rng_state.pth, so other completions will be" in said
+    assert "each rank for a run to go on exactly; it has no rng_state.pth, so other completions are" in said
 
 
 def test_what_differs_from_the_interrupted_run_is_said_once(config, problems, caplog):
@@ -249,10 +249,11 @@ def test_what_differs_from_the_interrupted_run_is_said_once(config, problems, ca
     (said,) = list_warnings(caplog)
     demo_of = "trl_grpo_rewards.demo.arithmetic"
     assert said == (
-        f"A resumed run should have the rewards, the dataset and the options of the interrupted one, but these differ: "
-        f"Rewards (before: boxed(); now: tags('a')), Dataset (before: {demo_of}, 64 rows; now: {demo_of}, 9 rows), "
-        f"num_generations (before: 2; now: 4), temperature (before: 1.0; now: 0.5). Set them as before, unless you changed "
-        f"them on purpose."
+        f"A resumed run should have the rewards, the dataset and the options of the interrupted one, but these "
+        f"differ: Rewards (before: boxed(); now: tags('a')), Dataset (before: {demo_of}, 64 rows; now: {demo_of}, 9 "
+        f"rows), "
+        f"num_generations (before: 2; now: 4), temperature (before: 1.0; now: 0.5). Set them as before, unless you "
+        f"changed them on purpose."
     )
 
 

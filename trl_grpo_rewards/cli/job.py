@@ -18,8 +18,9 @@ from .. import demo
 from ..checks.row_shapes import suggest_for
 from ..errors import MissingColumn
 from ..expressions import Reward
+from ..training.best_metric import check_metric
 from ..training.config import FilteredGRPOConfig, check_config
-from ..training.validation import check_dataset, check_outcome, unpack_rewards
+from ..training.validation import check_dataset, check_outcome, list_names, unpack_rewards
 from .command_errors import CommandParser, build_rewards
 from .data_files import name_format
 from .datasets import load_problems
@@ -216,6 +217,7 @@ def prepare_job(
             remedy += f"{error.similar[0]}." if error.similar else f"NAME. {suggestion}"
         raise ValueError(f"{error.problem} {remedy}") from None
     check_outcome(training.outcome_reward, reward_funcs)
+    check_metric(training, reward_funcs, list_names(reward_funcs), eval_dataset)
     return rewards, train_dataset, eval_dataset
 
 

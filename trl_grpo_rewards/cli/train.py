@@ -161,8 +161,8 @@ def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
             if weights and not last:
                 remedy = FROM_WEIGHTS
             print(
-                f"\nInterrupted at step {trainer.state.global_step}. {kept}{records} To {'continue' if weights else 'start again'}, "
-                f"{remedy}",
+                f"\nInterrupted at step {trainer.state.global_step}. {kept}{records} To "
+                f"{'continue' if weights else 'start again'}, {remedy}",
                 file=sys.stderr,
             )
         sys.exit(INTERRUPTED)

@@ -15,6 +15,9 @@ ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
 TOKEN_MEANS = ("dapo", "cispo", "vespo")
 """Losses that divide by the number of tokens in the generation batch, which stays the same when rows are left out."""
 
+OUTCOME = "outcome"
+"""The `metric_for_best_model` in whose place the trainer puts the mean of the outcome, when it knows all rewards."""
+
 
 @dataclass
 class FilteredGRPOConfig(GRPOConfig):
@@ -134,6 +137,9 @@ class FilteredGRPOConfig(GRPOConfig):
         return config
 
     def __post_init__(self) -> None:
+        falls = self.lr_scheduler_type in ("reduce_lr_on_plateau", "greedy")  # which expect of the same metric to fall
+        if (self.load_best_model_at_end or self.save_strategy == "best") and not falls:
+            self.metric_for_best_model = choose_metric(self)
         try:
             super().__post_init__()
         except ValueError:
@@ -163,6 +169,12 @@ class FilteredGRPOConfig(GRPOConfig):
             raise ValueError(
                 f"max_resample_rounds must be at least 0; got {self.max_resample_rounds}. Set it to 0 to sample once."
             )
+
+
+def choose_metric(args: FilteredGRPOConfig) -> str | None:
+    """Return the metric of the best checkpoint. Where low is better, the default is TRL's, the loss."""
+    is_named = args.metric_for_best_model is not None or args.greater_is_better is False
+    return args.metric_for_best_model if is_named else OUTCOME
 
 
 FilteredGRPOConfig.__new__.__wrapped__ = FilteredGRPOConfig.__init__  # type: ignore[attr-defined]  # what help shows

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, Any], accelerator: Accelerator) -> Any:
-    """Return the checkpoint to resume from. All ranks raise if it is not complete; the first one warns of what differs."""
+    """Return the checkpoint to resume from. All ranks raise if it is not complete; the first warns of differences."""
     if resume is True:
         resume = choose_last_checkpoint(args.output_dir) or True
     (resume,) = broadcast_object_list([resume])
@@ -37,13 +37,13 @@ def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, An
         return resume
     if missing := [file for _, file in seen if file]:
         logger.warning(
-            f"The checkpoint in {folder} must have the random state of each rank for a run to go on exactly; it has no "
-            f"{' and no '.join(missing)}, so other completions will be sampled. Resume with as many ranks as saved it."
+            f"The checkpoint in {folder} must have the random state of each rank for a run to go on exactly; it has "
+            f"no {' and no '.join(missing)}, so other completions are sampled. Resume with as many ranks as saved it."
         )
     before = read_run(folder.parent)
     if before and (changes := describe_changes(before, run)):
         logger.warning(
-            f"A resumed run should have the rewards, the dataset and the options of the interrupted one, but these differ: "
-            f"{changes}. Set them as before, unless you changed them on purpose."
+            f"A resumed run should have the rewards, the dataset and the options of the interrupted one, but these "
+            f"differ: {changes}. Set them as before, unless you changed them on purpose."
         )
     return resume

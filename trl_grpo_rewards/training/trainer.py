@@ -15,9 +15,10 @@ from torch.utils.data import DataLoader, Sampler
 from trl import GRPOTrainer
 
 from ..batch import GROUP_SIZE
-from ..expressions import Reward
+from ..expressions import Reward, is_outcome
 from ..training_data import describe_unused_template
 from .alarms import PartingAlarm, StretchAlarm
+from .best_metric import name_metric
 from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
 from .forward_passes import LOGPS_ARGUMENTS, Logps
@@ -109,7 +110,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, self.reward_weights.tolist())
         self._rule = build_rule(args, names[outcome])
         self._stretch_alarm, self._parting_alarm = StretchAlarm(names[outcome], args), PartingAlarm(args)
-        if args.outcome_reward is None and outcome < given and self.accelerator.is_main_process:
+        is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
+        self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
+        if not is_known and self.accelerator.is_main_process:
             warn_without_outcome(args, self.reward_funcs, names[outcome])
         exact = weights or args.reward_weights  # TRL's are rounded to float32
         data = self.train_dataset, self.eval_dataset
@@ -124,11 +127,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        self.args = name_metric(self, self._best_metric)
+        self.run["options"]["metric_for_best_model"] = self.args.metric_for_best_model
         checkpoint = agree_on_checkpoint(resume_from_checkpoint, self.args, self.run, self.accelerator)
         try:
             return super().train(checkpoint, *args, **kwargs)
         finally:
             self._recorder.flush()
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        metrics: dict[str, float] = super().evaluate(*args, **kwargs)
+        best = f"eval_{(self.args.metric_for_best_model or '').removeprefix('eval_')}"
+        if metrics.get(best, 0) is None:  # nothing was scored
+            metrics[best] = math.nan  # the comparison with the best value raises an error for None
+        return metrics
 
     def create_model_card(self, model_name: str | None = None, *args: Any, **kwargs: Any) -> None:
         super().create_model_card(model_name or Path(self.args.output_dir).name, *args, **kwargs)

@@ -17,6 +17,7 @@ from ..training_data import (
     find_bad_prompts,
     show_rows,
 )
+from .best_metric import check_metric
 from .config import FilteredGRPOConfig
 
 
@@ -79,6 +80,7 @@ def check_arguments(
     check_prompts(args, train_dataset, environment_factory)
     check_dataset_size(args, train_dataset)
     check_outcome(args.outcome_reward, reward_funcs, environment_factory)
+    check_metric(args, reward_funcs, list_names(reward_funcs, environment_factory), eval_dataset)
     if args.process_index == 0:
         warn_of_unreadable_values(reward_funcs, show_rows(train_dataset))
 
@@ -189,16 +191,16 @@ def find_outcome(
 
 
 def check_outcome(name: str | None, reward_funcs: Any, environment_factory: Any = None) -> None:
-    """
-    Check the name of the outcome reward as far as the names of all rewards are known before the model loads.
+    """Check the name of the outcome reward as far as the names of all rewards are known before the model loads."""
+    if names := list_names(reward_funcs, environment_factory):
+        find_outcome(name, names, reward_funcs if isinstance(reward_funcs, list) else [reward_funcs])
 
-    Raises:
-        `ValueError`: no reward has this name.
-    """
+
+def list_names(reward_funcs: Any, environment_factory: Any = None) -> list[str]:
+    """Return the names of all rewards, or nothing if those of models or environments are not known yet."""
     functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     names = [getattr(function, "__name__", "") for function in functions]
-    if environment_factory is None and all(names):
-        find_outcome(name, names, functions)
+    return names if environment_factory is None and all(names) else []
 
 
 def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name: str) -> None:
