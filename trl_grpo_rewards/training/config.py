@@ -181,13 +181,7 @@ FilteredGRPOConfig.__new__.__wrapped__ = FilteredGRPOConfig.__init__  # type: ig
 
 
 def check_config(args: FilteredGRPOConfig) -> None:
-    """
-    Check the combination of options as far as possible before the model loads.
-
-    Raises:
-        `TypeError`: `args` is not a [`FilteredGRPOConfig`].
-        `ValueError`: options contradict each other.
-    """
+    """Check the combination of options as far as possible before the model loads."""
     if not isinstance(args, FilteredGRPOConfig):
         raise TypeError(
             f"FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got {type(args).__name__}. "
@@ -214,33 +208,15 @@ def check_config(args: FilteredGRPOConfig) -> None:
 
 
 class Obstacle(NamedTuple):
-    """
-    An option under which dead groups have a gradient, so leaving them out would change the objective.
-
-    Args:
-        what (`str`):
-            The part of the objective that gives them a gradient.
-        remedy (`str`):
-            The options that switch it off.
-        is_of_micro_batch (`bool`, *optional*, defaults to `True`):
-            Whether this part is defined over each of TRL's micro-batches, so that rows cannot change places.
-    """
+    """A part of the objective that gives dead groups a gradient, so leaving them out would change the objective."""
 
     what: str
-    remedy: str
-    is_of_micro_batch: bool = True
+    remedy: str  # the options that switch it off
+    is_of_micro_batch: bool = True  # defined over each of TRL's micro-batches, so that rows cannot change places
 
 
 def list_obstacles(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> list[Obstacle]:
-    """
-    Return the options with which `"skip"` would change TRL's gradient.
-
-    Args:
-        args ([`FilteredGRPOConfig`]):
-            Configuration.
-        has_aux_loss (`bool`, *optional*, defaults to `False`):
-            Whether the model has a load-balancing loss. This is known only when the model is loaded.
-    """
+    """Return the options with which `"skip"` would change TRL's gradient."""
     quantile, losses = args.top_entropy_quantile, ROW_MEANS + TOKEN_MEANS
     name_losses = f"loss_type to one of {', '.join(map(repr, losses))}"
     obstacles = {
@@ -258,12 +234,7 @@ def list_obstacles(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> list
 
 
 def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> tuple[str, str]:
-    """
-    Return what happens to dead groups in this run (`"skip"`, `"drop"` or `"keep"`), and why `"auto"` keeps them, if it does.
-
-    Raises:
-        `ValueError`: `"skip"` would change TRL's gradient, or `"drop"` does not support another option.
-    """
+    """Return what happens to dead groups in this run, and why `"auto"` keeps them, if it does."""
     obstacle = next(iter(list_obstacles(args, has_aux_loss)), None)
     if not args.packing:
         return "keep", ""
@@ -312,12 +283,7 @@ def explain_keep(obstacle: Obstacle, allows_drop: bool = True) -> str:
 
 
 def check_drop(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> None:
-    """
-    Check the options that `"drop"` does not support.
-
-    Raises:
-        `ValueError`: a part of the loss would get a wrong weight.
-    """
+    """Check the options that `"drop"` does not support, since a part of the loss would get a wrong weight."""
     if args.use_adaptive_entropy:
         raise ValueError(
             "use_adaptive_entropy=True needs the entropy of every step, but with zero_variance='drop' a step may have no "

@@ -32,15 +32,7 @@ SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
 
 
 class RunDescription(TrainerCallback):
-    """
-    Write the description of a run to its output directory when training begins.
-
-    Args:
-        run (`dict`):
-            The description, from [`describe_run`].
-        rewards (`list`):
-            The reward functions of the trainer.
-    """
+    """Write the description of a run, from [`describe_run`], to its output directory when training begins."""
 
     def __init__(self, run: dict[str, Any], rewards: Sequence[Any]) -> None:
         self.run, self.rewards = run, rewards

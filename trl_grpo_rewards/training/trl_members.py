@@ -70,12 +70,7 @@ ATTRIBUTES = (
 
 
 def check_members(owner: object, names: tuple[str, ...]) -> None:
-    """
-    Check that a module, class or object of TRL has the members that this package uses.
-
-    Raises:
-        `ImportError`: a member is missing.
-    """
+    """Check that a module, class or object of TRL has the members that this package uses."""
     missing = [name for name in names if not hasattr(owner, name)]
     if missing:
         known = getattr(owner, "__name__", type(owner).__name__)
@@ -86,15 +81,7 @@ def check_members(owner: object, names: tuple[str, ...]) -> None:
 
 
 class Names(NamedTuple):
-    """
-    Names of parameters, or of the items of a returned tuple.
-
-    Args:
-        names (`list[str]`):
-            The names, in their order. `_` stands for any name.
-        is_open (`bool`):
-            Whether more may follow.
-    """
+    """Names of parameters or of items of a returned tuple. `_` is any name. If they are open, more may follow."""
 
     names: list[str]
     is_open: bool
@@ -113,12 +100,7 @@ class Names(NamedTuple):
 
 
 def check_trl(own: type, owner: type, is_main_process: bool) -> None:
-    """
-    Check TRL before `own`, which overrides methods of `owner`, is built. Warn if TRL is newer than [`NEWEST_TESTED`].
-
-    Raises:
-        `ImportError`: a member is missing or has another shape.
-    """
+    """Check TRL before `own`, which overrides methods of `owner`, is built, and warn of a newer TRL."""
     check_members(utils, UTILITIES)
     check_members(owner, METHODS)
     check_shapes(own, owner)
@@ -127,14 +109,7 @@ def check_trl(own: type, owner: type, is_main_process: bool) -> None:
 
 
 def check_shapes(own: type, owner: type) -> None:
-    """
-    Check that methods of TRL have the parameters that their overrides in `own` have, and return the tuples in [`RETURNED`].
-
-    Whatever cannot be read, such as the source of a method that was compiled, counts as right.
-
-    Raises:
-        `ImportError`: a method takes other parameters or returns another tuple.
-    """
+    """Check the parameters and the tuples of TRL's methods. What cannot be read, as if compiled, counts as right."""
     for name in METHODS:
         wanted, found = list_parameters(vars(own)[name]), list_parameters(getattr(owner, name))
         if not wanted.fits(found):

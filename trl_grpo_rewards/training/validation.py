@@ -28,12 +28,7 @@ SAMPLED_ROWS = 64
 
 
 def unpack_rewards(reward_funcs: Any, args: FilteredGRPOConfig) -> tuple[Any, list[float] | None]:
-    """
-    Return `reward_funcs` as TRL takes it, and the weights of a [`Reward`].
-
-    Raises:
-        `ValueError`: both a [`Reward`] and `reward_weights` are given, or a text is given instead of a [`Reward`].
-    """
+    """Return `reward_funcs` as TRL takes it, and the weights of a [`Reward`]."""
     if isinstance(reward_funcs, Reward):
         if args.reward_weights is not None:
             raise ValueError(
@@ -59,14 +54,7 @@ def check_arguments(
     rollout_func: Any = None,
     weights: Sequence[float] | None = None,
 ) -> None:
-    """
-    Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them.
-
-    Raises:
-        `TypeError`: a reward is still a factory.
-        `ValueError`: two rewards have the same name, the outcome reward is not among them, the dataset is empty or lacks a
-            column, has prompts that cannot be asked, is smaller than a generation batch, or prompts cannot be drawn from it.
-    """
+    """Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them."""
     if isinstance(train_dataset, Mapping):
         raise ValueError(NO_DATASET.format(kind=type(train_dataset).__name__))
     check_rewards(reward_funcs)
@@ -86,13 +74,7 @@ def check_arguments(
 
 
 def check_rewards(reward_funcs: Any) -> None:
-    """
-    Check that rewards have been built and that their names differ.
-
-    Raises:
-        `TypeError`: a reward is still a factory, or a function that TRL cannot call.
-        `ValueError`: two rewards have the same name.
-    """
+    """Check that rewards have been built and that their names differ."""
     reward_funcs = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     for function in reward_funcs:
         if isinstance(function, RewardFactory):
@@ -161,25 +143,7 @@ def find_outcome(
     given: int | None = None,
     weights: Sequence[float] | None = None,
 ) -> int:
-    """
-    Return the index of the outcome reward: the reward of this name, else the first reward with the trait, else the
-    reward of an environment, else the first reward. A reward of weight 0 is chosen only if no other one can be.
-
-    Args:
-        name (`str`, *optional*):
-            Name of the outcome reward.
-        names (`list[str]`):
-            Names of all rewards.
-        reward_funcs (`list`):
-            The reward functions.
-        given (`int`, *optional*):
-            Number of rewards that the user passed. TRL appends the rewards of environments.
-        weights (`list[float]`, *optional*):
-            Weights of the rewards. By default, all are 1.
-
-    Raises:
-        `ValueError`: no reward has this name.
-    """
+    """Return the index of the reward of this name, else of the first outcome. TRL appends to the `given` rewards."""
     if name is None:
         return find_first_outcome(reward_funcs, weights or [1.0] * len(reward_funcs), given)
     if name not in names:
@@ -220,12 +184,7 @@ def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name
 
 
 def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: Any = None) -> None:
-    """
-    Check that prompts can be drawn from the dataset if an option requires it.
-
-    Raises:
-        `ValueError`: there is no dataset, or it is a stream.
-    """
+    """Check that prompts can be drawn from the dataset if an option requires it."""
     if dataset is None and environment_factory is not None:
         if args.selective:
             raise ValueError(
@@ -243,12 +202,7 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: A
 
 
 def check_askable(dataset: Any) -> None:
-    """
-    Check that all prompts of a dataset can be asked. The rows of a stream are known only in training.
-
-    Raises:
-        `ValueError`: a prompt cannot be asked.
-    """
+    """Check that all prompts of a dataset can be asked. The rows of a stream are known only in training."""
     if hasattr(dataset, "__len__") and hasattr(dataset, "select_columns"):
         fault = find_bad_prompts(dataset)
         if fault is not None:
@@ -256,14 +210,7 @@ def check_askable(dataset: Any) -> None:
 
 
 def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:
-    """
-    Check that a dataset has rows, prompts and the columns that the rewards need.
-
-    An environment may supply the prompts. A rollout function may add columns, which are known only in the first step.
-
-    Raises:
-        `ValueError`: the dataset is empty or lacks a column.
-    """
+    """Check for rows, prompts and columns of rewards. Environments may add prompts, and rollout functions columns."""
     if hasattr(dataset, "__len__") and len(dataset) == 0:
         raise ValueError("The dataset is empty, but training needs prompts. Check how it was loaded or filtered.")
     available = getattr(dataset, "column_names", None)
