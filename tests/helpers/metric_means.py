@@ -18,10 +18,6 @@ class Recomputed(FilteredGRPOTrainer):
         self.sums, self.differences, self.names = defaultdict(lambda: torch.zeros(2, dtype=torch.float64)), [], set()
         self.add_callback(Compare(self))
 
-    def compute_loss(self, model, inputs, *args, **kwargs):
-        self.own = inputs
-        return super().compute_loss(model, inputs, *args, **kwargs)
-
     def _get_per_token_logps_and_entropies(self, *args, **kwargs):
         found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
         if torch.is_grad_enabled():
@@ -29,8 +25,9 @@ class Recomputed(FilteredGRPOTrainer):
         return found
 
     def add(self, logps, entropies):
-        mask = (self.own["completion_mask"] * self.own.get("tool_mask", 1)).double()
-        old, advantages = self.own.get("old_per_token_logps"), self.own["advantages"].unsqueeze(1)
+        own = self._buffered_inputs[self._step % self.args.steps_per_generation]
+        mask = (own["completion_mask"] * own.get("tool_mask", 1)).double()
+        old, advantages = own.get("old_per_token_logps"), own["advantages"].unsqueeze(1)
         ratio, weights = logps - (logps if old is None else old), mask
         if self.importance_sampling_level == "sequence":
             weights = mask.any(1, keepdim=True).double()  # a filler has no tokens
@@ -44,7 +41,7 @@ class Recomputed(FilteredGRPOTrainer):
             clipped = {"low_mean": low, "high_mean": high, "region_mean": low | high}
             values |= {f"clip_ratio/{name}": (one, weights) for name, one in clipped.items()}
         if self.beta:
-            change = self.own["ref_per_token_logps"] - logps
+            change = own["ref_per_token_logps"] - logps
             values["kl"] = (change.exp() - change - 1) * ratio.exp(), mask
         for name, (value, weight) in values.items():
             self.sums[name] += torch.stack([(value * weight).sum(), weight.sum()])

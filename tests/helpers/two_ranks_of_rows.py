@@ -8,8 +8,10 @@ from unittest.mock import patch
 import torch
 import torch.distributed as dist
 from accelerate import Accelerator
+from trl import GRPOTrainer
 
 from helpers import stand_in_vllm
+from helpers.changes import CHANGES, compare_changes, subclass
 from helpers.gradients import SGD, DropReference, Reference, difference
 from helpers.passes import live_rows, train_and_count
 from helpers.reward_functions import mostly_dead, one_of_four
@@ -28,6 +30,16 @@ def making(folder):
         folder, cls, **{"output_dir": str(folder / f"run-{next(runs)}"), **options}
     )
 
+
+CHANGED_ON_RANKS = {
+    "advantages": ("skip", "drop"),
+    "advantages of tokens": ("skip", "drop"),
+    "advantages of a rank": ("skip",),
+    "completions": ("skip",),
+    "rewards": ("skip",),
+    "loss": ("auto",),
+}
+"""Changes of the objective, and the modes that have the gradient of TRL."""
 
 LAID_OUT = ("qwen2.5-vl", "gemma4", "lfm2-vl", "llava-next", "idefics3")
 """One model for each way in which a batch's pixels belong to rows, next to LLaVA's, which the small batches have."""
@@ -111,6 +123,26 @@ def micro_batches(folder) -> dict:
     expected, _, _ = train_and_count(Reference, making(folder), problems, **options)
     got, trainer, passes = train_and_count(FilteredGRPOTrainer, making(folder), problems, **options)
     return {"difference": difference(got, expected), "calls": len(passes.calls), "live": live_rows(trainer)}
+
+
+def add_on_one_rank(self, plain, inputs):
+    output = plain(inputs)
+    return {**output, "advantages": output["advantages"] + 0.5 * dist.get_rank()}
+
+
+def changes(folder) -> dict:
+    """Changes of the objective, where one group of three straddles the ranks."""
+    problems, differences = demo.arithmetic("train", size=64), {}
+    made = {**CHANGES, "advantages of a rank": (CHANGES["advantages"][0], add_on_one_rank)}
+    for name, modes in CHANGED_ON_RANKS.items():
+        classes = [subclass(cls, *made[name]) for cls in (GRPOTrainer, FilteredGRPOTrainer)]
+        for mode in modes:
+            options = {"zero_variance": mode, "num_iterations": 2, "max_steps": 4, "per_device_train_batch_size": 6}
+            found = compare_changes(making(folder), problems, *classes, mostly_dead, **options)
+            differences[f"{name}, {mode}"], trainer, reference = found
+            if name == "advantages":
+                logged = {"advantages": [*trainer._logs["advantages"]], "of TRL": [*reference._logs["advantages"]]}
+    return {"differences": differences, **logged}
 
 
 def machine(folder, **options):

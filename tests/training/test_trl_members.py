@@ -17,8 +17,10 @@ from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, dem
 from trl_grpo_rewards.training import trl_members
 from trl_grpo_rewards.training.trl_members import (
     ATTRIBUTES,
+    CALLED,
     METHODS,
     NEWEST_TESTED,
+    PARTS,
     UTILITIES,
     check_shapes,
     warn_of_newer_trl,
@@ -61,10 +63,11 @@ def members(module: str, class_name: str) -> tuple[set[str], set[str]]:
 
 def test_every_member_of_trl_that_the_trainer_uses_is_listed():
     used, methods = members("training/trainer.py", "FilteredGRPOTrainer")
-    assert used - DOCUMENTED <= {*ATTRIBUTES, *METHODS}
+    assert used - DOCUMENTED <= {*ATTRIBUTES, *METHODS, *CALLED}
     assert methods - DOCUMENTED - {"__init__", "_tag_names", "get_train_dataloader"} <= {*METHODS}
     for name in METHODS:
         assert name in methods | used, f"{name} is listed and not used"
+    assert {*CALLED} <= used | {*PARTS} <= used | {*CALLED, *METHODS} | DOCUMENTED
     for name in ATTRIBUTES:
         assert name in used or name == "eos_token_ids", f"{name} is listed and not used"
 
@@ -116,6 +119,7 @@ def change(folder, name: str, parameters: str, returned: str = "None") -> type:
         ("_generate", "self, prompts, images", "(prompts, images)"),
         ("_generate", "self, images=None, prompts=None", "(images, prompts)"),
         ("_generate", "self, *, prompts, images", "(prompts, images)"),
+        ("_calculate_rewards", "self, inputs, prompts, completions", "(inputs, prompts, completions)"),
         ("_get_train_sampler", "self", "()"),
         ("_prepare_inputs", "self, generation_batch, mode='train'", "(generation_batch, mode)"),
         (LOGPS, "self, model, attention_mask, input_ids, logits_to_keep", "(model, attention_mask, input_ids, logits_to"),
@@ -169,7 +173,7 @@ def test_methods_that_pass_everything_on_and_methods_without_source_are_accepted
         return functools.wraps(method)(wrap(method))
 
     for around in (wrap, decorate):
-        methods = {name: around(getattr(GRPOTrainer, name)) for name in METHODS}
+        methods = {name: around(getattr(GRPOTrainer, name)) for name in (*METHODS, *CALLED)}
         check_shapes(FilteredGRPOTrainer, type("Between", (GRPOTrainer,), methods))
     compiled: dict = {}
     exec("def _generate(self, prompts): return 1, 2", compiled)

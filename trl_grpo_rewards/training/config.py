@@ -1,5 +1,6 @@
 """The options of the trainer, and the checks of their combinations."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -180,8 +181,8 @@ def choose_metric(args: FilteredGRPOConfig) -> str | None:
 FilteredGRPOConfig.__new__.__wrapped__ = FilteredGRPOConfig.__init__  # type: ignore[attr-defined]  # what help shows
 
 
-def check_config(args: FilteredGRPOConfig) -> None:
-    """Check the combination of options as far as possible before the model loads."""
+def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> None:
+    """Check options, and the `changes` of [`find_changes`], as far as possible before the model loads."""
     if not isinstance(args, FilteredGRPOConfig):
         raise TypeError(
             f"FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got {type(args).__name__}. "
@@ -194,10 +195,17 @@ def check_config(args: FilteredGRPOConfig) -> None:
                     f"{name}={getattr(args, name)!r} leaves out groups that TRL would train on, but "
                     f"zero_variance={args.zero_variance!r} keeps TRL's objective. Set zero_variance='drop'."
                 )
-    if not args.packing and args.zero_variance in ("skip", "drop"):
+    loss, order = changes.get("loss"), changes.get("order")
+    if (loss or not args.packing) and args.zero_variance in ("skip", "drop"):
         raise ValueError(
-            f"packing=False keeps TRL's micro-batches, but zero_variance={args.zero_variance!r} takes rows out of them. Set "
-            f"packing=True, or zero_variance='keep'."
+            f"{f'The loss of {loss}' if loss else 'packing=False'} keeps TRL's micro-batches, but "
+            f"zero_variance={args.zero_variance!r} takes rows out of them. Set {'' if loss else 'packing=True, or '}"
+            f"zero_variance='keep'."
+        )
+    if args.selective and order:
+        raise ValueError(
+            f"selective=True chooses the order of prompts, but {order} chooses it, too. Set selective=False, or remove "
+            f"{order}."
         )
     if args.selective_prior is not None and not args.selective:
         raise ValueError(
@@ -233,11 +241,15 @@ def list_obstacles(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> list
     return [obstacle for obstacle, is_set in obstacles.items() if is_set]
 
 
-def resolve_zero_variance(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> tuple[str, str]:
-    """Return what happens to dead groups in this run, and why `"auto"` keeps them, if it does."""
+def resolve_zero_variance(
+    args: FilteredGRPOConfig, has_aux_loss: bool = False, own_loss: str | None = None
+) -> tuple[str, str]:
+    """Return what happens to dead groups (`"skip"`, `"drop"` or `"keep"`), and why `"auto"` keeps them, if it does."""
     obstacle = next(iter(list_obstacles(args, has_aux_loss)), None)
     if not args.packing:
         return "keep", ""
+    if own_loss:
+        return "keep", f"{own_loss} changes the loss, so TRL's micro-batches and dead groups are kept (packing=False)."
     if args.zero_variance == "auto":
         return ("keep", explain_keep(obstacle, allows_drop(args, has_aux_loss))) if obstacle else ("skip", "")
     if args.zero_variance == "skip" and obstacle:

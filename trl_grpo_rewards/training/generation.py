@@ -1,12 +1,13 @@
 """One generation: the completions that a rank has sampled, and the scored groups that they belong to."""
 
 from collections import defaultdict
-from collections.abc import Iterator, MutableSequence
+from collections.abc import Callable, Iterator, MutableSequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
+import torch
 from accelerate.utils import gather_object
 from torch import Tensor
 
@@ -22,16 +23,37 @@ class Generation:
     completions: list[Completion]
     groups: ScoredGroups
     rank: int
+    revived: Tensor | bool = False  # whether a subclass has given each group an advantage that is not 0
+
+    def take_own(self, values: Tensor) -> Tensor:
+        """Return the values of the completions of this rank. (groups * G,) -> (rows,)"""
+        return values.view(-1, len(self.completions))[self.rank]
 
     def find_rows(self, groups: Tensor) -> Tensor:
         """Return whether each completion of this rank belongs to one of the groups. (groups,) -> (rows,)"""
-        count = len(self.completions)
-        return groups.repeat_interleave(self.groups.size)[self.rank * count : (self.rank + 1) * count]
+        return self.take_own(groups.repeat_interleave(self.groups.size))
+
+    @property
+    def live_groups(self) -> Tensor:
+        """Whether each group is trained on, of shape (groups,)."""
+        return self.groups.live | self.revived
 
     @property
     def live(self) -> Tensor:
-        """Whether each completion of this rank belongs to a live group, of shape (rows,)."""
-        return self.find_rows(self.groups.live)
+        """Whether each completion of this rank belongs to one of these groups, of shape (rows,)."""
+        return self.find_rows(self.live_groups)
+
+    def revive(
+        self, batch: TensorBatch, logged: MutableSequence[float], gather: Callable[[Tensor], Tensor]
+    ) -> "Generation":
+        """Return this generation with the groups that advantages of a batch revive. Log their means in place of TRL's."""
+        advantages, mask = batch["advantages"].view(len(self.completions), -1), batch["completion_mask"]
+        batch["advantages"] = advantages.squeeze(1)
+        means = (advantages * mask).sum(1) / mask.sum(1).clamp(min=1)
+        means, is_any = gather(torch.stack([means, advantages.any(1)], 1)).unbind(1)
+        for place, mean in enumerate(means.tolist(), start=len(logged) - len(means)):
+            logged[place] = mean
+        return replace(self, revived=is_any.view(-1, self.groups.size).any(1))
 
 
 def list_completions(
@@ -86,12 +108,16 @@ def agree_on_images(rows: list[dict], images: list | None) -> bool:
     return len({*gather_object([has_images])}) == 1
 
 
-def clear_dead_rows(batch: TensorBatch, generation: Generation, advantages: MutableSequence[float]) -> None:
-    """Set log-probabilities of dead rows to 0, since fillers must have no NaN, and the last logged advantages of dead groups."""
+def clear_dead_rows(batch: TensorBatch, generation: Generation, logged: MutableSequence[float]) -> None:
+    """Set log-probabilities of dead rows that were not computed to 0, and advantages that TRL has only rounded to others."""
+    dead = ~generation.live[:, None]
     for key in ("old_per_token_logps", "ref_per_token_logps"):
         if key in batch:
-            batch[key] = batch[key].masked_fill(~generation.live[:, None], 0.0)
+            batch[key] = batch[key].masked_fill(dead & batch[key].isnan(), 0.0)
     is_live = generation.groups.live.repeat_interleave(generation.groups.size).tolist()
-    for place, live in enumerate(is_live, start=len(advantages) - len(is_live)):
-        if place >= 0 and not live:
-            advantages[place] = 0.0
+    first, advantages = len(logged) - len(is_live), batch["advantages"].view(len(dead), -1)
+    of_trl = generation.take_own(advantages.new_tensor([*logged][first:]))[:, None]
+    batch["advantages"] = advantages.masked_fill(dead & (advantages == of_trl), 0.0).view_as(batch["advantages"])
+    for place, live in enumerate(is_live, start=first):
+        if not live:
+            logged[place] = 0.0

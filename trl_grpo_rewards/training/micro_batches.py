@@ -31,6 +31,7 @@ from .rows import (
     unstack,
 )
 from .token_counts import TokenCounts, add_counts, describe_counts
+from .trl_members import replace_members
 
 
 class PackedStep(NamedTuple):
@@ -260,11 +261,8 @@ def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Ite
         padded: Tensor = gather(functional.pad(value, (0, missing), value=torch.nan) if missing > 0 else value)
         return padded
 
-    accelerator.gather = pad
-    try:
+    with replace_members(accelerator, gather=pad):
         yield
-    finally:
-        accelerator.gather = gather
 
 
 def skip_constant(backward: Callable[..., None], loss: Tensor, **kwargs: object) -> None:

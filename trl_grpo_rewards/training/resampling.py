@@ -43,7 +43,7 @@ class Resampler:
         self, output: TensorBatch, generation: Generation, asked: set[int]
     ) -> tuple[TensorBatch, Tensor, dict[str, float]]:
         """Return the batch without dead groups, whether each row is live, and what is logged. `asked` is not asked again."""
-        live, rows = generation.groups.live, generation.live
+        live, rows = generation.live_groups, generation.live
         wanted, alive, sampled, rounds = len(live), int(live.sum()), len(live), 0
         first = self.packer.unstack(output)
         kept = [row for row, is_live in zip(first, rows.tolist(), strict=True) if is_live]
@@ -58,7 +58,7 @@ class Resampler:
             if not inputs:
                 break
             more, generation, prompts = self.sample(inputs)
-            live = generation.groups.live
+            live = generation.live_groups
             used, fresh = take_first(live, missing), self.packer.unstack(more)
             kept += select_rows_of(fresh, generation, used)
             self._keep_surplus(fresh, generation, live & ~used, prompts)

@@ -51,7 +51,7 @@ IMAGE_COUNTS = ("num_images", "num_tiles")
 """Lists with one number per row."""
 
 PER_ROW = ("advantages", "live", "prompt_width")
-"""One value per row. `prompt_width` is the width of the prompts in TRL's batch, which gives tokens their positions."""
+"""One value per row; advantages may be of tokens. `prompt_width`, of TRL's prompts, gives tokens their positions."""
 
 WHOLE_BATCH = ("num_items_in_batch",)
 """Values of the whole generation batch, the same in every part of it."""
@@ -119,7 +119,7 @@ def slice_value(key: str, value: Any, index: int, start: int, prompt: int, lengt
         return value
     if key in PROMPT_WIDE:
         return value[index, start:]
-    if key in COMPLETION_WIDE:
+    if key in COMPLETION_WIDE or key == "advantages" and value.dim() > 1:
         return value[index, :length]
     if key in BOTH_WIDE:
         return value[index, start : prompt + length]
@@ -161,7 +161,9 @@ def stack_key(key: str, rows: list[TensorRow], pad_token_id: int, multiple: int 
         return [row.get(key, 0) for row in rows]
     if key in PER_ROW:
         values = [row[key] for row in rows]
-        return torch.stack(values) if isinstance(values[0], Tensor) else values
+        if not isinstance(values[0], Tensor):
+            return values
+        return utils.pad(values, 0.0, "right", multiple) if values[0].dim() else torch.stack(values)
     if key in IMAGES:
         return pad_images(key, rows)
     if key in BOTH_WIDE:
@@ -215,9 +217,10 @@ def silence(row: TensorRow) -> TensorRow:
     """
     if not row.get("num_images"):
         prompt = row["prompt_ids"].size(0)
+        widths = [key for key in (*COMPLETION_WIDE, "advantages") if key in row and row[key].dim()]
         last = {key: row[key][-1:] for key in PROMPT_WIDE}
         ratio = "importance_sampling_ratio"  # may be one per sequence
-        first = {key: row[key][:1] if key == ratio else row[key][[0, -1]] for key in COMPLETION_WIDE if key in row}
+        first = {key: row[key][:1] if key == ratio else row[key][[0, -1]] for key in widths}
         both = {key: row[key][[prompt - 1, prompt, -1]] for key in BOTH_WIDE if key in row}
         row = {**row, **last, **first, **both, "prompt_mask": torch.ones_like(last["prompt_mask"])}
         row["completion_mask"] = torch.ones_like(first["completion_mask"])

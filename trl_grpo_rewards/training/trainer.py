@@ -33,7 +33,7 @@ from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
-from .trl_members import ATTRIBUTES, check_members, check_trl
+from .trl_members import ATTRIBUTES, check_members, check_trl, find_changes, replace_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
 
@@ -85,7 +85,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if args is None:
             name = model if isinstance(model, str) else model.config._name_or_path
             args = FilteredGRPOConfig(f"{name.rstrip('/').split('/')[-1]}-GRPO")
-        check_config(args)
+        changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
+        check_config(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
         check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world, weights)
@@ -93,8 +94,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_trl(FilteredGRPOTrainer, GRPOTrainer, is_main_process=args.process_index == 0)
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
         self._recorder = Recorder(args)
-        callbacks = [self._recorder, *(kwargs.pop("callbacks", None) or [])]
-        super().__init__(model, reward_funcs, args, train_dataset, eval_dataset, callbacks=callbacks, **kwargs)
+        kwargs["callbacks"] = [self._recorder, *(kwargs.get("callbacks") or [])]
+        kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
+        super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
         check_members(self, ATTRIBUTES)
         if self.accelerator.is_main_process and (
             unused := describe_unused_template(train_dataset, self.processing_class)
@@ -103,9 +105,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.accelerator.backward = partial(skip_constant, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)
-        self.zero_variance, reason = resolve_zero_variance(args, self.aux_loss_enabled)
-        if reason and self.accelerator.is_main_process:
-            logger.warning(reason)
+        self._resolve(changes)
         names = self.reward_func_names
         outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, self.reward_weights.tolist())
         self._rule = build_rule(args, names[outcome])
@@ -126,10 +126,22 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._resampler = build_resampler(self, self._prompts)
         self._means = MetricMeans(args.importance_sampling_level == "sequence")
 
+    def _resolve(self, changes: dict[str, str]) -> None:
+        """Decide what happens to dead groups and whether rows are packed."""
+        check_config(self.args, changes)
+        self._changes, own_loss = changes, changes.get("loss")
+        self.zero_variance, reason = resolve_zero_variance(self.args, self.aux_loss_enabled, own_loss)
+        self._packs = self.args.packing and own_loss is None
+        if reason and self.accelerator.is_main_process:
+            logger.warning(reason)
+
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         self.args = name_metric(self, self._best_metric)
         self.run["options"]["metric_for_best_model"] = self.args.metric_for_best_model
         checkpoint = agree_on_checkpoint(resume_from_checkpoint, self.args, self.run, self.accelerator)
+        changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
+        if changes != self._changes:  # a method was set on this trainer
+            self._resolve(changes)
         try:
             return super().train(checkpoint, *args, **kwargs)
         finally:
@@ -155,13 +167,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return [], None
 
     def get_train_dataloader(self) -> DataLoader:
-        dataset = self.train_dataset
-        self.train_dataset = PlacedRows(dataset) if self._prompts is not None else dataset
-        try:
+        dataset = self.train_dataset if self._prompts is None else PlacedRows(self.train_dataset)
+        with replace_members(self, train_dataset=dataset):
             loader: DataLoader = super().get_train_dataloader()
-            return loader
-        finally:
-            self.train_dataset = dataset
+        return loader
 
     def _set_signature_columns_if_needed(self) -> None:
         super()._set_signature_columns_if_needed()
@@ -172,9 +181,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self._sampler = super()._get_train_sampler(dataset)
         return build_sampler(self._sampler, self._prompts)
 
-    def _generate(self, prompts: list) -> tuple:
-        start = time.perf_counter()
-        generated: tuple = super()._generate(prompts)
+    def _generate_and_score(self, generate: Callable[[list], tuple], prompts: list) -> tuple:
+        """Return what TRL generates, and score it at once: TRL asks for rewards only after the passes without gradient."""
+        start, self._generation = time.perf_counter(), None
+        generated = generate(prompts)
         sampled = time.perf_counter()
         _, ids, mask, contents, *_ = generated
         add_columns(self._rows, next(part for part in generated if isinstance(part, dict)))
@@ -187,11 +197,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return generated
 
     def _score(self, prompts: list, contents: list, ids: list[list[int]]) -> ScoredGroups:
-        """Return the groups of all ranks, scored by TRL's own method."""
+        """Return the groups of all ranks, scored by the method of TRL or of a subclass."""
         size = self.num_generations if self.model.training else self.num_generations_eval
         known = GROUP_SIZE.set(size)
         try:
-            rewards: Tensor = super()._calculate_rewards(self._rows, prompts, contents, ids)
+            rewards: Tensor = self._calculate_rewards(self._rows, prompts, contents, ids)
         finally:
             GROUP_SIZE.reset(known)
         hashes = [hash(tuple(one)) for one in ids]  # hashes of integers are the same in every process
@@ -199,10 +209,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         weights = self.reward_weights.to(rewards.device)
         return build_groups(rewards, keys, size, self.reward_func_names, weights, self._rule)
 
-    def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Return the rewards of the generation, which were computed as soon as its completions existed."""
-        assert self._generation is not None
-        return self._generation.groups.rewards.flatten(0, 1)
+    def _recall_rewards(self, calculate: Callable[..., Tensor], *args: Any, **kwargs: Any) -> Tensor:
+        """Return the rewards of completions that may be scored already."""
+        known = self._generation
+        return calculate(*args, **kwargs) if known is None else known.groups.rewards.flatten(0, 1)
 
     def _get_per_token_logps_and_entropies(
         self,
@@ -215,18 +225,31 @@ class FilteredGRPOTrainer(GRPOTrainer):
     ) -> Logps:
         plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
         wide = input_ids, attention_mask, logits_to_keep
-        if torch.is_grad_enabled() or not self.args.packing or any(args[2:]) or kwargs.get("compute_aux_loss"):
+        if torch.is_grad_enabled() or not self._packs or any(args[2:]) or kwargs.get("compute_aux_loss"):
             return plain(model, *wide, *args, **kwargs)
         batch = dict(zip(LOGPS_ARGUMENTS, (*wide, *args), strict=False)) | kwargs
         rows = [*range(len(input_ids))]
-        if self._generation is not None and self._removes_dead_rows:
+        if self._generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
             rows = self._generation.live.nonzero().flatten().tolist()
         return self._packer.score(plain, model, batch, rows, is_counted=self.model.training)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
+        self._rows = inputs
+        self._pending_extra_logs.clear()  # an error may have left some
+        generate = partial(self._generate_and_score, self._generate)
+        recall = partial(self._recall_rewards, self._calculate_rewards)
+        aligned = align_columns(self._logs, len(inputs) * self.accelerator.num_processes)
+        with aligned, replace_members(self, _generate=generate, _calculate_rewards=recall):
+            output: TensorBatch = super()._generate_and_score_completions(inputs)
+        if self._removes_dead_rows and self._generation is not None:
+            clear_dead_rows(output, self._generation, self._logs["advantages"])
+        return output
+
+    def _fill(self, inputs: list[dict[str, Any]]) -> TensorBatch:
+        """Return a batch with the list `live`, which says which rows are trained on."""
         output, generation, prompts = self._sample(inputs)
         if not self._removes_dead_rows:
-            return {**output, "live": [True] * len(inputs)} if self.model.training and self.args.packing else output
+            return {**output, "live": [True] * len(inputs)} if self.model.training and self._packs else output
         rows = generation.live
         if self._resampler is not None:
             output, rows, logged = self._resampler.fill(output, generation, {*prompts})
@@ -234,24 +257,20 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if self.zero_variance == "drop":
             mask = output["completion_mask"] * output.get("tool_mask", 1)
             output["num_items_in_batch"] = self.accelerator.gather(mask[rows].sum()).sum()
-        output["advantages"] = output["advantages"].masked_fill(~rows, 0.0)
         output["live"] = rows.tolist()  # TRL shuffles and splits it with the rest
         return output
 
     def _sample(self, inputs: list[dict[str, Any]]) -> tuple[TensorBatch, Generation, list[int]]:
         """Return TRL's batch, its generation, and its prompts, if this run draws them. In training, all is remembered."""
         places = [row.pop(PLACE_COLUMN, None) for row in inputs]
-        self._rows, self._generation = inputs, None
-        self._pending_extra_logs.clear()  # an error may have left some
-        with align_columns(self._logs, len(inputs) * self.accelerator.num_processes):
-            output: TensorBatch = super()._generate_and_score_completions(inputs)
+        output = self._make_batch(inputs)
         generation, self._generation, self._rows = self._generation, None, []
         assert generation is not None
         if generation.groups.size > 1:
             self._log_groups(**generation.groups.metrics())
-        if self._removes_dead_rows:
-            clear_dead_rows(output, generation, self._logs["advantages"])
-        elif self.model.training and not self.args.packing:
+        if self.model.training and "advantages" in self._changes:
+            generation = generation.revive(output, self._logs["advantages"], self.accelerator.gather)
+        if self.model.training and not self._packs:
             self._log_groups(rows_computed=generation.groups.totals.numel())
         prompts = gather_object(places)[:: generation.groups.size] if self._prompts is not None else []
         if self.model.training:
@@ -291,7 +310,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._resampler.load(Path(checkpoint))
 
     def _prepare_inputs(self, generation_batch: Any) -> TensorBatch:
-        batch: TensorBatch = super()._prepare_inputs(generation_batch)
+        self._make_batch = self._generate_and_score_completions  # with what a subclass or a caller makes of it
+        with replace_members(self, _generate_and_score_completions=self._fill):
+            batch: TensorBatch = super()._prepare_inputs(generation_batch)
         if "live" in batch:
             self._buffered_inputs, counted = self._packer.pack(self._buffered_inputs)
             self._log_groups(**counted)
@@ -301,11 +322,12 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def compute_loss(self, model: nn.Module, inputs: TensorBatch, *args: Any, **kwargs: Any) -> Tensor:
         if "silent" in inputs and not self.accelerator.sync_gradients:
             return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
-        positions = {"position_ids": inputs["position_ids"]} if "position_ids" in inputs else {}
+        if "position_ids" in inputs:
+            model = partial(model, position_ids=inputs["position_ids"])  # type: ignore[assignment]
         scale = inputs.get("loss_scale", 1.0)
         means = self._means.weigh(self._metrics["train"], inputs.get("weights"))
         with means, pad_gathered(self.accelerator, inputs.get("most_rows", 0), scale):
-            loss: Tensor = super().compute_loss(partial(model, **positions), inputs, *args, **kwargs)
+            loss: Tensor = super().compute_loss(model, inputs, *args, **kwargs)
             loss = loss * scale
         return loss
 

@@ -5,7 +5,8 @@ import inspect
 import logging
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from itertools import takewhile
@@ -28,8 +29,6 @@ UTILITIES = ("pad", "split_pixel_values_by_grid", "unsplit_pixel_values_by_grid"
 """Functions of `trl.trainer.utils`."""
 
 METHODS = (
-    "_calculate_rewards",
-    "_generate",
     "_generate_and_score_completions",
     "_get_per_token_logps_and_entropies",
     "_get_train_sampler",
@@ -41,6 +40,17 @@ METHODS = (
     "get_batch_samples",
 )
 """Methods of `GRPOTrainer` that this package overrides."""
+
+CALLED = {
+    "_calculate_rewards": "inputs, prompts, completions, completion_ids_list",
+    "_compute_loss": "model, inputs",
+    "_generate": "prompts",
+}
+"""Methods of `GRPOTrainer` that this package calls or replaces for a while, and their parameters."""
+
+PARTS = {"_generate_and_score_completions": "advantages", "_get_train_sampler": "order"}
+PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "loss")
+"""Methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides."""
 
 RETURNED = {
     "_generate": "_, completion_ids, tool_mask, completions, _, extra_fields, images, ...",
@@ -102,16 +112,18 @@ class Names(NamedTuple):
 def check_trl(own: type, owner: type, is_main_process: bool) -> None:
     """Check TRL before `own`, which overrides methods of `owner`, is built, and warn of a newer TRL."""
     check_members(utils, UTILITIES)
-    check_members(owner, METHODS)
+    check_members(owner, (*METHODS, *CALLED))
     check_shapes(own, owner)
     if is_main_process:
         warn_of_newer_trl()
 
 
 def check_shapes(own: type, owner: type) -> None:
-    """Check the parameters and the tuples of TRL's methods. What cannot be read, as if compiled, counts as right."""
-    for name in METHODS:
-        wanted, found = list_parameters(vars(own)[name]), list_parameters(getattr(owner, name))
+    """Check parameters and returned tuples of methods of TRL. What cannot be read, as after compilation, counts as right."""
+    parameters = {name: Names(text.split(", "), False) for name, text in CALLED.items()}
+    parameters |= {name: list_parameters(vars(own)[name]) for name in METHODS}
+    for name, wanted in parameters.items():
+        found = list_parameters(getattr(owner, name))
         if not wanted.fits(found):
             raise wrong_shape(f"{owner.__name__}.{name} takes", wanted, found)
     for name, text in RETURNED.items():
@@ -144,6 +156,30 @@ def wrong_shape(what: str, wanted: Names, found: Names) -> ImportError:
         f"trl_grpo_rewards {version('trl_grpo_rewards')} requires that {what} {wanted}. In trl {version('trl')}, it is "
         f"{found}. {REMEDY}"
     )
+
+
+def find_changes(trainer: object, own: type, owner: type) -> dict[str, str]:
+    """Return the parts of the training that neither class decides, and the method of another class or object that does."""
+    classes, changes = type(trainer).__mro__, dict[str, str]()
+    for place in (trainer, *classes[: classes.index(owner) + 1]):
+        for name, method in vars(place).items():
+            if name in PARTS and getattr(method, "__module__", None) not in (own.__module__, owner.__module__):
+                changes.setdefault(PARTS[name], f"{getattr(place, '__name__', type(trainer).__name__)}.{name}")
+    return changes
+
+
+@contextmanager
+def replace_members(owner: object, **members: Any) -> Iterator[None]:
+    """Replace members of an object for a while, whatever its class, a subclass or a caller has made of them."""
+    own = vars(owner)
+    before = {name: own[name] for name in members if name in own}
+    own.update(members)
+    try:
+        yield
+    finally:
+        for name in members:
+            own.pop(name, None)
+        own.update(before)
 
 
 @cache
