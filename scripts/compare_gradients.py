@@ -2,6 +2,7 @@
 
     python scripts/compare_gradients.py                        # all settings, in about four minutes on two cores
     python scripts/compare_gradients.py "KL term" "two ranks"  # the settings with one of these texts in their names
+    python scripts/compare_gradients.py --all architecture     # 70 tiny models of other architectures
 
 A tiny model with random weights is trained in float64 by TRL's `GRPOTrainer` and by ours, from the same seed. The table
 shows the largest relative difference between the gradients of an optimizer step, the completions that our trainer
@@ -36,11 +37,11 @@ def start_worker() -> None:
 def compare_one(place: int) -> list[tuple]:
     """Return the comparisons of a setting, one for each of its modes."""
     from helpers.grid import compare
-    from helpers.settings import SETTINGS
+    from helpers.settings import BY_HAND, SETTINGS
 
     gc.freeze()  # TRL collects garbage after each run, which would look through all modules
     with tempfile.TemporaryDirectory() as folder:
-        return compare(SETTINGS[place], Path(folder))
+        return compare([*SETTINGS, *BY_HAND][place], Path(folder))
 
 
 def compare_on_ranks() -> dict[str, list[tuple]]:
@@ -63,23 +64,25 @@ def main() -> int:
     parser.add_argument(
         "texts", nargs="*", help="texts in the names of settings; by default, all settings are compared"
     )
+    parser.add_argument("--all", action="store_true", help="also compare settings that no test compares")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="settings compared at the same time")
     args = parser.parse_args()
     sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
     os.environ["OMP_NUM_THREADS"] = "1"
-    from helpers.settings import RANKS, SETTINGS
+    from helpers.settings import BY_HAND, RANKS, SETTINGS
 
     def is_wanted(name: str) -> bool:
         return not args.texts or any(text in name for text in args.texts)
 
-    places = [place for place, setting in enumerate(SETTINGS) if is_wanted(setting.name)]
+    settings = [*SETTINGS, *(BY_HAND if args.all else [])]
+    places = [place for place, setting in enumerate(settings) if is_wanted(setting.name)]
     of_ranks = any(is_wanted(setting.name) for setting in RANKS)
     if not places and not of_ranks:
         parser.error(f"The texts must be in the name of a setting; got {args.texts}. See tests/helpers/settings.py.")
     print("| setting | mode | largest difference | completions with gradient | tokens |\n|---|---|---|---|---|")
     with ProcessPoolExecutor(args.processes, get_context("spawn"), start_worker) as pool:
         found = zip(places, pool.map(compare_one, places), strict=True)
-        highest = [print_rows(SETTINGS[place].name, comparisons) for place, comparisons in found]
+        highest = [print_rows(settings[place].name, comparisons) for place, comparisons in found]
     if of_ranks:
         found = {name: one for name, one in compare_on_ranks().items() if is_wanted(name)}
         highest += [print_rows(name, comparisons) for name, comparisons in found.items()]

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import torch
 from datasets import Dataset
-from peft import LoraConfig
-from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2MoeConfig, Qwen2MoeForCausalLM
+from peft import LoraConfig, PromptEncoderConfig, PromptTuningConfig
 from trl import GRPOTrainer
 
+from helpers.architectures import build_model
 from helpers.gradients import difference
 from helpers.passes import train_and_count
 from helpers.ranks import run_on_two_ranks
@@ -17,20 +17,13 @@ from helpers.settings import OPTIONS, RANKS, TOKENIZER, Setting
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer
 
 
-MODELS = {
-    "dense": (Qwen2ForCausalLM, Qwen2Config, {}),
-    "shallow": (Qwen2ForCausalLM, Qwen2Config, {"num_hidden_layers": 1}),
-    "experts": (
-        Qwen2MoeForCausalLM,
-        Qwen2MoeConfig,
-        {
-            "num_experts": 4,
-            "num_experts_per_tok": 2,
-            "moe_intermediate_size": 16,
-            "shared_expert_intermediate_size": 16,
-        },
-    ),
+VIRTUAL = {"task_type": "CAUSAL_LM", "num_virtual_tokens": 4}
+ADAPTERS = {
+    "LoRA": (LoraConfig, {"r": 4, "target_modules": ["q_proj", "v_proj"], "init_lora_weights": False}),
+    "prompt tuning": (PromptTuningConfig, VIRTUAL),
+    "p-tuning": (PromptEncoderConfig, {**VIRTUAL, "encoder_hidden_size": 16}),
 }
+IDS = {"vocab_size": len(TOKENIZER), "eos_token_id": TOKENIZER.eos_token_id, "pad_token_id": TOKENIZER.pad_token_id}
 
 
 class Comparison(NamedTuple):
@@ -82,26 +75,15 @@ def make_dataset(prompts: int, dead: float) -> Dataset:
 def save_model(kind: str, folder: Path) -> str:
     """Save a model with random weights. TRL loads its reference model from there."""
     if not folder.exists():
-        model_class, config_class, extra = MODELS[kind]
-        torch.manual_seed(0)
-        shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "max_position_embeddings": 256}
-        config = config_class(
-            vocab_size=len(TOKENIZER),
-            num_attention_heads=2,
-            num_key_value_heads=1,
-            initializer_range=0.3,
-            eos_token_id=TOKENIZER.eos_token_id,
-            pad_token_id=TOKENIZER.pad_token_id,
-            **shape | extra,
-        )
-        model_class(config).double().save_pretrained(folder)
+        build_model(kind, bos_token_id=TOKENIZER.eos_token_id, **IDS).save_pretrained(folder)
     return str(folder)
 
 
 def train(trainer_class: type, setting: Setting, folder: Path, **options):
     folder.mkdir(exist_ok=True)
-    if setting.lora:
-        options["peft_config"] = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
+    if setting.adapter:
+        config_class, of_adapter = ADAPTERS[setting.adapter]
+        options["peft_config"] = config_class(**of_adapter)
     return train_and_count(
         trainer_class,
         lambda cls=FilteredGRPOConfig, **options: small_config(folder, cls, **options),

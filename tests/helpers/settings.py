@@ -7,6 +7,7 @@ from typing import Any
 
 from transformers import AutoTokenizer
 
+from helpers.architectures import ARCHITECTURES
 from trl_grpo_rewards import demo
 from trl_grpo_rewards.training.config import ROW_MEANS, TOKEN_MEANS
 
@@ -42,8 +43,8 @@ class Setting:
     dead: float = 0.5  # share of prompts whose groups are dead
     prompts: int = 32
     rewards: int = 1  # reward functions, at most 2
-    model: str = "dense"  # or "shallow" for one layer only, or "experts" for a mixture of experts
-    lora: bool = False  # whether an adapter is trained, and not the model
+    model: str = "dense"  # one of `architectures.py`
+    adapter: str | None = None  # what is trained instead of the model
     vllm: str | None = None  # mode of the correction for vLLM's log-probabilities; otherwise transformers samples
 
     def __str__(self) -> str:
@@ -164,11 +165,36 @@ OF_SIZES = [
 ]
 
 OF_ADAPTERS = [
-    make("LoRA", lora=True, modes=BOTH),
-    make("LoRA, two iterations", lora=True, num_iterations=2, gradient_accumulation_steps=2, max_steps=3),
-    make("LoRA, gradient checkpointing", lora=True, gradient_checkpointing=True),
-    make("LoRA, KL term", lora=True, beta=0.1, auto="keep"),
+    make("LoRA", adapter="LoRA", modes=BOTH),
+    make("LoRA, two iterations", adapter="LoRA", num_iterations=2, gradient_accumulation_steps=2, max_steps=3),
+    make("LoRA, gradient checkpointing", adapter="LoRA", gradient_checkpointing=True),
+    make("LoRA, KL term", adapter="LoRA", beta=0.1, auto="keep"),
 ]
+
+OF_ADAPTERS += [make(name, adapter=name, max_steps=1) for name in ("prompt tuning", "p-tuning")]
+
+OF_MODELS = [
+    make(f"{model}, {what}", model=model, auto="keep" if "balanced" in what else "skip", **options)
+    for model, what, options in [
+        ("gpt2", "learned positions", {}),
+        ("opt", "positions that count no padding", {}),
+        ("bloom", "distances", {}),
+        ("llama, dynamic", "rotation that depends on the width", {}),
+        ("phi3, longrope", "rotation that depends on the width", {}),
+        ("gemma3_text", "windows and two rotations", {}),
+        ("gpt_oss", "windows, sinks and balanced experts", {}),
+        ("mamba", "states", {}),
+        ("falcon_h1", "states and rotation in each layer", {}),
+        ("lfm2", "convolutions", {}),
+        ("qwen3_5_text", "states by the delta rule", {}),
+        ("minimax", "linear attention and balanced experts", {}),
+        ("recurrent_gemma", "states that include padding", {}),
+        ("deepseek_v4", "windows that are compressed, and experts", {"router_aux_loss_coef": 0.0}),
+        ("deepseek_v3", "latent attention and experts", {}),
+    ]
+]
+BY_HAND = [make(f"architecture {name}", model=name) for name in ARCHITECTURES]
+"""Settings that only `scripts/compare_gradients.py` compares."""
 
 OF_ALL_ROWS = [
     make(f"KL term{name}", auto="keep", beta=0.1, **options)
@@ -201,7 +227,7 @@ OF_ALL_ROWS += [
 
 SETTINGS = [
     *(OF_LOSSES + OF_STEPS + OF_REWARDS + OF_TRUNCATION + OF_RATIOS),
-    *(OF_OPTIMIZERS + OF_SIZES + OF_ADAPTERS + OF_ALL_ROWS),
+    *(OF_OPTIMIZERS + OF_SIZES + OF_ADAPTERS + OF_MODELS + OF_ALL_ROWS),
     # The last one, because TRL collects garbage after each run, and the compiler leaves many objects.
     make("compiled", torch_compile=True, torch_compile_backend="eager", model="shallow", max_steps=1),
 ]
@@ -215,6 +241,14 @@ RANKS = [
     make("two ranks, luspo, ratios of sequences, truncated rows masked", loss_type="luspo", importance_sampling_level="sequence", mask_truncated_completions=True),
     make("two ranks, KL term", beta=0.1, auto="keep"),
 ]  # fmt: skip
+RANKS += [
+    make(f"two ranks, {name}", **options, num_generations=16, dead=0.0, max_steps=4)
+    for name, options in {
+        "learned positions": {"model": "gpt2"},
+        "rotation that depends on the width": {"model": "phi3, longrope"},
+        "prompt tuning": {"adapter": "prompt tuning"},
+    }.items()
+]
 RANKS += [
     make(f"two ranks, {loss}, one group of three on both", loss_type=loss, auto=auto, per_device_train_batch_size=6, **split(1, 2))
     for loss, auto in LOSSES.items()

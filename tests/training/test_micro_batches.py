@@ -92,6 +92,15 @@ def test_prompts_keep_their_padding_where_a_model_takes_no_positions(accelerator
         assert batch["prompt_ids"].size(1) == width
 
 
+def test_completions_keep_their_padding_in_batches_from_the_limit_on_also_if_these_are_stacked_again(accelerator):
+    one = part(3, 2, live=[True] * 2)
+    one["prompt_mask"][:, 0] = 0
+    for limit, widths in ((PROMPT + 3, [3, 3]), (PROMPT + 4, [3, 2])):
+        made = packer(accelerator, limit=limit)
+        for batch in (one, made.stack(made.unstack(one))):
+            assert [len(row["completion_ids"]) for row in made.unstack(batch)] == widths
+
+
 def test_ranks_with_fewer_rows_pad_what_is_gathered(accelerator):
     gathered = []
     accelerator.gather = lambda value: gathered.append(value) or value

@@ -32,36 +32,23 @@ def score_rows(
     rows: list[int],
     distributed_type: DistributedType,
     keeps_positions: bool = False,
+    limit: float = math.inf,
     multiple: int | None = None,
 ) -> tuple[Logps, TokenCounts]:
     """
-    Return what the model says about some rows, and the tokens that were counted.
+    Return what the model says about some rows of a batch of TRL, and the tokens that were counted.
 
-    Other rows get NaN, which TRL's metrics leave out. The padding of the rows gets 0.
-
-    Args:
-        score (`Callable`):
-            TRL's `_get_per_token_logps_and_entropies`.
-        model (`nn.Module`):
-            The model.
-        batch (`dict`):
-            The other arguments of `score`. A pass has at most as many tokens as one of TRL with its `batch_size`.
-        rows (`list[int]`):
-            Indices of the rows.
-        distributed_type (`DistributedType`):
-            The setup of the ranks.
-        keeps_positions (`bool`, *optional*, defaults to `False`):
-            Whether prompts keep their padding, so that the positions of all tokens stay the same.
-        multiple (`int`, *optional*):
-            Widths are rounded up to a multiple of it, if TRL's widths are multiples of it.
+    Other rows get NaN, which TRL's metrics leave out. The padding of the rows gets 0. A pass has at most as many
+    tokens as one of TRL with the `batch_size` of the batch. `keeps_positions` and `limit` are those of the packer.
     """
     batch = {name: value for name, value in batch.items() if value is not None}
     count, width = batch["input_ids"].shape
     batch_size = batch.get("batch_size", count)
     prompt = width - batch["logits_to_keep"]
-    sizes = measure_rows(batch, rows, prompt, multiple)
-    if keeps_positions:
-        sizes = [Size(prompt, size.completion) for size in sizes]
+    sizes = [
+        Size(prompt if keeps_positions else size.prompt, width - prompt if width >= limit else size.completion)
+        for size in measure_rows(batch, rows, prompt, multiple)
+    ]
     max_rows = batch_size if batch.get("num_images") else max(1, len(rows))
     plan = plan_micro_batches(sizes, batch_size * width, math.ceil(len(rows) / batch_size), max_rows)
     outputs: list[Tensor] = []

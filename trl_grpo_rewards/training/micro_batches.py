@@ -1,5 +1,6 @@
 """The micro-batches of an optimizer step: its live rows, in few batches with little padding, spread evenly over ranks."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from .exchange import spread_rows
 from .forward_passes import Logps, score_rows
 from .metric_means import Weights
 from .placement import Size, compute_pack_span, plan_micro_batches
-from .positions import count_positions, takes_positions
+from .positions import count_positions, find_limit, takes_positions
 from .rows import (
     TensorBatch,
     TensorRow,
@@ -36,31 +37,18 @@ from .trl_members import replace_members
 
 class PackedStep(NamedTuple):
     """
-    The micro-batches of one optimizer step.
+    The micro-batches of one optimizer step, as many as TRL made.
 
-    Args:
-        batches (`list[dict]`):
-            The same number of micro-batches as TRL made. The first ones are silent on every rank: they contain one
-            filler row and are not run.
-        ranks (`list[int]`):
-            For each of the other micro-batches, the number of ranks that have live rows in it. These micro-batches come
-            last, because DDP reduces gradients in the last one.
-        live (`int`):
-            Number of live rows on all ranks.
-        rows (`int`):
-            Number of rows on all ranks before dead ones were taken out.
-        computed (`int`):
-            Number of rows that all ranks compute. If no row is live, each computes one filler row.
-        tokens ([`TokenCounts`]):
-            The tokens of this rank.
+    The first ones are silent on every rank: they contain one filler row and are not run. The others come last, because
+    DDP reduces gradients in the last one.
     """
 
     batches: list[TensorBatch]
-    ranks: list[int]
-    live: int
-    rows: int
-    computed: int
-    tokens: TokenCounts
+    ranks: list[int]  # how many ranks have live rows in each of the micro-batches that are not silent
+    live: int  # live rows on all ranks
+    rows: int  # rows on all ranks before dead ones were taken out
+    computed: int  # rows that all ranks compute; if no row is live, each computes one filler row
+    tokens: TokenCounts  # of this rank
 
 
 @dataclass
@@ -81,6 +69,8 @@ class Packer:
             Whether each micro-batch keeps the rows that TRL gave it, so that only its padding is cut.
         keeps_positions (`bool`, *optional*, defaults to `False`):
             Whether prompts keep the padding that TRL gave them, because the model cannot be told positions.
+        limit (`float`, *optional*, defaults to infinity):
+            Completions keep their padding in batches of TRL with at least this number of columns.
         scored ([`TokenCounts`], *optional*):
             The tokens of passes without gradient since the last generation was packed.
     """
@@ -91,6 +81,7 @@ class Packer:
     is_drop: bool = False
     keeps_rows: bool = False
     keeps_positions: bool = False
+    limit: float = math.inf
     scored: TokenCounts = TokenCounts()
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
@@ -110,14 +101,14 @@ class Packer:
         return batch
 
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
-        return unstack(batch, self.keeps_positions)
+        return unstack(batch, self.keeps_positions, self.limit)
 
     def score(
         self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int], is_counted: bool
     ) -> Logps:
         """Run passes without gradient over some rows, see [`score_rows`]."""
         kind, multiple = self.accelerator.distributed_type, self.args.pad_to_multiple_of
-        logps, counts = score_rows(score, model, batch, rows, kind, self.keeps_positions, multiple)
+        logps, counts = score_rows(score, model, batch, rows, kind, self.keeps_positions, self.limit, multiple)
         if is_counted:
             self.scored = add_counts(self.scored, counts)
         return logps
@@ -159,11 +150,16 @@ class Packer:
         rows = [row for part in parts for row in self.unstack(part)]
         filler = silence(min(rows, key=count_tokens))
         # The shortest row with an image. If no row has an image, it is the shortest row.
-        with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), count_tokens(row))))
+        with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), self.measure_row(row).total)))
         own = [row for row in rows if row["live"]]
-        live = spread_rows(own, lambda row: self.measure_row(row).total, self.accelerator)
-        facts = gather_object([(max(map(count_padded_tokens, parts)), has_images(own), has_images(rows))])
-        budgets, has_live_images, has_any_images = zip(*facts, strict=True)  # each with one value per rank
+        wide = max(row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows)
+        facts = gather_object(
+            [(max(map(count_padded_tokens, parts)), wide >= self.limit, has_images(own), has_images(rows))]
+        )
+        budgets, are_wide, has_live_images, has_any_images = zip(*facts, strict=True)  # each with one value per rank
+        # The padding of another rank would change positions, but not those of models with images.
+        stays = any(are_wide) or self.keeps_positions and not any(has_any_images)
+        live = own if stays else spread_rows(own, lambda row: self.measure_row(row).total, self.accelerator)
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
         plan = plan_micro_batches([*map(self.measure_row, live)], max(budgets), len(parts), max_rows)
         tokens = [sum(count_loss_tokens(live[place]) for place in places) for places in plan]
@@ -215,6 +211,7 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         is_drop=zero_variance == "drop",
         keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
         keeps_positions=not takes_positions(trainer.model),
+        limit=find_limit(trainer.model),
     )
 
 

@@ -1,10 +1,16 @@
-"""The positions of tokens, which stay what they are in TRL when the padding before a prompt is cut."""
+"""The positions of tokens, which stay what they are in TRL when padding is cut."""
 
 import inspect
+import math
+import sys
 from typing import Any
 
 import torch
 from torch import Tensor
+
+
+SCALED_BY_LENGTH = ("dynamic", "longrope")
+"""Types of rotary embeddings that depend on the largest position in a batch."""
 
 
 def takes_positions(model: Any) -> bool:
@@ -12,23 +18,41 @@ def takes_positions(model: Any) -> bool:
     Return whether a model counts columns where it is told no positions, as by TRL, and can be told positions instead.
 
     This holds for the models of transformers with rotary embeddings. Others may count only tokens that are not padding
-    (OPT), or be told nothing (Bloom). A model with images counts in its own way.
+    (OPT), or be told nothing (Bloom). A model with images counts in its own way. States may take padding for tokens
+    (RecurrentGemma). PEFT puts virtual tokens before the padding.
     """
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
-    is_known = any(kind.__module__.startswith("transformers.models.") for kind in type(base).__mro__)
+    base = find_base(model)
+    kinds = [kind for kind in type(base).__mro__ if kind.__module__.startswith("transformers.models.")]
+    masks_states = any(hasattr(sys.modules[kind.__module__], "apply_mask_to_padding_states") for kind in kinds)
     has_images, is_rotary = hasattr(base.config, "vision_config"), bool(getattr(base.config, "rope_parameters", None))
     takes = "position_ids" in inspect.signature(type(base).forward).parameters
-    return is_known and is_rotary and takes and not has_images
+    sees_padding = getattr(base, "_is_stateful", False) and not masks_states or count_virtual_tokens(model) > 0
+    return bool(kinds) and is_rotary and takes and not has_images and not sees_padding
+
+
+def find_limit(model: Any) -> float:
+    """Return the number of columns from which rotary embeddings depend on that number, or infinity."""
+    config = find_base(model).config.get_text_config()
+    rope = getattr(config, "rope_parameters", None) or {}
+    scalings = [rope, *(one for one in rope.values() if isinstance(one, dict))]  # types of layers may have their own
+    lengths = [
+        one.get("original_max_position_embeddings") or config.max_position_embeddings
+        for one in scalings
+        if one.get("rope_type") in SCALED_BY_LENGTH
+    ]
+    return min(lengths, default=math.inf) - count_virtual_tokens(model)
+
+
+def find_base(model: Any) -> Any:
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def count_virtual_tokens(model: Any) -> int:
+    """Return the number of tokens that PEFT's prompt learning puts before each row."""
+    adapters = getattr(model, "peft_config", {}).values()
+    return max((getattr(one, "num_virtual_tokens", None) or 0 for one in adapters), default=0)
 
 
 def count_positions(columns: int, cut: Tensor) -> Tensor:
-    """
-    Return the positions of tokens in a batch whose first columns were cut, of shape (rows, columns).
-
-    Args:
-        columns (`int`):
-            Number of columns that are left.
-        cut (`Tensor` of shape (rows,)):
-            Number of columns that were cut from each row. It is negative if some were added.
-    """
+    """Return the positions of tokens in rows whose first columns were cut. A negative number of columns was added."""
     return (torch.arange(columns, device=cut.device) + cut[:, None]).clamp(min=0)

@@ -5,6 +5,7 @@ the row. Rows of different batches, rounds and ranks can be stacked into one bat
 with its neutral value.
 """
 
+import math
 from typing import Any
 
 import torch
@@ -79,15 +80,9 @@ def has_entry_per_row(row_or_batch: TensorRow | TensorBatch) -> bool:
     return isinstance(pixels, Tensor) and pixels.dim() == 5 and "image_sizes" not in row_or_batch
 
 
-def unstack(batch: TensorBatch, keeps_positions: bool = False) -> list[TensorRow]:
+def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = math.inf) -> list[TensorRow]:
     """
-    Split a batch into rows. Their tensors are views.
-
-    Args:
-        batch (`dict`):
-            TRL's batch.
-        keeps_positions (`bool`, *optional*, defaults to `False`):
-            Whether prompts keep the padding that TRL gave them, so that the positions of all tokens stay the same.
+    Split a batch of TRL into rows, whose tensors are views. `keeps_positions` and `limit` are those of the packer.
 
     Raises:
         `ValueError`: the batch has an unknown key.
@@ -99,16 +94,17 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False) -> list[TensorRow
             f"with the key and your version of TRL."
         )
     batch = {key: value for key, value in split_images(batch).items() if value is not None}
-    prompt = batch["prompt_ids"].size(1)
+    prompt, width = batch["prompt_ids"].size(1), batch["completion_ids"].size(1)
     starts = [0 if keeps_positions else prompt - max(1, own) for own in batch["prompt_mask"].sum(1).tolist()]
-    lengths = batch["completion_mask"].sum(1).tolist()
+    is_wide = max(batch.get("prompt_width", [prompt])) + width >= limit
+    lengths = [width] * count_rows(batch) if is_wide else batch["completion_mask"].sum(1).tolist()
     images = batch.get("num_images", [0] * len(lengths))
     rows = []
     if not keeps_positions:
         batch.setdefault("prompt_width", [prompt] * len(lengths))
     for index, (start, length, count) in enumerate(zip(starts, lengths, images, strict=True)):
         if not length:  # a masked completion keeps its tokens if it has images, since some may stand for an image
-            length = batch["completion_ids"].size(1) if count else 1
+            length = width if count else 1
         rows.append({key: slice_value(key, value, index, start, prompt, length) for key, value in batch.items()})
     return rows
 
@@ -237,7 +233,7 @@ def measure_row(row: TensorRow, multiple: int | None = None) -> Size:
 
 def count_tokens(row: TensorRow) -> int:
     """Return the number of tokens of a row that are not padding."""
-    return int(row["prompt_mask"].sum()) + len(row["completion_ids"])
+    return int(row["prompt_mask"].sum() + row["completion_mask"].sum())
 
 
 def count_loss_tokens(row: TensorRow) -> int:
