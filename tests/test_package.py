@@ -47,9 +47,9 @@ def test_only_what_trains_loads_torch_or_trl():
 
 
 def test_an_older_trl_is_refused(tmp_path):
-    info = tmp_path / "trl-1.14.1.dist-info"
+    info = tmp_path / "trl-1.13.9.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trl\nVersion: 1.14.1\n")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: trl\nVersion: 1.13.9\n")
     run = subprocess.run(
         [sys.executable, "-c", "from trl_grpo_rewards import FilteredGRPOTrainer"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
@@ -57,5 +57,48 @@ def test_an_older_trl_is_refused(tmp_path):
         text=True,
     )
     assert run.stderr.strip().splitlines()[-1] == (
-        "ImportError: FilteredGRPOTrainer requires trl 1.14.2 or newer; trl 1.14.1 is installed. Upgrade it: pip install -U trl."
+        "ImportError: FilteredGRPOTrainer requires trl 1.14.0 or newer; trl 1.13.9 is installed. Upgrade it: pip install -U trl."
     )
+
+
+WITHOUT = """
+import importlib, pkgutil, sys
+import trl
+
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith(sys.argv[1]):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+
+trl.GRPOTrainer  # which may load these modules
+for name in [name for name in sys.modules if name.startswith(sys.argv[1])]:
+    sys.modules[name] = None
+sys.meta_path.insert(0, Blocked())
+import trl_grpo_rewards as ours
+
+print(ours.FilteredGRPOTrainer.__name__)
+for module in pkgutil.walk_packages(ours.__path__, "trl_grpo_rewards."):
+    if not module.name.endswith(("__main__", ".bridges", ".async_grpo", ".client")) and ".inside" not in module.name:
+        importlib.import_module(module.name)
+        print(module.name)
+"""
+
+
+def import_without(module):
+    return subprocess.run([sys.executable, "-c", WITHOUT, module], capture_output=True, text=True)
+
+
+@pytest.mark.slow
+def test_nothing_needs_what_trl_calls_experimental():
+    run = import_without("trl.experimental")
+    assert run.returncode == 0, run.stderr
+    name, *modules = run.stdout.split()
+    assert name == "FilteredGRPOTrainer" and len(modules) > 150
+
+
+@pytest.mark.slow
+def test_a_module_that_trl_has_moved_is_named():
+    run = import_without("trl.trainer.utils")
+    assert "requires the module trl.trainer.utils, which trl " in run.stderr.splitlines()[-1]

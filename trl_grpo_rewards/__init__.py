@@ -42,8 +42,8 @@ def __getattr__(name: str) -> Any:
         raise ImportError(REMOVED[name])
     if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 2):
+    if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 0):
         raise ImportError(
-            f"{name} requires trl 1.14.2 or newer; trl {version('trl')} is installed. Upgrade it: pip install -U trl."
+            f"{name} requires trl 1.14.0 or newer; trl {version('trl')} is installed. Upgrade it: pip install -U trl."
         )
     return getattr(import_module(".training", __name__), name)  # loads torch and trl

@@ -6,8 +6,10 @@ import inspect
 import re
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import trl
 from trl import GRPOTrainer
 from trl.trainer import utils
 
@@ -22,6 +24,7 @@ from trl_grpo_rewards.training.trl_members import (
     NEWEST_TESTED,
     PARTS,
     UTILITIES,
+    check_attributes,
     check_shapes,
     warn_of_newer_trl,
 )
@@ -69,7 +72,10 @@ def test_every_member_of_trl_that_the_trainer_uses_is_listed():
         assert name in methods | used, f"{name} is listed and not used"
     assert {*CALLED} <= used | {*PARTS} <= used | {*CALLED, *METHODS} | DOCUMENTED
     for name in ATTRIBUTES:
-        assert name in used or name == "eos_token_ids", f"{name} is listed and not used"
+        assert name in used, f"{name} is listed and not used"
+    elsewhere = {name for file in PACKAGE.rglob("*.py") for name in re.findall(r"\btrainer\.(_\w+)", file.read_text())}
+    of_trl = {name for name in elsewhere if re.search(rf"self\.{name}\b", inspect.getsource(GRPOTrainer))}
+    assert of_trl and of_trl <= {*ATTRIBUTES}
 
 
 def test_every_function_of_trl_is_listed():
@@ -78,8 +84,9 @@ def test_every_function_of_trl_is_listed():
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "utils":
                 called.add(node.attr)
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("trl."):
-                assert node.module == "trl.trainer"
+            if isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "trl":
+                assert node.module == "trl" and {one.name for one in node.names} <= {*trl.__all__}, file
+            assert not isinstance(node, ast.Import) or not any(one.name.startswith("trl.") for one in node.names), file
     assert called == {*UTILITIES}
 
 
@@ -90,14 +97,26 @@ def test_every_function_of_trl_is_listed():
 )
 def test_a_member_that_trl_has_moved_is_named_when_the_trainer_is_built(config, problems, monkeypatch, owner, name):
     monkeypatch.delattr(owner, name)
-    with pytest.raises(ImportError, match=f"requires the members .* trl .* lacks '{name}'. Install a version"):
+    with pytest.raises(
+        ImportError, match=f"requires '{name}' of .*, which trl .* has and trl .* lacks. Install a version"
+    ):
         FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=problems)
+
+
+def test_trl_before_1_14_2_knows_one_token_that_ends_a_completion(monkeypatch):
+    made = dict.fromkeys({*ATTRIBUTES} - {"eos_token_ids"}) | {"_tokenizer": SimpleNamespace(eos_token_id=2)}
+    trainer = SimpleNamespace(**made)
+    monkeypatch.setattr(trl_members, "version", lambda name: "1.16.0")
+    with pytest.raises(ImportError, match="requires 'eos_token_ids' of SimpleNamespace"):
+        check_attributes(trainer)
+    monkeypatch.setattr(trl_members, "version", lambda name: "1.14.1")
+    check_attributes(trainer)
+    assert trainer.eos_token_ids == [2]
 
 
 def test_an_attribute_that_trl_has_moved_is_named_when_the_trainer_is_built(config, problems, monkeypatch):
     monkeypatch.setattr(trl_members, "ATTRIBUTES", (*ATTRIBUTES, "_moved"))
-    monkeypatch.setattr("trl_grpo_rewards.training.trainer.ATTRIBUTES", (*ATTRIBUTES, "_moved"))
-    with pytest.raises(ImportError, match="lacks '_moved'"):
+    with pytest.raises(ImportError, match="requires '_moved' of FilteredGRPOTrainer"):
         FilteredGRPOTrainer(demo.MODEL, boxed(), args=config(), train_dataset=problems)
 
 
@@ -216,6 +235,7 @@ def test_the_main_process_alone_warns_about_a_newer_version_when_a_trainer_is_bu
         for _ in range(2):
             FilteredGRPOTrainer(demo.MODEL, boxed(), args=config(), train_dataset=problems)
 
+    monkeypatch.setattr(GRPOTrainer, "eos_token_ids", [], raising=False)  # TRL before 1.14.2 lacks it
     assert len(warned("99.0", build)) == 1
     monkeypatch.setattr(FilteredGRPOConfig, "process_index", property(lambda self: 1))
     assert warned("99.0", build) == []

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from trl.trainer import utils
 
 from .placement import Size
+from .trl_members import utils
 
 
 TensorBatch = dict[str, Any]

@@ -33,7 +33,7 @@ from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
-from .trl_members import ATTRIBUTES, check_members, check_trl, find_changes, replace_members
+from .trl_members import check_attributes, check_trl, find_changes, replace_members
 from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
 
 
@@ -97,7 +97,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         kwargs["callbacks"] = [self._recorder, *(kwargs.get("callbacks") or [])]
         kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
         super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
-        check_members(self, ATTRIBUTES)
+        check_attributes(self)
         if self.accelerator.is_main_process and (
             unused := describe_unused_template(train_dataset, self.processing_class)
         ):

@@ -8,11 +8,10 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from importlib.metadata import version
 from itertools import takewhile
 from typing import Any, NamedTuple
-
-from trl.trainer import utils
 
 
 logger = logging.getLogger(__name__)
@@ -79,22 +78,42 @@ ATTRIBUTES = (
 """Attributes of a `GRPOTrainer` that this package reads or sets."""
 
 
+def say_missing(what: str) -> ImportError:
+    return ImportError(
+        f"trl_grpo_rewards {version('trl_grpo_rewards')} requires {what}, which trl {NEWEST_TESTED[0]}."
+        f"{NEWEST_TESTED[1]} has and trl {version('trl')} lacks. {REMEDY}"
+    )
+
+
+try:
+    utils = import_module("trl.trainer.utils")
+except ImportError as error:
+    raise say_missing("the module trl.trainer.utils") from error
+
+
+def check_attributes(trainer: Any) -> None:
+    """Check that a trainer has all [`ATTRIBUTES`] after TRL has built it."""
+    if read_version() < (1, 14, 2):  # which takes only the tokenizer's token for the end of a completion
+        trainer.eos_token_ids = [trainer._tokenizer.eos_token_id]
+    check_members(trainer, ATTRIBUTES)
+
+
+def read_version() -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version("trl"))[:3]))
+
+
 def check_members(owner: object, names: tuple[str, ...]) -> None:
-    """Check that a module, class or object of TRL has the members that this package uses."""
+    """Raise an error if a module, class or object of TRL lacks a member that this package uses."""
     missing = [name for name in names if not hasattr(owner, name)]
     if missing:
-        known = getattr(owner, "__name__", type(owner).__name__)
-        raise ImportError(
-            f"trl_grpo_rewards {version('trl_grpo_rewards')} requires the members {', '.join(map(repr, names))} of "
-            f"{known}. trl {version('trl')} lacks {', '.join(map(repr, missing))}. {REMEDY}"
-        )
+        raise say_missing(f"{', '.join(map(repr, missing))} of {getattr(owner, '__name__', type(owner).__name__)}")
 
 
 class Names(NamedTuple):
-    """Names of parameters or of items of a returned tuple. `_` is any name. If they are open, more may follow."""
+    """Names of parameters, or of the items of a returned tuple."""
 
-    names: list[str]
-    is_open: bool
+    names: list[str]  # in their order; `_` stands for any name
+    is_open: bool  # whether more may follow
 
     def __str__(self) -> str:
         return f"({', '.join([*self.names, *(['...'] if self.is_open else [])])})"
@@ -110,7 +129,7 @@ class Names(NamedTuple):
 
 
 def check_trl(own: type, owner: type, is_main_process: bool) -> None:
-    """Check TRL before `own`, which overrides methods of `owner`, is built, and warn of a newer TRL."""
+    """Check TRL before `own`, which overrides methods of `owner`, is built, and warn if it is newer than was tested."""
     check_members(utils, UTILITIES)
     check_members(owner, (*METHODS, *CALLED))
     check_shapes(own, owner)
@@ -186,7 +205,7 @@ def replace_members(owner: object, **members: Any) -> Iterator[None]:
 def warn_of_newer_trl() -> None:
     """Warn once that the installed TRL is newer than [`NEWEST_TESTED`]."""
     major, minor = NEWEST_TESTED
-    if tuple(map(int, re.findall(r"\d+", version("trl"))[:2])) > NEWEST_TESTED:
+    if read_version()[:2] > NEWEST_TESTED:
         logger.warning(
             f"trl {version('trl')} is installed, but trl_grpo_rewards {version('trl_grpo_rewards')} was tested with trl "
             f"{major}.{minor} and older. Compare a short run with GRPOTrainer, or pip install 'trl<{major}.{minor + 1}'."
