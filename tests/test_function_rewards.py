@@ -86,6 +86,13 @@ def test_hooks_may_be_absent():
         stage()(completions=["a"])
 
 
+def test_a_missing_column_is_told_where_trl_calls_the_reward():
+    with pytest.raises(
+        ValueError, match="Reward 'boxed' needs the column 'solution'; found 'prompt'. Add it to the data"
+    ):
+        boxed()(prompts=["2 + 2?"], completions=["4"], completion_ids=[[4]], trainer_state=None)
+
+
 def test_a_reward_among_the_options_arrives_as_its_score():
     call = {"completions": [r"\boxed{4}", r"\boxed{5}", "4"], "solution": ["4", "4", None]}
     assert doubled(boxed(partial=0.25))(**call) == [2.0, 0.5, None]

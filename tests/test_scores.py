@@ -26,7 +26,7 @@ def test_arrays_are_lists_of_scores():
     assert read_scores([], "it", 0) == []
 
 
-@pytest.mark.parametrize("returned", [None, 1.0, "10", {0: 1.0, 1: 0.0}, True])
+@pytest.mark.parametrize("returned", [None, 1.0, "10", b"10", {0: 1.0, 1: 0.0}, {0.0, 1.0}, True, numpy.array(1.0)])
 def test_what_is_no_list_is_refused(returned):
     with pytest.raises(ValueError) as caught:
         read_scores(returned, "it", 2)
@@ -44,7 +44,7 @@ def test_there_is_one_score_for_each_completion():
 @pytest.mark.parametrize(
     "score",
     [
-        float("nan"), float("inf"), float("-inf"), "1.0", "", [1.0], {}, 1j, object(), 10**400, Decimal("NaN"),
+        float("nan"), float("inf"), float("-inf"), "1.0", "", b"1", [1.0], {}, 1j, object(), 10**400, Decimal("NaN"),
         numpy.array([1.0, 2.0]), torch.tensor([1.0, 2.0]), torch.tensor(torch.nan),
     ],
     ids=lambda score: repr(score)[:20],

@@ -83,13 +83,12 @@ def test_a_dataset_below_a_generation_batch_is_a_fault_of_the_check(config, prob
     "given, said",
     [
         (DatasetDict(train=Dataset.from_dict({"prompt": ["a"]})), r"is a DatasetDict. Choose one of several splits, such as dataset\['train'\]"),
-        ("problems.jsonl", "but is a str. .* or load one: load_dataset"),
-        ([{"prompt": "a"}], "but is a list. "),
+        ("problems.jsonl", "but is a str. .* or load a file: load_dataset"),
+        ([{"prompt": "a"}], r"but is a list. .* convert rows with Dataset.from_list\(\[\*rows\]\)"),
+        (Dataset.from_dict({"prompt": ["a"]}).to_pandas(), r"but is a DataFrame. .* Dataset.from_pandas\(frame\)"),
     ],
 )  # fmt: skip
 def test_what_is_no_dataset_is_said(config, given, said):
-    with pytest.raises(TypeError, match=said):
-        check(boxed(), given)
-    if isinstance(given, dict):
-        with pytest.raises(ValueError, match=said):
-            FilteredGRPOTrainer("no/model", boxed(), config(), given)
+    for reject in (check, lambda rewards, data: FilteredGRPOTrainer("no/model", rewards, config(), data)):
+        with pytest.raises(TypeError, match=said):
+            reject(boxed(), given)

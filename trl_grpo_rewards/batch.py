@@ -207,8 +207,8 @@ class Batch:
 
     @property
     def dataset_columns(self) -> set[str]:
-        """Names of the columns that are from the dataset."""
-        return {*self.columns} - TRAINER_DATA
+        """Names of the columns that are from the dataset. TRL passes the column `prompt` as `prompts`."""
+        return ({*self.columns} - TRAINER_DATA) | ({"prompt"} if "prompts" in self.columns else set())
 
     def select(self, rows: Sequence[int]) -> "Batch":
         """Return the batch of these rows only. The other rows have None in the columns that it logs."""

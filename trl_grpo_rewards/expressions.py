@@ -433,9 +433,11 @@ def is_outcome(function: Any) -> bool:
     return isinstance(function, Reward) and function.is_outcome
 
 
-def check_names(names: list[str]) -> None:
+def check_names(names: list[str], plain: Iterable[str] = ()) -> None:
     """
     Check that all rewards have different names. TRL silently averages the metrics of rewards with the same name.
+
+    `plain` are names that only plain functions have.
 
     Raises:
         `ValueError`: two names are equal.
@@ -443,9 +445,12 @@ def check_names(names: list[str]) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         factors = re.findall(r"[^*+()]+", repeated[0]) or repeated
+        remedy = f"Rename {'a factor' if '*' in repeated[0] else 'one of them'}: {factors[-1]}(..., name='other')."
+        if repeated[0] in plain:
+            remedy = "Define one of them under another name: def other(completions, **kwargs): return ..."
         raise ValueError(
             f"Rewards must have different names. Two rewards are named '{repeated[0]}'; the names are {', '.join(names)}. "
-            f"Rename {'a factor' if '*' in repeated[0] else 'one of them'}: {factors[-1]}(..., name='other')."
+            f"{remedy}"
         )
 
 

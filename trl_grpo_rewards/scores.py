@@ -1,7 +1,7 @@
-"""Scores as reward functions return them: checked, and converted to numbers."""
+"""What functions of users return: scores, which are checked and converted to numbers, and rollouts."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any, TypeAlias
 
 
@@ -9,16 +9,17 @@ Score: TypeAlias = float | None
 """A finite number, or None if the completion could not be judged."""
 
 
-def read_scores(returned: Any, reward: str, size: int) -> list[Score]:
+def read_scores(returned: Any, reward: str, size: int, *, is_finite: bool = True) -> list[Score]:
     """
     Return the scores that a reward function returned for `size` completions.
 
     Raises:
-        `ValueError`: they are not one finite number or None per completion.
+        `ValueError`: they are not one number or None per completion, or a number is not finite although it must be.
     """
-    if isinstance(returned, (str, Mapping)) or not hasattr(returned, "__iter__"):
+    is_one = getattr(returned, "ndim", 1) == 0  # an array or a tensor of one number
+    if isinstance(returned, (str, bytes, Mapping, Set)) or not hasattr(returned, "__iter__") or is_one:
         raise ValueError(
-            f"Reward '{reward}' returned {returned!r} for {size} completions. "
+            f"Reward '{reward}' returned {returned!r:.100} for {size} completions. "
             f"Return a list with one number or None per completion."
         )
     scores = list(returned)
@@ -27,17 +28,66 @@ def read_scores(returned: Any, reward: str, size: int) -> list[Score]:
             f"Reward '{reward}' returned {len(scores)} scores for {size} completions. "
             f"Return one number or None per completion."
         )
-    return [None if score is None else convert_score(score, reward, row) for row, score in enumerate(scores)]
+    return [
+        None if score is None else convert_score(score, reward, row, is_finite) for row, score in enumerate(scores)
+    ]
 
 
-def convert_score(score: Any, reward: str, row: int) -> float:
+def convert_score(score: Any, reward: str, row: int, is_finite: bool = True) -> float:
     try:
-        number = math.nan if isinstance(score, str) else float(score)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
+        number = None if isinstance(score, (str, bytes)) else float(score)
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # of a tensor
+        number = None
+    if number is None or (is_finite and not math.isfinite(number)):
         raise ValueError(
-            f"Reward '{reward}' gave {score!r} for row {row} of the batch. "
+            f"Reward '{reward}' gave {score!r:.100} for row {row} of the batch. "
             f"Return a finite number, or None if the completion cannot be judged."
         )
     return number
+
+
+def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> Callable[..., Any]:
+    """Return a function as TRL calls it, with a check of its results. NaN and infinity are left to the trainer."""
+
+    def read(returned: Any, completions: list[Any]) -> list[Score]:
+        return read_scores(returned, reward, len(completions), is_finite=False)
+
+    def call(*, completions: list[Any], **columns: Any) -> list[Score]:
+        return read(function(completions=completions, **columns), completions)
+
+    async def call_async(*, completions: list[Any], **columns: Any) -> list[Score]:
+        return read(await function(completions=completions, **columns), completions)
+
+    return call_async if is_async else call
+
+
+def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any) -> Any:
+    """
+    Return what a rollout function returned for prompts, which TRL has repeated for each completion.
+
+    Raises:
+        `ValueError`: a field does not have one value per completion, or a completion has no tokens or another mask.
+    """
+    fields = roll_out(prompts, trainer)
+    if not isinstance(fields, Mapping):
+        raise ValueError(
+            f"rollout_func must return a dict; got {fields!r:.100}. Return the lists 'prompt_ids', 'completion_ids' and "
+            f"'logprobs'."
+        )
+    for name, values in fields.items():
+        is_per_row = isinstance(values, list) or name in ("prompt_ids", "completion_ids")
+        count = len(values) if hasattr(values, "__len__") else 0
+        if is_per_row and count != len(prompts):
+            raise ValueError(
+                f"rollout_func must return one value for each of the {len(prompts)} prompts in each list; got {count} in "
+                f"'{name}'. Return one completion per prompt: TRL has already repeated the prompts num_generations times."
+            )
+    lengths = [len(ids) for ids in fields.get("completion_ids", ())]
+    masks = lengths if fields.get("env_mask") is None else map(len, fields["env_mask"])
+    for row, (tokens, mask) in enumerate(zip(lengths, masks, strict=False)):
+        if not tokens or mask != tokens:
+            raise ValueError(
+                f"rollout_func must return at least one token per completion, and one value of 'env_mask' per token; got "
+                f"{tokens} tokens and {mask} values for row {row}. Return the token that ends a completion, too."
+            )
+    return fields

@@ -17,8 +17,9 @@ PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "c
 """Common names of the column with the question. An error message suggests the one that the dataset has."""
 
 NO_DATASET = (
-    "The dataset must be a datasets.Dataset, but is a {kind}. Choose one of several splits, such as dataset['train'], or "
-    "load one: load_dataset('json', data_files=..., split='train')."
+    "The dataset must be a datasets.Dataset, but is a {kind}. Choose one of several splits, such as dataset['train'], "
+    "convert rows with Dataset.from_list([*rows]) or Dataset.from_pandas(frame), or load a file: "
+    "load_dataset('json', data_files=..., split='train')."
 )
 """What to say of a value of another type."""
 
@@ -76,6 +77,14 @@ def show_rows(dataset: Any) -> Any:
     return TransformedRows(dataset) if kind == "custom" and len(dataset) else dataset
 
 
+def mark_text(rows: list[dict[str, Any]]) -> None:
+    """Let TRL take rows without an image as text, which it does if `images` is an empty list, but not if it is None."""
+    images = [row[name] for row in rows for name in ("image", "images") if name in row]
+    if images and all(one is None or (isinstance(one, list) and not one) for one in images):
+        for row in rows:
+            row["images"] = []
+
+
 def find_bad_columns(columns: list[str]) -> Iterator[str]:
     """Yield the faults of the names of columns: TRL's own, and several names in one."""
     for name in columns:
@@ -128,7 +137,7 @@ def find_copied_prompts(dataset: Any, column: str | None) -> str | None:
 def describe_missing_prompts(columns: list[str], similar: str | None = None) -> str:
     """Return the fault of a dataset without the column `prompt`, with the column that may be renamed."""
     return (
-        f"GRPOTrainer needs the column 'prompt'; the dataset has {', '.join(map(repr, columns))}. Rename the column that "
+        f"The trainer needs the column 'prompt'; the dataset has {', '.join(map(repr, columns))}. Rename the column that "
         f"contains the prompts: dataset.rename_column({repr(similar) if similar else '...'}, 'prompt')."
     )
 

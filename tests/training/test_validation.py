@@ -5,6 +5,7 @@ import re
 
 import pytest
 from datasets import Dataset, IterableDataset
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, keywords, tags
 from trl_grpo_rewards.training.validation import (
@@ -95,10 +96,22 @@ def test_rewards_are_built_and_have_names_of_their_own():
             TypeError, match=r"^reward_funcs contains the reward factory 'boxed' .* Call it with its opt"
         ):
             check_rewards(factory)
-    with pytest.raises(
-        ValueError, match="Two rewards are named 'boxed'; the names are boxed, plain, boxed. Rename one"
+    some, define = functools.partial(plain), r"Define one of them under another name: def other\(completions, \*\*kw"
+    anonymous = [lambda completions, **columns: 1.0, lambda completions, **columns: 2.0]
+    for rewards, said in (
+        (
+            [boxed(), plain, boxed(partial=0.5)],
+            r"'boxed'; the names are boxed, plain, boxed. Rename .* boxed\(..., name=",
+        ),
+        (anonymous, f"'<lambda>'; the names are <lambda>, <lambda>. {define}"),
+        ([some, some], f"'plain'; the names are plain, plain. {define}"),
+        (
+            [some, boxed(name="plain")],
+            r"'plain'; the names are plain, plain. Rename one of them: plain\(..., name='other'",
+        ),
     ):
-        check_rewards([boxed(), plain, boxed(partial=0.5)])
+        with pytest.raises(ValueError, match=f"Two rewards are named {said}"):
+            check_rewards(rewards)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +256,7 @@ def test_a_dataset_has_rows_prompts_and_the_columns_of_all_rewards():
     with pytest.raises(ValueError) as caught:
         check_dataset(DATA.rename_column("prompt", "question"), [plain])
     assert str(caught.value) == (
-        "GRPOTrainer needs the column 'prompt'; the dataset has 'question', 'solution'. "
+        "The trainer needs the column 'prompt'; the dataset has 'question', 'solution'. "
         "Rename the column that contains the prompts: dataset.rename_column(..., 'prompt')."
     )
     with pytest.raises(
@@ -261,6 +274,39 @@ def test_columns_that_appear_only_in_the_first_step_are_not_missed():
     check_dataset(IterableDataset.from_generator(lambda: iter([{"prompt": "?"}])), [boxed()])
     with pytest.raises(ValueError, match="'boxed' needs the column 'solution'"):
         check_dataset(asked.to_iterable_dataset(), [boxed()])
+
+
+def test_a_reference_model_needs_a_name(config, problems):
+    model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(demo.MODEL))
+    model.config._name_or_path = ""
+    with pytest.raises(
+        ValueError, match=r"beta=0.1 needs a reference model.* Save it and pass the folder: model.save_"
+    ):
+        FilteredGRPOTrainer(model, boxed(), config(beta=0.1), problems)
+
+
+def test_evaluation_batches_have_whole_groups(config, problems):
+    said = (
+        r"num_generations_eval must divide the number of completions in an evaluation batch, which is 6 \(per_device_"
+    )
+    said += (
+        r"eval_batch_size=6 on each process\); got 4. Set it to one of 1, 2, 3, 6, or per_device_eval_batch_size to a"
+    )
+    with pytest.raises(ValueError, match=said):
+        config(per_device_eval_batch_size=6, eval_strategy="steps")
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), config(per_device_eval_batch_size=6), problems, problems)
+    with pytest.raises(ValueError, match=said):
+        trainer.evaluate()
+
+
+@pytest.mark.parametrize("images", [{"images": [None, []]}, {"image": [None, None]}], ids=lambda one: [*one][0])
+def test_rows_without_an_image_are_text(config, problems, images):
+    ((name, values),) = images.items()
+    runs = []
+    for data in (problems, problems.add_column(name, values * 32)):
+        trainer = FilteredGRPOTrainer(demo.MODEL, boxed(partial=0.5), config(), data)
+        runs.append((trainer.train().training_loss, *trainer._logs["completion"]))
+    assert runs[0] == runs[1]
 
 
 def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loads(config, problems):

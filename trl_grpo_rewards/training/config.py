@@ -144,16 +144,12 @@ class FilteredGRPOConfig(GRPOConfig):
         try:
             super().__post_init__()
         except ValueError:
-            completions = self.generation_batch_size
-            if not completions or not completions % max(self.num_generations, 1):
-                raise
-            sizes = [size for size in range(2, completions + 1) if completions % size == 0]
-            raise ValueError(
-                f"num_generations must divide the number of completions in a generation batch, which is {completions} "
-                f"(per_device_train_batch_size={self.per_device_train_batch_size} on each process, times "
-                f"steps_per_generation={self.steps_per_generation}); got {self.num_generations}. Set it to one of "
-                f"{', '.join(map(str, sizes))}, or per_device_train_batch_size to a multiple of {self.num_generations}."
-            ) from None
+            fault = describe_group_size(self) or (
+                self.eval_strategy != "no" and describe_group_size(self, is_eval=True)
+            )
+            if fault:
+                raise ValueError(fault) from None
+            raise
         for name, annotation in FilteredGRPOConfig.__annotations__.items():
             choices = [one for one in get_args(annotation) if isinstance(one, str)]  # of a Literal
             if choices and getattr(self, name) not in choices:
@@ -179,6 +175,24 @@ def choose_metric(args: FilteredGRPOConfig) -> str | None:
 
 
 FilteredGRPOConfig.__new__.__wrapped__ = FilteredGRPOConfig.__init__  # type: ignore[attr-defined]  # what help shows
+
+
+def describe_group_size(args: FilteredGRPOConfig, is_eval: bool = False) -> str | None:
+    """Return the error for a batch of training or evaluation that cannot be split into groups, or None."""
+    kind, name, batch = "train", "num_generations", "a generation batch"
+    size, completions = args.num_generations, args.generation_batch_size or 0
+    if is_eval:
+        kind, name, batch = "eval", "num_generations_eval", "an evaluation batch"
+        size, completions = args.num_generations_eval or size, args.per_device_eval_batch_size * args.world_size
+    if completions % max(size, 1) == 0:
+        return None
+    rows = f"per_device_{kind}_batch_size"
+    times = "" if is_eval else f", times steps_per_generation={args.steps_per_generation}"
+    sizes = [str(one) for one in range(1 if is_eval else 2, completions + 1) if completions % one == 0]
+    return (
+        f"{name} must divide the number of completions in {batch}, which is {completions} ({rows}={getattr(args, rows)} on "
+        f"each process{times}); got {size}. Set it to one of {', '.join(sizes)}, or {rows} to a multiple of {size}."
+    )
 
 
 def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> None:

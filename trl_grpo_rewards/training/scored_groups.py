@@ -1,5 +1,7 @@
 """The groups of one generation with their rewards."""
 
+import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,9 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..distributed import rank_index
 from ..records.dead_groups import GroupKind, Rule, has_dead_scores, is_dead, kind_of_group
 from ..records.fields import drop_infinite, summarize_totals
 from . import group_statistics
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,7 @@ class ScoredGroups:
             "spread": group_statistics.compute_spreads(self.totals).mean().item(),
             "duplicates": self.duplicates.float().mean().item(),
             "partly_scored": self.partly_scored,
+            "rows_unscored": self.totals.isnan().sum().item(),
             "rows_kept": self.live.sum().item() * self.size,
             **{f"signal/{name}": share for name, share in by_name},
         }
@@ -130,22 +137,27 @@ def build_groups(
 ) -> ScoredGroups:
     """
     Return the groups of the rows of all ranks. Rows that only functions of weight 0 have scored are left out, and so are
-    rows that lack a score if the rule says so.
-
-    Args:
-        rewards (`Tensor` of shape (rows, functions)):
-            Score of each completion by each reward function. NaN if it has no score.
-        keys (`Tensor` of shape (rows,)):
-            Hash of the token ids of each completion.
-        size (`int`):
-            Number of completions in a group.
-        names, weights, rule:
-            As in [`ScoredGroups`].
+    rows with an infinite or too large reward, and rows that lack a score if the rule says so.
     """
     missing = rewards.isnan() & (weights != 0)
     is_missing = missing.any(1)
     is_unscored = is_missing & (missing.sum(1) == (weights != 0).sum())
-    left_out = is_missing if rule.unscored == "row" else is_unscored
+    left_out = (is_missing if rule.unscored == "row" else is_unscored) | find_too_large(rewards, names, weights)
     groups = rewards.masked_fill(left_out[:, None], torch.nan).view(-1, size, len(names))
     partly = is_missing & ~is_unscored
     return ScoredGroups(groups, names, weights, rule, keys.view(-1, size), partly.float().mean().item())
+
+
+def find_too_large(rewards: Tensor, names: list[str], weights: Tensor) -> Tensor:
+    """Return the rows with a reward of which no standard deviation can be computed, and warn of the first one."""
+    limit = math.sqrt(torch.finfo(rewards.dtype).max / len(rewards)) / (2 * len(names))  # of each term, for all rows
+    sizes = torch.maximum(rewards.abs(), (rewards * weights).abs())
+    is_too_large = (sizes > limit) & (weights != 0)
+    if is_too_large.any() and rank_index() == 0:
+        row, place = is_too_large.nonzero()[0].tolist()
+        logger.warning(
+            f"Reward '{names[place]}' gave {rewards[row, place].item():g} for row {row} of the batch, but rewards must be at "
+            f"most {limit:.2g}, also with their weights, or advantages cannot be computed in {rewards.dtype}. "
+            f"{is_too_large.any(1).sum()} of {len(rewards)} completions are unscored. Return smaller numbers, or None."
+        )
+    return is_too_large.any(1)

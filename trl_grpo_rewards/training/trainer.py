@@ -16,10 +16,11 @@ from trl import GRPOTrainer
 
 from ..batch import GROUP_SIZE
 from ..expressions import Reward, is_outcome
-from ..training_data import describe_unused_template
+from ..scores import check_rollout
+from ..training_data import describe_unused_template, mark_text
 from .alarms import PartingAlarm, StretchAlarm
 from .best_metric import name_metric
-from .config import FilteredGRPOConfig, build_rule, check_config, resolve_zero_variance
+from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size, resolve_zero_variance
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
 from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
@@ -34,7 +35,7 @@ from .run_log import RunLog
 from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
 from .trl_members import check_attributes, check_trl, find_changes, replace_members
-from .validation import check_arguments, find_outcome, unpack_rewards, warn_without_outcome
+from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
 
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     _tag_names = ["trl", "grpo", "trl-grpo-rewards"]
 
     train_dataset: Any
+    reward_funcs: list[Any]
     _buffered_inputs: list[TensorBatch]
     _sampler: Any = ()  # TRL's, which a stream does not have
 
@@ -89,7 +91,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         check_config(args, changes)
         reward_funcs, weights = unpack_rewards(reward_funcs, args)
         world = kwargs.get("environment_factory"), kwargs.get("rollout_func")
-        check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world, weights)
+        if world[1] is not None:
+            kwargs["rollout_func"] = partial(check_rollout, world[1])
+        full_model = None if kwargs.get("peft_config") else model
+        check_arguments(args, reward_funcs, train_dataset, eval_dataset, *world, weights, full_model)
         prior = read_prior(args.selective_prior, train_dataset)
         check_trl(FilteredGRPOTrainer, GRPOTrainer, is_main_process=args.process_index == 0)
         given = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
@@ -199,11 +204,15 @@ class FilteredGRPOTrainer(GRPOTrainer):
     def _score(self, prompts: list, contents: list, ids: list[list[int]]) -> ScoredGroups:
         """Return the groups of all ranks, scored by the method of TRL or of a subclass."""
         size = self.num_generations if self.model.training else self.num_generations_eval
-        known = GROUP_SIZE.set(size)
+        known, given = GROUP_SIZE.set(size), self.reward_funcs
+        self.reward_funcs = check_functions(given, self.reward_func_names)
         try:
             rewards: Tensor = self._calculate_rewards(self._rows, prompts, contents, ids)
         finally:
             GROUP_SIZE.reset(known)
+            self.reward_funcs = given
+        if len(rewards) % size:
+            raise ValueError(describe_group_size(self.args, is_eval=True))
         hashes = [hash(tuple(one)) for one in ids]  # hashes of integers are the same in every process
         keys = self.accelerator.gather(torch.tensor(hashes, device=rewards.device))
         weights = self.reward_weights.to(rewards.device)
@@ -234,6 +243,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         return self._packer.score(plain, model, batch, rows, is_counted=self.model.training)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
+        mark_text(inputs)
         self._rows = inputs
         self._pending_extra_logs.clear()  # an error may have left some
         generate = partial(self._generate_and_score, self._generate)

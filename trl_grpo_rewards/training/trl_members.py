@@ -24,7 +24,13 @@ REMEDY = (
     "trl_grpo_rewards."
 )
 
-UTILITIES = ("pad", "split_pixel_values_by_grid", "unsplit_pixel_values_by_grid")
+UTILITIES = (
+    "get_callable_name",
+    "is_async_callable",
+    "pad",
+    "split_pixel_values_by_grid",
+    "unsplit_pixel_values_by_grid",
+)
 """Functions of `trl.trainer.utils`."""
 
 METHODS = (

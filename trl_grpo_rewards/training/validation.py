@@ -3,12 +3,16 @@
 import inspect
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from datasets import Dataset, IterableDataset
+from torch import nn
 
 from ..errors import describe_plain
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
+from ..scores import check_results
 from ..training_data import (
     NO_DATASET,
     check_dataset_size,
@@ -19,6 +23,7 @@ from ..training_data import (
 )
 from .best_metric import check_metric
 from .config import FilteredGRPOConfig
+from .trl_members import utils
 
 
 logger = logging.getLogger(__name__)
@@ -53,10 +58,16 @@ def check_arguments(
     environment_factory: Any = None,
     rollout_func: Any = None,
     weights: Sequence[float] | None = None,
+    model: Any = None,
 ) -> None:
     """Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them."""
-    if isinstance(train_dataset, Mapping):
-        raise ValueError(NO_DATASET.format(kind=type(train_dataset).__name__))
+    if not isinstance(train_dataset, (Dataset, IterableDataset, type(None))):
+        raise TypeError(NO_DATASET.format(kind=type(train_dataset).__name__))
+    if args.beta and hasattr(model, "config") and not (hasattr(model, "peft_config") or model.config._name_or_path):
+        raise ValueError(
+            f"beta={args.beta} needs a reference model, which TRL loads by the name of the model, but this model has no "
+            f"name. Save it and pass the folder: model.save_pretrained('start'), and model='start'. Or set beta=0."
+        )
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
     for dataset in (train_dataset, eval_dataset):
@@ -74,14 +85,24 @@ def check_arguments(
 
 
 def check_rewards(reward_funcs: Any) -> None:
-    """Check that rewards have been built and that their names differ."""
+    """Check that rewards have been built, that TRL can call them, and that their names differ."""
     reward_funcs = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     for function in reward_funcs:
         if isinstance(function, RewardFactory):
             raise TypeError(f"reward_funcs contains {describe_uncalled(function)}")
         if not isinstance(function, Reward) and inspect.isroutine(function) and not takes_groups(function):
             raise TypeError(f"reward_funcs contains {describe_plain(function)}")
-    check_names([function.__name__ for function in reward_funcs if hasattr(function, "__name__")])
+    named = [one for one in reward_funcs if callable(one) and not isinstance(one, nn.Module)]  # TRL names models
+    names, known = [*map(utils.get_callable_name, named)], {one.name for one in named if isinstance(one, Reward)}
+    check_names(names, {*names} - known)
+
+
+def check_functions(functions: list[Any], names: list[str]) -> list[Any]:
+    """Return the reward functions of a trainer. Those that are plain are called with a check of what they return."""
+    return [
+        one if isinstance(one, (Reward, nn.Module)) else check_results(one, name, utils.is_async_callable(one))
+        for one, name in zip(functions, names, strict=True)
+    ]
 
 
 def takes_groups(function: Callable) -> bool:
