@@ -8,15 +8,18 @@ import signal
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
 import pytest
 from accelerate.commands import accelerate_cli
 
-from helpers.paths import SCRIPTS
+from helpers.paths import ROOT, SCRIPTS
 from helpers.processes import Forked
-from trl_grpo_rewards import demo
+from helpers.runs import train_and_read
+from trl_grpo_rewards import boxed, demo
+from trl_grpo_rewards.cli.job import describe_steps
 from trl_grpo_rewards.records import read_records
 
 
@@ -221,3 +224,33 @@ def test_a_checkpoint_in_time_ends_the_run_and_a_finished_run_is_left_alone(tmp_
         again
     )
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == written
+
+
+EXAMPLE = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 4, "num_generations": 8}
+ROW = r"^\| `(\w+)=(\d+)` \| (\d+) \| (\d+) \| ([\d/]+) \| (\d+) \|$"
+
+
+def test_the_first_lines_say_how_many_prompts_and_completions_a_step_has(command):
+    options = [part for name, value in EXAMPLE.items() for part in (f"--{name}", value)]
+    run = command(
+        "train", *options, "--rewards", "length(9999)", "--steps_per_generation", 8
+    )  # no completion is so long
+    assert run.returncode == 1 and run.stdout.splitlines()[1] == (
+        "A generation samples 8 prompts with 8 completions each (64), for 2 steps. A step is one update of the weights, "
+        "from 32 completions."
+    )
+
+
+@pytest.mark.parametrize("row", re.findall(ROW, (ROOT / "docs" / "symptoms.md").read_text(), re.MULTILINE))
+def test_the_table_of_the_docs_has_the_figures_of_runs(config, problems, row):
+    name, value, completions, prompts, steps, learned = row
+    options = {**EXAMPLE, name: int(value), "max_completion_length": 2}
+    said = describe_steps(config(**options))
+    assert said.startswith(f"A generation samples {prompts} prompts with ") and said.endswith(
+        f"from {learned} completions."
+    )
+    assert f"({completions}), for {steps} step" in said
+    last = 2 * max(1, int(Fraction(steps)))
+    trainer, records = train_and_read(config, problems, boxed(), **options, max_steps=last)
+    assert len(records) == int(prompts) * last / Fraction(steps) and trainer.state.global_step == last
+    assert {*(record["step"] for record in records)} == {*range(1, last + 1, max(1, int(Fraction(steps))))}

@@ -4,6 +4,7 @@ import argparse
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any, TypeVar, overload
@@ -226,6 +227,18 @@ def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:
     held_out = 0 if eval_dataset is None else len(eval_dataset)
     problems = f"{len(train_dataset):,} problem{'' if len(train_dataset) == 1 else 's'} to train on"
     return f"{problems}; {f'{held_out:,}' if held_out else 'none'} {'are' if held_out > 1 else 'is'} held out."
+
+
+def describe_steps(args: FilteredGRPOConfig) -> str:
+    """Return how many prompts and completions a generation has, and how many steps learn from them."""
+    completions, size, parts = args.generation_batch_size or 0, args.num_generations, args.gradient_accumulation_steps
+    steps = Fraction((args.steps_per_generation or parts) * args.num_iterations, parts)
+    learned = args.per_device_train_batch_size * args.world_size * parts
+    prompts = f"{completions // size:,} prompt{'s' * (completions != size)}"
+    return (
+        f"A generation samples {prompts} with {size} completions each ({completions:,}), for {steps} step"
+        f"{'s' * (steps > 1)}. A step is one update of the weights, from {learned:,} completions."
+    )
 
 
 def load_tokenizer(

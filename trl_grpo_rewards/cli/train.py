@@ -29,6 +29,7 @@ from .job import (
     check_model,
     choose_model,
     describe_sizes,
+    describe_steps,
     load_tokenizer,
     prepare_job,
     read_job,
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str]) -> None:
         tokenizer = load_tokenizer(model, training, job.dataset_name)
         check_lora_target_modules(model, job.dataset_name)
     if training.process_index == 0:
-        print(describe_sizes(train_dataset, eval_dataset), flush=True)
+        print(describe_sizes(train_dataset, eval_dataset), describe_steps(training), sep="\n", flush=True)
     has_faults = [False]
     if not job.no_check and training.process_index == 0:
         found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
