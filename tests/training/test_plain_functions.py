@@ -131,13 +131,14 @@ EACH = {"multi_objective_aggregation": "normalize_then_sum"}
     ([[*FEW, INF, *REST]], [1.0], 3, {}),
     ([[*REST, *FEW, -INF]], [1.0], 7, EACH),
     ([[1e39, *FEW, *REST]], [1.0], 0, {}),
+    ([[10**400, *FEW, *REST]], [1.0], 0, {}),
     ([[*FEW, 1e19, *REST]], [1.0], 3, {}),
     ([[*FEW, 1e12, *REST]], [1e12], 3, {}),
     ([[*FEW, 3e38, *REST], [0, 0, 0, 3e38, *REST]], [1.0, 1.0], 3, EACH),
     ([[*FEW, INF, *REST], [0, 0, 0, -INF, *REST]], [1.0, 1.0], 3, {}),
     ([[*FEW, 1.0, *REST], [0, 0, INF, 0, *REST]], [1.0, 0.0], None, {}),
     ([[*FEW, 1e15, *REST]], [1.0], None, {}),
-], ids=["infinite", "minus", "float32", "variance", "weight", "sum", "difference", "witness", "large"])  # fmt: skip
+], ids=["infinite", "minus", "float32", "integer", "variance", "weight", "sum", "difference", "witness", "large"])  # fmt: skip
 def test_a_reward_that_is_too_large_counts_as_none_and_not_as_zero(
     config, problems, caplog, returned, weights, row, options
 ):
@@ -161,7 +162,7 @@ def test_a_group_with_one_reward_that_is_not_too_large_is_dead(config, problems,
     trainer = train(FilteredGRPOTrainer, config(), problems, [[1e39 * (place % 4) for place in range(8)]])
     names = ("dead", "unscored", "rows_unscored", "rows_kept", "rows_computed")
     assert [get_metric(trainer, name) for name in names] == [[1.0], [1.0], [6.0], [0.0], [1.0]]
-    assert "Reward 'form0' gave inf for row 1 of the batch, but rewards must be at most 3.3e+18, also" in caplog.text
+    assert "Reward 'form0' gave inf for row 1 of the batch. A reward must be within ±3.3e+18, also" in caplog.text
 
 
 # --- rollout functions ------------------------------------------------------------------------------------------------

@@ -156,8 +156,8 @@ def find_too_large(rewards: Tensor, names: list[str], weights: Tensor) -> Tensor
     if is_too_large.any() and rank_index() == 0:
         row, place = is_too_large.nonzero()[0].tolist()
         logger.warning(
-            f"Reward '{names[place]}' gave {rewards[row, place].item():g} for row {row} of the batch, but rewards must be at "
-            f"most {limit:.2g}, also with their weights, or advantages cannot be computed in {rewards.dtype}. "
+            f"Reward '{names[place]}' gave {rewards[row, place].item():g} for row {row} of the batch. A reward must be within "
+            f"±{limit:.2g}, also times its weight, or {rewards.dtype} has no standard deviation for advantages. "
             f"{is_too_large.any(1).sum()} of {len(rewards)} completions are unscored. Return smaller numbers, or None."
         )
     return is_too_large.any(1)
