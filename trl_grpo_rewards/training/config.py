@@ -20,6 +20,11 @@ OUTCOME = "outcome"
 """The `metric_for_best_model` in whose place the trainer puts the mean of the outcome, when it knows all rewards."""
 
 
+def option(default: Any, help: str) -> Any:
+    """Return a field with the sentence that the command line shows."""
+    return field(default=default, metadata={"help": help})
+
+
 @dataclass
 class FilteredGRPOConfig(GRPOConfig):
     """
@@ -73,62 +78,40 @@ class FilteredGRPOConfig(GRPOConfig):
             about 5.3 bytes per token. Rewards that count tokens need them when the records are scored again.
     """
 
-    zero_variance: Literal["auto", "skip", "drop", "keep"] = field(
-        default="auto",
-        metadata={
-            "help": "What happens to groups whose rewards are all equal: 'skip' does not run the model on them, 'drop' "
-            "also leaves them out of the objective, and 'keep' trains on them as TRL does. 'auto' is 'skip' if that keeps "
-            "TRL's gradient, otherwise 'keep'.",
-        },
+    zero_variance: Literal["auto", "skip", "drop", "keep"] = option(
+        "auto",
+        "What happens to groups whose rewards are all equal: 'skip' does not run the model on them, 'drop' also "
+        "leaves them out of the objective, and 'keep' trains on them as TRL does. 'auto' is 'skip' if that keeps "
+        "TRL's gradient, otherwise 'keep'.",
     )
-    packing: bool = field(
-        default=True,
-        metadata={
-            "help": "Whether rows of similar lengths go through the model together, so that few tokens are padding."
-        },
+    packing: bool = option(
+        True,
+        "Whether rows of similar lengths go through the model together, so that few tokens are padding.",
     )
-    zero_variance_tolerance: float = field(
-        default=1e-6, metadata={"help": "Largest difference between the rewards of a dead group."}
+    zero_variance_tolerance: float = option(1e-6, "Largest difference between the rewards of a dead group.")
+    outcome_reward: str | None = option(
+        None,
+        "Name of the reward that says which completions are right. Default: the first reward that is registered as "
+        "an outcome, else the environment's own reward, else the first reward.",
     )
-    outcome_reward: str | None = field(
-        default=None,
-        metadata={
-            "help": "Name of the reward that says which completions are right. Default: the first reward that is "
-            "registered as an outcome, else the environment's own reward, else the first reward."
-        },
+    zero_variance_by: Literal["total", "outcome"] = option(
+        "total",
+        "What decides which groups are dead: the weighted total, or the outcome reward alone.",
     )
-    zero_variance_by: Literal["total", "outcome"] = field(
-        default="total",
-        metadata={
-            "help": "What decides which groups are dead: the weighted total, or the outcome reward alone.",
-        },
+    max_resample_rounds: int = option(0, "Maximum number of rounds in which fresh prompts replace dead groups.")
+    selective: bool = option(False, "Whether to prefer prompts whose next group is likely to be live.")
+    selective_prior: str | None = option(
+        None,
+        "For selective: a column with expected pass rates, or the output folder of an earlier run.",
     )
-    max_resample_rounds: int = field(
-        default=0, metadata={"help": "Maximum number of rounds in which fresh prompts replace dead groups."}
+    unscored: Literal["term", "row"] = option(
+        "term",
+        "What happens if one reward gives None and another scores the same completion: the None counts as 0 "
+        "('term'), or the completion is left out ('row').",
     )
-    selective: bool = field(
-        default=False, metadata={"help": "Whether to prefer prompts whose next group is likely to be live."}
-    )
-    selective_prior: str | None = field(
-        default=None,
-        metadata={"help": "For selective: a column with expected pass rates, or the output folder of an earlier run."},
-    )
-    unscored: Literal["term", "row"] = field(
-        default="term",
-        metadata={
-            "help": "What happens if one reward gives None and another scores the same completion: the None counts as 0 "
-            "('term'), or the completion is left out ('row').",
-        },
-    )
-    group_records: bool = field(
-        default=True, metadata={"help": "Whether to write a line of JSON for every group in output_dir/groups."}
-    )
-    group_records_text: bool = field(
-        default=True, metadata={"help": "Whether these lines contain the texts of prompts and completions."}
-    )
-    group_records_ids: bool = field(
-        default=True, metadata={"help": "Whether these lines contain the token ids of completions."}
-    )
+    group_records: bool = option(True, "Whether to write a line of JSON for every group in output_dir/groups.")
+    group_records_text: bool = option(True, "Whether these lines contain the texts of prompts and completions.")
+    group_records_ids: bool = option(True, "Whether these lines contain the token ids of completions.")
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         for name in options:

@@ -13,21 +13,13 @@ from .rows import TensorRow
 
 
 def spread_rows(rows: list[TensorRow], weigh: Callable[[TensorRow], int], accelerator: Accelerator) -> list[TensorRow]:
-    """
-    Spread rows over the ranks so that they have about the same weight, and return those that this rank has afterwards.
-
-    Every rank must call this with its own rows.
-    """
+    """Spread rows over the ranks so that they weigh about the same, and return those of this rank. All must call it."""
     moves = plan_moves(gather_object([[*map(weigh, rows)]]))
     return move_rows(rows, moves, accelerator.process_index, accelerator.device)
 
 
 def move_rows(rows: list[TensorRow], moves: list[Move], rank: int, device: torch.device) -> list[TensorRow]:
-    """
-    Carry out moves, and return the rows that this rank has afterwards.
-
-    Every rank must call this with its own rows and with the same moves. Only rows that have to move are sent.
-    """
+    """Carry out moves, which are the same on every rank, and return the rows that this rank has afterwards."""
     received, left = [], set[int]()
     for source, target, place in moves:
         if rank == source:

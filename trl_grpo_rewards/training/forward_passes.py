@@ -36,10 +36,9 @@ def score_rows(
     multiple: int | None = None,
 ) -> tuple[Logps, TokenCounts]:
     """
-    Return what the model says about some rows of a batch of TRL, and the tokens that were counted.
+    Return what the model says about some rows of a batch of TRL, with 0 for padding, and the tokens that were counted.
 
-    Other rows get NaN, which TRL's metrics leave out. The padding of the rows gets 0. A pass has at most as many
-    tokens as one of TRL with the `batch_size` of the batch. `keeps_positions` and `limit` are those of the packer.
+    Other rows get NaN, which TRL's metrics leave out. A pass has at most as many tokens as one of TRL.
     """
     batch = {name: value for name, value in batch.items() if value is not None}
     count, width = batch["input_ids"].shape

@@ -14,24 +14,12 @@ OF_BATCHES = ("policy_loss", "aux_loss")
 
 
 class Weights(NamedTuple):
-    """
-    What a micro-batch weighs in means, on all ranks.
+    """What a micro-batch weighs in means, on all ranks."""
 
-    Args:
-        tokens (`int`):
-            Tokens of completions that count in the loss.
-        rows (`int`):
-            Rows without fillers.
-        fillers (`int`, *optional*, defaults to 0):
-            Rows that ranks without a live row compute.
-        batches (`float`, *optional*, defaults to 1):
-            Micro-batches of TRL for which this one stands.
-    """
-
-    tokens: int
-    rows: int
-    fillers: int = 0
-    batches: float = 1.0
+    tokens: int  # of completions, that count in the loss
+    rows: int  # without fillers
+    fillers: int = 0  # that ranks without a live row compute
+    batches: float = 1.0  # of TRL, for which this one stands
 
     def sum_up(self, name: str, mean: float, has_sequence_ratios: bool) -> tuple[float, float]:
         """Return the sum whose mean TRL has appended, and the number of its summands."""

@@ -36,12 +36,7 @@ from .trl_members import replace_members
 
 
 class PackedStep(NamedTuple):
-    """
-    The micro-batches of one optimizer step, as many as TRL made.
-
-    The first ones are silent on every rank: they contain one filler row and are not run. The others come last, because
-    DDP reduces gradients in the last one.
-    """
+    """The micro-batches of one optimizer step, as many as TRL made. The first ones, of one filler row, are not run."""
 
     batches: list[TensorBatch]
     ranks: list[int]  # how many ranks have live rows in each of the micro-batches that are not silent
@@ -53,36 +48,16 @@ class PackedStep(NamedTuple):
 
 @dataclass
 class Packer:
-    """
-    Runs passes without gradient, and forms the micro-batches of a generation anew. Every rank must call it with its own.
-
-    Args:
-        accelerator (`Accelerator`):
-            The trainer's accelerator.
-        args ([`FilteredGRPOConfig`]):
-            The trainer's options.
-        pad_token_id (`int`):
-            Padding of token ids.
-        is_drop (`bool`, *optional*, defaults to `False`):
-            Whether the denominators of losses count live rows only.
-        keeps_rows (`bool`, *optional*, defaults to `False`):
-            Whether each micro-batch keeps the rows that TRL gave it, so that only its padding is cut.
-        keeps_positions (`bool`, *optional*, defaults to `False`):
-            Whether prompts keep the padding that TRL gave them, because the model cannot be told positions.
-        limit (`float`, *optional*, defaults to infinity):
-            Completions keep their padding in batches of TRL with at least this number of columns.
-        scored ([`TokenCounts`], *optional*):
-            The tokens of passes without gradient since the last generation was packed.
-    """
+    """Runs passes without gradient, and forms the micro-batches of a generation anew. Every rank must call it."""
 
     accelerator: Accelerator
     args: FilteredGRPOConfig
     pad_token_id: int
-    is_drop: bool = False
-    keeps_rows: bool = False
-    keeps_positions: bool = False
-    limit: float = math.inf
-    scored: TokenCounts = TokenCounts()
+    is_drop: bool = False  # denominators of losses count live rows only
+    keeps_rows: bool = False  # each micro-batch has TRL's rows, and only its padding is cut
+    keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
+    limit: float = math.inf  # completions keep their padding in batches with at least as many columns
+    scored: TokenCounts = TokenCounts()  # of passes without gradient since the last generation was packed
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
@@ -92,12 +67,9 @@ class Packer:
         batch = self.stack(rows)
         widths = batch.pop("prompt_width", None)
         if widths:
-            prompt, columns = (
-                batch["prompt_ids"].size(1),
-                batch["prompt_ids"].size(1) + batch["completion_ids"].size(1),
-            )
+            prompt, completion = (batch[key].size(1) for key in ("prompt_ids", "completion_ids"))
             cut = torch.tensor(widths, device=batch["prompt_ids"].device) - prompt
-            batch["position_ids"] = count_positions(columns, cut)
+            batch["position_ids"] = count_positions(prompt + completion, cut)
         return batch
 
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
@@ -128,10 +100,9 @@ class Packer:
         own = add_counts(*(step.tokens for step in steps)).times(self.args.num_iterations), self.scored
         self.scored = TokenCounts()
         with_gradient, without_gradient = (add_counts(*each) for each in zip(*gather_object([own]), strict=True))
-        rows = {"rows_computed": sum(step.computed for step in steps)}
-        return [batch for step in steps for batch in step.batches], rows | describe_counts(
-            with_gradient, without_gradient
-        )
+        counted: dict[str, float] = {"rows_computed": sum(step.computed for step in steps)}
+        counted |= describe_counts(with_gradient, without_gradient)
+        return [batch for step in steps for batch in step.batches], counted
 
     def cut_padding(self, part: TensorBatch) -> PackedStep:
         """Return a micro-batch of TRL at the width of its own rows."""
@@ -142,11 +113,7 @@ class Packer:
         return PackedStep([batch], [self.accelerator.num_processes], count, count, count, tokens)
 
     def pack_step(self, parts: list[TensorBatch]) -> PackedStep:
-        """
-        Return the live rows of one optimizer step in few micro-batches, each at most as large as TRL's largest one.
-
-        The list `live` of TRL's micro-batches says which rows are live.
-        """
+        """Return the live rows of one optimizer step in few micro-batches, each at most as large as TRL's largest one."""
         rows = [row for part in parts for row in self.unstack(part)]
         filler = silence(min(rows, key=count_tokens))
         # The shortest row with an image. If no row has an image, it is the shortest row.
@@ -223,7 +190,7 @@ def count_padded_tokens(batch: TensorBatch) -> int:
 
 def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int) -> list[TensorBatch]:
     """
-    Set the factor by which the loss of each micro-batch is multiplied, and return the micro-batches.
+    Set the factor of the loss of each micro-batch, and return the micro-batches.
 
     TRL divides a loss by the rows or the tokens of a micro-batch, and by the number of micro-batches and of ranks. The
     factor restores the denominator of all rows (`"skip"`), or sets it to the denominator of the live rows (`"drop"`).
@@ -246,10 +213,7 @@ def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int)
 
 @contextmanager
 def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Iterator[None]:
-    """
-    Let TRL gather one value per row for its metrics where ranks have different numbers of rows, of which `rows` is the
-    largest. TRL's metrics leave out NaN. Losses that TRL gathers are multiplied by `scale`, as those that it returns are.
-    """
+    """Let TRL gather NaN for rows that this rank lacks of `rows`, and losses times `scale`, as it returns them."""
     gather = accelerator.gather
 
     def pad(value: Tensor) -> Tensor:

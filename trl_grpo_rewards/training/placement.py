@@ -61,13 +61,6 @@ def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max
 
     A micro-batch has as many tokens as its rows times its longest prompt and its longest completion together. It exceeds
     `max_tokens` only where the rows do not fit otherwise.
-
-    ```python
-    >>> sizes = [Size(2, 10), Size(2, 98), Size(2, 10), Size(2, 9)]
-    >>> plan_micro_batches(sizes, max_tokens=200, max_batches=2, max_rows=4)
-    [[1], [0, 2, 3]]
-
-    ```
     """
     cost = max_tokens / PASSES_PER_BUDGET
     most = len(sizes) * max((size.total for size in sizes), default=0)
@@ -101,13 +94,9 @@ def count_padded(sizes: list[Size], plan: list[list[int]]) -> int:
 def split_in_order(
     sizes: list[Size], order: Callable[[Size], tuple[int, int]], max_tokens: int, max_rows: int, cost: float
 ) -> list[list[int]]:
-    """
-    Split rows, which are sorted first, into the micro-batches with the fewest tokens. Each costs some tokens on its own.
-
-    `best[end]` is the cost of the first `end` rows, and `starts[end]` where the last of their micro-batches starts.
-    """
+    """Split sorted rows into the micro-batches with the fewest tokens. Each costs some tokens on its own."""
     places = sorted(range(len(sizes)), key=lambda place: order(sizes[place]))
-    best, starts = [0.0], [0]
+    best, starts = [0.0], [0]  # for the first rows: their cost, and where the last of their micro-batches starts
     for end in range(1, len(places) + 1):
         choices, prompt, completion = list[tuple[float, int]](), 0, 0
         for start in range(end - 1, max(end - max_rows, 0) - 1, -1):

@@ -71,22 +71,13 @@ def split_images(batch: TensorBatch) -> TensorBatch:
 
 
 def has_entry_per_row(row_or_batch: TensorRow | TensorBatch) -> bool:
-    """
-    Return whether one entry holds all images of a row, as in Idefics: (rows, images, channels, height, width).
-
-    TRL recognizes this layout by the number of entries, which can equal the number of images by chance.
-    """
+    """Return whether one entry holds all images of a row, as in Idefics. TRL looks only at the number of entries."""
     pixels = row_or_batch.get("pixel_values")
     return isinstance(pixels, Tensor) and pixels.dim() == 5 and "image_sizes" not in row_or_batch
 
 
 def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = math.inf) -> list[TensorRow]:
-    """
-    Split a batch of TRL into rows, whose tensors are views. `keeps_positions` and `limit` are those of the packer.
-
-    Raises:
-        `ValueError`: the batch has an unknown key.
-    """
+    """Split a batch of TRL into rows, whose tensors are views. `keeps_positions` and `limit` are those of the packer."""
     for key in sorted(batch.keys() - KNOWN_KEYS):
         raise ValueError(
             f"TRL's batch has the key {key!r}, which FilteredGRPOTrainer cannot split into rows. The keys that it can "
@@ -125,17 +116,7 @@ def slice_value(key: str, value: Any, index: int, start: int, prompt: int, lengt
 
 
 def stack(rows: list[TensorRow], pad_token_id: int, multiple: int | None = None) -> TensorBatch:
-    """
-    Stack rows into a batch that is as wide as the longest prompt plus the longest completion.
-
-    Args:
-        rows (`list[dict]`):
-            At least one row. A row that lacks a key of another row gets the neutral value.
-        pad_token_id (`int`):
-            Padding of token ids.
-        multiple (`int`, *optional*):
-            Widths of prompts and completions are rounded up to a multiple of it.
-    """
+    """Stack rows into a batch as wide as the longest prompt and the longest completion, or the next multiple."""
     keys = dict.fromkeys(key for row in rows for key in row)
     if not has_images(rows):
         keys = {key: None for key in keys if key not in IMAGES and key not in IMAGE_COUNTS}
@@ -242,11 +223,7 @@ def count_loss_tokens(row: TensorRow) -> int:
 
 
 def select_rows(batch: TensorBatch, count: int, rows: list[int]) -> TensorBatch:
-    """
-    Select some of the `count` rows of a batch in which images have TRL's layout. Other values stay unchanged.
-
-    If no selected row has an image, the values that belong to images are left out.
-    """
+    """Select some of the `count` rows of a batch in which images have TRL's layout. Values of images may all go."""
     images_left = any(batch["num_images"][row] for row in rows) if batch.get("num_images") else False
 
     def select(value: Any) -> Any:

@@ -57,12 +57,7 @@ def describe_run(
     dataset: Any,
     eval_dataset: Any = None,
 ) -> dict[str, Any]:
-    """
-    Return the description of a run as JSON can hold it.
-
-    `rewards` is an expression that `parse` reads if all rewards are of this package, and otherwise a sum of names.
-    `weights` are those of the first rewards; the others have weight 1. `modules` are the modules that register the rewards. Tokens and keys among the options are hidden, including nested ones.
-    """
+    """Return the description of a run as JSON can hold it, without secrets. `weights` are those of the first rewards."""
     weights = [*(weights or ())]
     weights += [1.0] * (len(reward_funcs) - len(weights))
     rewards = [function for function in reward_funcs if isinstance(function, Reward)]
@@ -139,11 +134,7 @@ def describe_dataset(dataset: Any) -> dict[str, Any] | None:
 
 
 def complete_card(path: Path, run: dict[str, Any], log: list[dict[str, Any]]) -> None:
-    """
-    Add the facts of a run, and what its log says that it saved, to the model card that TRL has written.
-
-    TRL writes None for models in local folders.
-    """
+    """Add the facts of a run, and what its log says that it saved, to the model card that TRL has written."""
     text = path.read_text(encoding="utf-8")
     text = text.replace("[None](https://huggingface.co/None)", f"`{run['model']}`")
     text = text.replace('model="None"', f'model="{path.parent.as_posix()}"')

@@ -8,12 +8,7 @@ from ..records.logs import LogWriter
 
 
 class RunLog(TrainerCallback):
-    """
-    Write each entry of the trainer's log to the output directory, on the main process.
-
-    An evaluation before training is kept until training begins. A run that resumes keeps the entries up to its
-    checkpoint.
-    """
+    """Writes each entry of the trainer's log to the output directory. An evaluation before training waits for it."""
 
     def __init__(self) -> None:
         self.early: list[dict[str, Any]] = []

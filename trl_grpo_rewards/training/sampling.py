@@ -32,12 +32,7 @@ def build_sampler(repeated: Any, prompts: PromptStream | None) -> Sampler[int]:
 
 
 def resume_order(repeated: Any, epoch: float, batch_size: int) -> int:
-    """
-    Advance TRL's sampler to the epoch of a checkpoint, and return the number of micro-batches before the checkpoint.
-
-    Checkpoints do not contain the state of the sampler, which shuffles with one generator for all epochs. `batch_size` is
-    the number of rows that all ranks load for a micro-batch. A stream has no sampler and gets 0, as in TRL.
-    """
+    """Advance TRL's sampler, which no checkpoint contains, and return the number of micro-batches before it."""
     for _ in range(math.floor(epoch)):
         next(iter(repeated), None)  # the sampler shuffles when the first row is taken
     return round(epoch * len(repeated) / batch_size)

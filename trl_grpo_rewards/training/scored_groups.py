@@ -21,30 +21,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ScoredGroups:
-    """
-    The groups of one generation, of all ranks.
+    """The groups of one generation, of all ranks."""
 
-    Args:
-        rewards (`Tensor` of shape (groups, G, functions)):
-            Score of each completion by each reward function. NaN if it has no score.
-        names (`list[str]`):
-            Name of each reward function.
-        weights (`Tensor` of shape (functions,)):
-            Weight of each reward function.
-        rule ([`Rule`]):
-            What makes a group dead.
-        keys (`Tensor` of shape (groups, G)):
-            Hash of the token ids of each completion.
-        partly_scored (`float`):
-            Share of completions that have a score, but not by every function of non-zero weight.
-    """
-
-    rewards: Tensor
+    rewards: Tensor  # of shape (groups, G, functions), with NaN where there is no score
     names: list[str]
-    weights: Tensor
+    weights: Tensor  # of shape (functions,)
     rule: Rule
-    keys: Tensor
-    partly_scored: float = 0.0
+    keys: Tensor  # hashes of the token ids of completions, of shape (groups, G)
+    partly_scored: float = 0.0  # share of completions with a score that lack another one
 
     @property
     def size(self) -> int:
@@ -135,10 +119,7 @@ class ScoredGroups:
 def build_groups(
     rewards: Tensor, keys: Tensor, size: int, names: list[str], weights: Tensor, rule: Rule
 ) -> ScoredGroups:
-    """
-    Return the groups of the rows of all ranks. Rows that only functions of weight 0 have scored are left out, and so are
-    rows with an infinite or too large reward, and rows that lack a score if the rule says so.
-    """
+    """Return the groups of all ranks. Rows without a score are left out, and so are those with one that is too large."""
     missing = rewards.isnan() & (weights != 0)
     is_missing = missing.any(1)
     is_unscored = is_missing & (missing.sum(1) == (weights != 0).sum())

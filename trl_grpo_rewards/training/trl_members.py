@@ -24,25 +24,17 @@ REMEDY = (
     "trl_grpo_rewards."
 )
 
-UTILITIES = (
-    "get_callable_name",
-    "is_async_callable",
-    "pad",
-    "split_pixel_values_by_grid",
-    "unsplit_pixel_values_by_grid",
+UTILITIES = tuple(
+    "get_callable_name is_async_callable pad split_pixel_values_by_grid unsplit_pixel_values_by_grid".split()
 )
 """Functions of `trl.trainer.utils`."""
 
-METHODS = (
-    "_generate_and_score_completions",
-    "_get_per_token_logps_and_entropies",
-    "_get_train_sampler",
-    "_load_optimizer_and_scheduler",
-    "_prepare_inputs",
-    "_save_rng_state",
-    "_set_signature_columns_if_needed",
-    "create_model_card",
-    "get_batch_samples",
+METHODS = tuple(
+    (
+        "_generate_and_score_completions _get_per_token_logps_and_entropies _get_train_sampler "
+        "_load_optimizer_and_scheduler _prepare_inputs _save_rng_state _set_signature_columns_if_needed "
+        "create_model_card get_batch_samples"
+    ).split()
 )
 """Methods of `GRPOTrainer` that this package overrides."""
 
@@ -63,23 +55,12 @@ RETURNED = {
 }
 """Tuples that methods of `GRPOTrainer` return and this package unpacks: TRL's names of the items, `_` for any item."""
 
-ATTRIBUTES = (
-    "_buffered_inputs",
-    "_logs",
-    "_metrics",
-    "_pending_extra_logs",
-    "_signature_columns",
-    "_step",
-    "_tokenizer",
-    "aux_loss_enabled",
-    "control",
-    "eos_token_ids",
-    "log_multimodal",
-    "num_generations",
-    "num_generations_eval",
-    "reward_func_names",
-    "reward_funcs",
-    "reward_weights",
+ATTRIBUTES = tuple(
+    (
+        "_buffered_inputs _logs _metrics _pending_extra_logs _signature_columns _step _tokenizer "
+        "aux_loss_enabled control eos_token_ids log_multimodal num_generations num_generations_eval "
+        "reward_func_names reward_funcs reward_weights"
+    ).split()
 )
 """Attributes of a `GRPOTrainer` that this package reads or sets."""
 
