@@ -94,6 +94,7 @@ def read_options(module: str, name: str) -> list[DeclaredOption]:
                         continue
                     default = written.get("default", None if isinstance(value, ast.Call) else value)
                     metadata = dict(read_items(written.get("metadata")))
+                    metadata |= {"help": read_literal(written["help"])} if "help" in written else {}
                     option = DeclaredOption(field, ast.unparse(annotation), read_literal(default), metadata, place)
                     declared[field] = option
     return [*declared.values()]

@@ -79,39 +79,47 @@ class FilteredGRPOConfig(GRPOConfig):
     """
 
     zero_variance: Literal["auto", "skip", "drop", "keep"] = option(
-        "auto",
-        "What happens to groups whose rewards are all equal: 'skip' does not run the model on them, 'drop' also "
+        default="auto",
+        help="What happens to groups whose rewards are all equal: 'skip' does not run the model on them, 'drop' also "
         "leaves them out of the objective, and 'keep' trains on them as TRL does. 'auto' is 'skip' if that keeps "
         "TRL's gradient, otherwise 'keep'.",
     )
     packing: bool = option(
-        True,
-        "Whether rows of similar lengths go through the model together, so that few tokens are padding.",
+        default=True,
+        help="Whether rows of similar lengths go through the model together, so that few tokens are padding.",
     )
-    zero_variance_tolerance: float = option(1e-6, "Largest difference between the rewards of a dead group.")
+    zero_variance_tolerance: float = option(
+        default=1e-6, help="Largest difference between the rewards of a dead group."
+    )
     outcome_reward: str | None = option(
-        None,
-        "Name of the reward that says which completions are right. Default: the first reward that is registered as "
+        default=None,
+        help="Name of the reward that says which completions are right. Default: the first reward that is registered as "
         "an outcome, else the environment's own reward, else the first reward.",
     )
     zero_variance_by: Literal["total", "outcome"] = option(
-        "total",
-        "What decides which groups are dead: the weighted total, or the outcome reward alone.",
+        default="total",
+        help="What decides which groups are dead: the weighted total, or the outcome reward alone.",
     )
-    max_resample_rounds: int = option(0, "Maximum number of rounds in which fresh prompts replace dead groups.")
-    selective: bool = option(False, "Whether to prefer prompts whose next group is likely to be live.")
+    max_resample_rounds: int = option(
+        default=0, help="Maximum number of rounds in which fresh prompts replace dead groups."
+    )
+    selective: bool = option(default=False, help="Whether to prefer prompts whose next group is likely to be live.")
     selective_prior: str | None = option(
-        None,
-        "For selective: a column with expected pass rates, or the output folder of an earlier run.",
+        default=None,
+        help="For selective: a column with expected pass rates, or the output folder of an earlier run.",
     )
     unscored: Literal["term", "row"] = option(
-        "term",
-        "What happens if one reward gives None and another scores the same completion: the None counts as 0 "
+        default="term",
+        help="What happens if one reward gives None and another scores the same completion: the None counts as 0 "
         "('term'), or the completion is left out ('row').",
     )
-    group_records: bool = option(True, "Whether to write a line of JSON for every group in output_dir/groups.")
-    group_records_text: bool = option(True, "Whether these lines contain the texts of prompts and completions.")
-    group_records_ids: bool = option(True, "Whether these lines contain the token ids of completions.")
+    group_records: bool = option(
+        default=True, help="Whether to write a line of JSON for every group in output_dir/groups."
+    )
+    group_records_text: bool = option(
+        default=True, help="Whether these lines contain the texts of prompts and completions."
+    )
+    group_records_ids: bool = option(default=True, help="Whether these lines contain the token ids of completions.")
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         for name in options:
