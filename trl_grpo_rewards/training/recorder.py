@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from torch import distributed
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState, TrainingArguments
 
 from ..distributed import rank_index, world_size
 from ..records.fields import CompletionFields, describe_completions, describe_groups
@@ -32,19 +32,13 @@ class Recorder(TrainerCallback):
         self.thread = ThreadPoolExecutor(1, "group-records")
         self.writing: Future[None] | None = None
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, *others: Any, **kwargs: Any) -> None:
         self.writer = GroupWriter(self.args.output_dir, state.global_step + 1)
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, *args: Any, **kwargs: Any) -> None:
         self.flush()
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
         self.flush()
         if self.writer.lost:
             logger.warning(f"{self.writer.lost} group(s) of this run have no record. An earlier warning says why.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState, TrainingArguments
 
 from ..expressions import Reward, add
 from ..function_rewards import FunctionReward, find_functions
@@ -37,9 +37,7 @@ class RunDescription(TrainerCallback):
     def __init__(self, run: dict[str, Any], rewards: Sequence[Any]) -> None:
         self.run, self.rewards = run, rewards
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, *others: Any, **kwargs: Any) -> None:
         if state.is_world_process_zero:
             started = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
             self.run.update(

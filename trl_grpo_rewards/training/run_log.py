@@ -14,9 +14,7 @@ class RunLog(TrainerCallback):
         self.early: list[dict[str, Any]] = []
         self.writer: LogWriter | None = None
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, *others: Any, **kwargs: Any) -> None:
         if state.is_world_process_zero:
             self.writer = LogWriter(args.output_dir or ".")
             self.writer.start([*self.early, *state.log_history])
