@@ -121,7 +121,7 @@ def test_the_check_of_the_bundled_task():
 def test_the_check_finds_a_wrong_dataset():
     data = demo.programs().map(lambda row: {"solution": "def f(x): return 'wrong'"})
     faults = [fault for one in check(code(), data) for fault in one.faults]
-    assert any("64 of 64 fail" in fault for fault in faults)
+    assert any("64 of 64 rows have a solution that fails" in fault for fault in faults)
     faults = [fault for one in check(code(tests="solution"), data) for fault in one.faults]
     assert any("cannot be read" in fault for fault in faults)
 

@@ -250,7 +250,7 @@ def test_a_dataset_has_rows_prompts_and_the_columns_of_all_rewards():
     check_dataset(DATA, [boxed(), plain, "org/model"])
     check_dataset(None, [boxed()])
     with pytest.raises(
-        ValueError, match="The dataset is empty, but training needs prompts. Check how it was loaded or"
+        ValueError, match="The dataset is empty, but training and evaluation need prompts. Check how"
     ):
         check_dataset(DATA.select([]), [plain])
     with pytest.raises(ValueError) as caught:

@@ -19,8 +19,7 @@ logger = logging.getLogger(__name__)
 def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, Any], accelerator: Accelerator) -> Any:
     """Return the checkpoint to resume from. All ranks raise if it is not complete; the first warns of differences."""
     if resume is True:
-        resume = choose_last_checkpoint(args.output_dir) or True
-    (resume,) = broadcast_object_list([resume])
+        (resume,) = broadcast_object_list([choose_last_checkpoint(args.output_dir) or True])
     if resume is None or isinstance(resume, bool):  # transformers starts anew, or says that there is none
         return resume
     folder, file = Path(resume), "rng_state.pth" if args.world_size == 1 else f"rng_state_{args.process_index}.pth"

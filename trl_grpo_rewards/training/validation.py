@@ -233,7 +233,7 @@ def check_askable(dataset: Any) -> None:
 def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:
     """Check for rows, prompts and columns of rewards. Environments may add prompts, and rollout functions columns."""
     if hasattr(dataset, "__len__") and len(dataset) == 0:
-        raise ValueError("The dataset is empty, but training needs prompts. Check how it was loaded or filtered.")
+        raise ValueError("The dataset is empty, but training and evaluation need prompts. Check how it was loaded or filtered.")
     available = getattr(dataset, "column_names", None)
     if not available:  # a stream may not know its columns
         return
