@@ -92,4 +92,5 @@ def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any
                 f"rollout_func must return at least one token per completion, and one value of 'env_mask' per token; got "
                 f"{tokens} tokens and {mask} values for row {row}. Return the token that ends a completion, too."
             )
-    return fields
+    ids = {name: fields[name] for name in ("prompt_ids", "completion_ids") if name in fields}
+    return {**fields, **{name: [[*map(int, row)] for row in rows] for name, rows in ids.items()}}

@@ -23,6 +23,19 @@ def double_advantages(self, plain, inputs):
     return {**output, "advantages": 2 * output["advantages"][:, None]}
 
 
+def mask_tokens(self, plain, inputs):
+    """Leave the first tokens of completions out of the loss, and some of each prompt out of sight."""
+    output = plain(inputs)
+    masks = {name: output[name].clone() for name in ("prompt_mask", "completion_mask")}
+    masks["completion_mask"][:, :2], masks["prompt_mask"][:, -4:-2] = 0, 0
+    return output | masks
+
+
+def ask_model(self, plain, model, *args, **kwargs):
+    assert model.config is self.model.config
+    return plain(model, *args, **kwargs)
+
+
 def shorten(self, plain, prompts):
     """Cut the text of completions, not their tokens."""
     prompt_ids, ids, mask, completions, *others = plain(prompts)
@@ -50,6 +63,8 @@ CHANGES = {
     "advantages": ("_generate_and_score_completions", add_to_advantages),
     "advantages of tokens": ("_generate_and_score_completions", add_to_advantages_of_tokens),
     "doubled advantages": ("_generate_and_score_completions", double_advantages),
+    "masks": ("_generate_and_score_completions", mask_tokens),
+    "log-probabilities": ("_get_per_token_logps_and_entropies", ask_model),
     "batches": ("_prepare_inputs", add_to_advantages),
     "completions": ("_generate", shorten),
     "rewards": ("_calculate_rewards", score_by_place),

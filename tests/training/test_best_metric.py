@@ -38,7 +38,7 @@ class Game(Sums):
 
 @pytest.fixture
 def train(config, problems):
-    def run(rewards, callbacks=(), held_out=HELD_OUT, later=None, model=None, **options):
+    def run(rewards, callbacks=(), held_out=HELD_OUT, later=None, model=None, first=False, **options):
         args = config(max_completion_length=4, **options)
         kwargs = {"callbacks": [*callbacks]}
         if rewards is None:
@@ -46,6 +46,8 @@ def train(config, problems):
         trainer = FilteredGRPOTrainer(model or save_layer(), rewards, args, problems, held_out, **kwargs)
         if later:
             trainer.add_callback(later)
+        if first:
+            trainer.evaluate()
         trainer.train()
         return trainer, args
 
@@ -60,7 +62,7 @@ def test_the_best_checkpoint_has_the_highest_outcome_and_early_stopping_follows_
     assert (state.best_metric, state.best_global_step, state.global_step) == (0.75, 2, 5)
     assert state.best_model_checkpoint == f"{args.output_dir}/checkpoint-2"
     assert read_run(args.output_dir)["options"]["metric_for_best_model"] == "eval_rewards/planned/mean"
-    assert args.metric_for_best_model == "outcome"  # for the next trainer
+    assert args.metric_for_best_model == "eval_reward"  # for the next trainer
     (said,) = (text for text in caplog.messages if text.startswith("metric_for_best_model"))
     assert "is not set: the best checkpoint is the one with the highest eval_rewards/planned/mean. TRL would" in said
 
@@ -88,6 +90,7 @@ ASKED = {
     "stop": EACH_STEP | {"callbacks": [EarlyStoppingCallback()]},
     "stop, a class": EACH_STEP | {"callbacks": [EarlyStoppingCallback]},
     "stop, added later": EACH_STEP | {"later": EarlyStoppingCallback()},
+    "stop, evaluated first": EACH_STEP | {"first": True, "callbacks": [EarlyStoppingCallback()]},
     "stop, without checkpoints": EACH_STEP | {"save_strategy": "no", "callbacks": [EarlyStoppingCallback()]},
 }
 NOT_ASKED = {

@@ -213,6 +213,10 @@ def test_a_checkpoint_that_cannot_be_resumed_is_refused_before_it_is_read(config
             f"'{whole}/checkpoint-1' is not a complete checkpoint: it has no optimizer.pt and no scheduler.pt, which "
             f"save_only_model leaves out. Start a new run from its weights."
         )
+    with pytest.raises(
+        CheckpointMismatch, match="must be the folder of a checkpoint, or True for the last one; there is"
+    ):
+        train_small(config, data, "nowhere", max_steps=2, output_dir=whole, **options)
     shutil.copytree(f"{whole}/checkpoint-1", f"{whole}/checkpoint-3")
     Path(whole, "checkpoint-1", "optimizer.pt").touch()
     Path(whole, "checkpoint-1", "scheduler.pt").touch()

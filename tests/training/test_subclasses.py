@@ -58,7 +58,7 @@ def test_a_change_has_the_gradient_that_it_has_in_trl(config, problems, case):
     change, place = CHANGES[case[0]], PLACES[case[1]]
     found, trainer, _ = compare_changes(config, problems, subclass(GRPOTrainer, *change), place(*change))
     assert found <= 1e-6
-    assert trainer.zero_variance == ("skip" if change[0].startswith(("_gen", "_calc")) else "keep")
+    assert trainer.zero_variance == ("skip" if change[0].startswith(("_ge", "_calc")) else "keep")
     left = {name: value for name, value in vars(trainer).items() if hasattr(GRPOTrainer, name) and callable(value)}
     assert {*left} == ({change[0]} if place is patched else set())
 
@@ -102,6 +102,7 @@ def test_own_rewards_decide_what_is_dead_and_are_asked_for_once(config, problems
 
     def score(self, plain, *args):
         calls.append(args)
+        assert self.reward_funcs == [all_dead]
         return torch.tensor([[float(place % 2 and place < 8)] for place in range(len(plain(*args)))])
 
     cls = subclass(FilteredGRPOTrainer, "_calculate_rewards", score)
@@ -109,6 +110,18 @@ def test_own_rewards_decide_what_is_dead_and_are_asked_for_once(config, problems
     assert get_metric(trainer, "dead") == [0.5] and get_metric(trainer, "rows_computed") == [8.0] and len(calls) == 1
     rewards = [record["rewards"]["all_dead"] for record in read_records(trainer.args.output_dir)]
     assert rewards == [[0.0, 1.0, 0.0, 1.0]] * 2 + [[0.0] * 4] * 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda self, plain, inputs: {name: value[:4] for name, value in plain(inputs).items()}, lambda *args: {}],
+)
+def test_another_number_of_rows_is_one_sentence(config, problems, change):
+    cls = subclass(FilteredGRPOTrainer, "_generate_and_score_completions", change)
+    with pytest.raises(
+        ValueError, match=r"^Changed\._generate_and_score_completions must call the method that it overrid"
+    ):
+        train_for_gradients(cls, config, problems, [half_dead], loss_type="grpo")
 
 
 OWN_LOSSES = [name for name in CHANGES if CHANGES[name][0] in ("_compute_loss", "compute_loss", "_prepare_inputs")]

@@ -249,9 +249,7 @@ def test_a_dataset_that_would_train_no_step_is_refused_before_the_model_loads(co
 def test_a_dataset_has_rows_prompts_and_the_columns_of_all_rewards():
     check_dataset(DATA, [boxed(), plain, "org/model"])
     check_dataset(None, [boxed()])
-    with pytest.raises(
-        ValueError, match="The dataset is empty, but training and evaluation need prompts. Check how"
-    ):
+    with pytest.raises(ValueError, match="The dataset is empty, but training and evaluation need prompts. Check how"):
         check_dataset(DATA.select([]), [plain])
     with pytest.raises(ValueError) as caught:
         check_dataset(DATA.rename_column("prompt", "question"), [plain])

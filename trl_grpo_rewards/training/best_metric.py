@@ -8,7 +8,7 @@ from typing import Any
 from transformers import EarlyStoppingCallback
 
 from ..expressions import Reward
-from .config import OUTCOME, FilteredGRPOConfig, choose_metric
+from .config import FilteredGRPOConfig, Unnamed, choose_metric
 
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def check_metric(args: FilteredGRPOConfig, reward_funcs: Any, names: Sequence[st
             f"metric_for_best_model must be a metric of the evaluation; got {args.metric_for_best_model!r}. Set it to "
             f"one of {listed}, or to another metric that is logged with eval_ in front."
         )
-    if args.metric_for_best_model == OUTCOME and len(sets) > 1:
+    if isinstance(args.metric_for_best_model, Unnamed) and len(sets) > 1:
         raise ValueError(
             f"With several evaluation sets, metric_for_best_model must be named, since TRL logs the rewards of all "
             f"sets under the same names, and those of the last one ({sets[-1]!r}) count. Set it to one of {listed}, "
@@ -49,7 +49,7 @@ def name_metric(trainer: Any, outcome: str) -> FilteredGRPOConfig:
     if any(isinstance(one, EarlyStoppingCallback) for one in trainer.callback_handler.callbacks):
         args.metric_for_best_model = choose_metric(args)
     check_metric(args, trainer.reward_funcs, trainer.reward_func_names, trainer.eval_dataset)
-    if args.metric_for_best_model != OUTCOME:
+    if not isinstance(args.metric_for_best_model, Unnamed):
         return found
     if args.process_index == 0:
         logger.warning(

@@ -16,8 +16,9 @@ ROW_MEANS = ("grpo", "sapo", "dr_grpo", "luspo")
 TOKEN_MEANS = ("dapo", "cispo", "vespo")
 """Losses that divide by the number of tokens in the generation batch, which stays the same when rows are left out."""
 
-OUTCOME = "outcome"
-"""The `metric_for_best_model` in whose place the trainer puts the mean of the outcome, when it knows all rewards."""
+
+class Unnamed(str):
+    """A `metric_for_best_model` in whose place the trainer puts the mean of the outcome, when it knows all rewards."""
 
 
 def option(default: Any, help: str) -> Any:
@@ -162,7 +163,7 @@ class FilteredGRPOConfig(GRPOConfig):
 def choose_metric(args: FilteredGRPOConfig) -> str | None:
     """Return the metric of the best checkpoint. Where low is better, the default is TRL's, the loss."""
     is_named = args.metric_for_best_model is not None or args.greater_is_better is False
-    return args.metric_for_best_model if is_named else OUTCOME
+    return args.metric_for_best_model if is_named else Unnamed("eval_reward")
 
 
 FilteredGRPOConfig.__new__.__wrapped__ = FilteredGRPOConfig.__init__  # type: ignore[attr-defined]  # what help shows
@@ -255,16 +256,17 @@ def resolve_zero_variance(
         return "keep", ""
     if own_loss:
         return "keep", f"{own_loss} changes the loss, so TRL's micro-batches and dead groups are kept (packing=False)."
+    fault = find_drop_fault(args, has_aux_loss)
     if args.zero_variance == "auto":
-        return ("keep", explain_keep(obstacle, allows_drop(args, has_aux_loss))) if obstacle else ("skip", "")
+        return ("keep", explain_keep(obstacle, allows_drop=not fault)) if obstacle else ("skip", "")
     if args.zero_variance == "skip" and obstacle:
         raise ValueError(
             f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
             f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does,"
-            f"{allows_drop(args, has_aux_loss) * DROP} or {obstacle.remedy}."
+            f"{DROP * (not fault)} or {obstacle.remedy}."
         )
-    if args.zero_variance == "drop":
-        check_drop(args, has_aux_loss)
+    if args.zero_variance == "drop" and fault:
+        raise ValueError(fault)
     return args.zero_variance, ""
 
 
@@ -276,15 +278,6 @@ def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
 
 
 DROP = " zero_variance='drop' to leave them out of the objective and save their passes,"
-
-
-def allows_drop(args: FilteredGRPOConfig, has_aux_loss: bool) -> bool:
-    """Return whether `"drop"` supports the other options."""
-    try:
-        check_drop(args, has_aux_loss)
-    except ValueError:
-        return False
-    return True
 
 
 def explain_keep(obstacle: Obstacle, allows_drop: bool = True) -> str:
@@ -299,15 +292,15 @@ def explain_keep(obstacle: Obstacle, allows_drop: bool = True) -> str:
     )
 
 
-def check_drop(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> None:
-    """Check the options that `"drop"` does not support, since a part of the loss would get a wrong weight."""
+def find_drop_fault(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> str | None:
+    """Return which option `"drop"` does not support, since a part of the loss would get a wrong weight, or None."""
     if args.use_adaptive_entropy:
-        raise ValueError(
+        return (
             "use_adaptive_entropy=True needs the entropy of every step, but with zero_variance='drop' a step may have no "
             "completion left. Set use_adaptive_entropy=False, or zero_variance='keep'."
         )
     if args.loss_type not in ROW_MEANS + TOKEN_MEANS:
-        raise ValueError(
+        return (
             f"loss_type={args.loss_type!r} divides by the tokens of each micro-batch, but zero_variance='drop' forms "
             f"micro-batches of rows of similar lengths, so a token of a short row would weigh more. Set loss_type to one "
             f"of {', '.join(map(repr, ROW_MEANS + TOKEN_MEANS))}, or zero_variance='keep'."
@@ -317,7 +310,7 @@ def check_drop(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> None:
         (args.entropy_coef != 0, "entropy bonus", "entropy_coef=0.0"),
     ):
         if is_used and args.loss_type in ROW_MEANS:
-            raise ValueError(
+            return (
                 f"With loss_type={args.loss_type!r}, zero_variance='drop' weights the loss of each micro-batch by its "
                 f"number of rows, and would weight the {part} too. Set loss_type to one of "
                 f"{', '.join(map(repr, TOKEN_MEANS))}, or {remedy}."
@@ -325,9 +318,10 @@ def check_drop(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> None:
     if args.max_resample_rounds and (
         args.scale_rewards == "batch" or args.multi_objective_aggregation == "normalize_then_sum"
     ):
-        raise ValueError(
+        return (
             f"max_resample_rounds={args.max_resample_rounds} samples a batch in several rounds, but "
             f"scale_rewards={args.scale_rewards!r} with multi_objective_aggregation={args.multi_objective_aggregation!r} "
             f"scales rewards by the whole batch. Set scale_rewards to 'group' or 'none' and multi_objective_aggregation "
             f"to 'sum_then_normalize', or max_resample_rounds=0."
         )
+    return None

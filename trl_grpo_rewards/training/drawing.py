@@ -111,11 +111,10 @@ class SelectiveStream(PromptStream):
     """
     Rows in the same order as in [`PromptStream`]. Most rows whose next group is unlikely to be live are skipped.
 
-    The stream counts right and wrong completions of each prompt. The recent pass rate of all prompts counts as one more
-    completion. The counts are the parameters of a beta distribution of the prompt's pass rate, which gives the
-    probability that the next `group` completions are right and wrong ones. A prompt is drawn with a chance equal to the
-    square of this probability. It is always drawn after [`MAX_SKIPS`] skips in a row, and as long as nothing is known
-    about it. `prior` has the expected pass rates, see [`read_prior`].
+    The counts of right and wrong completions of a prompt, with the recent pass rate of all prompts as one more completion,
+    are the parameters of a beta distribution of its pass rate. A prompt is drawn with a chance equal to the square of the
+    probability that the next `group` completions are right and wrong ones. It is always drawn after [`MAX_SKIPS`] skips in
+    a row, and as long as nothing is known about it. `prior` has the expected pass rates, see [`read_prior`].
     """
 
     def __init__(self, size: int, seed: int, shuffle: bool, group: int, prior: np.ndarray | None = None) -> None:

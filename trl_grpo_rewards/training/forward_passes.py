@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import TypeAlias
 
 import torch
@@ -10,8 +9,8 @@ from accelerate.utils import DistributedType, gather_object
 from torch import Tensor, nn
 
 from .placement import Size, count_padded, plan_micro_batches
-from .positions import count_positions
-from .rows import BOTH_WIDE, TensorBatch, select_rows
+from .positions import Positioned, count_positions
+from .rows import BOTH_WIDE, TensorBatch, count_columns, select_rows
 from .token_counts import TokenCounts
 
 
@@ -59,7 +58,7 @@ def score_rows(
         cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
         positions = {} if keeps_positions else {"position_ids": count_positions(before + after, cut)}
         own_options = {"logits_to_keep": after, "batch_size": len(part)}
-        logps, entropies, _ = score(partial(model, **positions), **{**narrow, **own_options})
+        logps, entropies, _ = score(Positioned(model, **positions), **{**narrow, **own_options})
         found = [logps] if entropies is None else [logps, entropies]
         outputs = outputs or [make_result(batch, rows, one) for one in found]
         if places:
@@ -75,7 +74,8 @@ def measure_rows(batch: TensorBatch, rows: list[int], prompt: int, multiple: int
     """Return the tokens of some rows. A masked completion with an image, some of whose tokens may stand for it, is whole."""
     step, mask, images = multiple or 1, batch["attention_mask"], batch.get("num_images")
     widths = prompt, mask.size(1) - prompt
-    lengths = torch.stack([mask[rows, :prompt].sum(1), mask[rows, prompt:].sum(1)], 1).tolist()
+    parts = mask[rows, :prompt].flip(1), mask[rows, prompt:]
+    lengths = torch.stack([*map(count_columns, parts)], 1).tolist()
     sizes = []
     for row, (before, after) in zip(rows, lengths, strict=True):
         own = before, widths[1] if images and images[row] and not after else after

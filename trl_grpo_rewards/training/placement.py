@@ -34,12 +34,7 @@ def compute_pack_span(steps_per_generation: int, gradient_accumulation_steps: in
 
 
 def plan_moves(lengths: list[list[int]]) -> list[Move]:
-    """
-    Return moves after which all ranks have about the same number of tokens, from the tokens of the rows of each rank.
-
-    Each move takes a row from the rank with the most tokens to the rank with the fewest: the row that brings the two
-    closest to each other. It ends when no row would. Every rank makes the same plan.
-    """
+    """Return moves after which all ranks have about the same number of tokens. Every rank makes the same plan."""
     totals, staying = [*map(sum, lengths)], [dict(enumerate(own)) for own in lengths]
     moves: list[Move] = []
     while True:
@@ -48,7 +43,7 @@ def plan_moves(lengths: list[list[int]]) -> list[Move]:
         places = [place for place, length in staying[source].items() if 0 < length < gap]
         if not places:
             return moves
-        place = min(places, key=lambda place: abs(gap - 2 * staying[source][place]))
+        place = min(places, key=lambda place: abs(gap - 2 * staying[source][place]))  # brings the two closest
         length = staying[source].pop(place)
         totals[source] -= length
         totals[target] += length

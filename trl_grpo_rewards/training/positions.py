@@ -3,6 +3,7 @@
 import inspect
 import math
 import sys
+from functools import partial
 from typing import Any
 
 import torch
@@ -41,6 +42,13 @@ def find_limit(model: Any) -> float:
         if one.get("rope_type") in SCALED_BY_LENGTH
     ]
     return min(lengths, default=math.inf) - count_virtual_tokens(model)
+
+
+class Positioned(partial[Any]):
+    """A model that is told the positions of tokens. It has the attributes of the model, which a subclass may read."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
 
 
 def find_base(model: Any) -> Any:

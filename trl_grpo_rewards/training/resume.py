@@ -25,7 +25,9 @@ def agree_on_checkpoint(resume: Any, args: FilteredGRPOConfig, run: dict[str, An
     folder, file = Path(resume), "rng_state.pth" if args.world_size == 1 else f"rng_state_{args.process_index}.pth"
     has_deepspeed = accelerator.distributed_type == DistributedType.DEEPSPEED
     fault = describe_fault(folder, has_deepspeed)
-    if fault:
+    if not folder.is_dir():
+        fault = f"resume_from_checkpoint must be the folder of a checkpoint, or True for the last one; there is no {resume!r}."
+    elif fault:
         last = find_last_checkpoint(folder.parent, lambda one: not describe_fault(one, has_deepspeed))
         fault = f"{fault} {f'Resume {last!r}, or start' if last else 'Start'} a new run from its weights."
     seen = gather_object([(fault, None if (folder / file).exists() else file)])

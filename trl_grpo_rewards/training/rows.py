@@ -86,9 +86,10 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = ma
         )
     batch = {key: value for key, value in split_images(batch).items() if value is not None}
     prompt, width = batch["prompt_ids"].size(1), batch["completion_ids"].size(1)
-    starts = [0 if keeps_positions else prompt - max(1, own) for own in batch["prompt_mask"].sum(1).tolist()]
+    widths = count_columns(batch["prompt_mask"].flip(1)).tolist()
+    starts = [0 if keeps_positions else prompt - max(1, own) for own in widths]
     is_wide = max(batch.get("prompt_width", [prompt])) + width >= limit
-    lengths = [width] * count_rows(batch) if is_wide else batch["completion_mask"].sum(1).tolist()
+    lengths = [width] * count_rows(batch) if is_wide else count_columns(batch["completion_mask"]).tolist()
     images = batch.get("num_images", [0] * len(lengths))
     rows = []
     if not keeps_positions:
@@ -98,6 +99,11 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = ma
             length = width if count else 1
         rows.append({key: slice_value(key, value, index, start, prompt, length) for key, value in batch.items()})
     return rows
+
+
+def count_columns(mask: Tensor) -> Tensor:
+    """Return the number of columns up to the last one of each row that is not masked. A subclass may mask others."""
+    return mask.flip(1).cumsum(1).bool().sum(1)
 
 
 def slice_value(key: str, value: Any, index: int, start: int, prompt: int, length: int) -> Any:
@@ -186,13 +192,8 @@ def pad_images(key: str, rows: list[TensorRow]) -> list[Tensor]:
 
 
 def silence(row: TensorRow) -> TensorRow:
-    """
-    Return the row as a filler that adds nothing to any sum over completion tokens.
-
-    Text is cut to three tokens: TRL takes a completion of one for a value per sequence. A row with images stays whole,
-    because its tokens belong to the images.
-    """
-    if not row.get("num_images"):
+    """Return the row as a filler that adds nothing to any sum over completion tokens. With images, it stays whole."""
+    if not row.get("num_images"):  # three tokens, since TRL takes a completion of one for a value per sequence
         prompt = row["prompt_ids"].size(0)
         widths = [key for key in (*COMPLETION_WIDE, "advantages") if key in row and row[key].dim()]
         last = {key: row[key][-1:] for key in PROMPT_WIDE}

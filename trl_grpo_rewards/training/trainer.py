@@ -26,6 +26,7 @@ from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
 from .metric_means import MetricMeans
 from .micro_batches import build_packer, pad_gathered, skip_constant
+from .positions import Positioned
 from .recorder import Recorder
 from .resampling import build_resampler
 from .resume import agree_on_checkpoint
@@ -103,9 +104,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
         super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
         check_attributes(self)
-        if self.accelerator.is_main_process and (
-            unused := describe_unused_template(train_dataset, self.processing_class)
-        ):
+        unused = describe_unused_template(train_dataset, self.processing_class)
+        if unused and self.accelerator.is_main_process:
             logger.warning(unused)
         self.accelerator.backward = partial(skip_constant, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
@@ -153,6 +153,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._recorder.flush()
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        self.args = name_metric(self, self._best_metric)  # early stopping asks for it before training, too
         metrics: dict[str, float] = super().evaluate(*args, **kwargs)
         best = f"eval_{(self.args.metric_for_best_model or '').removeprefix('eval_')}"
         if metrics.get(best, 0) is None:  # nothing was scored
@@ -205,7 +206,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         """Return the groups of all ranks, scored by the method of TRL or of a subclass."""
         size = self.num_generations if self.model.training else self.num_generations_eval
         known, given = GROUP_SIZE.set(size), self.reward_funcs
-        self.reward_funcs = check_functions(given, self.reward_func_names)
+        if "rewards" not in self._changes:  # an own method may compare functions, or pass arguments by position
+            self.reward_funcs = check_functions(given, self.reward_func_names)
         try:
             rewards: Tensor = self._calculate_rewards(self._rows, prompts, contents, ids)
         finally:
@@ -275,7 +277,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         places = [row.pop(PLACE_COLUMN, None) for row in inputs]
         output = self._make_batch(inputs)
         generation, self._generation, self._rows = self._generation, None, []
-        assert generation is not None
+        if generation is None or len(output["advantages"]) != len(inputs):
+            raise ValueError(
+                f"{self._changes.get('advantages')} must call the method that it overrides, and return a row for each of its "
+                f"{len(inputs)} completions. Change the rows instead, or use trl.GRPOTrainer."
+            )
         if generation.groups.size > 1:
             self._log_groups(**generation.groups.metrics())
         if self.model.training and "advantages" in self._changes:
@@ -333,7 +339,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if "silent" in inputs and not self.accelerator.sync_gradients:
             return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
         if "position_ids" in inputs:
-            model = partial(model, position_ids=inputs["position_ids"])  # type: ignore[assignment]
+            model = Positioned(model, position_ids=inputs["position_ids"])  # type: ignore[assignment]
         scale = inputs.get("loss_scale", 1.0)
         means = self._means.weigh(self._metrics["train"], inputs.get("weights"))
         with means, pad_gathered(self.accelerator, inputs.get("most_rows", 0), scale):

@@ -30,11 +30,9 @@ UTILITIES = tuple(
 """Functions of `trl.trainer.utils`."""
 
 METHODS = tuple(
-    (
-        "_generate_and_score_completions _get_per_token_logps_and_entropies _get_train_sampler "
-        "_load_optimizer_and_scheduler _prepare_inputs _save_rng_state _set_signature_columns_if_needed "
-        "create_model_card get_batch_samples"
-    ).split()
+    "_generate_and_score_completions _get_per_token_logps_and_entropies _get_train_sampler "
+    "_load_optimizer_and_scheduler _prepare_inputs _save_rng_state _set_signature_columns_if_needed "
+    "create_model_card get_batch_samples".split()
 )
 """Methods of `GRPOTrainer` that this package overrides."""
 
@@ -45,7 +43,11 @@ CALLED = {
 }
 """Methods of `GRPOTrainer` that this package calls or replaces for a while, and their parameters."""
 
-PARTS = {"_generate_and_score_completions": "advantages", "_get_train_sampler": "order"}
+PARTS = {
+    "_generate_and_score_completions": "advantages",
+    "_calculate_rewards": "rewards",
+    "_get_train_sampler": "order",
+}
 PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "loss")
 """Methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides."""
 
@@ -56,11 +58,9 @@ RETURNED = {
 """Tuples that methods of `GRPOTrainer` return and this package unpacks: TRL's names of the items, `_` for any item."""
 
 ATTRIBUTES = tuple(
-    (
-        "_buffered_inputs _logs _metrics _pending_extra_logs _signature_columns _step _tokenizer "
-        "aux_loss_enabled control eos_token_ids log_multimodal num_generations num_generations_eval "
-        "reward_func_names reward_funcs reward_weights"
-    ).split()
+    "_buffered_inputs _logs _metrics _pending_extra_logs _signature_columns _step _tokenizer "
+    "aux_loss_enabled control eos_token_ids log_multimodal num_generations num_generations_eval "
+    "reward_func_names reward_funcs reward_weights".split()
 )
 """Attributes of a `GRPOTrainer` that this package reads or sets."""
 

@@ -74,8 +74,10 @@ def check_arguments(
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
             part = show_rows(part)
             check_dataset(part, reward_funcs, environment_factory, rollout_func)
-            if environment_factory is None and rollout_func is None:  # those may complete the prompts
-                check_askable(part)
+            is_askable = environment_factory is None and rollout_func is None  # those may complete the prompts
+            if is_askable and hasattr(part, "select_columns") and hasattr(part, "__len__"):
+                if fault := find_bad_prompts(part):
+                    raise ValueError(fault)
     check_prompts(args, train_dataset, environment_factory)
     check_dataset_size(args, train_dataset)
     check_outcome(args.outcome_reward, reward_funcs, environment_factory)
@@ -222,18 +224,12 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: A
             )
 
 
-def check_askable(dataset: Any) -> None:
-    """Check that all prompts of a dataset can be asked. The rows of a stream are known only in training."""
-    if hasattr(dataset, "__len__") and hasattr(dataset, "select_columns"):
-        fault = find_bad_prompts(dataset)
-        if fault is not None:
-            raise ValueError(fault)
-
-
 def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:
     """Check for rows, prompts and columns of rewards. Environments may add prompts, and rollout functions columns."""
     if hasattr(dataset, "__len__") and len(dataset) == 0:
-        raise ValueError("The dataset is empty, but training and evaluation need prompts. Check how it was loaded or filtered.")
+        raise ValueError(
+            "The dataset is empty, but training and evaluation need prompts. Check how it was loaded or filtered."
+        )
     available = getattr(dataset, "column_names", None)
     if not available:  # a stream may not know its columns
         return
