@@ -1,12 +1,14 @@
-"""What must fit together before anything is scored: columns and their types, lengths, and a copy by pickle."""
+"""What must fit together before anything is scored: columns and their types, lengths, weights, and a copy by pickle."""
 
 from pathlib import Path
 
 import pytest
 from datasets import Dataset
+from trl import GRPOConfig
 
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, demo, gate, length, parse, reward, tags
+from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.checks.contract import check_contract, check_readiness
 
 
@@ -118,13 +120,32 @@ def test_an_option_that_happens_to_be_called_target_is_no_length(config):
     assert not check_contract(boxed(evaluated=True) + 0.1 * in_language(), demo.arithmetic(size=8), config()).faults
 
 
-def test_rewards_must_reach_another_process():
+def test_a_reward_that_cannot_be_pickled_is_a_warning_and_all_else_goes_on():
     @reward
     def local(completion: str, solution: str) -> float:
-        return float(solution in completion)
+        return float(completion.endswith(f"\\boxed{{{solution}}}"))
 
-    (fault,) = check_contract(boxed() + local(), make_problems("1", "2")).faults
-    assert "but they cannot be pickled:" in fault and "Define reward functions at the top level of a module." in fault
+    found = check(local(), make_problems("7", "8"))
+    (warning,) = [warning for one in found for warning in one.warnings]
+    assert warning.startswith("A trainer that scores in another process, as TRL's AsyncGRPOTrainer does, needs")
+    assert "they cannot be pickled: " in warning and warning.endswith("at the top level of a module.")
+    assert all(one.is_run and not one.faults for one in found)
+
+
+@pytest.mark.parametrize(
+    "expression, weights, said",
+    [
+        ("boxed() + 0.2 * tags('a')", None, "[1.0, 0.2], but args have no reward_weights"),
+        ("boxed() + 0.2 * tags('a')", [1.0, 2.0], "[1.0, 0.2], but args have reward_weights=[1.0, 2.0]"),
+        ("boxed() + 0.2 * tags('a')", [1.0, 0.2], None),
+        ("boxed() + tags('a')", None, None),
+    ],
+)
+def test_weights_that_the_trainer_of_trl_does_not_get_are_a_warning(config, expression, weights, said):
+    rewards, data = parse(expression), make_problems("1", "2")
+    warnings = check_contract(rewards, data, config(GRPOConfig, reward_weights=weights)).warnings
+    assert len(warnings) == (said is not None) and (said is None or said in warnings[0])
+    assert not check_contract(rewards, data, config()).warnings
 
 
 def test_an_empty_dataset_is_a_fault():

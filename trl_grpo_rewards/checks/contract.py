@@ -26,7 +26,7 @@ LEAST_ROWS = 20
 def check_contract(
     rewards: Reward, dataset: "Dataset", config: "GRPOConfig | None" = None, tokenizer: Any = None
 ) -> Findings:
-    """Check prompts, dataset columns, their types, lengths in tokens, and whether the rewards can be pickled."""
+    """Check prompts, dataset columns, their types, lengths in tokens, weights, and whether the rewards can be pickled."""
     found = Findings("rewards, dataset and configuration")
     if len(dataset) == 0:
         found.faults.append(
@@ -55,7 +55,7 @@ def check_contract(
     if column and column not in rewards.columns and not (is_judged and rewards.columns.issubset(dataset.column_names)):
         found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")
     found.warnings += [*list_length_warnings(leave_out_witnesses(rewards)), *repetitions]
-    found.faults += find_pickle_faults(rewards)
+    found.warnings += [*list_weight_warnings(rewards, config), *list_pickle_warnings(rewards)]
     if config is not None and config.num_generations < 2:
         found.faults.append(
             f"num_generations must be at least 2, because GRPO learns from the differences within a group; got "
@@ -161,8 +161,22 @@ def list_repetition_warnings(dataset: "Dataset", column: str) -> list[str]:
     return warnings
 
 
-def find_pickle_faults(rewards: Reward) -> Iterator[str]:
-    """Yield a fault if pickle does not preserve the rewards. AsyncGRPO sends them to another process."""
+def list_weight_warnings(rewards: Reward, config: "GRPOConfig | None") -> Iterator[str]:
+    """Yield a warning if args of TRL's own trainer, which gets functions and weights apart, have other weights."""
+    if config is None or hasattr(config, "unscored") or not hasattr(config, "reward_weights"):
+        return  # no args, those of our trainer, or those of AsyncGRPOTrainer, which takes one function
+    given = config.reward_weights
+    if (given or [1.0] * len(rewards.weights)) != rewards.weights:
+        found = "args have no reward_weights" if given is None else f"args have reward_weights={given}"
+        yield (
+            f"The terms have the weights {rewards.weights}, but {found}, so TRL's own trainer weighs the functions in "
+            f"rewards.rewards otherwise. Set reward_weights=rewards.weights, or pass the sum as one function: "
+            f"reward_funcs=rewards."
+        )
+
+
+def list_pickle_warnings(rewards: Reward) -> Iterator[str]:
+    """Yield a warning if pickle does not preserve the rewards."""
     try:
         if pickle.loads(pickle.dumps(rewards)) == rewards:
             return
@@ -170,8 +184,8 @@ def find_pickle_faults(rewards: Reward) -> Iterator[str]:
     except Exception as error:  # classes raise errors of any type
         problem = f"they cannot be pickled: {error}"
     yield (
-        f"The rewards must be picklable, because a trainer may score in another process, but {problem}. "
-        f"Define reward functions at the top level of a module."
+        f"A trainer that scores in another process, as TRL's AsyncGRPOTrainer does, needs rewards that can be pickled, but "
+        f"{problem}. Other trainers do not need it. Define reward functions at the top level of a module."
     )
 
 
