@@ -1,5 +1,6 @@
 """The form of a completion: tags, words, length, and how the answer is written."""
 
+import json
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -30,7 +31,10 @@ class Form:
         length (`tuple[int, str]`, *optional*):
             A length and its unit: `"tokens"`, `"words"` or `"chars"`.
         answer (`str`, *optional*):
-            How the answer is written, with `{}` in its place. By default, it is written as `\boxed{...}`.
+            How the answer is written, with `{}` in its place. By default, it is written as `\boxed{...}`. Inside double
+            quotes, it is written as in JSON.
+        bare (`bool`, *optional*, defaults to `False`):
+            Whether the completion is the answer alone, without any working.
     """
 
     tags: tuple[str, ...] = ()
@@ -40,6 +44,7 @@ class Form:
     choices: str = ""
     length: tuple[int, str] | None = None
     answer: str = ""
+    bare: bool = False
 
     def __post_init__(self) -> None:
         for name in ("tags", "words", "without"):
@@ -84,10 +89,13 @@ class Form:
             choose_equal("choices", self.choices, other.choices),
             choose_equal("length", self.length, other.length),
             choose_equal("answer", self.answer, other.answer),
+            self.bare or other.bare,
         )
 
     def write_answer(self, answer: str) -> str:
         """Return the answer as this form writes it."""
+        if '"{}"' in self.answer:
+            answer = json.dumps(answer, ensure_ascii=False)[1:-1]
         return self.answer.replace("{}", answer) if self.answer else f"\\boxed{{{answer}}}"
 
     def wrap(self, working: str, final: str) -> str:

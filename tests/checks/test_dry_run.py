@@ -1,6 +1,7 @@
 """Right and wrong answers of the dataset, as the rewards score them."""
 
 import math
+import re
 
 from trl import GRPOConfig
 
@@ -16,13 +17,27 @@ def dry_run(rewards, dataset, config=None):
 
 
 @reward
-def worthless(completion: str, solution: str) -> float:
-    return 0.0
+def fractions_escape(completion: str, final_answer: str) -> float:
+    """Stops at the first closing brace."""
+    match = re.search(r"\\boxed\{(.+?)\}", completion)
+    return float(match is not None and match[1] == final_answer)
 
 
-def test_solutions_in_the_wrong_column_are_seen():
-    found = dry_run(worthless(), make_problems("yes", "no", "yes", "no"))
-    assert "a right answer earns 0.000, which is no more than a wrong one earns (0.000)." in found.faults[0]
+def test_rows_whose_own_solution_earns_nothing_are_named():
+    golds = [f"{number}" for number in range(40, 60)] + [r"\frac{5}{7}", "", None, r"\sqrt{2}"]
+    data = make_problems(*golds).rename_column("solution", "final_answer")
+    said = [text for one in check(fractions_escape() + 0.2 * tags("a"), data) for text in one.warnings + one.faults]
+    assert said == [
+        "The dataset's own solution earns nothing from fractions_escape() on 4 of the 24 rows that were tried, such as "
+        r"'\\frac{5}{7}' in row 20, '' in row 21, None in row 22 (counted from 0). Correct the reward, or remove such rows."
+    ]
+    assert not dry_run(fractions_escape(), data.select(range(20))).warnings
+
+
+def test_a_row_that_does_not_pass_for_right_is_the_example_of_the_fault():
+    golds = [*map(str, range(12)), *(f"So it is \\boxed{{{n}}}.\n#### {n}" for n in range(12, 15))]
+    (fault,) = dry_run(boxed(box="only"), make_problems(*golds)).faults
+    assert fault.startswith("Reward 'boxed' gives the dataset's own solutions 0.800 ") and "boxed{12}" in fault
 
 
 def test_a_right_answer_must_fit_into_a_completion(config):

@@ -3,10 +3,10 @@
 import pytest
 
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import boxed, code, demo, gate, parse, reward, route, tags
+from trl_grpo_rewards import boxed, code, demo, gate, keywords, parse, reward, route, tags
 from trl_grpo_rewards.checks import check, honest
 from trl_grpo_rewards.checks.completion_forms import NO_ANSWER
-from trl_grpo_rewards.checks.honest_completions import find_answer_column, has_solution, swap_completions
+from trl_grpo_rewards.checks.honest_completions import find_answer_column, has_solution, is_guess, swap_completions
 
 
 def test_each_branch_of_a_route_has_its_own_form():
@@ -45,9 +45,31 @@ def authored(completion: str, author: str) -> float:
     return float(author in completion)
 
 
-def test_the_right_answer_is_in_the_column_that_outcomes_read():
-    assert find_answer_column(headed() + tags("think")) == "title"
-    assert find_answer_column(headed() + authored()) == find_answer_column(tags("think")) == "solution"
+@reward
+def hinted(completion: str, hint: str) -> float:
+    return float(hint in completion)
+
+
+@reward
+def rounded(completion: str, digits: int, answer: float) -> float:
+    return float(f"{answer:.{digits}f}" in completion)
+
+
+@pytest.mark.parametrize(
+    "rewards, column, guessed",
+    [
+        (headed() + tags("think"), "title", False),  # what the outcome reads
+        (headed() + authored(), "solution", False),
+        (tags("think"), "solution", False),
+        (hinted() + tags("think"), "hint", True),  # the only column that a function of the user's own reads
+        (hinted() + headed(), "title", False),
+        (hinted() + rounded(), "answer", False),  # the usual name
+        (hinted() + hinted(hint="other", name="other"), "solution", False),
+    ],
+    ids=str,
+)
+def test_the_right_answer_is_in_a_column_that_the_rewards_read(rewards, column, guessed):
+    assert find_answer_column(rewards) == column and is_guess(rewards) is guessed
 
 
 def test_the_completion_of_a_row_is_honest_by_itself():
@@ -55,13 +77,8 @@ def test_the_completion_of_a_row_is_honest_by_itself():
     assert honest(boxed(), {"prompt": "?", "solution": "2 + 5 = 7\n#### 7"}).startswith("2 + 5 = 7")
 
 
-@reward
-def hinted(completion: str, hint: str) -> float:
-    return float(hint in completion)
-
-
 def test_whether_a_reward_reads_the_solution():
-    assert has_solution(gate(tags("a"), by=boxed()), []) and not has_solution(tags("a") + hinted(), [])
+    assert has_solution(gate(tags("a"), by=boxed()), []) and not has_solution(tags("a") + keywords(any=("b",)), [])
     solved = {"prompt": "Print 1.", "tests": {"inputs": [""], "outputs": ["1"]}, "solution": "print(1)"}
     assert has_solution(code(), [solved]) and not has_solution(code(), [{**solved, "solution": None}])
 

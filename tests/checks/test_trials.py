@@ -7,13 +7,14 @@ import pytest
 
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, judge, reward, tags
-from trl_grpo_rewards.checks import assert_not_gameable, attacks, check, honest
+from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, check, honest
 from trl_grpo_rewards.checks.completion_forms import NO_ANSWER
 from trl_grpo_rewards.checks.trials import (
     ATTACKED_ROWS,
     TRIED_ROWS,
     Example,
     average_scores,
+    find_answers,
     make_trials,
     split_words,
     take_rows,
@@ -41,9 +42,9 @@ def test_terms_that_ask_are_left_out():
     assert without_asking(rewards - ASKED) == rewards
 
 
-def test_rows_have_no_completion_of_the_dataset():
+def test_completions_of_the_dataset_are_not_used_for_rewards_that_declare_their_form():
     data = make_problems("1", "2").add_column("completion", ["a", "b"])
-    assert [{**row} for row in take_rows(data)] == [{**row} for row in data.remove_columns("completion")]
+    assert find_answers(boxed(), take_rows(data)).rows == [{**row} for row in data.remove_columns("completion")]
     assert len(take_rows(make_problems(*map(str, range(TRIED_ROWS + 1))))) == TRIED_ROWS
 
 
@@ -51,7 +52,7 @@ SCORED: list[tuple[str, str, str]] = []
 CALLS: list[str] = []
 
 
-@reward(batched=True)
+@reward(batched=True, form=lambda: Form())
 def watches(prompts: list, completions: list, solution: list, *, place: str) -> list[float]:
     """Paid for the right answer at the end. Remembers all that it scores."""
     CALLS.append(place)

@@ -19,7 +19,7 @@ from .readings import (
     title_examination,
     title_reading,
 )
-from .trials import Tokenize, make_trials, split_words, stop_asking, take_rows, without_asking
+from .trials import Tokenize, find_answers, make_trials, split_words, stop_asking, take_rows, without_asking
 
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     rows = take_rows(dataset)
     try:
-        trials = make_trials(offline, rows, tokens)
+        trials = make_trials(offline, rows, tokens, found=find_answers(offline, rows, tokens))
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
         return [found, *(skip(title, "no completion can earn all rewards") for title in (ATTACKS, DRY_RUN))]

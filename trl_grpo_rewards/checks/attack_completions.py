@@ -6,11 +6,12 @@ from typing import Any
 
 from ..batch import prompt_text
 from ..expressions import Reward
+from ..forms import Form
 from ..function_rewards import find_functions
 from ..mathematics.grammar import read
 from ..mathematics.rationals import evaluate_exactly
 from ..verify.golds import read_gold
-from .completion_forms import LARGE, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
+from .completion_forms import BOX, LARGE, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 from .honest_completions import list_known_solutions
 
 
@@ -25,7 +26,9 @@ FORMLESS = ("nothing", "white space", "empty tags", "tag spam", "unclosed tags",
 """Attacks without a good form, which no reward should pay for. Only rewards that read the answer detect the others."""
 
 
-def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = count_words) -> dict[str, str]:
+def attacks(
+    rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = count_words, form: Form = BOX
+) -> dict[str, str]:
     r"""
     Return completions that should earn nothing, by the name of the attack.
 
@@ -38,6 +41,8 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
             A row of the dataset, with `prompt` and optionally `solution`.
         count (`Callable`, *optional*):
             Returns the number of tokens of a text. By default it counts words.
+        form ([`Form`], *optional*):
+            What the rewards do not declare of their form.
 
     Example:
 
@@ -53,9 +58,9 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
     """
     golds = [gold for gold in map(read_gold, list_known_solutions(rewards, row)) if gold is not None]
     question = prompt_text(row.get("prompt"))
-    form = merge_forms(rewards, row)
+    form = merge_forms(rewards, row, form)
     wrong = make_wrong_answer(golds, form.choices)
-    names = form.tags or ("think", "answer")
+    names = form.tags or tuple(dict.fromkeys(re.findall(r"<(\w+)>", form.answer))) or ("think", "answer")
     opening, empty = "".join(f"<{name}>" for name in names), "".join(f"<{name}></{name}>" for name in names)
     spam = "".join(f"<{name}>x</{name}>" for name in names)
     guesses = [f"{value}" for value in range(100) if f"{value}" not in (*golds, wrong)]
@@ -87,11 +92,11 @@ def attacks(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int]
 
 
 def choose_attacks(
-    rewards: Reward, row: Mapping[str, Any], is_solved: bool, count: Callable[[str], int]
+    rewards: Reward, row: Mapping[str, Any], is_solved: bool, count: Callable[[str], int], form: Form = BOX
 ) -> dict[str, str]:
     """Return the attacks that must not pay. Those with a good form may, unless a right completion is known."""
     declared = collect_worthless(rewards)
-    made = attacks(rewards, row, count).items()
+    made = attacks(rewards, row, count, form).items()
     return {name: text for name, text in made if is_solved or name in FORMLESS or name in declared}
 
 

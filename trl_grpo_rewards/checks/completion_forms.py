@@ -1,6 +1,7 @@
 """The form that rewards ask for, and completions written in it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..expressions import Reward
@@ -8,14 +9,24 @@ from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_functions
 
 
+BOX = Form()
+"""The form of rewards that declare none: a box after a working."""
+
 WORKING = "First the question is read again, and then every step is worked out and looked over. "
 NO_ANSWER = "I do not know."
 LARGE = 64_000
 """Number of characters of a long text."""
 
+ROUNDING = 1e-9
+"""Largest difference between scores that counts as equal."""
 
-def merge_forms(rewards: Reward, row: Mapping[str, Any]) -> Form:
-    """Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out."""
+
+def merge_forms(rewards: Reward, row: Mapping[str, Any], found: Form = BOX) -> Form:
+    """
+    Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out.
+
+    `found` says what the rewards do not declare. An answer that is declared, too, is written in both ways.
+    """
     form = Form()
     merged: list[FunctionReward] = []
     for function in find_functions(rewards, paid_only=True, row=row):
@@ -27,7 +38,9 @@ def merge_forms(rewards: Reward, row: Mapping[str, Any]) -> Form:
                 f"No completion can earn both '{other.name}' and '{function.name}': {error}. Change or remove one of them."
             ) from None
         merged.append(function)
-    return form
+    if form.answer and found.answer:
+        form, found = replace(form, answer=""), replace(found, answer=f"{found.answer}\n{form.answer}")
+    return form.merge(found)
 
 
 def contradicts(one: Form, other: Form) -> bool:
@@ -43,6 +56,8 @@ def write_completion(form: Form, working: str, final: str, count: Callable[[str]
     """Return a completion of this form. If the form has a length, the working is extended to reach it."""
     if any(word.casefold() in working.casefold() for word in form.without):
         working = ""
+    if form.bare and not (form.tags or form.words or form.length):
+        return final
     working = " ".join([working.strip(), *form.words]).strip() or "."
     text = form.wrap(working, final)
     target, unit = form.length or (0, "tokens")

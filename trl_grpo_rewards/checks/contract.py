@@ -10,7 +10,7 @@ from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..training_data import describe_unused_template, find_bad_columns, find_dataset_faults
 from .findings import Findings
-from .honest_completions import find_answer_column
+from .honest_completions import find_answer_column, is_guess
 from .row_shapes import suggest_for
 
 
@@ -33,7 +33,7 @@ def check_contract(
             "The dataset must have at least one row; it is empty. Check how it was loaded or filtered."
         )
         return found
-    answers = find_answer_column(rewards)
+    answers = "solution" if is_guess(rewards) else find_answer_column(rewards)
     repetitions = list_repetition_warnings(dataset, answers)
     misfits: list[str] = []
     for reward in find_functions(rewards):

@@ -4,11 +4,12 @@ import math
 from typing import TYPE_CHECKING
 
 from ..expressions import Reward
-from ..function_rewards import FunctionReward
-from .completion_forms import WORKING
+from ..function_rewards import FunctionReward, find_functions
+from ..training_data import shorten_repr
+from .completion_forms import ROUNDING, WORKING
 from .findings import Findings
 from .honest_completions import find_answer_column
-from .trials import ROUNDING, Tokenize, Trials, average_scores, split_words
+from .trials import Tokenize, Trials, average_scores, split_words
 
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 DRY_RUN = "a dry run on the dataset's own solutions"
 """Title of this check."""
+
+SHOWN_ROWS = 3
+"""Largest number of rows that a warning shows."""
 
 LEAST_MEAN = 0.9
 """Smallest mean that outcome rewards must give the dataset's own solutions."""
@@ -51,6 +55,7 @@ def check_dry_run(
     column = find_answer_column(rewards)
     example = trials.trials[0].row.get(column)
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
+    found.warnings += list_unpaid_warnings(trials, column)
     for place, reward in enumerate(rewards.rewards):
         scores = {example.scores[place] for trial in trials.trials for example in trial}
         if scores == {None}:
@@ -58,7 +63,9 @@ def check_dry_run(
                 f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
                 f"function of your own, check that it ends with return."
             )
-        elif len(scores) == 1 and isinstance(reward, FunctionReward) and reward.factory.is_foreign:
+        elif len(scores) > 1 or reward in trials.found.unpaid:
+            continue
+        elif isinstance(reward, FunctionReward) and reward.factory.is_foreign:
             # a penalty of this package may well be 0
             found.warnings.append(
                 f"Reward '{reward.name}' gave {scores.pop():g} to every completion that was tried, so these checks cannot "
@@ -68,11 +75,19 @@ def check_dry_run(
     examples = [example for trial in trials.trials for example in trial]
     if any(one.total is None and any(score is not None for score in one.scores) for one in examples):
         found.warnings += list_witness_warnings(rewards, config)
-    for (weight, reward), mean in zip(rewards.terms, means["right"], strict=False):
+    for place, ((weight, reward), mean) in enumerate(zip(rewards.terms, means["right"], strict=False)):
+        unpaid = list_unpaid_rows(trials, place, column)
         if weight and reward.is_outcome and wrong < right and mean < LEAST_MEAN:
+            value = trials.trials[unpaid[0]].row.get(column) if unpaid else example
             found.faults.append(
                 f"Reward '{reward.name}' gives the dataset's own solutions {mean:.3f} on average, although they are "
-                f"right. Compare how they are written, such as {example!r}, with the answers that {reward} expects."
+                f"right. Compare how they are written, such as {value!r}, with the answers that {reward} expects."
+            )
+        elif unpaid:
+            shown = [f"{shorten_repr(trials.trials[row].row.get(column))} in row {row}" for row in unpaid[:SHOWN_ROWS]]
+            found.warnings.append(
+                f"The dataset's own solution earns nothing from {reward} on {len(unpaid)} of the {len(trials.trials)} rows "
+                f"that were tried, such as {', '.join(shown)} (counted from 0). Correct the reward, or remove such rows."
             )
     if trials.has_solution and not right > wrong + ROUNDING:
         earned = f"earns {right:.3f}, which is no more than a wrong one earns ({describe_mean(wrong)})"
@@ -91,6 +106,38 @@ def check_dry_run(
                 f"max_completion_length."
             )
     return found
+
+
+def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
+    """
+    Return the indices of rows whose right answer earns nothing from the term at a place, which pays for others.
+
+    Nothing is what a wrong answer or none earns. What this package cannot judge is found where solutions are read.
+    """
+    reward, right = trials.rewards.rewards[place], [trial.right.scores[place] for trial in trials.trials]
+    functions = [one for one in find_functions(reward) if column in one.own_columns]
+    if trials.found.tried or reward.is_grouped or trials.rewards.weights[place] <= 0 or not functions:
+        return []
+    is_own = any(one.factory.is_foreign for one in functions)
+    highest = max((score for score in right if score is not None), default=0.0)
+    unpaid = []
+    for row, (trial, score) in enumerate(zip(trials.trials, right, strict=True)):
+        others = max(one.scores[place] or 0 for one in (trial.wrong, trial.helpless))
+        is_unpaid = score <= others and score < highest - ROUNDING if score is not None else is_own
+        unpaid += [row] if is_unpaid else []
+    return unpaid if len(unpaid) < len(right) else []
+
+
+def list_unpaid_warnings(trials: Trials, column: str) -> list[str]:
+    """Return a warning for each function of the user's own that paid no right answer in any form that was tried."""
+    example = shorten_repr(next((row[column] for row in trials.found.rows if row.get(column) is not None), None))
+    return [
+        f"No right answer that was tried earned more than a wrong one from {one}, so these checks cannot tell whether it "
+        f"works. The value {example} of '{column}' was written as {trials.found.written}. If the reward wants it in another "
+        f"form, say so, as in @reward(form=lambda: Form(answer='Answer: {{}}')) with Form from trl_grpo_rewards.checks, or "
+        f"add a column 'completion' with right completions."
+        for one in trials.found.unpaid
+    ]
 
 
 def list_witness_warnings(rewards: Reward, config: "GRPOConfig | None") -> list[str]:

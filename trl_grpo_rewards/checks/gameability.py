@@ -1,5 +1,6 @@
 """Check that no attack is paid like an honest, correct completion."""
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -7,9 +8,9 @@ from typing import Any, NamedTuple
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import find_functions
 from ..scores import Score
+from .completion_forms import ROUNDING
 from .findings import Findings
 from .trials import (
-    ROUNDING,
     Example,
     Tokenize,
     Trial,
@@ -91,7 +92,9 @@ def check_attacks(trials: Trials) -> Findings:
     found = Findings(ATTACKS)
     if not leave_out_witnesses(trials.rewards).columns:
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
-    payments = count_payments(trials)
+    if trials.found.tried:
+        found.warnings += list_unknown_payments(trials)
+    payments = [] if trials.found.tried else count_payments(trials)
     if payments:
         found.data["attacks"] = [payment._asdict() for payment in payments]
     else:
@@ -101,9 +104,21 @@ def check_attacks(trials: Trials) -> Findings:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
         if payment.paid:
-            is_fault = payment.paid > CHANCE * payment.tried
+            is_fault = payment.paid > CHANCE * payment.tried and trials.found.is_certain
             (found.faults if is_fault else found.warnings).append(describe_attack(trials.rewards, payment))
     return found
+
+
+def list_unknown_payments(trials: Trials) -> list[str]:
+    """Return a warning about the attack that earns most, if it earns more than each right completion that was tried."""
+    tried = [one.total for trial in trials.trials for one in (trial.right, trial.helpless)]
+    attacks = [(one.total, name) for trial in trials.trials for name, one in trial.attacks.items()]
+    most, name = max(((total, name) for total, name in attacks if total is not None), default=(-math.inf, ""))
+    if most <= max((total for total in tried if total is not None), default=math.inf) + ROUNDING:
+        return []
+    return [
+        f"The attack '{name}' earns {most:.3f} under {trials.rewards}, more than each right completion that was tried."
+    ]
 
 
 def ask_questions(rewards: Reward) -> list[dict[str, Any]]:

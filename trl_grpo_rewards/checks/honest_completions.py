@@ -4,17 +4,33 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward, leave_out_witnesses
+from ..forms import Form
 from ..function_rewards import FunctionReward, find_functions
 from ..verify.golds import list_solutions, read_gold
 from ..verify.solutions import write_canonically
-from .completion_forms import NO_ANSWER, WORKING, count_words, merge_forms, write_completion
+from .completion_forms import BOX, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 
 
 def find_answer_column(rewards: Reward) -> str:
-    """Return the column with the right answers: the one that outcome rewards read, or else `solution`."""
-    columns = {column for one in find_outcomes(rewards) for column in (one.readers or one.columns)}
-    return columns.pop() if len(columns) == 1 else "solution"
+    """
+    Return the column with the right answers: the one that outcome rewards read, or else `solution`.
+
+    Without an outcome, it is the one that functions of the user's own read. Of several, it is the one with a usual name.
+    """
+    outcomes = find_outcomes(rewards)
+    columns = {column for one in outcomes for column in (one.readers or one.columns)}
+    if not outcomes:
+        own = [one for one in find_functions(leave_out_witnesses(rewards)) if one.factory.is_foreign]
+        columns = {column for one in own for column in one.own_columns}
+    usual = [name for name in SOLUTION_COLUMNS if name in columns]
+    return columns.pop() if len(columns) == 1 else [*usual, "solution"][0]
+
+
+def is_guess(rewards: Reward) -> bool:
+    """Whether neither a trait nor its name says that the column with the right answers contains these."""
+    return not find_outcomes(rewards) and find_answer_column(rewards) not in SOLUTION_COLUMNS
 
 
 def is_self_solving(rewards: Reward) -> bool:
@@ -31,16 +47,18 @@ def has_solution(rewards: Reward, rows: Sequence[Mapping[str, Any]]) -> bool:
     return any(column in function.columns for function in find_functions(rewards))
 
 
-def honest(rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = count_words) -> str:
+def honest(
+    rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = count_words, form: Form = BOX
+) -> str:
     """
     Return a correct completion of the form that the rewards ask for.
 
     It is the row's `completion`, or made from its right answer: from the column that outcome rewards read, or else from
-    `solution`. `count` returns the number of tokens of a text.
+    `solution`. `count` returns the number of tokens of a text. `form` says what the rewards do not declare.
     """
     if "completion" in row:
         return str(row["completion"])
-    form, endings = merge_forms(rewards, row), collect_endings(rewards, row)
+    form, endings = merge_forms(rewards, row, form), collect_endings(rewards, row)
     solutions = list_known_solutions(rewards, row)
     if not solutions:
         return write_completion(form, WORKING, "\n".join(endings) if endings else NO_ANSWER, count)

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ..expressions import Reward, add, leave_out_witnesses, score_known_groups
 from ..function_rewards import FunctionReward
 from ..scores import Score
-from .attack_completions import choose_attacks
+from .answer_forms import FoundForm, find_form, show
+from .attack_completions import attacks, choose_attacks
 from .completion_forms import NO_ANSWER, count_words
 from .honest_completions import has_solution, honest, swap_completions
 
@@ -25,8 +26,11 @@ TRIED_ROWS = 128
 ATTACKED_ROWS = 16
 """Largest number of dataset rows on which attacks are tried, too."""
 
-ROUNDING = 1e-9
-"""Largest difference between totals that counts as equal."""
+ATTACKED_IN_EACH_FORM = 2
+"""Number of rows on which attacks are tried in each form, where none is known to be right."""
+
+SHORT = 4_000
+"""Number of characters that are kept of a very long attack, on all rows except the first."""
 
 Tokenize: TypeAlias = Callable[[str], list[int]]
 """Returns the token ids of a text."""
@@ -63,12 +67,13 @@ class Trial:
 
 @dataclass(frozen=True)
 class Trials:
-    """The trials of all rows, the rewards that scored them, and the mean time of each term for one completion."""
+    """The trials of all rows, the rewards that scored them, the mean time of each term, and the form of the answers."""
 
     rewards: Reward
     has_solution: bool
     trials: list[Trial]
     milliseconds: list[float]
+    found: FoundForm
 
 
 def split_words(text: str) -> list[int]:
@@ -89,24 +94,52 @@ def stop_asking(reward: Reward) -> Reward:
 
 
 def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
-    """Return the first rows. A column `completion` is left out, because it was not written for these rewards."""
-    rows = dataset.select(range(min(TRIED_ROWS, len(dataset))))
-    return [{name: value for name, value in row.items() if name != "completion"} for row in rows]
+    """Return the first rows."""
+    return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
+
+
+def find_answers(rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words) -> FoundForm:
+    """Return the form in which the rewards want the answer, as [`make_trials`] needs it."""
+
+    def score(reward: Reward, some: Sequence[Mapping[str, Any]], groups: list[list[str]]) -> list[list[Score]]:
+        return [[one.total for one in group] for group in score_groups(reward, some, groups, tokens)[0]]
+
+    return find_form(rewards, rows, lambda text: len(tokens(text)), score)
 
 
 def make_trials(
-    rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words, attacked: int = ATTACKED_ROWS
+    rewards: Reward,
+    rows: Sequence[Mapping[str, Any]],
+    tokens: Tokenize = split_words,
+    attacked: int = ATTACKED_ROWS,
+    found: FoundForm | None = None,
 ) -> Trials:
-    """Write the example completions of all rows, with attacks for the first ones, and let each reward score each of them."""
+    """
+    Write the example completions of all rows, with attacks for the first ones, and let each reward score each of them.
+
+    `found` is what [`find_answers`] returned. Without it, completions that rows contain are right.
+    """
     tokens = cache(tokens)
-    is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows)
+    if found is None:
+        found = find_answers(rewards, rows, tokens)
+        if any("completion" in row for row in rows):
+            found = replace(found, rows=rows, tried=(), is_solved=True)
+    rows, form = found.rows, found.form
+    is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows) and found.is_solved
 
     def count(text: str) -> int:
         return len(tokens(text))
 
-    right = [honest(rewards, row, count) for row in rows]
+    right = [honest(rewards, row, count, form) for row in rows]
     wrong = swap_completions(rewards, rows, right)
-    made = [choose_attacks(rewards, row, is_solved, count) for row in rows[:attacked]]
+    made = [choose_attacks(rewards, row, is_solved, count, form) for row in rows[:attacked]]
+    for more in made[1:]:  # regular expressions of users take quadratic time for what never closes
+        more["unclosed tags"] = more["unclosed tags"][:SHORT]
+    for place, row in enumerate(rows[: min(attacked, ATTACKED_IN_EACH_FORM)]):
+        for one in found.tried:
+            new, written = attacks(rewards, row, count, one), f"as {show(one)}{' alone' * one.bare}"
+            known = {*made[place].values()}
+            made[place] |= {f"{name}, {written}": text for name, text in new.items() if text not in known}
     made += [{}] * (len(rows) - len(made))
     texts = [[one, other, NO_ANSWER, *more.values()] for one, other, more in zip(right, wrong, made, strict=True)]
     examples: list[list[Example]] = []
@@ -119,7 +152,7 @@ def make_trials(
         Trial(row, one, other, helpless, dict(zip(more, attacks, strict=True)))
         for row, (one, other, helpless, *attacks), more in zip(rows, examples, made, strict=True)
     ]
-    return Trials(rewards, is_solved, trials, milliseconds)
+    return Trials(rewards, is_solved, trials, milliseconds, found)
 
 
 def score_groups(

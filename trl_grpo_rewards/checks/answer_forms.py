@@ -1,0 +1,277 @@
+"""Finds the form in which functions of the user's own want the answer: the usual ones are tried, and the best paid is used."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
+
+from ..batch import completion_text, conversation_text
+from ..expressions import Reward, leave_out_witnesses
+from ..forms import ContradictoryForms, Form
+from ..function_rewards import FunctionReward, find_functions
+from ..scores import Score
+from ..training_data import shorten_repr
+from ..verify.golds import read_gold
+from .completion_forms import BOX, NO_ANSWER, ROUNDING, WORKING, merge_forms
+from .honest_completions import find_answer_column, honest, is_guess, list_known_solutions, swap_completions
+
+
+COMPARED_ROWS = 6
+"""Number of rows on which each form is tried."""
+
+READ_CHARACTERS = 4_000
+"""Number of characters that are read at the beginning and at the end of a prompt."""
+
+PROMPT_FORMS = 60
+"""Largest number of forms that a prompt shows."""
+
+ANSWERS = (
+    "", "{}", "<answer>{}</answer>", "#### {}", "Answer: {}", "Final answer: {}", "Final Answer: {}", "ANSWER: {}",
+    "The answer is {}.", "The answer is: {}", "The final answer is {}.", "**{}**", "({})", "[[{}]]", "```\n{}\n```",
+    "```json\n{}\n```", "```python\n{}\n```",
+)  # fmt: skip
+"""How an answer is usually written, at first in a box."""
+
+USUAL = (
+    *(Form(answer=answer) for answer in ANSWERS),
+    *(Form(answer=answer, bare=True) for answer in ANSWERS),
+    Form(tags=("think", "answer"), answer="{}"),
+    Form(tags=("think", "answer")),
+    Form(tags=("reasoning", "answer"), answer="{}"),
+    Form(answer=f"<think>\n{WORKING}\n</think>\n<answer>\n{{}}\n</answer>", bare=True),
+    Form(answer=f"<reasoning>\n{WORKING}\n</reasoning>\n<answer>\n{{}}\n</answer>\n", bare=True),
+)
+"""The usual forms of an answer. Of two that are paid alike, the earlier one is used."""
+
+ELEMENT = re.compile(r"<([A-Za-z_]\w*)>(.*?)</\1>", re.DOTALL)
+
+MARK = re.compile(
+    r"((?:[A-Za-z][\w ]{0,30}[:=]|#{2,}|[-=]>)[ \t]*)[<\[({$\"'`*\\]*"
+    r"(?:(?:your|the|final|an?|correct) )*(?:answer|number|result|value|letter|label|name|word|choice|option|integer|X|N)\b",
+    re.IGNORECASE,
+)
+"""What a prompt writes in front of a placeholder for the answer, as in `Verdict: <label>`."""
+
+QUOTED = re.compile(
+    r"[\"'`]([^\"'`\n]{0,60}?)(?:<[^<>]+>|\{[^{}]+\}|\[[^\[\]]+\]|\bX\b|\.\.\.|_{2,})([^\"'`\n]{0,60})[\"'`]"
+)
+"""What a prompt quotes around a placeholder for the answer, as in `'The capital is X.'`."""
+
+ScoreGroups: TypeAlias = Callable[[Reward, Sequence[Mapping[str, Any]], list[list[str]]], list[list[Score]]]
+"""Returns the totals of a group of completions for each row."""
+
+
+class Way(NamedTuple):
+    """A way to write a right completion: in a form, or as the value of a column."""
+
+    form: Form
+    column: str = ""
+
+
+class Outcome(NamedTuple):
+    """What functions earn if completions are written in one way: by function, the scores right and wrong on each row."""
+
+    way: Way
+    scores: dict[FunctionReward, list[list[Score]]]
+
+    def gain(self, functions: Sequence[FunctionReward]) -> float:
+        """Return how much more right answers earn than wrong ones. Functions that are not consistent do not count."""
+        return round(sum(measure_gain(self.scores[one]) for one in functions), 6)
+
+    def earn(self, functions: Sequence[FunctionReward]) -> float:
+        """Return what right completions earn."""
+        return sum(right or 0 for one in functions for right, _ in self.scores[one])
+
+    def pays(self, function: FunctionReward, helpless: Mapping[FunctionReward, list[list[Score]]]) -> bool:
+        """Whether right completions earn more than those without an answer."""
+        return self.earn([function]) > sum(score or 0 for (score,) in helpless[function]) + ROUNDING
+
+
+@dataclass(frozen=True)
+class FoundForm:
+    """
+    The form that pays best, and the rows, with completions if a column contains them.
+
+    `unpaid` are the functions that no form paid, `written` says how the answer of the first row was written for them, and
+    `tried` are these forms if nothing at all was paid. `is_solved` tells whether right completions are known, and
+    `is_certain` whether what follows from them may be a fault.
+    """
+
+    rows: Sequence[Mapping[str, Any]]
+    form: Form = BOX
+    unpaid: tuple[FunctionReward, ...] = ()
+    written: str = ""
+    tried: tuple[Form, ...] = ()
+    is_solved: bool = True
+    is_certain: bool = True
+
+
+def find_form(
+    rewards: Reward, rows: Sequence[Mapping[str, Any]], count: Callable[[str], int], score: ScoreGroups
+) -> FoundForm:
+    """Return the form of an answer that pays best. Rewards that declare their form, and those of this package, keep it."""
+    completions = [row.get("completion") for row in rows]
+    rows = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
+    column, guess = find_answer_column(rewards), is_guess(rewards)
+    functions = [*dict.fromkeys(filter(is_formless, find_functions(leave_out_witnesses(rewards), paid_only=True)))]
+    readers = [one for one in functions if column in one.own_columns]
+    known = choose_rows(rewards, rows, column)
+    if not known or not any(one.factory.is_foreign for one in readers):
+        return FoundForm(rows, is_solved=not guess, is_certain=not guess)
+    formats = [one for one in functions if one.factory.is_foreign and one not in readers]
+    some = [rows[place] for place in known]
+    written = [completions[place] for place in known]
+    merge_forms(rewards, some[0])  # raises an error if no form earns all rewards
+
+    def attempt(ways: Sequence[Way]) -> Iterator[Outcome]:
+        for way in ways:
+            try:
+                right = [write(rewards, row, text, count, way) for row, text in zip(some, written, strict=True)]
+            except ContradictoryForms:
+                continue
+            groups = [list(texts) for texts in zip(right, swap_completions(rewards, some, right), strict=True)]
+            yield Outcome(way, {one: score(one, some, groups) for one in readers + formats})
+
+    outcomes = [*attempt(list_ways(rewards, some[0], written[0], column))]
+    helpless = {one: score(one, some, [[NO_ANSWER]] * len(some)) for one in formats}
+    formats = [one for one in formats if [row[:1] for row in outcomes[0].scores[one]] == helpless[one]]
+
+    def rank(outcome: Outcome) -> tuple[float, int]:
+        return outcome.gain(readers), sum(outcome.pays(one, helpless) for one in formats)
+
+    best = max(outcomes, key=rank)
+    if best.gain(readers) <= 0:
+        outcomes += attempt([Way(replace(one.way.form, tags=("think",))) for one in outcomes if can_think(one.way)])
+        best = max(outcomes, key=rank)
+    others = [max(outcomes, key=lambda one: one.gain([reader])) for reader in readers if best.gain([reader]) <= 0]
+    missed = [one for one in formats if not best.pays(one, helpless)]
+    others += [max(outcomes, key=lambda outcome: outcome.pays(one, helpless)) for one in missed]
+    pairs = [pair for other in others if other is not best for pair in ((best, other), (other, best))]
+    outcomes += attempt([*dict.fromkeys(join(one.way, other.way) for one, other in pairs)])
+    best = max(outcomes, key=rank)
+    unpaid = tuple(one for one in readers if one.factory.is_foreign and best.gain([one]) <= 0)
+    gold = write_gold(rewards, some[0])
+    shown = ", ".join(dict.fromkeys(show(one.way.form, gold) for one in outcomes if not one.way.column))
+    if best.gain(readers) <= 0:
+        worst = min(outcomes, key=lambda one: one.gain(readers))
+        if worst.gain(readers) < 0 or is_constant(outcomes, readers):
+            return FoundForm(rows, worst.way.form, is_solved=not guess, is_certain=not guess)
+        best = max(outcomes, key=lambda one: one.earn(readers))
+        tried = tuple(dict.fromkeys(outcome.way.form for outcome in outcomes))
+        return FoundForm(rows, best.way.form, unpaid, shown, tried, is_solved=False, is_certain=False)
+    if best.way.column:
+        values = completions if best.way.column == "completion" else [row[column] for row in rows]
+        filled = [{} if value is None else {"completion": write_value(value)} for value in values]
+        rows = [{**row, **more} for row, more in zip(rows, filled, strict=True)]
+    return FoundForm(rows, best.way.form, unpaid, shown if unpaid else "", is_certain=not guess)
+
+
+def is_formless(function: FunctionReward) -> bool:
+    """Whether a function says nothing about the form of its answer, so that it is found by trying."""
+    traits = function.factory.traits
+    return function.factory.kind != "combinator" and traits.form is None and traits.solves is None
+
+
+def choose_rows(rewards: Reward, rows: Sequence[Mapping[str, Any]], column: str) -> list[int]:
+    """Return the indices of some rows whose answer is known, if possible with different answers."""
+    known = [place for place, row in enumerate(rows) if list_known_solutions(rewards, row)]
+    first = {repr(rows[place][column]): place for place in reversed(known)}
+    different = sorted(first.values())
+    return [*different, *(place for place in known if place not in different)][:COMPARED_ROWS]
+
+
+def list_ways(rewards: Reward, row: Mapping[str, Any], completion: Any, column: str) -> list[Way]:
+    """Return the usual ways to write a right completion, those that the prompt shows, and what the dataset contains."""
+    prompt = conversation_text(row.get("prompt"))
+    shown = prompt if len(prompt) <= 2 * READ_CHARACTERS else prompt[:READ_CHARACTERS] + prompt[-READ_CHARACTERS:]
+    forms = [*USUAL, *islice(list_prompt_forms(shown, column), PROMPT_FORMS)]
+    if completion is None:
+        return [*map(Way, dict.fromkeys(forms)), Way(BOX, column)]
+    text, gold = completion_text(completion), write_gold(rewards, row)
+    before, found, after = text.rpartition(gold)
+    last = before.rpartition("\n")[2]
+    if found:
+        forms += [Form(answer=f"{before}{{}}{after}", bare=True), Form(answer=f"{last}{{}}{after}")]
+    return [*map(Way, dict.fromkeys(forms)), Way(BOX, column), Way(BOX, "completion")]
+
+
+def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
+    """Yield the forms that a prompt shows: elements in tags, a mark before the answer, and an object in JSON."""
+    elements = [*ELEMENT.finditer(prompt)]
+    names = tuple(dict.fromkeys(element[1] for element in elements))
+    if len(names) > 1:
+        yield Form(tags=names, answer="{}")
+        yield Form(answer=copy_layout(prompt, elements[-len(names) :]), bare=True)
+    yield from (Form(answer=f"<{name}>{{}}</{name}>") for name in names)
+    yield from (Form(answer=f"{mark[1].strip()} {{}}") for mark in MARK.finditer(prompt))
+    for quoted in QUOTED.finditer(prompt):
+        yield Form(answer=f"{quoted[1]}{{}}{quoted[2]}")
+        yield Form(answer=f"{quoted[1]}{{}}{quoted[2]}", bare=True)
+    keys = tuple(dict.fromkeys(re.findall(r"[\"'](\w+)[\"']\s*:", prompt)))
+    for key in dict.fromkeys([*keys, "answer", column]):
+        before = "".join(f'"{one}": "{WORKING}", ' for one in keys if one != key)
+        for value in ('"{}"', "{}"):
+            written = "{" + f'{before}"{key}": {value}' + "}"
+            yield Form(answer=written, bare=True)
+            yield Form(answer=f"```json\n{written}\n```")
+
+
+def copy_layout(prompt: str, elements: list[re.Match[str]]) -> str:
+    """Return what a prompt shows from the first to the last element, with a working and the answer in them."""
+    text, place, margin = "", elements[0].start(), ""
+    for one in elements:
+        margin = "\n" if one[2].startswith("\n") else ""
+        text += prompt[place : one.start(2)] + margin + ("{}" if one is elements[-1] else WORKING) + margin
+        place = one.end(2)
+    return text + prompt[place : elements[-1].end()] + margin
+
+
+def write(rewards: Reward, row: Mapping[str, Any], completion: Any, count: Callable[[str], int], way: Way) -> str:
+    """Return a right completion that is written in this way."""
+    if not way.column:
+        return honest(rewards, row, count, way.form)
+    return write_value(completion if way.column == "completion" else row[way.column])
+
+
+def write_value(value: Any) -> str:
+    """Return a value of a column as the text of a completion."""
+    is_text = isinstance(value, str | None) or (isinstance(value, list) and isinstance((value or [0])[0], Mapping))
+    return completion_text(value) if is_text else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def write_gold(rewards: Reward, row: Mapping[str, Any]) -> str:
+    solution = list_known_solutions(rewards, row)[0]
+    return read_gold(solution) or str(solution)
+
+
+def measure_gain(scores: list[list[Score]]) -> float:
+    """Return how much more right answers earn than wrong ones, or 0 if that differs from row to row, as by length."""
+    gains = [(right or 0) - (wrong or 0) for right, wrong in scores]
+    more, less = sum(gain > ROUNDING for gain in gains), sum(gain < -ROUNDING for gain in gains)
+    return sum(gains) / len(gains) if more > 3 * less or less > 3 * more else 0.0
+
+
+def is_constant(outcomes: list[Outcome], functions: Sequence[FunctionReward]) -> bool:
+    """Whether functions pay each completion alike, whatever it contains."""
+    paid = [{score for one in outcomes for row in one.scores[function] for score in row} for function in functions]
+    return all(len(scores) == 1 and (next(iter(scores)) or 0) > 0 for scores in paid)
+
+
+def can_think(way: Way) -> bool:
+    return not way.column and not way.form.tags and not way.form.bare
+
+
+def join(one: Way, other: Way) -> Way:
+    """Return a way that writes the answer in both forms, or in the tags of the other one."""
+    if other.form.tags and not one.form.tags and not one.form.bare:
+        return Way(replace(one.form, tags=other.form.tags))
+    first, last = (way.form.answer or "\\boxed{{}}" for way in (other, one))
+    return Way(Form(tags=one.form.tags, answer=f"{first}\n{last}", bare=one.form.bare or other.form.bare))
+
+
+def show(form: Form, answer: str = "...") -> str:
+    """Return how an answer is written in a form, for a message."""
+    written = replace(form, answer=form.answer.replace(WORKING, "...")).write_answer(answer)
+    return shorten_repr(form.wrap("...", written) if form.tags else written)
