@@ -7,8 +7,10 @@ import pytest
 
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, judge, reward, tags
-from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, check, honest
+from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, honest
 from trl_grpo_rewards.checks.completion_forms import NO_ANSWER
+from trl_grpo_rewards.checks.dry_run import check_dry_run
+from trl_grpo_rewards.checks.gameability import check_attacks
 from trl_grpo_rewards.checks.trials import (
     ATTACKED_ROWS,
     TRIED_ROWS,
@@ -65,7 +67,8 @@ def test_each_example_is_scored_once_by_each_reward_whatever_is_checked(rows):
     SCORED.clear(), CALLS.clear()
     rewards = watches(place="a") + gate(watches(place="b"), by=watches(place="c"), name="gated") + tags("think")
     data = make_problems(*(str(1000 + row) for row in range(rows)))
-    assert not any(one.faults for one in check(rewards, data))
+    trials = make_trials(rewards, take_rows(data))
+    assert not check_attacks(trials).faults + check_dry_run(trials).faults
     tried = min(rows, TRIED_ROWS)
     attacked = len(attacks(rewards, data[0])) * min(rows, ATTACKED_ROWS)
     assert {*Counter(SCORED).values()} == {1} and max(Counter(CALLS).values()) <= 2

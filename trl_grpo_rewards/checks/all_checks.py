@@ -19,7 +19,17 @@ from .readings import (
     title_examination,
     title_reading,
 )
-from .trials import Tokenize, find_answers, make_trials, split_words, stop_asking, take_rows, without_asking
+from .stability import STABILITY, check_stability, list_own_terms
+from .trials import (
+    Tokenize,
+    find_answers,
+    make_scorer,
+    make_trials,
+    split_words,
+    stop_asking,
+    take_rows,
+    without_asking,
+)
 
 
 if TYPE_CHECKING:
@@ -77,7 +87,8 @@ def check(
     if found[0].faults:
         titles = [title_reading(column, name) for (column, _), name in find_readers(rewards).items()]
         titles += [title_examination(reward.name) for reward in find_examiners(rewards)]
-        titles += [*([] if tokenizer is None else [TEMPLATE]), ATTACKS, DRY_RUN]
+        titles += [*([] if tokenizer is None else [TEMPLATE]), *([STABILITY] if list_own_terms(rewards) else [])]
+        titles += [ATTACKS, DRY_RUN]
         return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
     readiness = check_readiness(rewards)
     found += [readiness] if readiness.faults or readiness.lines else []
@@ -104,7 +115,9 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     rows = take_rows(dataset)
     try:
-        trials = make_trials(offline, rows, tokens, found=find_answers(offline, rows, tokens))
+        answers = find_answers(offline, rows, tokens)
+        again = check_stability(offline, answers, lambda text: len(tokens(text)), make_scorer(tokens), config)
+        trials = make_trials(offline, rows, tokens, found=answers)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")
         return [found, *(skip(title, "no completion can earn all rewards") for title in (ATTACKS, DRY_RUN))]
@@ -113,5 +126,6 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
             raise
         tried = [Findings(ATTACKS, faults=[fault]), skip(DRY_RUN, "a reward raised an error")]
     else:
-        tried = [check_attacks(trials), check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")]
+        tried = [again] if list_own_terms(offline) else []
+        tried += [check_attacks(trials), check_dry_run(trials, config, tokens, "tokens" if tokenizer else "words")]
     return [found, *tried] if skipped else tried

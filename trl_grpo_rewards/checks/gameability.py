@@ -92,10 +92,11 @@ def check_attacks(trials: Trials) -> Findings:
     found = Findings(ATTACKS)
     if not leave_out_witnesses(trials.rewards).columns:
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
-    if trials.found.tried:
-        found.warnings += list_unknown_payments(trials)
     payments = [] if trials.found.tried else count_payments(trials)
-    if payments:
+    if trials.found.tried:
+        found.lines.append("no form of an answer is paid, so attacks are compared with all that was tried")
+        found.warnings += list_unknown_payments(trials)
+    elif payments:
         found.data["attacks"] = [payment._asdict() for payment in payments]
     else:
         found.lines.append("not run: no honest completion could be made that earns these rewards")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ..expressions import Reward, add, leave_out_witnesses, score_known_groups
 from ..function_rewards import FunctionReward
 from ..scores import Score
-from .answer_forms import FoundForm, find_form, show
+from .answer_forms import FoundForm, ScoreGroups, find_form, show
 from .attack_completions import attacks, choose_attacks
 from .completion_forms import NO_ANSWER, count_words
 from .honest_completions import has_solution, honest, swap_completions
@@ -98,13 +98,16 @@ def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
     return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
 
 
+def make_scorer(tokens: Tokenize) -> ScoreGroups:
+    """Return a function that returns the totals of groups of completions."""
+    return lambda reward, rows, groups: [
+        [one.total for one in group] for group in score_groups(reward, rows, groups, tokens)[0]
+    ]
+
+
 def find_answers(rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words) -> FoundForm:
     """Return the form in which the rewards want the answer, as [`make_trials`] needs it."""
-
-    def score(reward: Reward, some: Sequence[Mapping[str, Any]], groups: list[list[str]]) -> list[list[Score]]:
-        return [[one.total for one in group] for group in score_groups(reward, some, groups, tokens)[0]]
-
-    return find_form(rewards, rows, lambda text: len(tokens(text)), score)
+    return find_form(rewards, rows, lambda text: len(tokens(text)), make_scorer(tokens))
 
 
 def make_trials(
