@@ -68,6 +68,9 @@ def test_a_function_that_never_pays_is_seen():
     assert warning.startswith(
         "Reward 'grateful' gave 0 to every completion that was tried, so these checks cannot tell"
     )
+    assert (
+        "should earn more than 0: grateful()(completions=['...'], prompts=['Ann has 0 apples. How many?'])" in warning
+    )
     assert grateful()(completions=["Four, thank you"]) == [1.0]  # what it advises
 
 

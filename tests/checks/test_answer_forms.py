@@ -147,6 +147,17 @@ def letter(completion: str, target: str) -> float:
     return float(last(r"\(([A-D])\)$", completion) == target)
 
 
+@reward
+def first_option(completion: str, target: str) -> float:
+    match = re.search(r"correct (?:option|answer) is:? \(?([A-D])\b", completion)
+    return float(match is not None and match[1] == target)
+
+
+@reward
+def in_brackets(completion: str, solution: str) -> float:
+    return float(last(r"\[OUT\](.*?)\[/OUT\]", completion) == solution)
+
+
 @reward(batched=True, asks=False)
 async def awaited(completions: list[str], solution: list[str]) -> list[float]:
     await asyncio.sleep(0)
@@ -174,6 +185,11 @@ def signed(completion: str, solution: str) -> float:
 @reward
 def brief(completion: str, max_words: int) -> float:
     return float(len(completion.split()) <= max_words)
+
+
+@reward
+def near_length(completion: str, max_words: int) -> float:
+    return max(0.0, 1 - abs(len(completion.split()) - max_words) / max_words)
 
 
 @reward
@@ -229,6 +245,11 @@ HEALTHY = {
     "element next to tags of this package": (in_element() + 0.2 * tags("think"), make_problems(*NUMBERS)),
     "element next to a box": (in_element() + boxed(evaluated=True), make_problems(*NUMBERS)),
     "two forms": (in_element() + 0.5 * after_answer(), make_problems(*NUMBERS)),
+    "the first letter": (first_option(), make_rows("target", LETTERS, "A, B, C or D?")),
+    "brackets that the prompt shows": (
+        in_brackets(),
+        make_rows("solution", CITIES, "Write [OUT]city[/OUT]."),
+    ),
     "letter": (letter(), make_rows("target", LETTERS, "A, B, C or D?")),
     "async": (awaited(), make_problems(*CITIES)),
     "None without the element that the prompt shows": (
@@ -285,8 +306,13 @@ def test_a_form_that_is_not_found_is_a_warning_with_what_was_tried_and_what_to_w
 
 @pytest.mark.parametrize(
     "rewards, column, values",
-    [(brief(), "max_words", [50] * 24), (brief(), "max_words", [2] * 8), (mentions(), "keyword", CITIES)],
-    ids=["an option", "an option that nothing meets", "a word to mention"],
+    [
+        (brief(), "max_words", [50] * 24),
+        (brief(), "max_words", [2] * 8),
+        (near_length(), "max_words", [5, 20, 50, 70]),
+        (mentions(), "keyword", CITIES),
+    ],
+    ids=["an option", "an option that nothing meets", "options of rows", "a word to mention"],
 )
 def test_what_a_column_contains_that_is_taken_for_the_solution_is_no_fault(rewards, column, values):
     assert not find_faults(rewards, make_rows(column, values))

@@ -26,6 +26,13 @@ def test_a_wrong_answer_is_of_the_same_kind():
     assert made["a wrong answer"].endswith("\\boxed{A}") and made["every choice"].endswith("\\boxed{A, B, C}")
 
 
+@pytest.mark.parametrize("gold, first", [("B", "A"), ("Oslo", "Amber"), ("7", "0"), ("x + 1", "0")])
+def test_guesses_are_of_the_same_kind_and_neither_begin_nor_end_with_the_right_one(gold, first):
+    guesses = attacks(says_hello(), {"prompt": "?", "solution": gold})["many answers in a box"]
+    listed = guesses.partition("{")[2].rstrip("}").split(", ")
+    assert listed[0] == first and gold in listed[1:-1] and len(listed) > 9
+
+
 @pytest.mark.parametrize(
     "question, expression",
     [

@@ -29,8 +29,9 @@ PROMPT_FORMS = 60
 
 ANSWERS = (
     "", "{}", "<answer>{}</answer>", "#### {}", "Answer: {}", "Final answer: {}", "Final Answer: {}", "ANSWER: {}",
-    "The answer is {}.", "The answer is: {}", "The final answer is {}.", "**{}**", "({})", "[[{}]]", "```\n{}\n```",
-    "```json\n{}\n```", "```python\n{}\n```",
+    "The answer is {}.", "The answer is: {}", "The final answer is {}.", "The correct answer is {}.", "**{}**", "({})",
+    "[[{}]]", "[ANSWER]{}[/ANSWER]", "<tool_call>{}</tool_call>", "```\n{}\n```", "```json\n{}\n```",
+    "```python\n{}\n```", "```sql\n{}\n```",
 )  # fmt: skip
 """How an answer is usually written, at first in a box."""
 
@@ -159,6 +160,8 @@ def find_form(
         if worst.gain(readers) < 0 or is_constant(outcomes, readers):
             return FoundForm(rows, worst.way.form, is_solved=not guess, is_certain=not guess)
         best = max(outcomes, key=lambda one: one.earn(readers))
+        if guess and best.earn(readers) > 0:  # the column contains something else, such as a length
+            return FoundForm(rows, is_solved=False, is_certain=False)
         tried = tuple(dict.fromkeys(outcome.way.form for outcome in outcomes))
         return FoundForm(rows, best.way.form, unpaid, shown, tried, is_solved=False, is_certain=False)
     if best.way.column:
@@ -205,6 +208,7 @@ def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
         yield Form(tags=names, answer="{}")
         yield Form(answer=copy_layout(prompt, elements[-len(names) :]), bare=True)
     yield from (Form(answer=f"<{name}>{{}}</{name}>") for name in names)
+    yield from (Form(answer=f"[{one}]{{}}[/{one}]") for one in re.findall(r"\[(\w+)\][^\[]*\[/\1\]", prompt))
     yield from (Form(answer=f"{mark[1].strip()} {{}}") for mark in MARK.finditer(prompt))
     for quoted in QUOTED.finditer(prompt):
         yield Form(answer=f"{quoted[1]}{{}}{quoted[2]}")

@@ -67,10 +67,13 @@ def check_dry_run(
             continue
         elif isinstance(reward, FunctionReward) and reward.factory.is_foreign:
             # a penalty of this package may well be 0
+            score, row = scores.pop(), trials.trials[0].row
+            values = {"prompts": row.get("prompt"), **{name: row.get(name) for name in sorted(reward.columns)}}
+            call = ", ".join(f"{name}=[{shorten_repr(value)}]" for name, value in values.items())
             found.warnings.append(
-                f"Reward '{reward.name}' gave {scores.pop():g} to every completion that was tried, so these checks cannot "
-                f"tell whether it works. Call it on a completion that should earn something else: "
-                f"{reward}({', '.join(f'{name}=[...]' for name in ['prompts', 'completions', *sorted(reward.columns)])})."
+                f"Reward '{reward.name}' gave {score:g} to every completion that was tried, so these checks cannot "
+                f"tell whether it works. Call it on a completion that should earn {'something else' if score else 'more than 0'}: "
+                f"{reward}(completions=['...'], {call})."
             )
     examples = [example for trial in trials.trials for example in trial]
     if any(one.total is None and any(score is not None for score in one.scores) for one in examples):
@@ -116,7 +119,7 @@ def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
     """
     reward, right = trials.rewards.rewards[place], [trial.right.scores[place] for trial in trials.trials]
     functions = [one for one in find_functions(reward) if column in one.own_columns]
-    if trials.found.tried or reward.is_grouped or trials.rewards.weights[place] <= 0 or not functions:
+    if not trials.found.is_solved or reward.is_grouped or trials.rewards.weights[place] <= 0 or not functions:
         return []
     is_own = any(one.factory.is_foreign for one in functions)
     highest = max((score for score in right if score is not None), default=0.0)
