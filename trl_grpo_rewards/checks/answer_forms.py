@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,6 +24,9 @@ COMPARED_ROWS = 6
 
 READ_CHARACTERS = 4_000
 """Number of characters that are read at the beginning and at the end of a prompt."""
+
+SEARCH_SECONDS = 30.0
+"""Time after which a slow reward is tried with no other form."""
 
 PROMPT_FORMS = 60
 """Largest number of forms that a prompt shows."""
@@ -126,8 +130,12 @@ def find_form(
     written = [completions[place] for place in known]
     merge_forms(rewards, some[0])  # raises an error if no form earns all rewards
 
+    end = time.monotonic() + SEARCH_SECONDS
+
     def attempt(ways: Sequence[Way]) -> Iterator[Outcome]:
-        for way in ways:
+        for place, way in enumerate(ways):
+            if place and time.monotonic() > end:
+                return
             try:
                 right = [write(rewards, row, text, count, way) for row, text in zip(some, written, strict=True)]
             except ContradictoryForms:
@@ -156,19 +164,26 @@ def find_form(
     gold = write_gold(rewards, some[0])
     shown = ", ".join(dict.fromkeys(show(one.way.form, gold) for one in outcomes if not one.way.column))
     if best.gain(readers) <= 0:
-        worst = min(outcomes, key=lambda one: one.gain(readers))
-        if worst.gain(readers) < 0 or is_constant(outcomes, readers):
-            return FoundForm(rows, worst.way.form, is_solved=not guess, is_certain=not guess)
-        best = max(outcomes, key=lambda one: one.earn(readers))
-        if guess and best.earn(readers) > 0:  # the column contains something else, such as a length
-            return FoundForm(rows, is_solved=False, is_certain=False)
-        tried = tuple(dict.fromkeys(outcome.way.form for outcome in outcomes))
-        return FoundForm(rows, best.way.form, unpaid, shown, tried, is_solved=False, is_certain=False)
+        return give_up(
+            FoundForm(rows, BOX, unpaid, shown, is_solved=not guess, is_certain=not guess), outcomes, readers
+        )
     if best.way.column:
         values = completions if best.way.column == "completion" else [row[column] for row in rows]
         filled = [{} if value is None else {"completion": write_value(value)} for value in values]
         rows = [{**row, **more} for row, more in zip(rows, filled, strict=True)]
     return FoundForm(rows, best.way.form, unpaid, shown if unpaid else "", is_certain=not guess)
+
+
+def give_up(found: FoundForm, outcomes: list[Outcome], readers: Sequence[FunctionReward]) -> FoundForm:
+    """Return what is known of functions that pay no right answer more than a wrong one, however it is written."""
+    worst = min(outcomes, key=lambda one: one.gain(readers))
+    if worst.gain(readers) < 0 or is_constant(outcomes, readers):  # that is a fault in any form
+        return replace(found, form=worst.way.form, unpaid=())
+    best = max(outcomes, key=lambda one: one.earn(readers))
+    if not found.is_certain and best.earn(readers) > 0:  # the column contains something else, such as a length
+        return replace(found, unpaid=())
+    tried = tuple(dict.fromkeys(outcome.way.form for outcome in outcomes))
+    return replace(found, form=best.way.form, tried=tried, is_solved=False, is_certain=False)
 
 
 def is_formless(function: FunctionReward) -> bool:
@@ -189,7 +204,7 @@ def list_ways(rewards: Reward, row: Mapping[str, Any], completion: Any, column: 
     """Return the usual ways to write a right completion, those that the prompt shows, and what the dataset contains."""
     prompt = conversation_text(row.get("prompt"))
     shown = prompt if len(prompt) <= 2 * READ_CHARACTERS else prompt[:READ_CHARACTERS] + prompt[-READ_CHARACTERS:]
-    forms = [*USUAL, *islice(list_prompt_forms(shown, column), PROMPT_FORMS)]
+    forms = [BOX, *islice(list_prompt_forms(shown, column), PROMPT_FORMS), *USUAL]
     if completion is None:
         return [*map(Way, dict.fromkeys(forms)), Way(BOX, column)]
     text, gold = completion_text(completion), write_gold(rewards, row)
