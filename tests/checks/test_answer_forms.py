@@ -37,6 +37,11 @@ def bare(completion: str, solution: str) -> float:
 
 
 @reward
+def optional(completion: str, answer: str | None = None) -> float:
+    return float(answer is not None and completion.strip() == answer)
+
+
+@reward
 def bare_integer(completion: str, solution: int) -> float:
     return float(completion.strip() == str(solution))
 
@@ -216,6 +221,7 @@ SUMS = [f"So it is {number}.\n#### {number}" for number in NUMBERS]
 HEALTHY = {
     "bare": (bare(), make_problems(*NUMBERS)),
     "bare text": (bare(), make_problems(*CITIES)),
+    "a column that may be missing": (optional(), make_rows("answer", CITIES)),
     "bare integer": (bare_integer(), make_problems(*map(int, NUMBERS))),
     "last line": (last_line(), make_problems(*NUMBERS)),
     "element": (in_element(), make_problems(*NUMBERS)),
@@ -316,6 +322,10 @@ def test_a_form_that_is_not_found_is_a_warning_with_what_was_tried_and_what_to_w
 )
 def test_what_a_column_contains_that_is_taken_for_the_solution_is_no_fault(rewards, column, values):
     assert not find_faults(rewards, make_rows(column, values))
+
+
+def test_a_column_that_may_be_missing_and_is_causes_no_fault():
+    assert not find_faults(optional(), make_rows("theme", CITIES))
 
 
 @reward

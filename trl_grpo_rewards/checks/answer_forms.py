@@ -16,7 +16,14 @@ from ..scores import Score
 from ..training_data import shorten_repr
 from ..verify.golds import read_gold
 from .completion_forms import BOX, NO_ANSWER, ROUNDING, WORKING, merge_forms
-from .honest_completions import find_answer_column, honest, is_guess, list_known_solutions, swap_completions
+from .honest_completions import (
+    find_answer_column,
+    honest,
+    is_guess,
+    list_known_solutions,
+    list_read_columns,
+    swap_completions,
+)
 
 
 COMPARED_ROWS = 6
@@ -121,7 +128,7 @@ def find_form(
     rows = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
     column, guess = find_answer_column(rewards), is_guess(rewards)
     functions = [*dict.fromkeys(filter(is_formless, find_functions(leave_out_witnesses(rewards), paid_only=True)))]
-    readers = [one for one in functions if column in one.own_columns]
+    readers = [one for one in functions if column in list_read_columns(one)]
     known = choose_rows(rewards, rows, column)
     if not known or not any(one.factory.is_foreign for one in readers):
         return FoundForm(rows, is_solved=not guess, is_certain=not guess)

@@ -10,7 +10,7 @@ from ..function_rewards import FunctionReward, find_functions
 from ..options import format_annotation, has_type
 from ..training_data import describe_unused_template, find_bad_columns, find_dataset_faults
 from .findings import Findings
-from .honest_completions import find_answer_column, is_guess
+from .honest_completions import find_answer_column, is_guess, list_read_columns
 from .row_shapes import suggest_for
 
 
@@ -51,8 +51,9 @@ def check_contract(
     found.lines.append(f"{len(dataset):,} prompts; columns that the rewards read: {kinds or 'none'}")
     suggestion, column = suggest_for(dataset)
     found.lines.append(suggestion)
+    read = rewards.columns.union(*map(list_read_columns, find_functions(rewards)))
     is_judged = any(reward.is_outcome or reward.asks for reward in find_functions(rewards))
-    if column and column not in rewards.columns and not (is_judged and rewards.columns.issubset(dataset.column_names)):
+    if column and column not in read and not (is_judged and rewards.columns.issubset(dataset.column_names)):
         found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")
     found.warnings += [*list_length_warnings(leave_out_witnesses(rewards)), *repetitions]
     found.warnings += [*list_weight_warnings(rewards, config), *list_pickle_warnings(rewards)]

@@ -8,7 +8,7 @@ from ..function_rewards import FunctionReward, find_functions
 from ..training_data import shorten_repr
 from .completion_forms import ROUNDING, WORKING
 from .findings import Findings
-from .honest_completions import find_answer_column
+from .honest_completions import find_answer_column, list_read_columns
 from .trials import Tokenize, Trials, average_scores, split_words
 
 
@@ -118,7 +118,7 @@ def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
     Nothing is what a wrong answer or none earns. What this package cannot judge is found where solutions are read.
     """
     reward, right = trials.rewards.rewards[place], [trial.right.scores[place] for trial in trials.trials]
-    functions = [one for one in find_functions(reward) if column in one.own_columns]
+    functions = [one for one in find_functions(reward) if column in list_read_columns(one)]
     if not trials.found.is_solved or reward.is_grouped or trials.rewards.weights[place] <= 0 or not functions:
         return []
     is_own = any(one.factory.is_foreign for one in functions)

@@ -90,7 +90,7 @@ def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
 def check_attacks(trials: Trials) -> Findings:
     """Check that no attack is paid like an honest, correct completion."""
     found = Findings(ATTACKS)
-    if not leave_out_witnesses(trials.rewards).columns:
+    if not leave_out_witnesses(trials.rewards).columns and not trials.has_solution:
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
     payments = [] if trials.found.tried else count_payments(trials)
     if trials.found.tried:

@@ -23,9 +23,14 @@ def find_answer_column(rewards: Reward) -> str:
     columns = {column for one in outcomes for column in (one.readers or one.columns)}
     if not outcomes:
         own = [one for one in find_functions(leave_out_witnesses(rewards)) if one.factory.is_foreign]
-        columns = {column for one in own for column in one.own_columns}
+        columns = {column for one in own for column in list_read_columns(one)}
     usual = [name for name in SOLUTION_COLUMNS if name in columns]
     return columns.pop() if len(columns) == 1 else [*usual, "solution"][0]
+
+
+def list_read_columns(function: FunctionReward) -> set[str]:
+    """Return the columns that a function needs, and those with a usual name for solutions that it takes if they exist."""
+    return {*function.own_columns, *(name for name in function.column_of.values() if name in SOLUTION_COLUMNS)}
 
 
 def is_guess(rewards: Reward) -> bool:
@@ -44,7 +49,9 @@ def has_solution(rewards: Reward, rows: Sequence[Mapping[str, Any]]) -> bool:
     if is_self_solving(rewards):
         return any(collect_endings(rewards, row) for row in rows)
     column = find_answer_column(rewards)
-    return any(column in function.columns for function in find_functions(rewards))
+    functions = [*find_functions(rewards)]
+    is_there = any(column in row for row in rows)
+    return any(column in one.columns or (is_there and column in list_read_columns(one)) for one in functions)
 
 
 def honest(
