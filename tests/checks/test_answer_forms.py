@@ -307,7 +307,7 @@ def test_a_form_that_is_not_found_is_a_warning_with_what_was_tried_and_what_to_w
     (warning,) = [text for one in found for text in one.warnings if "No right answer that was tried" in text]
     value = next(iter(data[0][name] for name in data.column_names if name != "prompt"))
     assert f"The value {value!r} of '{data.column_names[1]}' was written as '\\\\boxed{{{value}}}', " in warning
-    assert f"'<answer>{value}</answer>'" in warning and "@reward(form=lambda: Form(answer='Answer: {}'))" in warning
+    assert f"'#### {value}', " in warning and "@reward(form=lambda: Form(answer='Answer: {}'))" in warning
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,9 @@ SEARCH_SECONDS = 30.0
 PROMPT_FORMS = 60
 """Largest number of forms that a prompt shows."""
 
+SHOWN_FORMS = 16
+"""Largest number of forms that a warning shows. They are the shortest ones."""
+
 ANSWERS = (
     "", "{}", "<answer>{}</answer>", "#### {}", "Answer: {}", "Final answer: {}", "Final Answer: {}", "ANSWER: {}",
     "The answer is {}.", "The answer is: {}", "The final answer is {}.", "The correct answer is {}.", "**{}**", "({})",
@@ -169,16 +172,19 @@ def find_form(
     best = max(outcomes, key=rank)
     unpaid = tuple(one for one in readers if one.factory.is_foreign and best.gain([one]) <= 0)
     gold = write_gold(rewards, some[0])
-    shown = ", ".join(dict.fromkeys(show(one.way.form, gold) for one in outcomes if not one.way.column))
+    first, *others_written = dict.fromkeys(show(one.way.form, gold) for one in outcomes if not one.way.column)
+    shown = [first, *sorted(others_written, key=len)]
+    longer = len(shown) - SHOWN_FORMS
+    written_as = ", ".join(shown[:SHOWN_FORMS]) + (f" and in {longer} longer forms" if longer > 0 else "")
     if best.gain(readers) <= 0:
         return give_up(
-            FoundForm(rows, BOX, unpaid, shown, is_solved=not guess, is_certain=not guess), outcomes, readers
+            FoundForm(rows, BOX, unpaid, written_as, is_solved=not guess, is_certain=not guess), outcomes, readers
         )
     if best.way.column:
         values = completions if best.way.column == "completion" else [row[column] for row in rows]
         filled = [{} if value is None else {"completion": write_value(value)} for value in values]
         rows = [{**row, **more} for row, more in zip(rows, filled, strict=True)]
-    return FoundForm(rows, best.way.form, unpaid, shown if unpaid else "", is_certain=not guess)
+    return FoundForm(rows, best.way.form, unpaid, written_as if unpaid else "", is_certain=not guess)
 
 
 def give_up(found: FoundForm, outcomes: list[Outcome], readers: Sequence[FunctionReward]) -> FoundForm:

@@ -85,7 +85,7 @@ def find_change(
         if changed is not None:
             return [
                 f"A score must depend on the completion and its row alone, but {term} gave other scores, such as "
-                f"{changed[0]} and then {changed[1]}, when the same completions were scored {what}."
+                f"{write_score(changed[0])} and then {write_score(changed[1])}, when the same completions were scored {what}."
             ]
     return []
 
@@ -97,6 +97,10 @@ def score_apart(
     if term.is_grouped:
         return [score(term, [row], [group])[0] for row, group in zip(rows, groups, strict=True)]
     return [[score(term, [row], [[text]])[0][0] for text in group] for row, group in zip(rows, groups, strict=True)]
+
+
+def write_score(score: Score) -> str:
+    return "None" if score is None else f"{score:.4g}"
 
 
 def is_same(one: Score, other: Score) -> bool:
