@@ -60,7 +60,7 @@ USUAL = (
 )
 """The usual forms of an answer. Of two that are paid alike, the earlier one is used."""
 
-ELEMENT = re.compile(r"<([A-Za-z_]\w*)>(.*?)</\1>", re.DOTALL)
+ELEMENT = re.compile(r"<([A-Za-z_]\w*)>.*?</\1>", re.DOTALL)
 
 MARK = re.compile(
     r"((?:[A-Za-z][\w ]{0,30}[:=]|#{2,}|[-=]>)[ \t]*)[<\[({$\"'`*\\]*"
@@ -230,11 +230,9 @@ def list_ways(rewards: Reward, row: Mapping[str, Any], completion: Any, column: 
 
 def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
     """Yield the forms that a prompt shows: elements in tags, a mark before the answer, and an object in JSON."""
-    elements = [*ELEMENT.finditer(prompt)]
-    names = tuple(dict.fromkeys(element[1] for element in elements))
+    names = tuple(dict.fromkeys(element[1] for element in ELEMENT.finditer(prompt)))
     if len(names) > 1:
         yield Form(tags=names, answer="{}")
-        yield Form(answer=copy_layout(prompt, elements[-len(names) :]), bare=True)
     yield from (Form(answer=f"<{name}>{{}}</{name}>") for name in names)
     yield from (Form(answer=f"[{one}]{{}}[/{one}]") for one in re.findall(r"\[(\w+)\][^\[]*\[/\1\]", prompt))
     yield from (Form(answer=f"{mark[1].strip()} {{}}") for mark in MARK.finditer(prompt))
@@ -250,16 +248,6 @@ def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
             yield Form(answer=f"```json\n{written}\n```")
 
 
-def copy_layout(prompt: str, elements: list[re.Match[str]]) -> str:
-    """Return what a prompt shows from the first to the last element, with a working and the answer in them."""
-    text, place, margin = "", elements[0].start(), ""
-    for one in elements:
-        margin = "\n" if one[2].startswith("\n") else ""
-        text += prompt[place : one.start(2)] + margin + ("{}" if one is elements[-1] else WORKING) + margin
-        place = one.end(2)
-    return text + prompt[place : elements[-1].end()] + margin
-
-
 def write(rewards: Reward, row: Mapping[str, Any], completion: Any, count: Callable[[str], int], way: Way) -> str:
     """Return a right completion that is written in this way."""
     if not way.column:
@@ -269,8 +257,14 @@ def write(rewards: Reward, row: Mapping[str, Any], completion: Any, count: Calla
 
 def write_value(value: Any) -> str:
     """Return a value of a column as the text of a completion."""
-    is_text = isinstance(value, str | None) or (isinstance(value, list) and isinstance((value or [0])[0], Mapping))
-    return completion_text(value) if is_text else json.dumps(value, ensure_ascii=False, default=str)
+    is_chat = (
+        isinstance(value, list) and value != [] and all(isinstance(one, Mapping) and "role" in one for one in value)
+    )
+    return (
+        completion_text(value)
+        if is_chat or isinstance(value, str | None)
+        else json.dumps(value, ensure_ascii=False, default=str)
+    )
 
 
 def write_gold(rewards: Reward, row: Mapping[str, Any]) -> str:
