@@ -164,20 +164,20 @@ def in_brackets(completion: str, solution: str) -> float:
 
 
 @reward(batched=True, asks=False)
-async def awaited(completions: list[str], solution: list[str]) -> list[float]:
+async def awaited_alone(completions: list[str], solution: list[str]) -> list[float]:
     await asyncio.sleep(0)
     return [float(text == right) for text, right in zip(completions, solution, strict=True)]
 
 
 @reward
-def judged(completion: str, solution: str) -> float | None:
+def judged_alone(completion: str, solution: str) -> float | None:
     """Nothing can be said of a completion without the element."""
     found = last("<final>([^<]*)</final>", completion)
     return None if found is None else 2.0 * (found == solution) - 1.0
 
 
 @reward(outcome=True)
-def near(completion: str, gold: float, tolerance: float) -> float:
+def nearly(completion: str, gold: float, tolerance: float) -> float:
     found = last(r"Answer: (-?[\d.]+)$", completion)
     return float(found is not None and abs(float(found) - gold) <= tolerance)
 
@@ -198,7 +198,7 @@ def near_length(completion: str, max_words: int) -> float:
 
 
 @reward
-def mentions(completion: str, keyword: str) -> float:
+def repeats_word(completion: str, keyword: str) -> float:
     return float(keyword in completion)
 
 
@@ -257,12 +257,12 @@ HEALTHY = {
         make_rows("solution", CITIES, "Write [OUT]city[/OUT]."),
     ),
     "letter": (letter(), make_rows("target", LETTERS, "A, B, C or D?")),
-    "async": (awaited(), make_problems(*CITIES)),
+    "async": (awaited_alone(), make_problems(*CITIES)),
     "None without the element that the prompt shows": (
-        judged(), make_rows("solution", NUMBERS, "End with <final>your number</final>."),
+        judged_alone(), make_rows("solution", NUMBERS, "End with <final>your number</final>."),
     ),
     "several columns": (
-        near(), make_rows("gold", [*map(float, NUMBERS)], tolerance=[0.01] * len(NUMBERS)),
+        nearly(), make_rows("gold", [*map(float, NUMBERS)], tolerance=[0.01] * len(NUMBERS)),
     ),
     "completions of the dataset": (
         signed(), make_rows("solution", CITIES, completion=[f"Well. ~{city}~ Bye" for city in CITIES]),
@@ -316,7 +316,7 @@ def test_a_form_that_is_not_found_is_a_warning_with_what_was_tried_and_what_to_w
         (brief(), "max_words", [50] * 24),
         (brief(), "max_words", [2] * 8),
         (near_length(), "max_words", [5, 20, 50, 70]),
-        (mentions(), "keyword", CITIES),
+        (repeats_word(), "keyword", CITIES),
     ],
     ids=["an option", "an option that nothing meets", "options of rows", "a word to mention"],
 )

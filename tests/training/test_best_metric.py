@@ -16,8 +16,8 @@ SCORES = {}
 
 
 @reward(batched=True, outcome=True)
-def planned(completions: list, trainer_state, log_metric) -> list[float | None]:
-    """The score that is planned for this step."""
+def foreseen(completions: list, trainer_state, log_metric) -> list[float | None]:
+    """The score that is foreseen for this step."""
     log_metric("seen", 1.0)
     return [SCORES.get(trainer_state.global_step)] * len(completions)
 
@@ -56,19 +56,19 @@ def train(config, problems):
 
 def test_the_best_checkpoint_has_the_highest_outcome_and_early_stopping_follows_it(train, monkeypatch, caplog):
     monkeypatch.setattr(f"{__name__}.SCORES", {1: 0.25, 2: 0.75, 4: 0.5, 5: 0.5})  # nothing is scored in the third
-    trainer, args = train(length(4) + planned(), [EarlyStoppingCallback(2)], max_steps=8, **BEST)
+    trainer, args = train(length(4) + foreseen(), [EarlyStoppingCallback(2)], max_steps=8, **BEST)
     state = trainer.state
-    assert trainer.args.metric_for_best_model == "eval_rewards/planned/mean" and trainer.args.greater_is_better
+    assert trainer.args.metric_for_best_model == "eval_rewards/foreseen/mean" and trainer.args.greater_is_better
     assert (state.best_metric, state.best_global_step, state.global_step) == (0.75, 2, 5)
     assert state.best_model_checkpoint == f"{args.output_dir}/checkpoint-2"
-    assert read_run(args.output_dir)["options"]["metric_for_best_model"] == "eval_rewards/planned/mean"
+    assert read_run(args.output_dir)["options"]["metric_for_best_model"] == "eval_rewards/foreseen/mean"
     assert args.metric_for_best_model == "eval_reward"  # for the next trainer
     (said,) = (text for text in caplog.messages if text.startswith("metric_for_best_model"))
-    assert "is not set: the best checkpoint is the one with the highest eval_rewards/planned/mean. TRL would" in said
+    assert "is not set: the best checkpoint is the one with the highest eval_rewards/foreseen/mean. TRL would" in said
 
 
 CHOSEN = {
-    "the first outcome": (tags("a") + boxed() + planned(), {}, "eval_rewards/boxed/mean"),
+    "the first outcome": (tags("a") + boxed() + foreseen(), {}, "eval_rewards/boxed/mean"),
     "an outcome of weight 0": (tags("a") + 0 * boxed(), {}, "eval_rewards/boxed/mean"),
     "the one that is named": ([boxed(), plain], {"outcome_reward": "plain"}, "eval_rewards/plain/mean"),
     "the total if no reward is an outcome": (-1 * length(4) + tags("a"), {}, "eval_reward"),
@@ -117,10 +117,10 @@ SETS = {"one": HELD_OUT, "sets": {"easy": HELD_OUT, "hard": HELD_OUT}}
 @pytest.mark.parametrize("kind", SETS)
 def test_every_metric_of_an_evaluation_can_be_named_and_of_rewards_no_other(train, monkeypatch, kind):
     monkeypatch.setattr(f"{__name__}.SCORES", {1: 0.5})
-    rewards, sets = [planned(), plain, boxed()], SETS[kind]
+    rewards, sets = [foreseen(), plain, boxed()], SETS[kind]
     trainer, _ = train(rewards, held_out=sets, **EACH_STEP)
     logged = {name for entry in trainer.state.log_history for name in entry if name.startswith("eval_")}
-    assert len(logged) > 30 and logged >= {"eval_plain", "eval_planned/seen", "eval_groups/dead", "eval_entropy"}
+    assert len(logged) > 30 and logged >= {"eval_plain", "eval_foreseen/seen", "eval_groups/dead", "eval_entropy"}
 
     def name(metric, rewards=rewards):
         return train(rewards, held_out=sets, model="/nothing", metric_for_best_model=metric, **BEST)
@@ -135,7 +135,7 @@ def test_every_metric_of_an_evaluation_can_be_named_and_of_rewards_no_other(trai
             name(metric)
         assert str(caught.value) == (
             f"metric_for_best_model must be a metric of the evaluation; got {metric!r}. Set it to one of "
-            f"eval_rewards/planned/mean, eval_rewards/plain/mean, eval_rewards/boxed/mean, eval_reward, {losses}, or "
+            f"eval_rewards/foreseen/mean, eval_rewards/plain/mean, eval_rewards/boxed/mean, eval_reward, {losses}, or "
             f"to another metric that is logged with eval_ in front."
         )
     with pytest.raises(
