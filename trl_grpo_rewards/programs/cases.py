@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 class UnreadableTests(ValueError):
     """Raised when the tests of a row cannot be read. The message says what was expected, what was found and what to do."""
 
+    is_doubtful = False  # whether the program may have led the tests to what cannot be judged
+
 
 @dataclass(frozen=True)
 class OutputCase:

@@ -109,7 +109,11 @@ def judge_tests(tests: RunResult, program: RunResult, limits: Limits, partial: b
     """Return what the process of the tests found. It may have found that they cannot be run."""
     verdict = read_object(tests.output)
     if "unjudged" in verdict:
-        raise UnreadableTests(f"Tests must be Python code that can run apart from the program; {verdict['unjudged']}.")
+        error = UnreadableTests(
+            f"Tests must be Python code that can run apart from the program; {verdict['unjudged']}."
+        )
+        error.is_doubtful = verdict["doubtful"]
+        raise error
     passed, total, failure = verdict.get("passed", 0), verdict.get("total", 0), verdict.get("failure", "")
     if tests.status == "finished" and not failure and 0 < total == passed:
         return ProgramVerdict(total, total) if partial else ProgramVerdict(1, 1)

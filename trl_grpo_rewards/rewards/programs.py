@@ -269,9 +269,11 @@ async def code(
         weak = await find_weak(dict(zip(marks, read, strict=True)), trials, sandbox, limits)
     finally:
         await sandbox.close()
-    for key, pair in doubts.items():
-        if has_passed(solved[pair]):
-            trials[key] = ProgramVerdict(0, 1, "finished", f"another program passes, but here: {trials[key]}")
+    for key, trial in trials.items():
+        other = solved[doubts[key]] if key in doubts else None
+        if isinstance(trial, UnreadableTests) and (trial.is_doubtful if other is None else has_passed(other)):
+            reason = "another program passes, but here" if other else "the tests met this after they used the program"
+            trials[key] = ProgramVerdict(0, 1, "finished", f"{reason}: {trial}")
     count_failures(trials, backend, max_failures)
     log_counts(keys, trials, read, log_metric)
     log_metric("weak_tests", sum(mark in weak for mark in marks))

@@ -62,7 +62,7 @@ class Tests:
         self.scope.update(found)
         for name, one in [*found.items(), ("", module)]:
             self.peer.name(None, name, one)
-        self.is_value_used = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
+        self.peer.has_values = any(not isinstance(one, (StandIn, ProgramClass)) for one in found.values())
         for name, attributes in self.tests["modules"].items():
             with contextlib.suppress(ImportError):
                 library = importlib.import_module(PACKAGES.get(name, name))
@@ -82,14 +82,9 @@ class Tests:
             self.attempt(test)
         if select.select([READ_END], [], [], 0)[0]:
             self.peer.stop(failure="the program ended, or sent a message that nobody asked for")
-        if not self.total or not (self.failure or self.is_program_used):
+        if not self.total or not (self.failure or self.peer.is_used):
             self.peer.stop_unjudged("they use nothing of the program. Correct them, or remove such rows")
         self.peer.stop(passed=self.passed, total=self.total, failure=self.failure, crashed=self.is_crashed)
-
-    @property
-    def is_program_used(self) -> bool:
-        """Whether the tests have asked the program for anything but its names, or got a value of it with these."""
-        return self.is_value_used or self.peer.asked > 1
 
     def replace_modules(self) -> None:
         """Give the tests streams, pytest, and unittest without what ends the process."""

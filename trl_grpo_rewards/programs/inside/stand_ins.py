@@ -167,7 +167,7 @@ class ProgramClass(Asking, type):
     def __new__(cls, name: str, bases: Any, namespace: "dict[str, Any]") -> "ProgramClass":
         if "_number" not in namespace:
             peer = next(base._peer for base in bases if isinstance(base, ProgramClass))
-            peer.stop_unjudged(f"they derive the class {name} from a class of it. Remove such rows")
+            peer.stop_unjudged(f"they derive the class {name} from a class of it. Remove such rows", peer.is_used)
         return super().__new__(cls, name, bases, namespace)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:

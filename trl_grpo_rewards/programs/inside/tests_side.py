@@ -75,6 +75,12 @@ class TestsSide(Peer):
         self.members: set[str] = set()  # attributes that the tests use of what they have by a name
         self.named, self.makers, self.trusted = set[int](), set[int](), set[int]()  # see `name`, by their numbers
         self.names_stop = self.are_sent = False  # whether they speak of StopIteration, and send to generators
+        self.has_values = False  # whether the program has given them values by its names
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the tests have anything of the program but its functions and classes, so that it may lead them."""
+        return self.has_values or self.asked > 1
 
     def request(self, do: str, *values: Any) -> Any:
         self.calls += do in ("call", "set", "delete") or do == "special" and values[0] not in READING
@@ -85,7 +91,7 @@ class TestsSide(Peer):
                 return NotImplemented
             if do == "special":  # a value of another kind than the program's would have taken it
                 self.stop(failure=f"the tests give {error} to an object of the program")
-            self.stop_unjudged(f"they give it {error}, which cannot be sent to it. Remove such rows")
+            self.stop_unjudged(f"they give it {error}, which cannot be sent to it. Remove such rows", self.is_used)
         except Violation as error:
             self.stop(failure=f"the program sent {error}")
         except (Ended, BrokenPipeError):
@@ -159,8 +165,8 @@ class TestsSide(Peer):
         os.write(self.verdict, json.dumps(found).encode())
         os._exit(0)
 
-    def stop_unjudged(self, reason: str) -> None:
-        self.stop(unjudged=reason)
+    def stop_unjudged(self, reason: str, is_doubtful: bool = False) -> None:
+        self.stop(unjudged=reason, doubtful=is_doubtful)
 
     def refer(self, value: Any, is_plain: bool) -> "list[Any] | None":
         kind = type(value)
