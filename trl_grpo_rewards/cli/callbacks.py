@@ -33,17 +33,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Measurement:
-    """
-    The result of an evaluation on held-out problems.
-
-    Args:
-        rows (`dict[str, float or None]`):
-            Values of the table by name. None if the trainer did not log the value.
-        completions (`dict[str, str]`):
-            One completion for each prompt that the trainer has logged.
-        means (`dict[str, list[float]]`):
-            Mean score of each prompt by each reward, and its mean total. NaN if nothing was scored.
-    """
+    """The result of an evaluation on held-out problems: values by name, a completion of each prompt, and its means."""
 
     rows: dict[str, float | None]
     completions: dict[str, str]
@@ -103,11 +93,7 @@ def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
 
 
 class Interrupts(TrainerCallback):
-    """
-    Ends a run at its next step if the interrupt itself was lost.
-
-    Python drops an exception that a signal raises while an object is deleted.
-    """
+    """Ends a run at its next step if Python dropped the interrupt, as it does while an object is deleted."""
 
     def __init__(self) -> None:
         self.came = False
@@ -148,11 +134,7 @@ class BeforeAndAfter(TrainerCallback):
             self.after = measure(self.trainer)
 
     def report(self, examples: int = 3) -> str:
-        """
-        Return a table of both evaluations, and the completions of a few problems before and after training.
-
-        If the run was resumed, the first evaluation is named by the step of the checkpoint.
-        """
+        """Return a table of both evaluations, and the completions of a few problems before and after training."""
         before, after, steps = self.before, self.after, self.trainer.state.global_step
         pairs = [(name, value, after.rows[name]) for name, value in before.rows.items()]
         rows = [
@@ -172,16 +154,7 @@ class BeforeAndAfter(TrainerCallback):
 
 
 class ReportWriter(TrainerCallback):
-    """
-    Writes the report of a run anew at checkpoints and evaluations, if there is time for it.
-
-    A report is expected to take as long as the previous one, or longer by as much as the records have grown. The first
-    one is expected to take at least a second, and a second for each megabyte, which is several times what was measured.
-
-    Args:
-        clock (`Callable`, *optional*):
-            Returns a time in seconds. The run begins when the callback is made.
-    """
+    """Writes the report of a run anew at checkpoints and evaluations, if there is time for one that has grown."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock, self.start, self.spent = clock, clock(), 0.0

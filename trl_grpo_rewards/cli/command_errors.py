@@ -67,12 +67,7 @@ class CommandParser(argparse.ArgumentParser):
         return options
 
     def refuse(self, unknown: Sequence[str], place: str) -> None:
-        """
-        Raise an error about the first of the unknown arguments.
-
-        Raises:
-            `ValueError`: there is an unknown argument.
-        """
+        """Raise an error about the first of the unknown arguments."""
         if unknown:
             name = unknown[0].split("=")[0]
             if (removed := name.lstrip("-").replace("-", "_")) in REMOVED:
@@ -109,12 +104,7 @@ def quote_value(value: str) -> str:
 
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
-    """
-    Import the modules, and build the rewards that an expression describes.
-
-    Raises:
-        `ValueError`: the expression is wrong, or names a function of these modules that is not registered.
-    """
+    """Import the modules, and build the rewards that an expression describes."""
     import_rewards(modules)
     try:
         return parse(expression)
@@ -127,13 +117,7 @@ def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
 
 
 def import_rewards(modules: Sequence[str]) -> None:
-    """
-    Import the modules, so that they register their rewards. The working directory is searched, too.
-
-    Raises:
-        `ValueError`: there is no such module.
-        `ImportError`: a module raises an error.
-    """
+    """Import the modules, so that they register their rewards. The working directory is searched, too."""
     if modules and (folder := str(Path.cwd())) not in sys.path:
         sys.path.append(folder)  # at the end, so that a file in this folder replaces no installed module
     for module in modules:

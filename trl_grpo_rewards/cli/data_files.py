@@ -42,12 +42,7 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
 
 
 def find_separator(file: str) -> tuple[str, bool]:
-    """
-    Return what separates the columns of a CSV file, and whether spaces follow it, by its first lines.
-
-    A space between a separator and a quote does not belong to the value. Any other space may, such as one that indents a
-    line of code.
-    """
+    """Return what separates the columns of a CSV file, and whether spaces follow it, by its first lines."""
     with open(file, errors="replace") as lines:
         heads, *others = [*islice(filter(str.strip, lines), READ_LINES)] or [""]
     separator = max(",;\t|", key=heads.count)
@@ -68,12 +63,7 @@ def find_unreadable(file: str) -> str | None:
 
 
 def check_csv(file: str, separator: str, has_spaces: bool) -> None:
-    """
-    Check that a CSV file does not contain JSON Lines, and that its first row has not more fields than its heads.
-
-    Raises:
-        `ValueError`: it does. pandas would take the first field of such rows as an index.
-    """
+    """Check that a file is no JSON Lines, and has no more fields than heads: pandas would take the first as an index."""
     with open(file, errors="replace") as lines:
         if lines.readline().lstrip("\ufeff ").startswith(("{", "[{")):
             raise ValueError(

@@ -42,39 +42,7 @@ def load_problems(
     test_size: int = 64,
     least_rows: int = 0,
 ) -> tuple[Dataset, Dataset | None]:
-    """
-    Return problems for training and held-out problems for evaluation.
-
-    Args:
-        name (`str`, *optional*):
-            Name on the hub, a local folder, a file, or a format such as `"json"` together with `data_files`. The format
-            of files is known by their endings: `.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.arrow`. Defaults to the
-            bundled addition problems; `"demo.arithmetic"`, `"demo.programs"` and `"demo.requests"` are the bundled
-            datasets.
-        config (`str`, *optional*):
-            Configuration of the dataset. For bundled datasets, options such as `"size=1000,seed=7"`.
-        data_files (`list[str]` or `str`, *optional*):
-            Files to read.
-        train_split (`str`, *optional*, defaults to `"train"`):
-            Split for training.
-        test_split (`str`, *optional*, defaults to `"test"`):
-            Split for evaluation. If the dataset does not have it, at most a tenth of the training split is held out.
-        prompt_column (`str`, *optional*, defaults to `"prompt"`):
-            Column with the question, as text or as messages.
-        solution_column (`str`, *optional*, defaults to `"solution"`):
-            Column with the right answer. If there is no column `"solution"`, rewards are called without it.
-        system_prompt (`str`, *optional*):
-            System message that is put before every prompt.
-        test_size (`int`, *optional*, defaults to `64`):
-            Maximum number of problems for evaluation. With 0, nothing is evaluated.
-        least_rows (`int`, *optional*, defaults to `0`):
-            Number of rows below which the training split must not fall when some of its rows are held out.
-
-    Returns:
-        `tuple[Dataset, Dataset or None]`:
-            Datasets for training and for evaluation, with a conversational `prompt`, a `solution` if there is one, and
-            all other columns.
-    """
+    """Return problems for training, and held-out ones: those of a split, or at most a tenth of the training split."""
     if test_size < 0:
         raise ValueError(f"eval_prompts must be at least 0; got {test_size}. Set it to 0 to evaluate nothing.")
     name, data_files = name_format(name, data_files)

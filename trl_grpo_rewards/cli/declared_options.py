@@ -13,21 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DeclaredOption:
-    """
-    A field of a dataclass.
-
-    Args:
-        name (`str`):
-            Name of the field.
-        annotation (`str`):
-            Type of the field, as it is written.
-        default (`Any`):
-            Default, or None if it is computed.
-        metadata (`dict`):
-            What is written as metadata. Values that are computed are left out.
-        module (`str`):
-            Module that declares the field.
-    """
+    """A field of a dataclass, as its module declares it. A default that is computed is None."""
 
     name: str
     annotation: str
@@ -77,12 +63,7 @@ class DeclaredOption:
 
 
 def read_options(module: str, name: str) -> list[DeclaredOption]:
-    """
-    Return the fields of a dataclass, those of its base classes first.
-
-    Raises:
-        `LookupError`: the source of a class is not found.
-    """
+    """Return the fields of a dataclass, those of its base classes first."""
     declared: dict[str, DeclaredOption] = {}
     for place, node in find_classes(module, name):
         for line in node.body:
@@ -127,24 +108,14 @@ def find_class(module: str, name: str) -> tuple[str, ast.ClassDef]:
 
 
 def read_members(module: str, name: str) -> list[str]:
-    """
-    Return the values of an enumeration of texts.
-
-    Raises:
-        `LookupError`: the source of the class is not found.
-    """
+    """Return the values of an enumeration of texts."""
     body = find_class(module, name)[1].body
     values = [read_literal(line.value) for line in body if isinstance(line, ast.Assign)]
     return [value for value in values if isinstance(value, str)]
 
 
 def read_keys(module: str, name: str) -> list[str]:
-    """
-    Return the keys of a dict that a module assigns to a name.
-
-    Raises:
-        `LookupError`: the source of the module is not found.
-    """
+    """Return the keys of a dict that a module assigns to a name."""
     for node in ast.walk(parse_file(find_source(module))):
         match node:
             case (

@@ -103,12 +103,7 @@ class JobParser(TrlParser, CommandParser):
         return super().add_argument(*names, **options)
 
     def read(self, arguments: Sequence[str]) -> tuple[Any, ...]:
-        """
-        Return the options of a command line and of its recipe.
-
-        Raises:
-            `ValueError`: there is no such option.
-        """
+        """Return the options of a command line and of its recipe."""
         *parts, from_recipe, from_line = self.parse_args_and_config(
             arguments, return_remaining_strings=True, separate_remaining_strings=True
         )
@@ -260,12 +255,7 @@ def load_tokenizer(
 
 
 def check_lora_target_modules(model: ModelConfig, dataset: str | None) -> None:
-    """
-    Check that LoRA would change a module of the model, by building the model without its weights.
-
-    Raises:
-        `ValueError`: it would not.
-    """
+    """Check that LoRA would change a module of the model, by building the model without its weights."""
     options = get_peft_config(model)
     if options is None or options.target_modules in (None, "all-linear"):
         return

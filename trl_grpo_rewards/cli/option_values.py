@@ -63,12 +63,7 @@ TRUTHS = ("true", "false", "yes", "no", "t", "f", "y", "n", "1", "0")
 
 
 def check_values(settings: Mapping[str, Any], options: Iterable[DeclaredOption]) -> None:
-    """
-    Check the values that are set on the command line or in the recipe.
-
-    Raises:
-        `ValueError`: an option cannot have its value.
-    """
+    """Check the values that are set on the command line or in the recipe."""
     for option in options:
         value = settings.get(option.name)
         for one in value if isinstance(value, list) else [value]:

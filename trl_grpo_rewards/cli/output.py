@@ -73,17 +73,7 @@ def split_title(title: str) -> list[str]:
 
 
 def format_table(rows: Sequence[Sequence[str]], alignments: str, columns: int) -> str:
-    """
-    Return a table that fits into the columns. Texts that are too long take several lines.
-
-    Args:
-        rows (`list[list[str]]`):
-            The titles of the table, and its rows.
-        alignments (`str`):
-            `<` for each column of texts and `>` for each column of numbers, which are never split.
-        columns (`int`):
-            Width of the screen.
-    """
+    """Return a table that fits into the columns: `<` aligns texts, which may take several lines, and `>` numbers."""
     table = Table(box=None, padding=(0, len(GAP), 0, 0), pad_edge=False)
     for title, alignment in zip(rows[0], alignments, strict=True):
         if alignment == "<":

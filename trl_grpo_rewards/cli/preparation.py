@@ -23,12 +23,7 @@ FLASH_ATTENTION = {
 
 
 def check_writable(folder: Path) -> None:
-    """
-    Check that files can be written to a folder, or to the folder that would be created.
-
-    Raises:
-        `ValueError`: they cannot.
-    """
+    """Check that files can be written to a folder, or to the folder that would be created."""
     created = [one for one in (folder, *folder.parents) if not one.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -45,13 +40,7 @@ def check_writable(folder: Path) -> None:
 
 
 def check_packages(training: FilteredGRPOConfig, model: ModelConfig) -> None:
-    """
-    Check that the packages that options need are installed.
-
-    Raises:
-        `ImportError`: one is missing.
-        `ValueError`: a tracker has no key.
-    """
+    """Check that the packages and keys that options need are there."""
     needed = {
         "use_peft": (model.use_peft, "peft"),
         "load_in_4bit": (model.load_in_4bit, "bitsandbytes"),

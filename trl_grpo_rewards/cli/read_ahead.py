@@ -75,12 +75,7 @@ def read_ahead(command: str, arguments: Sequence[str]) -> None:
 
 
 def check_paths(settings: Mapping[str, Any]) -> None:
-    """
-    Check that the files and folders of a job exist, and that a bundled dataset has this name.
-
-    Raises:
-        `ValueError`: one does not exist.
-    """
+    """Check that the files and folders of a job exist, and that a bundled dataset has this name."""
     model, dataset, deepspeed = (
         str(settings[name] or "") for name in ("model_name_or_path", "dataset_name", "deepspeed")
     )

@@ -27,12 +27,7 @@ def split_config(arguments: Sequence[str]) -> list[str]:
 
 
 def find_recipe(name: str) -> Path:
-    """
-    Return a file of options, or the bundled recipe of this name.
-
-    Raises:
-        `ValueError`: there is neither, or the file contains rows.
-    """
+    """Return a file of options, or the bundled recipe of this name."""
     if find_ending(name) in FORMATS.keys() - {"json"}:  # YAML contains JSON
         raise ValueError(
             f"A recipe must be a YAML file, but {name!r} is a dataset. Write --dataset_name {quote(name)}."
@@ -82,12 +77,7 @@ def check_trust(name: str, arguments: Sequence[str]) -> None:
 
 
 def read_recipe(name: str) -> dict[str, Any]:
-    """
-    Return the options of a file or of a bundled recipe.
-
-    Raises:
-        `ValueError`: there is neither, or the file has no options.
-    """
+    """Return the options of a file or of a bundled recipe."""
     import yaml
 
     file = find_recipe(name)

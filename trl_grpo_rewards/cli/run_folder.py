@@ -18,12 +18,7 @@ def choose_checkpoint(output_dir: str | Path, resume: str | None) -> str | None:
 
 
 def check_output(output_dir: str | Path, resume: str | None) -> None:
-    """
-    Check that a run would not overwrite an earlier one, and that the checkpoint to continue from is complete.
-
-    Raises:
-        `ValueError`: there is an earlier run, or the checkpoint is not complete.
-    """
+    """Check that a run would overwrite no earlier one, and that the checkpoint to continue from is complete."""
     folder, checkpoint = Path(output_dir), choose_checkpoint(output_dir, resume)
     if resume is None and folder.is_dir() and any(folder.iterdir()):
         raise ValueError(

@@ -66,12 +66,7 @@ def build_parser() -> CommandParser:
 
 
 def read_rewards(args: argparse.Namespace) -> Reward:
-    """
-    Return the rewards to score with: those of the command line, or else those of the run.
-
-    Raises:
-        `ValueError`: the run has no description, or its rewards cannot be built again.
-    """
+    """Return the rewards to score with: those of the command line, or else those of the run."""
     if args.rewards is not None:
         return parse_for_run(args.rewards, args)
     if not Path(args.completions).exists():
@@ -116,13 +111,7 @@ def list_contacts(reward: Reward) -> list[str]:
 
 
 def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
-    """
-    Read an expression.
-
-    Raises:
-        `ValueError`: a reward is not registered. If the run has imported modules that this command has not, the error
-            names them.
-    """
+    """Read an expression. An error names the modules that the run has imported and this command has not."""
     try:
         return build_rewards(expression, args.modules)
     except ValueError as error:
@@ -151,12 +140,7 @@ def check_out(out: Path) -> None:
 
 
 def check_columns(groups: Iterator[Group], rewards: Sequence[Reward]) -> Iterator[Group]:
-    """
-    Check that the first group has the columns that rewards need. Yield all groups.
-
-    Raises:
-        [`~trl_grpo_rewards.errors.MissingColumn`]: a column is missing.
-    """
+    """Check that the first group has the columns that rewards need. Yield all groups."""
     for group in (first := list(itertools.islice(groups, 1))):
         for function in {*itertools.chain(*map(find_functions, rewards))}:
             function.check_columns({*group.columns} - TRAINER_DATA)

@@ -141,11 +141,7 @@ def exit_on_full_disk(folder: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def end_when_interrupted(trainer: FilteredGRPOTrainer) -> Iterator[None]:
-    """
-    End the process with a sentence on what is kept if Ctrl-C or SIGTERM interrupts the run.
-
-    With `enable_jit_checkpoint`, transformers answers SIGTERM with a checkpoint, and the run ends after its step.
-    """
+    """End the process with a sentence on what is kept if Ctrl-C or SIGTERM interrupts the run."""
     try:
         yield
     except KeyboardInterrupt:
