@@ -44,12 +44,7 @@ def completion_text(completion: str | Message | Sequence[Message] | None) -> str
 
 
 def check_messages(what: str, value: Any) -> None:
-    """
-    Check that the value is a list of messages.
-
-    Raises:
-        `TypeError`: it is not.
-    """
+    """Check that the value is a list of messages."""
     if not isinstance(value, Sequence) or not all(isinstance(message, Mapping) for message in value):
         raise wrong_type(what, value, "a text or a list of messages")
 
@@ -130,13 +125,7 @@ def is_same_value(one: Any, other: Any) -> bool:
 
 
 class Log:
-    """
-    The columns that rewards log during one call. Rows that log nothing have None.
-
-    Args:
-        size (`int`):
-            Number of rows of the call.
-    """
+    """The columns that rewards log during one call. Rows that log nothing have None."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -183,12 +172,7 @@ class Batch:
 
     @classmethod
     def from_call(cls, arguments: Mapping[str, Any]) -> "Batch":
-        """
-        Build the batch from the keyword arguments of a call.
-
-        Raises:
-            `ValueError`: a column does not have one value per completion.
-        """
+        """Build the batch from the keyword arguments of a call."""
         size = len(arguments["completions"])
         columns = {name: value for name, value in arguments.items() if name not in HOOKS and value is not None}
         for name, values in columns.items():
@@ -229,14 +213,7 @@ class Batch:
         return self if self.path[-1:] == (name,) else replace(self, path=(*self.path, name))
 
     def find_groups(self) -> "Batch":
-        """
-        Return the batch with its groups: those of the trainer, or else runs of rows with equal prompt and columns.
-
-        A run that is longer than the shortest one is a prompt that was drawn twice in a row, and is cut to that length.
-
-        Raises:
-            `ValueError`: a column differs between the completions of one prompt, so the groups cannot be found.
-        """
+        """Return the batch with its groups: those of the trainer, or else runs of rows with equal prompt and columns."""
         shared = {name: values for name, values in self.columns.items() if name not in ROW_COLUMNS}
         changed = {
             row: [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]

@@ -15,15 +15,7 @@ DEEPSPEED = "global_step*"
 
 
 def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:
-    """
-    Return what a checkpoint lacks to be resumed, or None if it is complete. A killed run may leave the start of one.
-
-    Args:
-        checkpoint (`Path`):
-            The folder. The trainer state is written last.
-        has_deepspeed (`bool`, *optional*, defaults to `True`):
-            Whether the run uses DeepSpeed. Only then is its part of a checkpoint read.
-    """
+    """Return what a checkpoint lacks to be resumed, or None. A killed run may leave the start of one."""
     is_of_deepspeed = any(checkpoint.glob(DEEPSPEED))
     missing = [name for name, patterns in PARTS.items() if not any(any(checkpoint.glob(one)) for one in patterns)]
     if is_of_deepspeed and has_deepspeed:

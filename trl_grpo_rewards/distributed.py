@@ -35,17 +35,7 @@ class RankResult:
 def gather_and_score_groups(
     batch: Batch, score: ScoreBatch, score_alone: ScoreAlone = lambda batch: {}
 ) -> list[Score]:
-    """
-    Score the rows of this rank in whole groups, with the groups' rows from other ranks.
-
-    Args:
-        batch ([`Batch`]):
-            Rows of this rank.
-        score (`Callable`):
-            Returns the scores of whole groups.
-        score_alone (`Callable`, *optional*):
-            Returns the scores, by reward, that only this rank can compute, because environments never leave their rank.
-    """
+    """Score the rows of this rank in whole groups. `score_alone` scores what no other rank can: environments stay."""
     if "trainer_state" not in batch.hooks or world_size() == 1:
         return score(batch.find_groups())
     from accelerate.utils import gather_object

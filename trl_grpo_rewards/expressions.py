@@ -86,12 +86,7 @@ class Reward(ABC):
 
     @abstractmethod
     def list_alone(self) -> "list[Reward]":
-        """
-        Return the rewards in this one that read environments, so that only the rank of these can score them.
-
-        Raises:
-            `ValueError`: a reward compares completions of several ranks, and reads environments too.
-        """
+        """Return the rewards in this one that read environments, so that only the rank of these can score them."""
 
     @property
     def rewards(self) -> "list[Reward]":
@@ -239,12 +234,7 @@ class Reward(ABC):
 
 
 class AwaitedInLoop(functools.partial[Any]):
-    """
-    The asynchronous call of a reward, which runs itself where no event loop runs, as in a script.
-
-    Inside a running loop, a call returns the coroutine. TRL awaits it there, because `inspect` takes this object for a
-    coroutine function. A user who did not await it reads in its name what to write.
-    """
+    """The asynchronous call of a reward: a coroutine inside an event loop, where TRL awaits it; else it runs itself."""
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         coroutine = super().__call__(*args, **kwargs)
@@ -393,12 +383,7 @@ def multiply(*rewards: Reward) -> Reward:
 
 
 def refuse_constant(number: Any, instead: Reward) -> Any:
-    """
-    Refuse to add a number or a plain function to a reward. Anything else is left to Python.
-
-    Raises:
-        `TypeError`: it is a number or a function.
-    """
+    """Refuse to add a number or a plain function to a reward. Anything else is left to Python."""
     if isfunction(number):
         raise TypeError(f"An expression contains {describe_plain(number)}")
     if not isinstance(number, Real):
@@ -416,11 +401,7 @@ def leave_out_witnesses(reward: Reward) -> Reward:
 
 
 def find_first_outcome(functions: Sequence[Any], weights: Sequence[float], own: int | None = None) -> int:
-    """
-    Return the index of the first function that is an outcome, else of the first one. Those of weight 0 come last.
-
-    `own` is the index of an environment's reward, which is an outcome.
-    """
+    """Return the index of the first function that is an outcome, such as `own`, else of the first; weight 0 comes last."""
 
     def rank(place: int) -> tuple[bool, bool]:
         return not is_outcome(functions[place]) and place != own, weights[place] == 0
@@ -434,14 +415,7 @@ def is_outcome(function: Any) -> bool:
 
 
 def check_names(names: list[str], plain: Iterable[str] = ()) -> None:
-    """
-    Check that all rewards have different names. TRL silently averages the metrics of rewards with the same name.
-
-    `plain` are names that only plain functions have.
-
-    Raises:
-        `ValueError`: two names are equal.
-    """
+    """Check that rewards have different names. TRL silently averages the metrics of rewards with the same name."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         factors = re.findall(r"[^*+()]+", repeated[0]) or repeated
@@ -460,12 +434,7 @@ def score_known_groups(reward: Reward, arguments: dict[str, Any], groups: list[i
 
 
 def run_without_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """
-    Run a coroutine that awaits only other coroutines, without an event loop.
-
-    Raises:
-        `RuntimeError`: it awaited something else.
-    """
+    """Run a coroutine that awaits only other coroutines, without an event loop."""
     try:
         coroutine.send(None)
     except StopIteration as stop:
@@ -491,10 +460,5 @@ def run_in_own_loop(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def await_all(awaitables: Iterable[Awaitable[Result]], *, concurrent: bool) -> list[Result]:
-    """
-    Await everything and return the results in order.
-
-    Without `concurrent`, each awaitable is created only when the previous one is done. If one of them raises an error,
-    no other coroutine is left unawaited.
-    """
+    """Await everything in order. After an error, no other coroutine is left unawaited."""
     return await asyncio.gather(*awaitables) if concurrent else [await one for one in awaitables]

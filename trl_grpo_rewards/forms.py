@@ -66,12 +66,7 @@ class Form:
             )
 
     def merge(self, other: "Form") -> "Form":
-        """
-        Return the form that satisfies both forms.
-
-        Raises:
-            [`ContradictoryForms`]: no form does.
-        """
+        """Return the form that satisfies both forms, or raise [`ContradictoryForms`]."""
         words = tuple(dict.fromkeys(self.words + other.words))
         without = tuple(dict.fromkeys(self.without + other.without))
         if both := {*words} & {*without}:

@@ -282,12 +282,7 @@ class FunctionReward(Reward):
         return call_with_options(function, {**columns, **self.options, **more})
 
     def check_columns(self, available: Collection[str]) -> None:
-        """
-        Check that the function can get the columns that it needs.
-
-        Raises:
-            [`~trl_grpo_rewards.errors.MissingColumn`]: it cannot.
-        """
+        """Check that the function can get the columns that it needs."""
         for column in sorted(self.own_columns.difference(available)):
             raise self.describe_missing(column, available)
 
@@ -475,11 +470,7 @@ class FunctionReward(Reward):
 def find_functions(
     reward: Reward, *, paid_only: bool = False, row: Mapping[str, Any] | None = None
 ) -> Iterator[FunctionReward]:
-    """
-    Yield the functions of an expression and those among their options.
-
-    `paid_only` leaves out negative weights. With a dataset row, functions that do not score this row are left out.
-    """
+    """Yield the functions of an expression and those among their options; with a dataset row, those that score it."""
     if isinstance(reward, FunctionReward):
         yield reward
         inner = reward.list_inner(row)

@@ -78,13 +78,7 @@ def _with_types(value: Any) -> Any:
 
 
 class FrozenDict(Mapping[Any, Any]):
-    """
-    A mapping that can be hashed and pickled, prints as a dict, and compares with [`is_same_option`].
-
-    Args:
-        items (`Mapping`):
-            Keys and values.
-    """
+    """A mapping that can be hashed and pickled, prints as a dict, and compares with [`is_same_option`]."""
 
     def __init__(self, items: Mapping[Any, Any]) -> None:
         self._items = dict(items)
@@ -109,19 +103,7 @@ class FrozenDict(Mapping[Any, Any]):
 
 
 def freeze(value: Any, what: str) -> Any:
-    """
-    Return the value as options store it: numbers as int or float, lists as tuples, and dicts as [`FrozenDict`].
-
-    Args:
-        value (`Any`):
-            The value.
-        what (`str`):
-            Description of the value for errors.
-
-    Raises:
-        `ValueError`: a number is not finite.
-        `TypeError`: the value has a type that options cannot have.
-    """
+    """Return a value as options store it: numbers as int or float, lists as tuples, and dicts as [`FrozenDict`]."""
     if value is None or isinstance(value, (bool, str, Reward, Column)):
         return value
     if isinstance(value, Real):

@@ -29,11 +29,7 @@ FOREIGN_DATA: dict[FunctionKind, tuple[set[str], str, str]] = {
 
 
 class Decorator(Protocol):
-    """
-    Makes a reward of a function whose parameters before `*` are data.
-
-    Type checkers drop parameters by their number only, so there is a signature for each number.
-    """
+    """Makes a reward of a function. Type checkers drop parameters by their number, so each number has a signature."""
 
     @overload
     def __call__(

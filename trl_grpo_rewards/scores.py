@@ -10,12 +10,7 @@ Score: TypeAlias = float | None
 
 
 def read_scores(returned: Any, reward: str, size: int, *, is_finite: bool = True) -> list[Score]:
-    """
-    Return the scores that a reward function returned for `size` completions.
-
-    Raises:
-        `ValueError`: they are not one number or None per completion, or a number is not finite although it must be.
-    """
+    """Return the scores that a reward function returned for `size` completions: one number or None for each."""
     is_one = getattr(returned, "ndim", 1) == 0  # an array or a tensor of one number
     if isinstance(returned, (str, bytes, Mapping, Set)) or not hasattr(returned, "__iter__") or is_one:
         raise ValueError(
@@ -64,12 +59,7 @@ def check_results(function: Callable[..., Any], reward: str, is_async: bool) -> 
 
 
 def check_rollout(roll_out: Callable[..., Any], prompts: list[Any], trainer: Any) -> Any:
-    """
-    Return what a rollout function returned for prompts, which TRL has repeated for each completion.
-
-    Raises:
-        `ValueError`: a field does not have one value per completion, or a completion has no tokens or another mask.
-    """
+    """Return what a rollout function returned for prompts, which TRL has repeated for each completion."""
     fields = roll_out(prompts, trainer)
     if not isinstance(fields, Mapping):
         raise ValueError(

@@ -10,13 +10,7 @@ MAX_LEVELS = 500
 
 
 def read_json(text: str) -> Any:
-    """
-    Parse a text as strict JSON, which excludes NaN and duplicate names in an object.
-
-    Raises:
-        `ValueError`: the text is not strict JSON, or it has a number that is not finite.
-        `RecursionError`: the text has more than [`MAX_LEVELS`] levels.
-    """
+    """Parse a text as strict JSON, which excludes NaN and duplicate names in an object."""
     value = json.loads(
         text, object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite
     )

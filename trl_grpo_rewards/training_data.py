@@ -62,12 +62,7 @@ class TransformedRows:
 
 
 def show_rows(dataset: Any) -> Any:
-    """
-    Return a dataset whose columns are those of its rows.
-
-    Raises:
-        `ValueError`: the rows have a format that TRL cannot read.
-    """
+    """Return a dataset whose columns are those of its rows, unless these have a format that TRL cannot read."""
     kind = (getattr(dataset, "format", None) or {}).get("type")
     if kind in FOREIGN_FORMATS:
         raise ValueError(
@@ -102,11 +97,7 @@ def find_bad_columns(columns: list[str]) -> Iterator[str]:
 
 
 def find_dataset_faults(dataset: Any, args: Any = None, solution: str | None = None) -> Iterator[str]:
-    """
-    Yield the faults of a dataset's prompts, of the column that rewards take for the solution, and of the number of rows.
-
-    Without the column `prompt`, an environment may give the prompts, unless another column looks like them.
-    """
+    """Yield the faults of a dataset's prompts, of the column that rewards take for the solution, and of its size."""
     if "prompt" in dataset.column_names:
         fault = find_bad_prompts(dataset) or find_copied_prompts(dataset, solution)
         yield from [fault] if fault is not None else []
@@ -254,12 +245,7 @@ def describe_unused_template(dataset: Any, tokenizer: Any) -> str | None:
 
 
 def check_dataset_size(args: Any, dataset: Any) -> None:
-    """
-    Check that a dataset fills a generation batch of all ranks. TRL leaves out an incomplete batch, so it would not train.
-
-    Raises:
-        `ValueError`: the dataset has too few prompts.
-    """
+    """Check that a dataset fills a generation batch of all ranks: TRL leaves out an incomplete one, and would not train."""
     assert args.generation_batch_size is not None
     prompts = args.generation_batch_size // args.num_generations
     if hasattr(dataset, "__len__") and len(dataset) < prompts:

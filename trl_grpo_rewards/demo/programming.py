@@ -26,19 +26,7 @@ INPUTS = (-20, -3, -1, 0, 1, 4, 7, 12, 30)
 
 
 class Task(NamedTuple):
-    """
-    A task, with `n` in the place of its number.
-
-    Args:
-        words (`str`):
-            What the function must return.
-        expression (`str`):
-            The right expression.
-        mistake (`str`):
-            An expression that a careless programmer writes.
-        solve (`Callable`):
-            Returns the result for `x` and `n`.
-    """
+    """A task in words, its right expression, one with a mistake, and what computes the result; `n` is its number."""
 
     words: str
     expression: str

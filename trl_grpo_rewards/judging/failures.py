@@ -39,11 +39,7 @@ class FailureCounter:
         self.last_failure = Failure("", "")
 
     def add(self, done: int, failures: Sequence[Failure]) -> None:
-        """
-        Count finished calls, and stop the run once all of the batch have finished, if more than `max_failures` failed.
-
-        A single failure is tolerated, unless the previous batch had one as well.
-        """
+        """Count finished calls, and stop the run after a batch with too many failures; one alone is tolerated."""
         self.done += done
         for failure in failures:
             self.failed, self.last_failure = self.failed + 1, failure

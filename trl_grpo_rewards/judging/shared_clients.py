@@ -72,11 +72,7 @@ class SharedClient:
         self.calls: dict[str, PendingCall] = {}
 
     async def ask(self, prompts: list[GradingPrompt], read: Reader, counts: bool = True) -> list[Grading]:
-        """
-        Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once.
-
-        `read` raises [`UnreadableReply`] if a verdict has no value. With `counts`, too many failures stop the run.
-        """
+        """Return the grading of each prompt, within the time limit of a batch. Equal prompts are sent once."""
         request = [self.settings.server_url, self.settings.model, self.settings.request_fields]
         keys = [prompt.cache_key(request) for prompt in prompts]
         different = dict(zip(keys, prompts, strict=True))

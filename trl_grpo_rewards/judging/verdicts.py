@@ -28,11 +28,7 @@ class TruncatedReply(UnreadableReply):
 
 
 def read_verdict(reply: str, prompt: GradingPrompt) -> dict[str, Any]:
-    """
-    Return the JSON object that the reply consists of or ends with. A last line `Score: 7` is read as such an object, too.
-
-    It is unreadable without or with several of them, if it quotes a graded text, or if its reasoning never ends.
-    """
+    """Return the one JSON object that a reply ends with, or a last line `Score: 7`, unless it quotes a graded text."""
     text = drop_reasoning(reply.strip())
     if (found := parse_object(whole := drop_code_fence(text))) is not None:
         refuse_quote(whole, prompt)

@@ -36,12 +36,7 @@ Vector = list[Numeric]
 
 
 def are_same_up_to_constants(golds: Sequence[Value], answers: Sequence[Value], is_solution: bool = False) -> bool:
-    """
-    Return whether expressions are the same functions as others up to arbitrary constants, which all of them share.
-
-    The gold answer has such constants if they are numbered, if it contains `+ C`, or if it is the solution of a
-    differential equation. The answer must have as many, and one of both must use `C`, `K` or numbered names.
-    """
+    """Return whether expressions are the same functions as others up to arbitrary constants that all of them share."""
     if not all(map(is_expression, (*golds, *answers))):
         return False
     symbols = [set[str]().union(*map(find_symbols, values)) for values in (golds, answers)]

@@ -69,11 +69,7 @@ def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> 
 
 
 def list_blocks(text: str) -> list[Block]:
-    """
-    Return the closed blocks outside of the reasoning, and a last one that is never closed.
-
-    A block that CommonMark closes is found. Its lines may also be indented less than the list item that it is in.
-    """
+    """Return the closed blocks outside of the reasoning, also less indented than their list, and one that is never closed."""
     for start, end in REASONING_MARKS:
         if text.lstrip().startswith(start):  # it may leave fences open
             text = text.partition(end)[2]

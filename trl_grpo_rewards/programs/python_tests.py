@@ -95,10 +95,7 @@ def list_called(tree: ast.Module) -> set[str]:
 
 
 def check_reach(tree: ast.Module) -> None:
-    """
-    Refuse what would have to reach into the process of the program: patches, its warnings, its log and its modules. Refuse
-    what would run a text of the program in the process of the tests.
-    """
+    """Refuse what would reach into the process of the program, or run a text of the program in that of the tests."""
     nodes = [*ast.walk(tree)]
     imports = [one for one in nodes if isinstance(one, ast.Import | ast.ImportFrom)]
     is_mocking = any("mock" in ast.unparse(one) for one in imports)

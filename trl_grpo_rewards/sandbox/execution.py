@@ -29,12 +29,7 @@ STREAMS = ["/dev/stdin", "/dev/stdout", "/dev/stderr"]
 def run_in_jail(
     files: list[int], ends: list[int], mark: int, ruleset: int | None, worker: int, limits: dict[str, Any]
 ) -> None:
-    """
-    Run a program in this process, and end it.
-
-    The files are the program and its standard streams. The ends of pipes become descriptors 3 and 4. By the mark, the
-    worker learns that the process has entered the jail, or which layer failed.
-    """
+    """Run a program in this process, and end it. The mark tells the worker that it entered the jail, or what failed."""
     code = 1
     try:
         source = os.pread(files[0], os.fstat(files[0]).st_size, 0)

@@ -132,12 +132,7 @@ def limit_threads() -> None:
 
 
 def count_alone() -> bool:
-    """
-    Make the kernel count the threads of this process separately from the others of its user. Return whether it does.
-
-    A process of root gets a user id of its own, but keeps root's access to files. A process of any other user enters a new
-    user namespace.
-    """
+    """Make the kernel count this process's threads apart: root takes another user id, and others a user namespace."""
     if os.geteuid() == 0:
         try:
             os.setresuid(FIRST_USER + os.getpid(), -1, -1)
@@ -174,12 +169,7 @@ def die_with(parent: int) -> None:
 def enter(
     ruleset: int | None, kept: Sequence[int], parent: int, seconds: float, memory_mb: int, output_bytes: int
 ) -> None:
-    """
-    Enter the jail with this process, which the end of its parent kills. There is no way back.
-
-    The kept file descriptors are numbered from 0. Without rules for files, no file can be opened. After [`LayerFailed`],
-    the process must end without running the program.
-    """
+    """Enter the jail with this process, which the end of its parent kills. Without rules for files, none can be opened."""
     os.setsid()
     keep_files([*kept, *(() if ruleset is None else (ruleset,))])
     layers: list[tuple[str, Callable[[], object]]] = [

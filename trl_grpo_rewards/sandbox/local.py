@@ -19,10 +19,7 @@ ATTEMPTS = 3
 
 
 class LocalSandbox:
-    """
-    A number of workers with an interpreter of version 3.11 or newer. Each imports modules of this package, such as
-    `"programs.inside.tests_side"`, before any run. Programs can import packages, which are named as distributions.
-    """
+    """A number of workers of one interpreter. They import modules of this package, and packages named as distributions."""
 
     def __init__(
         self, size: int, python: str | None = None, modules: Iterable[str] = (), packages: Iterable[str] = ()

@@ -40,10 +40,7 @@ def survey_packages(python: str, packages: tuple[str, ...]) -> dict[str, Any]:
 
 
 def describe_packages(packages: Iterable[str]) -> dict[str, Any]:
-    """
-    Return where packages are (`path`, `folders`) and what they are imported as (`named`, and `needed` by them), or which
-    ones are `missing`.
-    """
+    """Return where packages are (`path`, `folders`), what is imported (`named`, and `needed` by it), or `missing` ones."""
     found = find_distributions(packages)
     missing = [name for name in packages if name not in found]
     if missing:

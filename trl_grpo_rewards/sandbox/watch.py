@@ -74,12 +74,7 @@ def read_threads(process: int) -> list[list[str]]:
 
 
 def watch(runs: list[Run], seconds: float, control: "select.poll") -> None:
-    """
-    Wait until the first of some runs ends, which ends the others. The control is quiet as long as somebody waits for them.
-
-    Each may compute for some seconds, and all together may be idle as long: time in which none computes or waits for a
-    processor. Threads that wait at the same time wait once.
-    """
+    """Wait until the first run ends, which ends the others. Time in which none computes or waits for a processor is idle."""
     start = last = time.monotonic()
     idle = 0.0
     while True:

@@ -30,11 +30,7 @@ def is_readable(gold: str) -> bool:
 
 
 def settle(gold: str, answer: str, rules: AnswerRules) -> bool | None:
-    """
-    Return whether an answer equals the gold answer, or None if one of them cannot be read or compared here.
-
-    A gold answer that cannot be read is never settled, so that all answers to it are judged alike.
-    """
+    """Return whether an answer equals the gold answer, or None: of a gold that cannot be read, no answer is settled."""
     if rules.tolerance is None and INTEGER.fullmatch(gold) and INTEGER.fullmatch(answer):
         return int(gold) == int(answer)
     right = read(gold)

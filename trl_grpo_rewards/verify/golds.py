@@ -11,11 +11,7 @@ from .statements import find_boxed_answer
 
 
 def list_solutions(value: Any) -> list[Any]:
-    """
-    Return the accepted solutions in a dataset column: the items of a list, or the value itself.
-
-    A text that contains a list is one solution. An empty list is a list of one empty solution.
-    """
+    """Return the accepted solutions in a dataset column: the items of a list, or the value itself, such as a text."""
     if getattr(value, "ndim", 0):  # an array
         value = value.tolist()
     return [*value] or [None] if isinstance(value, (list, tuple)) else [value]

@@ -34,22 +34,14 @@ KINDS: tuple[Kind, ...] = ("whole", "several", "in part", "not at all")
 
 
 def read_solutions(values: list[Any]) -> list[Reading]:
-    """
-    Return how each value of the column `solution` is read. Equal values are read once.
-
-    A sentence is read in part: a model writes the answer that it contains, and not the sentence.
-    """
+    """Return how each value of the column `solution` is read, equal ones once. A sentence is read in part."""
     accepted = [list_solutions(value) for value in values]
     readings = iter(read_each([*chain.from_iterable(accepted)]))
     return [merge_readings([next(readings) for _ in solutions]) for solutions in accepted]
 
 
 def merge_readings(readings: list[Reading]) -> Reading:
-    """
-    Return the reading of a row from those of its accepted solutions. A completion that gives one of them is right.
-
-    The row is read in part if one of them cannot be read at all, since then no other completion can be judged.
-    """
+    """Return the reading of a row from those of its accepted solutions: in part, if one of them cannot be read."""
     kinds = {reading.kind for reading in readings}
     values = sorted({reading.value for reading in readings if reading.value is not None})
     best = next(kind for kind in KINDS if kind in kinds)

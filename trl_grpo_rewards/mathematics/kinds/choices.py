@@ -19,10 +19,7 @@ class Choice(Value):
 
 
 def find_choice(text: str, letters: str = LETTERS) -> re.Match[str] | None:
-    """
-    Return where a short text names the letter that it chooses, as group 1, or None if it chooses no letter or several. If
-    the match ends with a mark, as in `B)`, `(B)`, `B.` and `B:`, what follows is the text of the option.
-    """
+    """Return where a short text names the one letter that it chooses, as group 1. After a mark, the option's text follows."""
     text = text.translate({0x410: "A", 0x421: "C"}).rstrip(" .,;:*`")  # in Cyrillic
     text = re.sub(r"^\W?[a-z][).:](?=\W|\d|$)", lambda found: found[0].upper(), text)
     if re.match(r"\W?[A-Z]\. ?[A-Z]\.", text):  # initials of a name

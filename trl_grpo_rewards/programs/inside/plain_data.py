@@ -183,10 +183,7 @@ def find_data_kind(value: Any) -> "str | None":
 
 
 class Writer:
-    """
-    Writes the values of one message. `refer` gets an object and whether it is plain data, and returns the entry for an
-    object that crosses as a reference, or None.
-    """
+    """Writes the values of one message. `refer` returns the entry of an object that crosses as a reference, or None."""
 
     def __init__(self, refer: "Callable[[Any, bool], Any]", shared: Any) -> None:
         self.refer, self.shared = refer, shared
@@ -255,10 +252,7 @@ class Writer:
 
 
 class DataReader:
-    """
-    Reads the values of one message. `resolve` returns the object for a reference, and `make_record` an empty object of a
-    class that both sides have, by its name.
-    """
+    """Reads the values of one message. `resolve` returns the object for a reference, `make_record` one of a class by name."""
 
     def __init__(self, table: "list[Any]", resolve: Any, shared: Any, make_record: Any) -> None:
         self.table, self.resolve, self.shared = table, resolve, shared
