@@ -2,7 +2,7 @@
 
 import pytest
 
-from trl_grpo_rewards.judging.verdict_cache import VerdictCache
+from trl_grpo_rewards.judging.shared_clients import VerdictCache
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.records.runs import write_run

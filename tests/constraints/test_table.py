@@ -3,7 +3,7 @@
 import pytest
 
 from trl_grpo_rewards.constraints import table
-from trl_grpo_rewards.constraints.languages import response_language
+from trl_grpo_rewards.constraints.sentences import response_language
 from trl_grpo_rewards.constraints.table import (
     CONSTRAINTS,
     Position,

@@ -1,6 +1,6 @@
 """Which words are verbs."""
 
-from trl_grpo_rewards.constraints.verbs import is_verb
+from trl_grpo_rewards.constraints.sentences import is_verb
 
 
 def test_forms_of_verbs_and_other_words():

@@ -11,7 +11,7 @@ from helpers.local_http import build_reply, run_local_server
 from trl_grpo_rewards.judging import chat_client, limits
 from trl_grpo_rewards.judging.chat_client import ChatClient
 from trl_grpo_rewards.judging.grading_prompts import Rubric, build_grading_prompt
-from trl_grpo_rewards.judging.gradings import Grading
+from trl_grpo_rewards.judging.verdicts import Grading
 
 
 PROMPT = build_grading_prompt(Rubric("Is it clear?", (0.0, 10.0)), "2 + 2?", "4")

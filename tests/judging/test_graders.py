@@ -5,8 +5,8 @@ import re
 import pytest
 
 from trl_grpo_rewards.judging.graders import CriteriaGrader, grade_row
-from trl_grpo_rewards.judging.gradings import Grading
 from trl_grpo_rewards.judging.rubrics import Criterion
+from trl_grpo_rewards.judging.verdicts import Grading
 from trl_grpo_rewards.report.excerpts import MAX_TEXT
 
 

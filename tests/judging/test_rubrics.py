@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trl_grpo_rewards.judging.rubric_shapes import read_rubric, read_rubrics, split_items
-from trl_grpo_rewards.judging.rubrics import Criterion, UnreadableRubric, hide_part, score_verdicts
+from trl_grpo_rewards.judging.rubrics import (
+    Criterion,
+    UnreadableRubric,
+    hide_part,
+    read_rubric,
+    read_rubrics,
+    score_verdicts,
+    split_items,
+)
 
 
 WORDS = st.lists(st.sampled_from(["names", "the dose", "warns", "of falls", "is short"]), min_size=2, max_size=5)

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from trl_grpo_rewards.judging.verdict_cache import VerdictCache
+from trl_grpo_rewards.judging.shared_clients import VerdictCache
 
 
 def test_a_verdict_is_read_by_the_key_that_it_was_written_with(tmp_path):

@@ -5,7 +5,7 @@ import pytest
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.kinds import commands
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.verify.equality import settle
+from trl_grpo_rewards.verify.verification import settle
 
 
 UNREAD = [

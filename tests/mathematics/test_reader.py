@@ -12,7 +12,7 @@ from trl_grpo_rewards.mathematics.grammar import GRAMMAR, read_value
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.reader import Reader
 from trl_grpo_rewards.mathematics.tokens import MAX_DIGITS, Unreadable, spell, tokenize
-from trl_grpo_rewards.verify.equality import settle
+from trl_grpo_rewards.verify.verification import settle
 
 
 def test_each_text_is_read_once(monkeypatch):

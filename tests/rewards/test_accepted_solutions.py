@@ -16,7 +16,7 @@ from trl_grpo_rewards import answer, boxed, choice, exact, overlap, tags
 from trl_grpo_rewards.checks import assert_not_gameable, attacks
 from trl_grpo_rewards.checks.honest_completions import honest, swap_completions
 from trl_grpo_rewards.cli.main import main
-from trl_grpo_rewards.verify.golds import choose_best, list_solutions
+from trl_grpo_rewards.verify.solutions import choose_best, list_solutions
 
 
 UNREADABLE = {"not": "a solution"}

@@ -17,11 +17,10 @@ from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
 from trl_grpo_rewards.reasoning import strip_reasoning
-from trl_grpo_rewards.verify.equality import settle
-from trl_grpo_rewards.verify.golds import read_gold
 from trl_grpo_rewards.verify.second_opinion import ask
+from trl_grpo_rewards.verify.solutions import read_gold
 from trl_grpo_rewards.verify.statements import find_boxed_answer
-from trl_grpo_rewards.verify.verification import verify_pairs
+from trl_grpo_rewards.verify.verification import settle, verify_pairs
 
 
 def find_number(text):

@@ -18,8 +18,8 @@ from helpers.answer_laws import COMMANDS, TEMPLATES, TREES, assert_none, is_plai
 from helpers.outside_data import read_outside_data
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.verify.equality import settle
-from trl_grpo_rewards.verify.golds import read_gold
+from trl_grpo_rewards.verify.solutions import read_gold
+from trl_grpo_rewards.verify.verification import settle
 
 
 # A letter is a name: what it is called changes nothing. These letters are not names: Euler's number, the imaginary unit

@@ -14,7 +14,7 @@ from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
 from ..training_data import shorten_repr
-from ..verify.golds import read_gold
+from ..verify.solutions import read_gold
 from .completion_forms import BOX, NO_ANSWER, ROUNDING, WORKING, merge_forms
 from .honest_completions import (
     find_answer_column,

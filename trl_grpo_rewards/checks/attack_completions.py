@@ -10,7 +10,7 @@ from ..forms import Form
 from ..function_rewards import find_functions
 from ..mathematics.grammar import read
 from ..mathematics.rationals import evaluate_exactly
-from ..verify.golds import read_gold
+from ..verify.solutions import read_gold
 from .completion_forms import BOX, LARGE, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 from .honest_completions import list_known_solutions
 

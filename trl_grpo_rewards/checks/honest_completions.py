@@ -8,8 +8,7 @@ from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward, leave_out_witnesses
 from ..forms import Form
 from ..function_rewards import FunctionReward, find_functions
-from ..verify.golds import list_solutions, read_gold
-from ..verify.solutions import write_canonically
+from ..verify.solutions import list_solutions, read_gold, write_canonically
 from .completion_forms import BOX, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 
 

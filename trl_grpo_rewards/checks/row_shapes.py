@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..constraints.rows import pair_arguments, parse_text
 from ..errors import SOLUTION_COLUMNS
-from ..judging.rubric_shapes import read_rubric
+from ..judging.rubrics import read_rubric
 from ..mathematics.grammar import read
 from ..mathematics.kinds.texts import Text
 from ..parsing import parse
@@ -14,8 +14,7 @@ from ..programs.cases import UnreadableTests
 from ..programs.columns import parse_column
 from ..programs.formats import COMPANION_COLUMNS, read_tests
 from ..tools.call_reading import read_expected_calls
-from ..verify.golds import list_solutions, read_gold
-from ..verify.solutions import MAX_WORDS
+from ..verify.solutions import MAX_WORDS, list_solutions, read_gold
 
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ import openai
 
 from . import limits
 from .grading_prompts import GradingPrompt
-from .gradings import Grading
 from .settings import Settings
-from .verdicts import QuotedReply, TruncatedReply, UnreadableReply, read_verdict
+from .verdicts import Grading, QuotedReply, TruncatedReply, UnreadableReply, read_verdict
 
 
 STRUCTURED_OUTPUT: dict[tuple[str | None, str], bool] = {}

@@ -15,10 +15,8 @@ from .grading_prompts import (
     build_criteria_prompt,
     build_grading_prompt,
 )
-from .gradings import Grading, describe_grading
-from .rubric_shapes import read_rubric
-from .rubrics import Criterion, UnreadableRubric, hide_part, score_verdicts
-from .verdicts import read_grade, read_met
+from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_verdicts
+from .verdicts import Grading, describe_grading, read_grade, read_met
 
 
 MAX_SHOWN = 1800

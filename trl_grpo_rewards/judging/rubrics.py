@@ -1,11 +1,18 @@
-"""Rubrics of rows: criteria with points, of which a part may be hidden, and the score that one verdict on each gives."""
+"""Rubrics of rows: criteria with points, in any of the usual shapes of a dataset column, and the score of verdicts on them."""
 
+import json
 import math
 import random
+import re
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
+
+from ..strict_json import reject_duplicates
+from ..traits import Reading
+from .verdicts import drop_code_fence
 
 
 SHORT = reprlib.Repr()
@@ -56,3 +63,221 @@ def hide_part(criteria: Sequence[Criterion], share: float, seed: str) -> tuple[C
     if not any(criteria[place].points > 0 for place in kept):
         kept.append(next(place for place in drawn if criteria[place].points > 0))
     return tuple(criteria[place] for place in sorted(kept))
+
+
+HOLDERS = ("rubrics", "rubric", "criteria")
+"""Keys under which a dict holds its criteria. Without one of them, they are the only list or dict in it."""
+
+POINTS = ("points", "weight", "score")
+"""Keys of a criterion's points. Any other number, such as an id, says nothing about them."""
+
+REQUIRED = "required"
+"""Key of whether a criterion is required."""
+
+ITEM = re.compile(r"\s*(?:[-*•+]|\(?\d+[.):])\s+")
+"""The start of an item in a list that is written as text."""
+
+JSON_START = re.compile(r"\s*(?:\{\s*[}\"']|\[\s*[\]\[{\"'])")
+"""The start of a text that must be JSON. A sentence may start with a bracket, too: `[Hard Rule] It is short.`"""
+
+
+POINTS_IN_WORDS = re.compile(
+    r"""^[(\[|\s]* (?: [-+−]\s?\d[\d.]* | \d[\d.]*\s?(?:points?|pts?) )\b
+    | [-+−]?\d[\d.]*\s?(?:points?|pts?) [)\]|.\s]*$ | [(\[|]\s?[-+−]\s?\d[\d.]*\s?[)\]|]$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Points at the start or the end of a sentence, such as `(-5) Recommends rest.` or `Recommends rest (5 points).`"""
+
+
+def read_rubric(value: Any) -> tuple[Criterion, ...]:
+    """
+    Return the criteria of a row, or raise [`UnreadableRubric`].
+
+    A rubric is a list of criteria, a dict of criteria by name, a dict with one of these in it, or a text with one item
+    or line for each criterion. A criterion is a sentence, a pair of a sentence and points, or a dict with sentences,
+    points and `required`. All of it may be JSON text, and None counts as left out.
+    """
+    try:
+        criteria = tuple(list_criteria(value))
+    except RecursionError:
+        raise UnreadableRubric("it is nested too deeply", "") from None
+    if not criteria:
+        raise UnreadableRubric("it has no criteria", value)
+    possible = sum(max(one.points, 0.0) for one in criteria)
+    if not 0 < possible < math.inf:
+        raise UnreadableRubric("no criterion has positive points", [one.points for one in criteria])
+    return criteria
+
+
+def list_criteria(value: Any) -> Iterator[Criterion]:
+    """Yield the criteria of a rubric in any shape."""
+    value = unpack(value)
+    if isinstance(value, str):
+        yield from (read_criterion(item, "a text") for item in split_items(value))
+    elif isinstance(value, (list, tuple)):
+        yield from (read_criterion(item) for item in value if item is not None)
+    elif isinstance(value, Mapping):
+        yield from list_criteria_of_dict({key: unpack(item) for key, item in value.items() if item is not None})
+    elif value is not None:
+        raise UnreadableRubric("it is neither a list nor a dict nor a text", value)
+
+
+def list_criteria_of_dict(fields: dict[Any, Any]) -> Iterator[Criterion]:
+    """Yield the criteria of a dict: one criterion, criteria by name, or a dict that holds a rubric."""
+    points, holders = find_key(fields, POINTS), [key for key in fields if str(key).lower() in HOLDERS]
+    if isinstance(fields.get(points), list):  # `datasets` stores a sequence of dicts as a dict of lists
+        yield from list_criteria(split_columns(fields, len(fields[points])))
+    elif points is not None:
+        yield read_criterion(fields)
+    elif not holders and all(map(is_by_name, fields.values())) and not (len(fields) == 1 and has_text(fields)):
+        yield from (read_named_criterion(str(name), item) for name, item in fields.items())
+    else:
+        holders = holders or [key for key, item in fields.items() if isinstance(item, (list, Mapping, str))]
+        lists = [key for key in holders if not isinstance(fields[key], str)] or holders
+        if len(lists) != 1:
+            raise UnreadableRubric("it has several lists or dicts, and not one is called 'rubrics'", [*fields])
+        check_alone(fields, lists[0])
+        yield from list_criteria(fields[lists[0]])
+
+
+def find_key(fields: Mapping[Any, Any], names: Sequence[str]) -> Any:
+    """Return the key with the first of these names that there is, in upper or lower case."""
+    return next((key for name in names for key in fields if str(key).lower() == name), None)
+
+
+def has_text(fields: Mapping[Any, Any]) -> bool:
+    return any(isinstance(item, str) for item in fields.values())
+
+
+def check_alone(fields: Mapping[Any, Any], holder: Any) -> None:
+    """Check that a list of criteria has no list of numbers next to it, which may be their points."""
+    size = len(fields[holder]) if isinstance(fields[holder], list) else None
+    for key, item in fields.items():
+        if key != holder and isinstance(item, list) and 0 < len(item) == size and are_numbers(*item):
+            raise UnreadableRubric(
+                "a list of numbers is next to the criteria, but it is not called 'points'", [*fields]
+            )
+
+
+def are_numbers(*values: Any) -> bool:
+    return all(isinstance(value, Real) and not isinstance(value, bool) for value in values)
+
+
+def unpack(value: Any) -> Any:
+    """Return the list or dict that an array or a JSON text contains, or the value itself."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, str) and value.strip().startswith("```"):
+        value = drop_code_fence(value.strip())
+    if not isinstance(value, str) or not JSON_START.match(value):
+        return value
+    try:
+        return json.loads(value, object_pairs_hook=reject_duplicates)
+    except ValueError:
+        raise UnreadableRubric("it looks like JSON, but is not", value) from None
+
+
+def split_items(text: str) -> list[str]:
+    """Return the items of a list that is written as text, or its lines. A heading is repeated in each of its items."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    has_marks = any(map(ITEM.match, lines))
+    items: list[str] = []
+    heading, is_after_heading = "", True
+    for line in lines:
+        is_item, words = ITEM.match(line) is not None or not has_marks, ITEM.sub("", line, count=1).strip()
+        if words.endswith(":") or words.startswith("#") or (is_after_heading and not is_item):
+            heading = f"{heading} {words}".strip() if is_after_heading else words
+            is_after_heading = True
+        elif is_item:
+            items.append(f"{heading} {words}".strip())
+            is_after_heading = False
+        else:
+            items[-1] += f" {words}"
+    return items
+
+
+def split_columns(fields: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+    """Return a dict of lists as a list of dicts. Fields that are no such list are left out."""
+    columns = {key: item for key, item in fields.items() if isinstance(item, list) and len(item) == size}
+    return [{key: item[row] for key, item in columns.items()} for row in range(size)]
+
+
+def is_by_name(value: Any) -> bool:
+    """Return whether a value can be that of a criterion's name: a sentence, points, a pair of both, or a dict."""
+    parts = value if isinstance(value, list) else [value]
+    return all(isinstance(part, (str, Real)) for part in parts) and sum(isinstance(part, str) for part in parts) < 2
+
+
+def read_named_criterion(name: str, value: Any) -> Criterion:
+    """Return a criterion from its name and a sentence, points or a pair of both."""
+    parts = value if isinstance(value, list) else [value]
+    words = [part for part in parts if isinstance(part, str)]
+    numbers = [part for part in parts if not isinstance(part, str)]
+    return build_criterion([name, *words], numbers, False, "criteria by name")
+
+
+def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
+    """Return a criterion without a name: a sentence, a pair of a sentence and points, or a dict."""
+    value = unpack(value)
+    if isinstance(value, str):
+        return build_criterion([value], [], False, shape)
+    if isinstance(value, (list, tuple)):
+        numbers = [part for part in value if not isinstance(part, str)]
+        return build_criterion([part for part in value if isinstance(part, str)], numbers, False, "pairs")
+    if not isinstance(value, Mapping):
+        raise UnreadableRubric("a criterion is neither a sentence nor a dict", value)
+    fields = {str(key): item for key, item in value.items() if item is not None}
+    key, required_key = find_key(fields, POINTS), find_key(fields, (REQUIRED,))
+    others = {name: item for name, item in fields.items() if name not in (key, required_key)}
+    if key is None and any(map(are_numbers, others.values())):
+        raise UnreadableRubric("a criterion has a number, but it is not called 'points' or 'weight'", value)
+    texts = {name: item for name, item in others.items() if isinstance(item, str)}
+    sentences = {name: item for name, item in texts.items() if len(item.split()) > 1} or texts  # not ids and labels
+    required = fields.get(required_key, False) if required_key else False
+    if not isinstance(required, bool):
+        raise UnreadableRubric("a criterion's 'required' is not true or false", value)
+    left = ", ".join(name for name in fields if name not in {*sentences, key, required_key})
+    shape = f"dicts of {', '.join([*sentences, *([key] if key else [])])}{left and f' (not {left})'}"
+    return build_criterion([*sentences.values()], [fields[key]] if key else [], required, shape)
+
+
+def build_criterion(words: Sequence[str], numbers: Sequence[Any], is_required: bool, shape: str) -> Criterion:
+    """Build a criterion from its words and, if it has any, its points, or raise [`UnreadableRubric`]."""
+    text = ": ".join(" ".join(part.split()) for part in words)  # a line break could forge another criterion
+    if not any(char.isalnum() for char in text):
+        raise UnreadableRubric("a criterion has no words", [*words, *numbers])
+    if not numbers and POINTS_IN_WORDS.search(text):
+        raise UnreadableRubric("a criterion has points in its words, where they do not count", text)
+    return Criterion(text, read_points(numbers), is_required, shape)
+
+
+def read_points(numbers: Sequence[Any]) -> float:
+    """Return the points, which may be the text of a number, or 1 if there are none."""
+    if not numbers:
+        return 1.0
+    try:
+        if len(numbers) == 1 and (isinstance(numbers[0], str) or are_numbers(numbers[0])):
+            points = float(numbers[0])
+            if math.isfinite(points):
+                return points
+    except (ValueError, OverflowError):
+        pass
+    raise UnreadableRubric("a criterion's points are not one finite number", [*numbers])
+
+
+def read_rubrics(values: Sequence[Any]) -> list[Reading]:
+    """Return how the rubric of each row is read, for checks."""
+    return [read_for_check(value) for value in values]
+
+
+def read_for_check(value: Any) -> Reading:
+    try:
+        criteria = read_rubric(value)
+    except UnreadableRubric as error:
+        return Reading("not at all", note=f"unreadable because {error.problem}")
+    shapes = " and ".join(dict.fromkeys(one.shape for one in criteria))
+    more = " with required ones" * any(one.is_required for one in criteria)
+    more += " with faults, which have negative points" * any(one.points < 0 for one in criteria)
+    return Reading(
+        "whole", repr([(one.text, one.points, one.is_required) for one in criteria]), f"read as {shapes}{more}"
+    )

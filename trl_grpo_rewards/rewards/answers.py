@@ -11,11 +11,9 @@ from ..mathematics.tokens import spell
 from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
-from ..verify.equality import find_letter, is_restated
-from ..verify.golds import choose_best, list_solutions, read_gold
-from ..verify.solutions import read_solutions
+from ..verify.solutions import choose_best, list_solutions, read_gold, read_solutions
 from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks
-from ..verify.verification import verify_pairs
+from ..verify.verification import find_letter, is_restated, verify_pairs
 
 
 __all__ = ["answer", "boxed", "choice", "exact"]

@@ -11,8 +11,7 @@ from ..mathematics.grammar import read
 from ..reasoning import strip_reasoning
 from ..registry import combinator
 from ..scores import Score
-from ..verify.golds import list_solutions, read_gold
-from ..verify.solutions import is_numeric, strip_label
+from ..verify.solutions import is_numeric, list_solutions, read_gold, strip_label
 from ..verify.statements import BOX, find_stated_answer, read_content
 
 

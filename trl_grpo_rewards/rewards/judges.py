@@ -11,11 +11,10 @@ from ..batch import completion_text, conversation_text, prompt_text
 from ..judging import grading_prompts, verdicts
 from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
 from ..judging.grading_prompts import Rubric
-from ..judging.gradings import Grading, describe_grading
 from ..judging.judge_options import build_settings, check_judge, check_server, list_columns
-from ..judging.rubric_shapes import read_rubrics
-from ..judging.rubrics import UnreadableRubric
+from ..judging.rubrics import UnreadableRubric, read_rubrics
 from ..judging.shared_clients import SharedClient, connect
+from ..judging.verdicts import Grading, describe_grading
 from ..options import Column, freeze
 from ..registry import reward
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..reasoning import strip_reasoning
 from ..registry import reward
-from ..verify.golds import choose_best, list_solutions
+from ..verify.solutions import choose_best, list_solutions
 from .lengths import Unit, split_units
 
 
