@@ -7,11 +7,7 @@ import pytest
 
 from trl_grpo_rewards import instructions
 from trl_grpo_rewards.constraints import (
-    characters,
     formats,
-    languages,
-    layouts,
-    lengths,
     occurrences,
     sentences,
     single_tasks,
@@ -19,7 +15,7 @@ from trl_grpo_rewards.constraints import (
 from trl_grpo_rewards.constraints.table import CONSTRAINTS
 
 
-TOPICS = (characters, formats, languages, layouts, lengths, occurrences, sentences, single_tasks)
+TOPICS = (formats, occurrences, sentences, single_tasks)
 ENGLISH = "the weather was lovely this morning and we walked along the river for an hour"
 NAMES = "Emma, Liam and Noah"
 PALINDROMES = "level radar civic madam refer rotor kayak tenet stats sagas"

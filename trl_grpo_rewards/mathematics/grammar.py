@@ -7,7 +7,6 @@ from .kinds import (
     arrays,
     bases,
     cases,
-    choices,
     commands,
     families,
     lists,
@@ -16,7 +15,6 @@ from .kinds import (
     relations,
     sets,
     texts,
-    times,
 )
 from .kinds.texts import Text
 from .reader import (
@@ -94,7 +92,7 @@ CONDITION = Infix(LIST, families.attach_condition, families.states_condition)
 SEPARATOR = Infix(LIST, lists.read_list, lists.is_separator)
 BESIDE = Infix(ROW, lists.read_row, lists.starts_row)
 FACTORS = (Infix(FACTOR, arithmetic.read_mixed), Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor))
-UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, times.read_time), Infix(UNIT, quantities.attach_unit))
+UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, ratios.read_time), Infix(UNIT, quantities.attach_unit))
 
 
 def operation(sign: str, power: int, name: str = "") -> Infix:
@@ -145,10 +143,10 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
 LAST = (texts.read_words, bases.read_digits_with_letters)
 LABELLED = (texts.skip_label, sets.read_exception, *LAST)
 OPENINGS = {
-    "number": (times.read_date, ratios.read_dashes, texts.skip_remark, bases.read_digits_with_letters),
+    "number": (ratios.read_date, ratios.read_dashes, texts.skip_remark, bases.read_digits_with_letters),
     "grouped": (texts.skip_remark,),
     "letter": (texts.skip_remark, *LAST),
-    "word": (times.read_date, texts.skip_remark, texts.read_first_word, *LABELLED),
+    "word": (ratios.read_date, texts.skip_remark, texts.read_first_word, *LABELLED),
     "command": (texts.skip_remark, *LABELLED),
     "sign": (texts.skip_remark, *LABELLED),
     "open": (texts.skip_remark, lists.read_parts, *LAST),
@@ -178,11 +176,11 @@ def read_value(text: str) -> Value | None:
         tokens = tokenize(text)
     except Unreadable:
         return None
-    option = choices.split_choice(tokens)
+    option = texts.split_choice(tokens)
     if option is None:
         return read_tokens(tokens)
     letter, rest = option
-    return choices.Choice(letter, read_tokens(rest) or Text(texts.fold(rest)))
+    return texts.Choice(letter, read_tokens(rest) or Text(texts.fold(rest)))
 
 
 def read_tokens(tokens: list[Token]) -> Value | None:

@@ -12,11 +12,10 @@ from typing import Any, Literal
 from tqdm import tqdm
 
 from ..mathematics.grammar import read
-from ..mathematics.kinds.choices import Choice
 from ..mathematics.kinds.lists import Collection
 from ..mathematics.kinds.quantities import Quantity
 from ..mathematics.kinds.relations import Relation, find_labelled_value
-from ..mathematics.kinds.texts import Text
+from ..mathematics.kinds.texts import Choice, Text
 from ..mathematics.matching import AnswerRules
 from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import spell

@@ -8,17 +8,15 @@ from trl_grpo_rewards.mathematics.kinds import arithmetic, commands, is_open
 from trl_grpo_rewards.mathematics.kinds.arrays import Matrix
 from trl_grpo_rewards.mathematics.kinds.bases import Based
 from trl_grpo_rewards.mathematics.kinds.cases import OTHERWISE, Cases
-from trl_grpo_rewards.mathematics.kinds.choices import Choice
 from trl_grpo_rewards.mathematics.kinds.expressions import are_within
 from trl_grpo_rewards.mathematics.kinds.families import Family, Residue
 from trl_grpo_rewards.mathematics.kinds.lists import Collection
 from trl_grpo_rewards.mathematics.kinds.names import have_same_name, is_name
 from trl_grpo_rewards.mathematics.kinds.quantities import Parts, Quantity
-from trl_grpo_rewards.mathematics.kinds.ratios import Dashed, Ratio
+from trl_grpo_rewards.mathematics.kinds.ratios import Dashed, Ratio, Time
 from trl_grpo_rewards.mathematics.kinds.relations import Relation, find_labelled_value
 from trl_grpo_rewards.mathematics.kinds.sets import Builder, find_segments, is_set
-from trl_grpo_rewards.mathematics.kinds.texts import Text
-from trl_grpo_rewards.mathematics.kinds.times import Time
+from trl_grpo_rewards.mathematics.kinds.texts import Choice, Text
 from trl_grpo_rewards.mathematics.values import Number, Operation, Symbol
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.grammar import read
-from trl_grpo_rewards.mathematics.kinds.times import Time
+from trl_grpo_rewards.mathematics.kinds.ratios import Time
 
 
 integers = st.integers(-999, 999)

@@ -5,16 +5,14 @@ from ..values import Value, list_parts
 from .arrays import MATRICES
 from .bases import BASED
 from .cases import CASES
-from .choices import CHOICES
 from .expressions import EXPRESSIONS, FORMAL_OPERATIONS
 from .families import FAMILIES
 from .lists import COLLECTIONS
 from .quantities import QUANTITIES, QUANTITIES_IN_PARTS
-from .ratios import DASHES, RATIOS
+from .ratios import DASHES, RATIOS, TIMES
 from .relations import NAMED_ITEMS, RELATIONS
 from .sets import BUILDERS, INTERVALS, SETS
-from .texts import TEXTS
-from .times import TIMES
+from .texts import CHOICES, TEXTS
 
 
 KINDS = (
