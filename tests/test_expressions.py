@@ -32,6 +32,14 @@ async def slow(completion: str) -> float:
     return float(len(completion))
 
 
+def of_lists(completions, solution, **kwargs):
+    return [float(one == own) for one, own in zip(completions, solution, strict=True)]
+
+
+async def awaited(completions, **kwargs):
+    return of_lists(completions, **kwargs)
+
+
 TEXTS = ["ab", "aab", "n b", "a n", "n"]
 
 
@@ -76,6 +84,18 @@ def test_a_plain_function_is_told_to_become_a_reward(combine):
         TypeError, match=r"plain function 'mine' instead of a reward. Put @reward above it, .*: mine\(\)"
     ):
         combine(first(), mine)
+
+
+@pytest.mark.parametrize("combine, text", [
+    (lambda a, f: a + f, "first() + {}()"), (lambda a, f: f + a, "{}() + first()"), (lambda a, f: a - f, "first() - {}()"),
+    (lambda a, f: f - 2 * a, "-2.0 * first() + {}()"), (lambda a, f: sum([a, f]), "first() + {}()"),
+])  # fmt: skip
+@pytest.mark.parametrize("function", [of_lists, awaited])
+def test_a_function_that_trl_can_call_is_a_reward_in_a_sum(combine, text, function):
+    total = combine(first(), function)
+    assert str(total) == text.format(function.__name__)
+    assert total == combine(first(), function) == parse(str(total)) == pickle.loads(pickle.dumps(total))
+    assert total.explain(["a", "b"], solution=["a", "c"]).scores[function.__name__] == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("combine", [lambda a, b: a + "1", lambda a, b: "2" * a, lambda a, b: a / 2])

@@ -254,7 +254,7 @@ def test_an_exception_propagates_with_the_reward_named():
 
 
 @pytest.mark.parametrize("function, kind, message", [
-    (lambda completions: 0, {}, "has the parameter 'completions', but scores one completion at a time"),
+    (lambda prompt, completions: 0, {}, "has the parameter 'completions', but scores one completion at a time"),
     (lambda completion: 0, {"batched": True}, "has the parameter 'completion', but scores a whole batch"),
     (lambda prompts: 0, {"grouped": True}, "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp"),
     (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),

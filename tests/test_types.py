@@ -17,7 +17,7 @@ def cites(completion: str, *, at_least: int = 1) -> float:
 def right(completion: str, solution: str) -> float:
     return float(completion == solution)
 
-@reward(batched=True)
+@reward
 def from_trl(prompts: list[str], completions: list[str], **kwargs: object) -> list[float]:
     return [0.0 for _ in completions]
 
@@ -27,7 +27,10 @@ async def words(completion: str, *, log_extra: object = None, longest: int | Non
 
 mine: list[Reward] = [cites(), cites(at_least=2, name="c"), right(name="r", solution="answer"), from_trl(), words(longest=3)]
 rewards: Reward = boxed(tolerance=0.1) + 0.2 * gate(tags("think"), by=boxed()) - clip(boxed(name="b"), high=1)
-more: list[Reward] = [keywords(all=["because"]), parse("boxed()"), cites(at_least=2), right()]
+def plain(completions: list[str], **kwargs: object) -> list[float | None]:
+    return [None for _ in completions]
+
+more: list[Reward] = [boxed() + plain, plain - boxed(), keywords(all=["because"]), parse("boxed()"), cites(at_least=2), right()]
 weights: list[float] = rewards.weights
 """
 

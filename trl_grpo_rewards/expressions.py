@@ -14,18 +14,19 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from inspect import isfunction
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
-from .errors import describe_plain
 from .score_tables import ScoreTable, to_code
 from .scores import Score
 
 
 Result = TypeVar("Result")
+
+PlainFunction: TypeAlias = Callable[..., Sequence[Score] | Awaitable[Sequence[Score]]]
+"""A function that TRL can call."""
 
 LOGGED_COLUMNS: "dict[Reward, set[str]]" = defaultdict(set)
 """Columns that each reward has logged in this process."""
@@ -196,19 +197,22 @@ class Reward(ABC):
         for column in sorted(LOGGED_COLUMNS[self]) if "log_extra" in batch.hooks else ():
             batch.hooks["log_extra"](column, batch.log.columns[column])
 
-    def __add__(self, other: "Reward") -> "Reward":
-        return add(self.terms + other.terms) if isinstance(other, Reward) else refuse_constant(other, self)
+    def __add__(self, other: "Reward | PlainFunction") -> "Reward":
+        found = read_operand(other, self)
+        return add(self.terms + found.terms) if isinstance(found, Reward) else found
 
-    def __radd__(self, other: int) -> "Reward":
-        return (
-            self if isinstance(other, int) and other == 0 else refuse_constant(other, self)
-        )  # so that sum(...) works
+    def __radd__(self, other: "int | PlainFunction") -> "Reward":
+        if isinstance(other, int) and other == 0:  # so that sum(...) works
+            return self
+        found = read_operand(other, self)
+        return add(found.terms + self.terms) if isinstance(found, Reward) else found
 
-    def __sub__(self, other: "Reward") -> "Reward":
-        return self + -other if isinstance(other, Reward) else refuse_constant(other, self)
+    def __sub__(self, other: "Reward | PlainFunction") -> "Reward":
+        found = read_operand(other, self)
+        return self + -found if isinstance(found, Reward) else found
 
-    def __rsub__(self, other: float) -> Any:
-        return refuse_constant(other, -self)
+    def __rsub__(self, other: "PlainFunction") -> "Reward":
+        return -self + other
 
     def __mul__(self, factor: "float | Reward") -> "Reward":
         if isinstance(factor, Reward):
@@ -382,15 +386,17 @@ def multiply(*rewards: Reward) -> Reward:
     return weight * Product(tuple(factors))
 
 
-def refuse_constant(number: Any, instead: Reward) -> Any:
-    """Refuse to add a number or a plain function to a reward. Anything else is left to Python."""
-    if isfunction(number):
-        raise TypeError(f"An expression contains {describe_plain(number)}")
-    if not isinstance(number, Real):
-        return NotImplemented
+@functools.singledispatch
+def read_operand(operand: Any, other: Reward) -> Any:
+    """Return the reward to add to another one. What is none is left to Python."""
+    return operand if isinstance(operand, Reward) else NotImplemented
+
+
+@read_operand.register
+def refuse_number(number: Real, other: Reward) -> Any:
     raise TypeError(
         f"A number cannot be added to a reward; got {number}. It would be the same for all completions of a group, so it "
-        f"would change no advantage. Leave it out: {instead}."
+        f"would change no advantage. Leave it out: {other}."
     )
 
 

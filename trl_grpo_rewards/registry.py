@@ -9,8 +9,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
+from types import FunctionType
 from typing import Any, Concatenate, Protocol, overload
 
+from .errors import describe_plain
+from .expressions import Reward, read_operand
 from .forms import Form
 from .function_rewards import FunctionKind, Options, RewardFactory
 from .removed import REMOVED
@@ -114,7 +117,7 @@ def reward(
             trainer does not offer them.
         batched (`bool`, *optional*, defaults to `False`):
             The function scores the whole batch. It gets `prompts` and `completions` as TRL passes them and returns a
-            list with one score per completion.
+            list with one score per completion. It need not be said of a function with these parameters.
         grouped (`bool`, *optional*, defaults to `False`):
             The function scores a whole group: all completions of one prompt, even if they are on several ranks. It gets
             `prompt` as text, `completions` as a list of texts, `completion_ids`, and the group's value of every other
@@ -180,7 +183,8 @@ def reward(
     def register_function(function: Callable[..., Any]) -> RewardFactory:
         if batched and grouped:
             raise TypeError(f"Reward '{function.__name__}' must not be both batched and grouped. Choose one.")
-        kind: FunctionKind = "batch" if batched else "group" if grouped else "completion"
+        as_trl_calls = takes_lists(function) and not grouped
+        kind: FunctionKind = "batch" if batched or as_trl_calls else "group" if grouped else "completion"
         does_ask = inspect.iscoroutinefunction(function) if asks is None else asks
         traits = Traits(
             outcome, does_ask, form, worthless, lengths, ready, reads=reads or {}, solves=solves, examines=examines
@@ -211,6 +215,34 @@ def combinator(
         return register(RewardFactory(function, "combinator", check, columns, traits))
 
     return register_function
+
+
+class Wrapped(RewardFactory):
+    """The factory of a function without a decorator. What is pickled is the function, since the factory has no name."""
+
+    def __reduce__(self) -> Any:
+        return find_wrapped, (self.function,)
+
+
+def takes_lists(function: Callable[..., Any]) -> bool:
+    """Whether a function takes the completions or prompts of a batch, as TRL calls it, and not one of them."""
+    names = inspect.signature(function).parameters.keys()
+    return not names.isdisjoint(("prompts", "completions")) and names.isdisjoint(("prompt", "completion"))
+
+
+@read_operand.register
+def wrap_function(function: FunctionType, other: Reward | None = None) -> Reward:
+    """Return the reward of a function that TRL can call."""
+    if not takes_lists(function) or not function.__name__.isidentifier():
+        raise TypeError(f"An expression contains {describe_plain(function)}")
+    return find_wrapped(function)()
+
+
+def find_wrapped(function: FunctionType) -> RewardFactory:
+    known = REGISTRY.get(function.__name__)
+    if known is not None and known.function is function:
+        return known
+    return register(Wrapped(function, "batch", traits=Traits(asks=inspect.iscoroutinefunction(function))))
 
 
 def register(factory: RewardFactory) -> RewardFactory:

@@ -46,9 +46,8 @@ def test_the_summary_and_the_details_say_the_same(command):
 
 def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp_path):
     (tmp_path / "breaks.py").write_text(
-        "from trl_grpo_rewards import reward\n\nprint('imported')\n\n"
-        "@reward\ndef breaks(completion):\n    print('scored')\n    raise KeyError(completion)\n"
-    )
+        "print('imported')\n\ndef breaks(completions, **kwargs):\n    print('scored')\n    raise KeyError(completions[0])\n"
+    )  # a function as TRL takes it
     run = command("check", "--import", "breaks", "--rewards", "boxed(evaluated=True) + breaks()", "--json")
     (fault,) = [text for one in json.loads(run.stdout)["checks"] for text in one["faults"]]
     assert run.returncode == 1 and "KeyError" in fault and "imported\nscored\n" in run.stderr

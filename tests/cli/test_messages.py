@@ -71,7 +71,7 @@ def test_a_missing_column_says_which_reward_fits_the_dataset(command, tmp_path):
 
 
 ENDS = "from trl_grpo_rewards import reward\n@reward\ndef same_end(completion, gold):\n    return completion.endswith(gold)\n"
-PLAIN = "The rewards contain the plain function 'plainly' instead of a reward. Put @reward above it, and call it: plainly()."
+PLAIN = "An expression contains the plain function 'plainly' instead of a reward. Put @reward above it, and call it: plainly()."
 LACKING = "Reward 'code' needs the column 'tests'; found 'solution'. Add it to the dataset, or name another one: code(tests=...)."
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from shlex import quote
 from typing import NoReturn
 
-from ..errors import describe_plain, describe_reward_error
+from ..errors import describe_reward_error
 from ..expressions import Reward
 from ..parsing import parse
+from ..registry import wrap_function
 from ..removed import REMOVED
 from .data_files import FORMATS, find_ending
 from .output import FAULTY, MISUSED, end
@@ -109,11 +110,14 @@ def build_rewards(expression: str, modules: Sequence[str]) -> Reward:
     try:
         return parse(expression)
     except ValueError:
-        for name in re.findall(r"[^\W\d]\w*", expression):
-            for module in modules:
-                if isfunction(function := getattr(sys.modules[module], name, None)):
-                    raise ValueError(f"The rewards contain {describe_plain(function)}") from None
-        raise
+        names = re.findall(r"[^\W\d]\w*", expression)
+        known = [getattr(sys.modules[module], name, None) for name in names for module in modules]
+        functions = [one for one in known if isfunction(one)]
+        if not functions:
+            raise
+    for function in functions:
+        wrap_function(function)
+    return parse(expression)
 
 
 def import_rewards(modules: Sequence[str]) -> None:
