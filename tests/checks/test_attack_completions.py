@@ -16,7 +16,9 @@ def test_attacks_are_of_the_form_that_the_rewards_want():
     assert rewards(completions=[right, *made.values()], prompts=[row["prompt"]] * (len(made) + 1),
                    solution=["7"] * (len(made) + 1))[0] == pytest.approx(4.0, abs=0.1)  # fmt: skip
     assert len(made["unclosed tags"]) > 60_000 and made["empty tags"] == "<think></think><answer></answer>"
-    assert {name for name, text in made.items() if "\\boxed{7}" in text} == {"many boxes"}
+    assert {name for name, text in made.items() if "\\boxed{7}" in text} == {
+        "many boxes", "right between wrong answers",
+    }  # fmt: skip
 
 
 def test_a_wrong_answer_is_of_the_same_kind():

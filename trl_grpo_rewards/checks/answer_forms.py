@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -99,28 +99,24 @@ class Outcome(NamedTuple):
         """Return what right completions earn."""
         return sum(right or 0 for one in functions for right, _ in self.scores[one])
 
-    def pays(self, function: FunctionReward, helpless: Mapping[FunctionReward, list[list[Score]]]) -> bool:
-        """Whether right completions earn more than those without an answer."""
-        return self.earn([function]) > sum(score or 0 for (score,) in helpless[function]) + ROUNDING
-
 
 @dataclass(frozen=True)
 class FoundForm:
-    """
-    The form that pays best, and the rows, with completions if a column contains them.
-
-    `unpaid` are the functions that no form paid, `written` says how the answer of the first row was written for them, and
-    `tried` are these forms if nothing at all was paid. `is_solved` tells whether right completions are known, and
-    `is_certain` whether what follows from them may be a fault.
-    """
+    """The form that pays best, and what is known of it."""
 
     rows: Sequence[Mapping[str, Any]]
+    """The rows, with completions if a column contains them."""
     form: Form = BOX
     unpaid: tuple[FunctionReward, ...] = ()
+    """The functions that no form paid."""
     written: str = ""
+    """How the answer of the first row was written for them."""
     tried: tuple[Form, ...] = ()
+    """The forms that were tried, if nothing at all was paid."""
     is_solved: bool = True
+    """Whether right completions are known."""
     is_certain: bool = True
+    """Whether what follows from them may be a fault."""
 
 
 def find_form(
@@ -129,74 +125,126 @@ def find_form(
     """Return the form of an answer that pays best. Rewards that declare their form, and those of this package, keep it."""
     completions = [row.get("completion") for row in rows]
     rows = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
-    column, guess = find_answer_column(rewards), is_guess(rewards)
+    column, is_sure = find_answer_column(rewards), not is_guess(rewards)
     functions = [*dict.fromkeys(filter(is_formless, find_functions(leave_out_witnesses(rewards), paid_only=True)))]
     readers = [one for one in functions if column in list_read_columns(one)]
     known = choose_rows(rewards, rows, column)
     if not known or not any(one.factory.is_foreign for one in readers):
-        return FoundForm(rows, is_solved=not guess, is_certain=not guess)
-    formats = [one for one in functions if one.factory.is_foreign and one not in readers]
-    some = [rows[place] for place in known]
-    written = [completions[place] for place in known]
+        return FoundForm(rows, is_solved=is_sure, is_certain=is_sure)
+    others = [one for one in functions if one.factory.is_foreign and one not in readers]
+    some, written = [rows[place] for place in known], [completions[place] for place in known]
     merge_forms(rewards, some[0])  # raises an error if no form earns all rewards
-
-    end = time.monotonic() + SEARCH_SECONDS
-
-    def attempt(ways: Sequence[Way]) -> Iterator[Outcome]:
-        for place, way in enumerate(ways):
-            if place and time.monotonic() > end:
-                return
-            try:
-                right = [write(rewards, row, text, count, way) for row, text in zip(some, written, strict=True)]
-            except ContradictoryForms:
-                continue
-            groups = [list(texts) for texts in zip(right, swap_completions(rewards, some, right), strict=True)]
-            yield Outcome(way, {one: score(one, some, groups) for one in readers + formats})
-
-    outcomes = [*attempt(list_ways(rewards, some[0], written[0], column))]
-    helpless = {one: score(one, some, [[NO_ANSWER]] * len(some)) for one in formats}
-    formats = [one for one in formats if [row[:1] for row in outcomes[0].scores[one]] == helpless[one]]
-
-    def rank(outcome: Outcome) -> tuple[float, int]:
-        return outcome.gain(readers), sum(outcome.pays(one, helpless) for one in formats)
-
-    best = max(outcomes, key=rank)
-    if best.gain(readers) <= 0:
-        outcomes += attempt([Way(replace(one.way.form, tags=("think",))) for one in outcomes if can_think(one.way)])
-        best = max(outcomes, key=rank)
-    others = [max(outcomes, key=lambda one: one.gain([reader])) for reader in readers if best.gain([reader]) <= 0]
-    missed = [one for one in formats if not best.pays(one, helpless)]
-    others += [max(outcomes, key=lambda outcome: outcome.pays(one, helpless)) for one in missed]
-    pairs = [pair for other in others if other is not best for pair in ((best, other), (other, best))]
-    outcomes += attempt([*dict.fromkeys(join(one.way, other.way) for one, other in pairs)])
-    best = max(outcomes, key=rank)
-    unpaid = tuple(one for one in readers if one.factory.is_foreign and best.gain([one]) <= 0)
-    gold = write_gold(rewards, some[0])
-    first, *others_written = dict.fromkeys(show(one.way.form, gold) for one in outcomes if not one.way.column)
-    shown = [first, *sorted(others_written, key=len)]
-    longer = len(shown) - SHOWN_FORMS
-    written_as = ", ".join(shown[:SHOWN_FORMS]) + (f" and in {longer} longer forms" if longer > 0 else "")
-    if best.gain(readers) <= 0:
-        return give_up(
-            FoundForm(rows, BOX, unpaid, written_as, is_solved=not guess, is_certain=not guess), outcomes, readers
-        )
-    if best.way.column:
-        values = completions if best.way.column == "completion" else [row[column] for row in rows]
+    search = Search(rewards, some, written, readers, others, count, score)
+    search.attempt(list_ways(rewards, some[0], written[0], column))
+    search.leave_out_paid_formats()
+    if search.gain <= 0:
+        search.attempt([Way(replace(way.form, tags=("think",))) for way in search.ways if can_think(way)])
+    search.attempt(search.list_joined())
+    unpaid = tuple(one for one in readers if one.factory.is_foreign and search.best.gain([one]) <= 0)
+    found = FoundForm(rows, BOX, unpaid, search.describe() if unpaid else "", is_solved=is_sure, is_certain=is_sure)
+    if search.gain <= 0:
+        return give_up(found, search)
+    way = search.best.way
+    if way.column:
+        values = completions if way.column == "completion" else [row[column] for row in rows]
         filled = [{} if value is None else {"completion": write_value(value)} for value in values]
         rows = [{**row, **more} for row, more in zip(rows, filled, strict=True)]
-    return FoundForm(rows, best.way.form, unpaid, written_as if unpaid else "", is_certain=not guess)
+    return replace(found, rows=rows, form=way.form, is_solved=True)
 
 
-def give_up(found: FoundForm, outcomes: list[Outcome], readers: Sequence[FunctionReward]) -> FoundForm:
+@dataclass
+class Search:
+    """What functions earn on some rows whose answer is written in one way after another."""
+
+    rewards: Reward
+    rows: Sequence[Mapping[str, Any]]
+    written: Sequence[Any]
+    readers: list[FunctionReward]
+    formats: list[FunctionReward]
+    count: Callable[[str], int]
+    score: ScoreGroups
+    outcomes: list[Outcome] = field(default_factory=list)
+    helpless: dict[FunctionReward, float] = field(default_factory=dict)
+    end: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
+
+    @property
+    def ways(self) -> list[Way]:
+        return [outcome.way for outcome in self.outcomes]
+
+    @property
+    def best(self) -> Outcome:
+        """The way that pays right answers best. Of several, it is the one that most formats pay."""
+        return max(
+            self.outcomes, key=lambda one: (one.gain(self.readers), sum(self.pays(one, each) for each in self.formats))
+        )
+
+    @property
+    def gain(self) -> float:
+        return self.best.gain(self.readers)
+
+    def pays(self, outcome: Outcome, function: FunctionReward) -> bool:
+        """Whether right completions earn more than those without an answer."""
+        return outcome.earn([function]) > self.helpless[function] + ROUNDING
+
+    def attempt(self, ways: Sequence[Way]) -> None:
+        """Score right and wrong completions that are written in these ways, while there is time."""
+        for way in ways:
+            if self.outcomes and time.monotonic() > self.end:
+                return
+            try:
+                pairs = zip(self.rows, self.written, strict=True)
+                right = [write(self.rewards, row, text, self.count, way) for row, text in pairs]
+            except ContradictoryForms:
+                continue
+            groups = [[*two] for two in zip(right, swap_completions(self.rewards, self.rows, right), strict=True)]
+            scores = {one: self.score(one, self.rows, groups) for one in self.readers + self.formats}
+            self.outcomes.append(Outcome(way, scores))
+
+    def leave_out_paid_formats(self) -> None:
+        """Keep the functions that pay the first way no more than a completion without an answer."""
+        helpless = {one: self.score(one, self.rows, [[NO_ANSWER]] * len(self.rows)) for one in self.formats}
+        first = self.outcomes[0].scores
+        self.formats = [one for one in self.formats if [row[:1] for row in first[one]] == helpless[one]]
+        self.helpless = {one: sum(score or 0 for (score,) in helpless[one]) for one in self.formats}
+
+    def list_joined(self) -> list[Way]:
+        """Return ways that join the best one with those that pay the functions which it does not pay."""
+        best = self.best
+        others = [
+            max(self.outcomes, key=lambda one: one.gain([reader]))
+            for reader in self.readers
+            if best.gain([reader]) <= 0
+        ]
+        missed = [one for one in self.formats if not self.pays(best, one)]
+        others += [max(self.outcomes, key=lambda outcome: self.pays(outcome, one)) for one in missed]
+        pairs = [pair for other in others if other is not best for pair in ((best, other), (other, best))]
+        return [*dict.fromkeys(join(one.way, other.way) for one, other in pairs)]
+
+    def describe(self) -> str:
+        """Return how the answer of the first row was written, for a message."""
+        gold = write_gold(self.rewards, self.rows[0])
+        first, *others = dict.fromkeys(show(way.form, gold) for way in self.ways if not way.column)
+        shown = [first, *sorted(others, key=len)]
+        longer = len(shown) - SHOWN_FORMS
+        return ", ".join(shown[:SHOWN_FORMS]) + (f" and in {longer} longer forms" if longer > 0 else "")
+
+
+def give_up(found: FoundForm, search: Search) -> FoundForm:
     """Return what is known of functions that pay no right answer more than a wrong one, however it is written."""
+    outcomes, readers = search.outcomes, search.readers
     worst = min(outcomes, key=lambda one: one.gain(readers))
     if worst.gain(readers) < 0 or is_constant(outcomes, readers):  # that is a fault in any form
         return replace(found, form=worst.way.form, unpaid=())
     best = max(outcomes, key=lambda one: one.earn(readers))
     if not found.is_certain and best.earn(readers) > 0:  # the column contains something else, such as a length
         return replace(found, unpaid=())
-    tried = tuple(dict.fromkeys(outcome.way.form for outcome in outcomes))
-    return replace(found, form=best.way.form, tried=tried, is_solved=False, is_certain=False)
+    return replace(
+        found,
+        form=best.way.form,
+        tried=(*dict.fromkeys(way.form for way in search.ways),),
+        is_solved=False,
+        is_certain=False,
+    )
 
 
 def is_formless(function: FunctionReward) -> bool:

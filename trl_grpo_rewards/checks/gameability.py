@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import find_functions
 from ..scores import Score
+from ..training_data import shorten_repr
+from .attack_completions import find_kind
 from .completion_forms import ROUNDING
 from .findings import Findings
+from .honest_completions import find_answer_column, find_outcomes, list_read_columns
 from .trials import (
     Example,
     Tokenize,
@@ -28,6 +31,21 @@ ATTACKS = "attacks"
 CHANCE = 0.1
 """Share of rows up to which an attack may pay by chance."""
 
+LARGE_SHARE, LARGEST_SHARE = 1 / 3, 1 / 2
+"""Shares of what a right answer gains from which on a part that a worthless completion earns is a warning or a fault."""
+
+REMEDIES = {
+    "question restated": (
+        "Require an answer that is worked out, for example with boxed(evaluated=True).",
+        "Accept only an answer that is worked out.",
+    ),
+    "many boxes": (
+        "Require a single answer, for example with boxed(box='only').",
+        "Read a single answer, such as the last one.",
+    ),
+}
+"""What to do about an attack: about rewards of this package, and about one of the user's own."""
+
 QUESTIONS: tuple[dict[str, Any], ...] = (
     {"prompt": "Ann has 48 pens and buys half as many again. How many has she?", "solution": "72"},
     {"prompt": "A rope of 7 metres is cut into 4 equal parts. How long is each, in metres?", "solution": "1.75"},
@@ -37,12 +55,17 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
 
 
 class Payment(NamedTuple):
-    """What an attack earns on average, the number of rows on which it pays, and the number on which it was tried."""
+    """
+    What an attack earns on average, the number of rows on which it pays, and the number on which it was tried.
+
+    `share` is how much of what a right answer earns more than a wrong one the attack earns more than the wrong one.
+    """
 
     name: str
     mean: float
     paid: int
     tried: int
+    share: float
 
 
 def count_payments(trials: Trials) -> list[Payment]:
@@ -54,18 +77,24 @@ def count_payments(trials: Trials) -> list[Payment]:
     """
     paying = [place for place, weight in enumerate(trials.rewards.weights) if weight]
     outcome = next((place for place in paying if trials.rewards.rewards[place].is_outcome), -1)
-    earned: dict[str, list[float]] = defaultdict(list)
+    earned: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     paid: Counter[str] = Counter()
     for trial in trials.trials:
         right, helpless = trial.right.total, trial.helpless.total
         is_judged = right is not None and all(trial.right.scores[place] is not None for place in paying)
         if right is None or not is_judged or not (trials.has_solution or right > (helpless or 0.0)):
             continue
+        wrong = right if trial.wrong.total is None else trial.wrong.total
         for name, attack in trial.attacks.items():
             if attack.total is not None:
-                earned[name].append(attack.total)
+                earned[name].append((attack.total, attack.total - wrong, right - wrong))
                 paid[name] += is_paid(attack.total, right, helpless) or passes_for_right(attack, trial, outcome)
-    return [Payment(name, sum(totals) / len(totals), paid[name], len(totals)) for name, totals in earned.items()]
+    payments = []
+    for name, scores in earned.items():
+        total, more, gain = (sum(column) for column in zip(*scores, strict=True))
+        share = more / gain if gain > ROUNDING else 0.0
+        payments.append(Payment(name, total / len(scores), paid[name], len(scores), share))
+    return payments
 
 
 def is_paid(score: float, right: float, helpless: Score) -> bool:
@@ -101,13 +130,52 @@ def check_attacks(trials: Trials) -> Findings:
     else:
         found.lines.append("not run: no honest completion could be made that earns these rewards")
         found.is_run = False
+    small = []
     for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
-        if payment.paid:
-            is_fault = payment.paid > CHANCE * payment.tried and trials.found.is_certain
-            (found.faults if is_fault else found.warnings).append(describe_attack(trials.rewards, payment))
+        is_often, kind = payment.paid > CHANCE * payment.tried, find_kind(payment.name)
+        if payment.paid and (is_often or kind != "near"):
+            is_fault = is_often and kind != "near" and trials.found.is_certain
+            (found.faults if is_fault else found.warnings).append(describe_attack(trials, payment))
+        elif kind in ("formless", "formed"):
+            small.append(payment)
+    largest = max(small, key=lambda one: one.share, default=None)
+    if trials.has_solution and largest and largest.share >= LARGE_SHARE - ROUNDING:
+        is_fault = largest.share >= LARGEST_SHARE - ROUNDING and trials.found.is_certain
+        (found.faults if is_fault else found.warnings).append(
+            f"The attack '{largest.name}' is worthless, but under {trials.rewards} it earns {largest.share:.0%} of what a "
+            f"right answer earns more than a wrong one. {write_remedy(trials, largest.name)}"
+        )
+    found.warnings += list_form_payments(trials) if payments and trials.has_solution else []
     return found
+
+
+def list_form_payments(trials: Trials) -> list[str]:
+    """Return a warning for each term that reads the answer, but pays much of it for a wrong one in the right form."""
+    column = find_answer_column(trials.rewards)
+    warnings = []
+    for place, reward in enumerate(trials.rewards.rewards):
+        is_reader = any(column in list_read_columns(one) for one in find_functions(reward))
+        earned = [row for trial in trials.trials if (row := list_earned(trial, place))] if is_reader else []
+        wrong, right = (sum(column) for column in zip(*earned, strict=True)) if earned else (0, 0)
+        if trials.rewards.weights[place] > 0 and LARGE_SHARE * right <= wrong + ROUNDING < right:
+            warnings.append(
+                f"A wrong answer in the right form earns {wrong / right:.0%} of a right one from {reward}, whatever it is. A "
+                f"model can learn the form alone. Pay less for it."
+            )
+    return warnings
+
+
+def list_earned(trial: Trial, place: int) -> tuple[float, float] | None:
+    """Return what the worst of several wrong answers, and a right one, earn more than none from the term at a place."""
+    attacks = [trial.attacks.get(name) for name in ("a wrong answer", "an absurd answer")]
+    wrong = [one.scores[place] for one in (trial.wrong, *attacks) if one is not None]
+    right, helpless = trial.right.scores[place], trial.helpless.scores[place]
+    known = [score for score in wrong if score is not None]
+    if right is None or helpless is None or len(known) < len(wrong) or len(wrong) < 2:
+        return None
+    return min(known) - helpless, right - helpless
 
 
 def list_unknown_payments(trials: Trials) -> list[str]:
@@ -128,23 +196,33 @@ def ask_questions(rewards: Reward) -> list[dict[str, Any]]:
     return [row | dict.fromkeys(columns, row["solution"]) for row in QUESTIONS]
 
 
-def describe_attack(rewards: Reward, payment: Payment) -> str:
+def describe_attack(trials: Trials, payment: Payment) -> str:
     """Return the message for an attack that pays."""
-    is_required = any(one.options.get("evaluated") for one in find_functions(leave_out_witnesses(rewards)))
-    remedies = {
-        "question restated": "Check that prompts and solutions are not swapped, and that no solution repeats its prompt."
-        if is_required
-        else "Require an answer that is worked out, for example with boxed(evaluated=True).",
-        "many boxes": "Require a single answer, for example with boxed(box='only').",
-        "form without an answer": "Give the answer more weight, or pay form only with it: gate(..., by=boxed()).",
-    }
+    text = next(trial.attacks[payment.name].text for trial in trials.trials if payment.name in trial.attacks)
+    remedy = write_remedy(trials, payment.name)
+    if find_kind(payment.name) == "near":
+        remedy = f"If it is not meant to be, compare more strictly. It ends with {shorten_repr(text[-30:])}."
     return (
-        f"The attack '{payment.name}' is paid like an honest, correct completion under {rewards}, on {payment.paid} of "
-        f"{payment.tried} rows. "
-        + remedies.get(
-            payment.name, "Give the answer more weight, or pay the rest only with it: gate(..., by=boxed())."
-        )
+        f"The attack '{payment.name}' is paid like an honest, correct completion under {trials.rewards}, on {payment.paid} "
+        f"of {payment.tried} rows. {remedy}"
     )
+
+
+def write_remedy(trials: Trials, attack: str) -> str:
+    """Return what to do about an attack."""
+    rewards = leave_out_witnesses(trials.rewards)
+    functions = [*find_functions(rewards)]
+    if attack == "question restated" and any(one.options.get("evaluated") for one in functions):
+        return "Check that prompts and solutions are not swapped, and that no solution repeats its prompt."
+    column = find_answer_column(rewards)
+    deciding = [*find_outcomes(rewards), *(one for one in functions if column in list_read_columns(one))]
+    is_own = any(one.factory.is_foreign for one in deciding)
+    if attack in REMEDIES:
+        return REMEDIES[attack][is_own]
+    if is_own and len(rewards.rewards) == 1:
+        return f"Let {deciding[0]} pay for nothing but a right answer."
+    by = deciding[0] if deciding else "boxed()"
+    return f"Give the answer more weight, or pay the rest only with it: gate(..., by={by})."
 
 
 def assert_not_gameable(
@@ -185,7 +263,7 @@ def assert_not_gameable(
         return
     rows = ask_questions(offline) if rows is None else rows
     trials = make_trials(offline, rows, tokens, attacked=len(rows))
-    paid = [payment for payment in count_payments(trials) if payment.paid]
+    paid = [one for one in count_payments(trials) if one.paid and find_kind(one.name) != "near"]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)
     assert not paid, f"Under {offline}, these attacks are paid like an honest, correct completion: {table}."
     right = average_scores(trial.right for trial in trials.trials)[-1]
