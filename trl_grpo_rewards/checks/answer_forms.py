@@ -125,9 +125,9 @@ def find_form(
     """Return the form of an answer that pays best. Rewards that declare their form, and those of this package, keep it."""
     completions = [row.get("completion") for row in rows]
     rows = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
-    column, is_sure = find_answer_column(rewards), not is_guess(rewards)
+    column, is_sure = find_answer_column(rewards, *rows[:1]), not is_guess(rewards, *rows[:1])
     functions = [*dict.fromkeys(filter(is_formless, find_functions(leave_out_witnesses(rewards), paid_only=True)))]
-    readers = [one for one in functions if column in list_read_columns(one)]
+    readers = [one for one in functions if column in list_read_columns(one, *rows[:1])]
     known = choose_rows(rewards, rows, column)
     if not known or not any(one.factory.is_foreign for one in readers):
         return FoundForm(rows, is_solved=is_sure, is_certain=is_sure)
@@ -140,7 +140,10 @@ def find_form(
     if search.gain <= 0:
         search.attempt([Way(replace(way.form, tags=("think",))) for way in search.ways if can_think(way)])
     search.attempt(search.list_joined())
-    unpaid = tuple(one for one in readers if one.factory.is_foreign and search.best.gain([one]) <= 0)
+    certain = [one for one in readers if one.factory.is_foreign and column in list_read_columns(one)]
+    if search.gain <= 0 and not certain:  # none of them has to read the column
+        return FoundForm(rows, is_solved=False)
+    unpaid = tuple(one for one in certain if search.best.gain([one]) <= 0)
     found = FoundForm(rows, BOX, unpaid, search.describe() if unpaid else "", is_solved=is_sure, is_certain=is_sure)
     if search.gain <= 0:
         return give_up(found, search)

@@ -33,7 +33,9 @@ def check_contract(
             "The dataset must have at least one row; it is empty. Check how it was loaded or filtered."
         )
         return found
-    answers = "solution" if is_guess(rewards) else find_answer_column(rewards)
+    answers = (
+        "solution" if is_guess(rewards, dataset.column_names) else find_answer_column(rewards, dataset.column_names)
+    )
     repetitions = list_repetition_warnings(dataset, answers)
     misfits: list[str] = []
     for reward in find_functions(rewards):
@@ -51,7 +53,7 @@ def check_contract(
     found.lines.append(f"{len(dataset):,} prompts; columns that the rewards read: {kinds or 'none'}")
     suggestion, column = suggest_for(dataset)
     found.lines.append(suggestion)
-    read = rewards.columns.union(*map(list_read_columns, find_functions(rewards)))
+    read = rewards.columns.union(*(list_read_columns(one, dataset.column_names) for one in find_functions(rewards)))
     is_judged = any(reward.is_outcome or reward.asks for reward in find_functions(rewards))
     if column and column not in read and not (is_judged and rewards.columns.issubset(dataset.column_names)):
         found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")

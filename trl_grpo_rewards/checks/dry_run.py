@@ -52,7 +52,7 @@ def check_dry_run(
     if size := getattr(config, "generation_batch_size", None):
         found.lines.append(f"a batch of {size} takes {sum(each) * size / 1000:.2g} s to score on this machine")
     right, wrong = means["right"][-1], means["wrong"][-1]
-    column = find_answer_column(rewards)
+    column = find_answer_column(rewards, trials.trials[0].row)
     example = trials.trials[0].row.get(column)
     found.lines.append(f"a right answer earns {right - wrong:.3f} more than a wrong one")
     found.warnings += list_unpaid_warnings(trials, column)
@@ -118,7 +118,7 @@ def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
     Nothing is what a wrong answer or none earns. What this package cannot judge is found where solutions are read.
     """
     reward, right = trials.rewards.rewards[place], [trial.right.scores[place] for trial in trials.trials]
-    functions = [one for one in find_functions(reward) if column in list_read_columns(one)]
+    functions = [one for one in find_functions(reward) if column in list_read_columns(one, trials.trials[0].row)]
     if not trials.found.is_solved or reward.is_grouped or trials.rewards.weights[place] <= 0 or not functions:
         return []
     is_own = any(one.factory.is_foreign for one in functions)

@@ -34,15 +34,19 @@ CHANCE = 0.1
 LARGE_SHARE, LARGEST_SHARE = 1 / 3, 1 / 2
 """Shares of what a right answer gains from which on a part that a worthless completion earns is a warning or a fault."""
 
+WORK_OUT = (
+    "Require an answer that is worked out, for example with boxed(evaluated=True).",
+    "Accept only an answer that is worked out.",
+)
+SINGLE = (
+    "Require a single answer, for example with boxed(box='only').",
+    "Read a single answer, such as the last one.",
+)
 REMEDIES = {
-    "question restated": (
-        "Require an answer that is worked out, for example with boxed(evaluated=True).",
-        "Accept only an answer that is worked out.",
-    ),
-    "many boxes": (
-        "Require a single answer, for example with boxed(box='only').",
-        "Read a single answer, such as the last one.",
-    ),
+    "question restated": WORK_OUT,
+    "prompt echoed": WORK_OUT,
+    "many boxes": SINGLE,
+    "right between wrong answers": SINGLE,
 }
 """What to do about an attack: about rewards of this package, and about one of the user's own."""
 
@@ -153,10 +157,10 @@ def check_attacks(trials: Trials) -> Findings:
 
 def list_form_payments(trials: Trials) -> list[str]:
     """Return a warning for each term that reads the answer, but pays much of it for a wrong one in the right form."""
-    column = find_answer_column(trials.rewards)
+    column = find_answer_column(trials.rewards, trials.found.rows[0])
     warnings = []
     for place, reward in enumerate(trials.rewards.rewards):
-        is_reader = any(column in list_read_columns(one) for one in find_functions(reward))
+        is_reader = any(column in list_read_columns(one, trials.found.rows[0]) for one in find_functions(reward))
         earned = [row for trial in trials.trials if (row := list_earned(trial, place))] if is_reader else []
         wrong, right = (sum(column) for column in zip(*earned, strict=True)) if earned else (0, 0)
         if trials.rewards.weights[place] > 0 and LARGE_SHARE * right <= wrong + ROUNDING < right:
@@ -212,10 +216,13 @@ def write_remedy(trials: Trials, attack: str) -> str:
     """Return what to do about an attack."""
     rewards = leave_out_witnesses(trials.rewards)
     functions = [*find_functions(rewards)]
-    if attack == "question restated" and any(one.options.get("evaluated") for one in functions):
+    if REMEDIES.get(attack) is WORK_OUT and any(one.options.get("evaluated") for one in functions):
         return "Check that prompts and solutions are not swapped, and that no solution repeats its prompt."
-    column = find_answer_column(rewards)
-    deciding = [*find_outcomes(rewards), *(one for one in functions if column in list_read_columns(one))]
+    column = find_answer_column(rewards, trials.found.rows[0])
+    deciding = [
+        *find_outcomes(rewards),
+        *(one for one in functions if column in list_read_columns(one, trials.found.rows[0])),
+    ]
     is_own = any(one.factory.is_foreign for one in deciding)
     if attack in REMEDIES:
         return REMEDIES[attack][is_own]

@@ -1,6 +1,6 @@
 """Honest, correct completions in the form that the rewards ask for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,29 +12,37 @@ from ..verify.solutions import list_solutions, read_gold, write_canonically
 from .completion_forms import BOX, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 
 
-def find_answer_column(rewards: Reward) -> str:
-    """
-    Return the column with the right answers: the one that outcome rewards read, or else `solution`.
-
-    Without an outcome, it is the one that functions of the user's own read. Of several, it is the one with a usual name.
-    """
+def find_answer_column(rewards: Reward, names: Iterable[str] = ()) -> str:
+    """Return the column with the right answers, which outcomes or else own functions read: `solution` or another usual one."""
     outcomes = find_outcomes(rewards)
-    columns = {column for one in outcomes for column in (one.readers or one.columns)}
+    columns = {column for one in outcomes for column in (one.readers or one.columns | list_mentioned(one, names))}
     if not outcomes:
         own = [one for one in find_functions(leave_out_witnesses(rewards)) if one.factory.is_foreign]
-        columns = {column for one in own for column in list_read_columns(one)}
+        columns = {column for one in own for column in list_read_columns(one, names)}
     usual = [name for name in SOLUTION_COLUMNS if name in columns]
     return columns.pop() if len(columns) == 1 else [*usual, "solution"][0]
 
 
-def list_read_columns(function: FunctionReward) -> set[str]:
-    """Return the columns that a function needs, and those with a usual name for solutions that it takes if they exist."""
-    return {*function.own_columns, *(name for name in function.column_of.values() if name in SOLUTION_COLUMNS)}
+def list_read_columns(function: FunctionReward, names: Iterable[str] = ()) -> set[str]:
+    """Return the columns that a function needs, and those for solutions, or of the dataset, that it takes if they exist."""
+    taken = {name for name in function.column_of.values() if name in SOLUTION_COLUMNS}
+    return {*function.own_columns} | taken | list_mentioned(function, names)
 
 
-def is_guess(rewards: Reward) -> bool:
+def list_mentioned(function: FunctionReward, names: Iterable[str]) -> set[str]:
+    """Return the columns of the dataset that a function which takes all of them has as texts in its code."""
+    code = getattr(function.factory.function, "__code__", None) if function.factory.takes_kwargs else None
+    return {*names} & {*list_texts(code)} - {"prompt", "completion"}
+
+
+def list_texts(code: Any) -> Iterator[str]:
+    for value in getattr(code, "co_consts", ()):
+        yield from [value] if isinstance(value, str) else list_texts(value)
+
+
+def is_guess(rewards: Reward, names: Iterable[str] = ()) -> bool:
     """Whether neither a trait nor its name says that the column with the right answers contains these."""
-    return not find_outcomes(rewards) and find_answer_column(rewards) not in SOLUTION_COLUMNS
+    return not find_outcomes(rewards) and find_answer_column(rewards, names) not in SOLUTION_COLUMNS
 
 
 def is_self_solving(rewards: Reward) -> bool:
@@ -47,10 +55,10 @@ def has_solution(rewards: Reward, rows: Sequence[Mapping[str, Any]]) -> bool:
     """Whether any reward reads the column with the right answers, or writes a right completion for one of the rows."""
     if is_self_solving(rewards):
         return any(collect_endings(rewards, row) for row in rows)
-    column = find_answer_column(rewards)
+    names = {name for row in rows for name in row}
+    column = find_answer_column(rewards, names)
     functions = [*find_functions(rewards)]
-    is_there = any(column in row for row in rows)
-    return any(column in one.columns or (is_there and column in list_read_columns(one)) for one in functions)
+    return any(column in one.columns or column in names & list_read_columns(one, names) for one in functions)
 
 
 def honest(
@@ -79,7 +87,7 @@ def honest(
 def swap_completions(rewards: Reward, rows: Sequence[Mapping[str, Any]], texts: list[str]) -> list[str]:
     """Return for each row the completion of the next row that has none of its right answers."""
     following = (chain(range(place + 1, len(rows)), range(place)) for place in range(len(rows)))
-    column, is_one = find_answer_column(rewards), is_self_solving(rewards)
+    column, is_one = find_answer_column(rewards, *rows[:1]), is_self_solving(rewards)
     answers = [[row.get(column)] if is_one else list_solutions(row.get(column)) for row in rows]
     return [
         next((texts[other] for other in others if not any(one in mine for one in answers[other])), NO_ANSWER)
@@ -89,7 +97,7 @@ def swap_completions(rewards: Reward, rows: Sequence[Mapping[str, Any]], texts: 
 
 def list_known_solutions(rewards: Reward, row: Mapping[str, Any]) -> list[Any]:
     """Return the accepted solutions in the column with the right answers, without those that are None."""
-    solutions = [] if is_self_solving(rewards) else list_solutions(row.get(find_answer_column(rewards)))
+    solutions = [] if is_self_solving(rewards) else list_solutions(row.get(find_answer_column(rewards, row)))
     return [one for one in solutions if one is not None]
 
 
