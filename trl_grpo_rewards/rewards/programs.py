@@ -355,7 +355,7 @@ def find_doubts(
     passed = {mark: (program, mark) for (program, mark), trial in trials.items() if has_passed(trial)}
     for place, key in enumerate(keys):
         if key and isinstance(trials[key], UnreadableTests):
-            row = {name: values[place] for name, values in columns.items()}
+            row = {name: values[place] for name, values in columns.items() if isinstance(values, list)}
             own = find_reference(row | {"prompt": row.get("prompts")}, "tests")
             if judge := passed.get(key[1]) or own and (own, key[1]):
                 yield key, judge
