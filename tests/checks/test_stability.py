@@ -1,6 +1,5 @@
 """Scores that depend on something else than the completion and its row, and slow rewards."""
 
-import random
 import time
 from types import SimpleNamespace
 
@@ -13,9 +12,9 @@ from trl_grpo_rewards.checks.answer_forms import FoundForm
 from trl_grpo_rewards.checks.completion_forms import count_words
 from trl_grpo_rewards.checks.stability import STABILITY, check_stability
 from trl_grpo_rewards.checks.trials import make_scorer, split_words
+from trl_grpo_rewards.demo.labelled_rewards import MADE, above_average, above_group, first_is_best
 
 
-CHANCE = random.Random(0)
 CALLS: list[str] = []
 SEEN: set[str] = set()
 
@@ -25,39 +24,10 @@ def is_right(completion: str, solution: str) -> float:
 
 
 @reward
-def noisy(completion: str, solution: str) -> float:
-    return is_right(completion, solution) * (0.7 + 0.3 * CHANCE.random())
-
-
-@reward
-def counting(completion: str, solution: str) -> float:
-    CALLS.append(completion)
-    return is_right(completion, solution) + len(CALLS) / 1000
-
-
-@reward
 def new_only(completion: str, solution: str) -> float:
     is_new = completion not in SEEN
     SEEN.add(completion)
     return is_right(completion, solution) * is_new
-
-
-@reward(batched=True)
-def first_is_best(completions: list[str], solution: list[str]) -> list[float]:
-    scores = [is_right(*pair) for pair in zip(completions, solution, strict=True)]
-    return [2 * scores[0], *scores[1:]]
-
-
-@reward(batched=True)
-def above_average(completions: list[str], solution: list[str]) -> list[float]:
-    scores = [is_right(*pair) for pair in zip(completions, solution, strict=True)]
-    return [score - sum(scores) / len(scores) for score in scores]
-
-
-@reward(grouped=True)
-def above_group(completions: list[str], solution: str) -> list[float]:
-    scores = [is_right(completion, solution) for completion in completions]
-    return [score - sum(scores) / len(scores) for score in scores]
 
 
 @reward
@@ -77,8 +47,8 @@ PROBLEMS = make_problems(*map(str, range(100, 124)))
 @pytest.mark.parametrize(
     "rewards, said",
     [
-        (noisy(), "again. Remove what is random"),
-        (counting(), "again. Remove what is random"),
+        (MADE["noisy"], "again. Remove what is random"),
+        (MADE["counts_calls"], "again. Remove what is random"),
         (boxed(evaluated=True) + 0.1 * new_only(), "what remembers earlier calls"),
         (first_is_best(), "in another order."),
         (boxed(evaluated=True) + 0.5 * above_average(), "alone. If it compares"),

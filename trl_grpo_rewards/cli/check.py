@@ -18,6 +18,7 @@ from .job import (
     read_job,
 )
 from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
+from .selftest import show_results, try_labelled
 
 
 NO_MODEL = (
@@ -32,11 +33,18 @@ class CheckArguments(JobArguments):
 
     details: bool = field(default=False, metadata={"help": "Print every finding instead of a summary."})
     json: bool = field(default=False, metadata={"help": "Print the findings as JSON."})
+    selftest: bool = field(
+        default=False, metadata={"help": "Check broken and healthy rewards of this package instead of a job."}
+    )
 
 
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
         job, training, model = read_job(arguments, "check", job_type=CheckArguments)
+        if job.selftest:
+            with keep_stdout_for_json(job.json):
+                results = try_labelled()
+            sys.exit(show_results(results, is_json=job.json))
         with keep_stdout_for_json(job.json):
             rewards, problems, held_out = prepare_job(job, training, model)
             read_prior(training.selective_prior, problems)
