@@ -1,11 +1,11 @@
 """Attacks: worthless completions in the form that the rewards ask for."""
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
+from math import ceil
 from typing import Any, Literal, TypeAlias
 
 from ..batch import prompt_text
@@ -30,10 +30,7 @@ EXPRESSION = re.compile(r"\$([^$]{1,200})\$|([\d(][\d\s+\-*/×·÷^().]{0,200}[+
 NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
 Kind: TypeAlias = Literal["formless", "formed", "informed", "near"]
-"""
-What a reward should pay for an attack. Those without a good form and those with one are worthless, so even a part is too
-much. Informed ones contain the right answer or the prompt, which may earn a part. A near miss may even be meant to pay.
-"""
+"""What attacks may earn: formless and formed ones nothing, informed ones a part, and near ones all, if that is intended."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +53,10 @@ class Material:
     @property
     def number(self) -> Decimal | None:
         return Decimal(self.gold) if NUMBER.fullmatch(self.gold) else None
+
+    @property
+    def integer(self) -> str:
+        return self.gold if self.number and "." not in self.gold else ""
 
     @cached_property
     def wrong(self) -> str:
@@ -88,7 +89,9 @@ TABLE: dict[Kind, dict[str, Callable[[Material], str | None]]] = {
     },
     "formed": {
         "a wrong answer": lambda made: made.answer(made.wrong),
-        "an absurd answer": lambda made: made.answer(make_absurd(made)),
+        "an absurd answer": lambda made: made.answer(
+            "-918273645" if made.number is not None else "Zyxwvuts" if len(made.gold) > 1 else None  # no letter to choose
+        ),
         "an empty answer": lambda made: made.answer(""),
         "form without an answer": lambda made: made.write(NO_ANSWER),
         "padding": lambda made: made.answer(made.wrong, working=WORKING * 200),
@@ -108,11 +111,11 @@ TABLE: dict[Kind, dict[str, Callable[[Material], str | None]]] = {
         "question restated": lambda made: made.answer(find_expression(made.question)),
         "prompt echoed": lambda made: made.question,
         "keyword stuffing": lambda made: " ".join(made.form.words * 50) or None,
-        "a digit added": lambda made: made.answer(f"{made.gold}1") if is_integer(made) and made.number else None,
-        "a digit missing": lambda made: made.answer(made.gold[:-1]) if is_integer(made) and len(made.gold) > 2 else None,
+        "a digit added": lambda made: made.answer(f"{made.gold}1" if made.integer else None),
+        "a digit missing": lambda made: made.answer(made.gold[:-1] if len(made.integer) > 2 else None),
     },
     "near": {
-        "a number nearby": lambda made: made.answer(None if made.number is None else f"{shift(made.number)}"),
+        "a number nearby": lambda made: made.answer(None if made.number is None else f"{made.number + max(1, ceil(abs(made.number) / 10))}"),
         "the wrong sign": lambda made: made.answer(f"{-made.number}") if made.number else None,
         "one character changed": lambda made: made.answer(change_character(made)),
         "the first letter alone": lambda made: made.answer(made.gold[0]) if len(made.gold) > 4 and made.gold.isalpha() else None,
@@ -199,22 +202,6 @@ def make_wrong_answer(golds: list[str], choices: str) -> str:
     values = [evaluate_exactly(value) for value in map(read, golds) if value is not None]
     known = [value for value in values if value is not None]
     return f"{max(known) + 13}" if known else PROBE
-
-
-def make_absurd(made: Material) -> str | None:
-    """Return an answer of the same kind that is far from the right one, unless this is a letter to choose."""
-    if made.number is not None:
-        return "-918273645"
-    return "Zyxwvuts" if len(made.gold) > 1 else None
-
-
-def is_integer(made: Material) -> bool:
-    return made.number is not None and "." not in made.gold
-
-
-def shift(number: Decimal) -> Decimal:
-    """Return a number that is off by a tenth, or by 1 if that is more."""
-    return number + max(1, math.ceil(abs(number) / 10))
 
 
 def change_character(made: Material) -> str | None:

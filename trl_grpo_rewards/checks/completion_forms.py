@@ -22,11 +22,7 @@ ROUNDING = 1e-9
 
 
 def merge_forms(rewards: Reward, row: Mapping[str, Any], found: Form = BOX) -> Form:
-    """
-    Return the form that earns all rewards of a row in full. Rewards with a negative weight are left out.
-
-    `found` says what the rewards do not declare. An answer that is declared, too, is written in both ways.
-    """
+    """Return the form that earns all rewards of a row in full, with what was `found` where they declare nothing."""
     form = Form()
     merged: list[FunctionReward] = []
     for function in find_functions(rewards, paid_only=True, row=row):

@@ -122,12 +122,7 @@ def list_length_warnings(rewards: Reward) -> list[str]:
 
 
 def find_ungated_lengths(reward: Reward, is_gated: bool = False) -> Iterator[FunctionReward]:
-    """
-    Yield the length terms without an outcome among the rewards that they depend on, or that they are combined with.
-
-    The terms of a sum do not gate each other. Penalties at the length limit are not length terms: completions that are cut
-    off are wrong anyway.
-    """
+    """Yield the length terms that no outcome gates. The terms of a sum do not gate each other."""
     inner = reward.children
     decide = [any(one.is_outcome for one in find_functions(child)) for child in inner]
     if isinstance(reward, FunctionReward) and not is_gated and not any(decide) and is_length_term(reward):

@@ -28,11 +28,7 @@ LEAST_MEAN = 0.9
 def check_dry_run(
     trials: Trials, config: "GRPOConfig | None" = None, tokens: Tokenize = split_words, unit: str = "words"
 ) -> Findings:
-    """
-    Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward.
-
-    Without a tokenizer, words are counted, each of which has at least one token. `unit` says which of the two is counted.
-    """
+    """Check that right answers earn more than wrong ones and fit into a completion, and tell the time of each reward."""
     found = Findings(DRY_RUN)
     rewards, each = trials.rewards, trials.milliseconds
     means = {
@@ -112,11 +108,7 @@ def check_dry_run(
 
 
 def list_unpaid_rows(trials: Trials, place: int, column: str) -> list[int]:
-    """
-    Return the indices of rows whose right answer earns nothing from the term at a place, which pays for others.
-
-    Nothing is what a wrong answer or none earns. What this package cannot judge is found where solutions are read.
-    """
+    """Return the rows whose right answer earns no more than a wrong one from a term that pays for other rows."""
     reward, right = trials.rewards.rewards[place], [trial.right.scores[place] for trial in trials.trials]
     functions = [one for one in find_functions(reward) if column in list_read_columns(one, trials.trials[0].row)]
     if not trials.found.is_solved or reward.is_grouped or trials.rewards.weights[place] <= 0 or not functions:

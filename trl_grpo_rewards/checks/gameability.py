@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..expressions import Reward, leave_out_witnesses
@@ -59,11 +59,7 @@ QUESTIONS: tuple[dict[str, Any], ...] = (
 
 
 class Payment(NamedTuple):
-    """
-    What an attack earns on average, the number of rows on which it pays, and the number on which it was tried.
-
-    `share` is how much of what a right answer earns more than a wrong one the attack earns more than the wrong one.
-    """
+    """What an attack earns, on how many rows it pays, and its share of a right answer's gain over a wrong one."""
 
     name: str
     mean: float
@@ -73,12 +69,7 @@ class Payment(NamedTuple):
 
 
 def count_payments(trials: Trials) -> list[Payment]:
-    """
-    Return what each attack earns.
-
-    A row is left out if a reward cannot judge its honest completion. It is also left out if no right completions are
-    known and the honest one earns no more than the one without an answer. Rewards of weight 0 pay nothing.
-    """
+    """Return what each attack earns on the rows whose honest completion is judged and, if it is a guess, is paid."""
     paying = [place for place, weight in enumerate(trials.rewards.weights) if weight]
     outcome = next((place for place in paying if trials.rewards.rewards[place].is_outcome), -1)
     earned: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
@@ -108,11 +99,7 @@ def is_paid(score: float, right: float, helpless: Score) -> bool:
 
 
 def passes_for_right(attack: Example, trial: Trial, outcome: int) -> bool:
-    """
-    Whether the outcome reward pays an attack like the right completion, and the other rewards leave it most of the gain.
-
-    Where no completion is right, a model learns such an attack despite a small term, such as one for length or a penalty.
-    """
+    """Whether the outcome reward pays an attack like the right completion, and the others leave it most of the gain."""
     score, right, helpless = (one.scores[outcome] for one in (attack, trial.right, trial.helpless))
     earned, honest, base = attack.total, trial.right.total, trial.helpless.total
     if score is None or right is None or earned is None or honest is None or base is None:
@@ -151,33 +138,31 @@ def check_attacks(trials: Trials) -> Findings:
             f"The attack '{largest.name}' is worthless, but under {trials.rewards} it earns {largest.share:.0%} of what a "
             f"right answer earns more than a wrong one. {write_remedy(trials, largest.name)}"
         )
-    found.warnings += list_form_payments(trials) if payments and trials.has_solution else []
+    found.warnings += [*list_form_payments(trials)] if payments and trials.has_solution else []
     return found
 
 
-def list_form_payments(trials: Trials) -> list[str]:
-    """Return a warning for each term that reads the answer, but pays much of it for a wrong one in the right form."""
-    column = find_answer_column(trials.rewards, trials.found.rows[0])
-    warnings = []
-    for place, reward in enumerate(trials.rewards.rewards):
-        is_reader = any(column in list_read_columns(one, trials.found.rows[0]) for one in find_functions(reward))
-        earned = [row for trial in trials.trials if (row := list_earned(trial, place))] if is_reader else []
-        wrong, right = (sum(column) for column in zip(*earned, strict=True)) if earned else (0, 0)
-        if trials.rewards.weights[place] > 0 and LARGE_SHARE * right <= wrong + ROUNDING < right:
-            warnings.append(
+def list_form_payments(trials: Trials) -> Iterator[str]:
+    """Yield a warning for each term that reads the answer, but pays much of it for a wrong one in the right form."""
+    row = trials.found.rows[0]
+    column = find_answer_column(trials.rewards, row)
+    for place, (weight, reward) in enumerate(trials.rewards.terms):
+        is_reader = any(column in list_read_columns(one, row) for one in find_functions(reward))
+        earned = [scores for trial in trials.trials if (scores := list_earned(trial, place))]
+        wrong, right = (sum(scores) for scores in zip(*earned, strict=True)) if earned else (0, 0)
+        if weight > 0 and is_reader and LARGE_SHARE * right <= wrong + ROUNDING < right:
+            yield (
                 f"A wrong answer in the right form earns {wrong / right:.0%} of a right one from {reward}, whatever it is. A "
                 f"model can learn the form alone. Pay less for it."
             )
-    return warnings
 
 
 def list_earned(trial: Trial, place: int) -> tuple[float, float] | None:
     """Return what the worst of several wrong answers, and a right one, earn more than none from the term at a place."""
-    attacks = [trial.attacks.get(name) for name in ("a wrong answer", "an absurd answer")]
-    wrong = [one.scores[place] for one in (trial.wrong, *attacks) if one is not None]
-    right, helpless = trial.right.scores[place], trial.helpless.scores[place]
+    absurd = [trial.attacks[name] for name in ("a wrong answer", "an absurd answer") if name in trial.attacks]
+    right, helpless, *wrong = (one.scores[place] for one in (trial.right, trial.helpless, trial.wrong, *absurd))
     known = [score for score in wrong if score is not None]
-    if right is None or helpless is None or len(known) < len(wrong) or len(wrong) < 2:
+    if right is None or helpless is None or len(known) < len(wrong) or not absurd:
         return None
     return min(known) - helpless, right - helpless
 
@@ -218,11 +203,10 @@ def write_remedy(trials: Trials, attack: str) -> str:
     functions = [*find_functions(rewards)]
     if REMEDIES.get(attack) is WORK_OUT and any(one.options.get("evaluated") for one in functions):
         return "Check that prompts and solutions are not swapped, and that no solution repeats its prompt."
-    column = find_answer_column(rewards, trials.found.rows[0])
-    deciding = [
-        *find_outcomes(rewards),
-        *(one for one in functions if column in list_read_columns(one, trials.found.rows[0])),
-    ]
+    row = trials.found.rows[0]
+    column = find_answer_column(rewards, row)
+    readers = [one for one in functions if column in list_read_columns(one, row)]
+    deciding = find_outcomes(rewards) + readers
     is_own = any(one.factory.is_foreign for one in deciding)
     if attack in REMEDIES:
         return REMEDIES[attack][is_own]

@@ -49,11 +49,7 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True)
 class Trial:
-    """
-    The example completions of one dataset row, which form a group.
-
-    `right` is honest and correct, `wrong` is right for another row, and `helpless` has no answer. The attacks have names.
-    """
+    """The right, wrong, helpless and attacking completions of one dataset row, which form a group."""
 
     row: Mapping[str, Any]
     right: Example
@@ -117,11 +113,7 @@ def make_trials(
     attacked: int = ATTACKED_ROWS,
     found: FoundForm | None = None,
 ) -> Trials:
-    """
-    Write the example completions of all rows, with attacks for the first ones, and let each reward score each of them.
-
-    `found` is what [`find_answers`] returned. Without it, completions that rows contain are right.
-    """
+    """Let each reward score the completions of all rows. Without `found`, completions that rows contain are right."""
     tokens = cache(tokens)
     if found is None:
         found = find_answers(rewards, rows, tokens)

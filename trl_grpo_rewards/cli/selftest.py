@@ -16,7 +16,7 @@ LEAST_FOUND = 0.9
 
 
 class Result(NamedTuple):
-    """What the checks make of a labelled reward."""
+    """What the checks make of a labelled reward: found, missed, quiet, warned, a false alarm, or not run."""
 
     reward: str
     data: str
@@ -29,17 +29,12 @@ def try_labelled() -> list[Result]:
     """Check each labelled reward with its data."""
     results = []
     for name, said, rewards, data in LABELLED:
-        if check_readiness(rewards).faults:
-            results.append(Result(name, data, bool(said), "not run", ""))
-            continue
-        found = check(rewards, Dataset.from_dict(DATA[data]))
-        faults = [text for one in found for text in one.faults]
-        texts = faults + [text for one in found for text in one.warnings]
-        meant = [text for text in texts if re.search(said, text)]
-        if said:
-            result = "found" if meant else "missed"
-        else:
-            result = "false alarm" if faults else "warned" if texts else "quiet"
+        is_ready = not check_readiness(rewards).faults
+        found = check(rewards, Dataset.from_dict(DATA[data])) if is_ready else []
+        faults, warnings = ([text for one in found for text in getattr(one, kind)] for kind in ("faults", "warnings"))
+        meant = [text for text in faults + warnings if re.search(said, text)]
+        result = "false alarm" if faults else "warned" if warnings else "quiet"
+        result = "not run" if not is_ready else result if not said else "found" if meant else "missed"
         results.append(Result(name, data, bool(said), result, (meant or [""])[0]))
     return results
 
