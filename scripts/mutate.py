@@ -8,7 +8,6 @@ mathematics/ also meet tests/verify/cases.txt.
 """
 
 import argparse
-import ast
 import json
 import random
 import re
@@ -17,31 +16,15 @@ import subprocess
 import sys
 import tempfile
 import time
-import tokenize
 from pathlib import Path
 
-
-PAIRS = (("==", "!="), ("<", "<="), (">", ">="), ("and", "or"), ("+", "-"), ("True", "False"))
-SWAPS = {**dict(PAIRS), **{other: one for one, other in PAIRS}, "not": "", "is": "is not", "in": "not in"}
-REMOVED = {ast.Return: "return None", ast.Assign: "pass", ast.AugAssign: "pass", ast.Expr: "pass"}
-LEFT_OUT = re.compile(r"raise |(logger|warnings)\.|['\"]|@|(async )?def |if TYPE_CHECKING|match |return( None)?$")
+from trl_grpo_rewards.programs.mutants import list_faults
 
 
 def list_mutants(root: Path, path: Path) -> list[dict]:
-    found, code, lines = [], set(), path.read_text("utf-8").split("\n")
-    functions = [one for one in ast.walk(ast.parse("\n".join(lines))) if type(one).__name__.endswith("FunctionDef")]
-    for one in {one for function in functions for one in ast.walk(function) if isinstance(one, ast.stmt)}:
-        if not LEFT_OUT.match(ast.unparse(one)):
-            code |= {*range(one.lineno, one.body[0].lineno if hasattr(one, "body") else one.end_lineno + 1)}
-            if type(one) in REMOVED and one.lineno == one.end_lineno:
-                found.append((one.lineno, one.col_offset, len(lines[one.lineno - 1]), REMOVED[type(one)]))
-    for kind, text, (row, start), (_, end), line in tokenize.generate_tokens((f"{one}\n" for one in lines).__next__):
-        new = str(int(text) + 1) if kind == tokenize.NUMBER and text.isdecimal() else SWAPS.get(text)
-        is_other = line.startswith("is not", start) or text == "in" and re.search(r"\bfor\b|not $", line[:start])
-        if row in code and new is not None and not is_other:
-            found.append((row, start, end, new))
-    faults = sorted({(row, lines[row - 1][:start] + new + lines[row - 1][end:]) for row, start, end, new in found})
-    file = path.relative_to(root).as_posix()
+    text, file = path.read_text("utf-8"), path.relative_to(root).as_posix()
+    lines = text.split("\n") if re.search(r"\bdef ", text) else []
+    faults = list_faults(text) if lines else []
     return [{"file": file, "line": row, "before": lines[row - 1], "after": after} for row, after in faults]
 
 

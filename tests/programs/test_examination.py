@@ -95,6 +95,20 @@ def test_tests_that_a_program_passes_that_solves_nothing(tests, solution, cheat)
     assert all(what in one and cheat in one for one in found.faults)
 
 
+def test_tests_that_do_not_notice_a_small_fault_in_the_solution():
+    larger = {"prompt": "The larger one.", "solution": "def f(a, b):\n    return a if a > b else b"}
+    strong = {**larger, "tests": ["assert f(1, 2) == 2", "assert f(5, 3) == 5"]}
+    weak = {**larger, "tests": ["assert f(2, 2) == 2"]}
+    equal = {"solution": "def f(a, b):\n    return a + b", "tests": ["assert f(2, 0) == 2", "assert f(7, 0) == 7"]}
+    found = examine(*[strong] * 3, equal, weak)
+    said = (
+        "{} rows have tests that do not notice a small fault in their solution: 3, 4. In row 3, 'return a + b' became"
+    )
+    assert found.warnings == [f"{said.format('2 of 5')} 'return a - b'. Add tests to them."] and not found.faults
+    few = examine(*[strong] * 10, equal)  # the others may have faults that change nothing
+    assert few.lines[-1].startswith("1 of 11 rows have tests that do not notice") and not few.warnings
+
+
 def test_tests_that_need_a_package_are_named_with_the_option():
     (fault,) = examine({**PYTHON, "tests": ["import numpy as np\nassert np.allclose(f(1), 1)"]}).faults
     assert "cannot be read" in fault and "import numpy" in fault and "packages=('numpy',)" in fault

@@ -15,6 +15,7 @@ from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, Unreadabl
 from .cheats import find_cheat
 from .formats import COMPANION_COLUMNS, read_tests
 from .inside.prelude import PACKAGES
+from .mutants import find_unnoticed
 from .names import find_use
 from .row_verdicts import ProgramVerdict, keeps_apart, try_program
 
@@ -27,6 +28,12 @@ MAX_UNREADABLE = 0.05
 
 MAX_UNSOLVED = 0.1
 """Share of rows whose own solution fails above which they are a fault, as for the solutions of other rewards."""
+
+MAX_UNNOTICED = 0.1
+"""Share of rows whose tests do not notice a fault above which they are a warning. A few faults change nothing."""
+
+SHOWN_ROWS = 10
+"""Largest number of rows that a warning names."""
 
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
 """Names of the column with a program that passes, if a dataset has one."""
@@ -81,7 +88,9 @@ def examine_programs(
     impossible = {place: why for place, tests in readable.items() if (why := find_contradiction(tests))}
     report_share(found, impossible, len(rows), "have tests that no program can pass")
     tried = [*readable][:MAX_TRIED]
-    empty, own, cheats, is_apart = run_in_own_loop(try_all(rows, readable, tried, column, open_sandbox, limits))
+    empty, own, cheats, unnoticed, is_apart = run_in_own_loop(
+        try_all(rows, readable, tried, column, open_sandbox, limits)
+    )
     unreadable |= {place: str(why) for place, why in (empty | own).items() if isinstance(why, UnreadableTests)}
     report_share(found, unreadable, len(rows), f"have tests in '{column}' that cannot be read")
     trials = {place: trial for place, trial in empty.items() if isinstance(trial, ProgramVerdict)}
@@ -95,6 +104,17 @@ def examine_programs(
         found.lines.append(
             f"{len(trials) - len(failed):,} of {len(trials):,} solutions of the dataset pass their tests"
         )
+    changes = {place: change for place, (change, count) in unnoticed.items() if count}
+    unnoticed_in = {place: change for place, change in changes.items() if change}
+    if unnoticed_in:
+        shown = ", ".join(map(str, islice(unnoticed_in, SHOWN_ROWS)))
+        place, change = next(iter(unnoticed_in.items()))
+        text = (
+            f"{len(unnoticed_in):,} of {len(changes):,} rows have tests that do not notice a small fault in their solution: "
+            f"{shown}. In row {place}, {change}"
+        )
+        is_many = len(unnoticed_in) > MAX_UNNOTICED * len(changes)
+        (found.warnings if is_many else found.lines).append(f"{text}. Add tests to them." if is_many else text)
     what = "have a solution that fails their tests, perhaps because timeout or memory_mb is too small"
     report_share(found, failed, len(trials), what, MAX_UNSOLVED)
     python = sum(isinstance(tests.cases[0], PythonTests) for tests in readable.values())
@@ -161,8 +181,8 @@ async def try_all(
     column: str,
     open_sandbox: Callable[[], Sandbox],
     limits: Limits,
-) -> tuple[dict[int, Outcome], dict[int, Outcome], dict[int, str | None], bool]:
-    """Return how the empty program and the own solutions did, which cheats pass, and whether tests are kept apart."""
+) -> tuple[dict[int, Outcome], dict[int, Outcome], dict[int, str | None], dict[int, tuple[str | None, int]], bool]:
+    """Return how the empty program and the own solutions did, the cheats and faults that pass, and if tests are apart."""
     solutions = {place: program for place in tried if (program := find_reference(rows[place], column))}
     jobs = [(place, EMPTY) for place in tried] + [*solutions.items()]
     sandbox = open_sandbox()
@@ -176,8 +196,12 @@ async def try_all(
     try:
         trials = await await_all((try_one(place, program) for place, program in jobs), concurrent=True)
         cheats = await await_all((find_cheat(readable[place], sandbox, limits) for place in tried), concurrent=True)
+        empty, own = dict(zip(tried, trials, strict=False)), dict(zip(solutions, trials[len(tried) :], strict=True))
+        cheated = dict(zip(tried, cheats, strict=True))
+        right = [place for place, one in own.items() if isinstance(one, ProgramVerdict) and one.status is None]
+        right = [place for place in right if not cheated[place]]
+        attempts = (find_unnoticed(solutions[place], readable[place], sandbox, limits) for place in right)
+        faults = await await_all(attempts, concurrent=True)
     finally:
         await sandbox.close()
-    empty = dict(zip(tried, trials, strict=False))
-    own, cheated = dict(zip(solutions, trials[len(tried) :], strict=True)), dict(zip(tried, cheats, strict=True))
-    return empty, own, cheated, keeps_apart(sandbox)
+    return empty, own, cheated, dict(zip(right, faults, strict=True)), keeps_apart(sandbox)
