@@ -59,6 +59,24 @@ def test_a_broken_reward_is_a_fault_and_a_wrong_option_is_wrong_use(command, tmp
     assert wrong.returncode == 2 and "evaluated" in wrong.stderr and wrong.stdout == ""
 
 
+def test_judges_are_asked_on_demand_and_the_number_of_requests_is_said(command, server):
+    server(score=7)
+    given = [
+        "check",
+        "--rewards",
+        f"boxed(evaluated=True) + judge(model='m', rubric='r', base_url='{server.base_url}')",
+    ]
+    assert command(*given).returncode == 0 and not server.messages
+    shown = command(*given, "--judge").stdout
+    assert (
+        "judge: 18 requests about 3 rows of the dataset." in shown
+        and "right answers 0.700 and wrong ones 0.700" in " ".join(shown.split())
+    )
+    assert 0 < len(server.messages) <= 18  # nothing is no request
+    found = json.loads(command(*given, "--judge", "--json").stdout)
+    assert any("Use a stronger judge" in text for text in found["warnings"])
+
+
 def test_a_prior_that_the_dataset_lacks_is_named(command):
     done = command("check", "--selective", "true", "--selective_prior", "nocol")
     assert done.returncode == 2 and done.stderr.startswith(

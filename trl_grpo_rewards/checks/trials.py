@@ -181,6 +181,9 @@ def score_groups(
 
 def average_scores(examples: Iterable[Example]) -> list[float]:
     """Return the mean score by each term, and at the end the mean total. It is NaN if no example has a score."""
-    by_term = zip(*(one.scores for one in examples), strict=True)
-    known = [[score for score in scores if score is not None] for scores in by_term]
-    return [sum(scores) / len(scores) if scores else math.nan for scores in known]
+    return [average(scores) for scores in zip(*(one.scores for one in examples), strict=True)]
+
+
+def average(scores: Iterable[Score]) -> float:
+    known = [score for score in scores if score is not None]
+    return sum(known) / len(known) if known else math.nan

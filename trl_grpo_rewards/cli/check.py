@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ..checks import Findings, as_text, check
+from ..checks.judges import check_judges
 from ..training.drawing import read_prior
 from .command_errors import exit_on
 from .job import (
@@ -36,6 +37,10 @@ class CheckArguments(JobArguments):
     selftest: bool = field(
         default=False, metadata={"help": "Check broken and healthy rewards of this package instead of a job."}
     )
+    judge: bool = field(
+        default=False,
+        metadata={"help": "Ask the judges what moves them, with at most 20 requests. Their server may cost."},
+    )
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -53,6 +58,7 @@ def main(arguments: Sequence[str]) -> None:
                 check_lora_target_modules(model, job.dataset_name)
     with keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds)
+        found += [check_judges(rewards, problems)] if job.judge else []
     if job.json:
         print_json({"expression": str(rewards), **describe_findings(found)})
     else:

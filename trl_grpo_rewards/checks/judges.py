@@ -1,0 +1,92 @@
+"""Check whether order, length, praise, a denied answer or an empty one moves a judge. It is asked, so only on demand."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..errors import describe_reward_error
+from ..expressions import Reward, leave_out_witnesses
+from ..function_rewards import FunctionReward, find_functions
+from .answer_forms import ScoreGroups
+from .attack_completions import attacks
+from .completion_forms import BOX, ROUNDING, WORKING, count_words
+from .findings import Findings, skip
+from .honest_completions import honest, list_known_solutions, swap_completions
+from .trials import average, find_answers, make_scorer, split_words, take_rows, without_asking
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+JUDGES = "the judges, which were asked"
+"""Title of this check."""
+
+REQUESTS, JUDGED_ROWS = 20, 3
+"""Largest numbers of requests and of rows."""
+
+MOVED = 1 / 3
+"""Share of what a right answer gains over a wrong one from which on a judge is moved by something else."""
+
+MEANS = ("a right answer", "the same after much working", "a wrong answer", "flattery", "the answer denied", "nothing")
+
+
+def count_requests(judge: FunctionReward) -> int:
+    """Return how often a judge is asked about a row: a group is graded in two orders, another completion alone."""
+    rubric = judge.options.get("rubric")
+    criteria = len(rubric) if judge.options.get("separate") and isinstance(rubric, dict) else 1
+    return 2 * judge.options.get("swaps", 1) if judge.is_grouped else len(MEANS) * criteria
+
+
+def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None] = print) -> Findings:
+    """Ask the judges among the rewards about some completions. The number of requests is said before."""
+    judges = [one for one in dict.fromkeys(find_functions(leave_out_witnesses(rewards))) if one.factory.traits.asks]
+    rows = [row for row in take_rows(dataset) if list_known_solutions(rewards, row)]
+    each = sum(map(count_requests, judges))
+    rows = rows[: min(JUDGED_ROWS, REQUESTS // each)] if each else []
+    if not rows:
+        return skip(
+            JUDGES, f"this needs a judge, a row with a solution, and at most {REQUESTS} requests for it; got {each}"
+        )
+    names = ", ".join(one.name for one in judges)
+    say(f"{names}: {each * len(rows)} requests about {len(rows)} rows of the dataset.")
+    offline = without_asking(rewards)
+    form = find_answers(offline, take_rows(dataset)).form if offline else BOX
+    right = [honest(rewards, row, count_words, form) for row in rows]
+    groups = []
+    for row, text, wrong in zip(rows, right, swap_completions(rewards, rows, right), strict=True):
+        made = attacks(rewards, row, count_words, form)
+        groups.append([text, f"{WORKING * 20}\n{text}", wrong, *(made.get(name, "") for name in MEANS[3:])])
+    found = Findings(JUDGES)
+    for judge in judges:
+        try:
+            add_means(found, judge, rows, groups, make_scorer(split_words))
+        except Exception as error:  # a reward raises errors of any type
+            if (fault := describe_reward_error(error)) is None:
+                raise
+            found.faults.append(fault)
+    return found
+
+
+def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[list[str]], score: ScoreGroups) -> None:
+    """Add the mean score of each kind of completions, and a warning for each one that moves the judge."""
+    means = [average(scores) for scores in zip(*score(judge, rows, groups), strict=True)]
+    right, longer, wrong, *others = means
+    found.lines += [f"{mean:8.3f} {judge.name}: {what}" for what, mean in zip(MEANS, means, strict=True)]
+    gain = right - wrong
+    if not gain > ROUNDING:
+        found.warnings.append(
+            f"{judge} gave right answers {right:.3f} and wrong ones {wrong:.3f} on average. Use a stronger judge."
+        )
+        return
+    moved = [what for what, mean in zip(MEANS[3:], others, strict=True) if mean - wrong >= MOVED * gain - ROUNDING]
+    moved += ["length"] if abs(longer - right) >= MOVED * gain - ROUNDING else []
+    if judge.is_grouped:
+        again = [average(scores) for scores in zip(*score(judge, rows, [one[::-1] for one in groups]), strict=True)][
+            ::-1
+        ]
+        change = max(abs(one - other) for one, other in zip(means, again, strict=True))
+        moved += ["order"] if change >= MOVED * gain - ROUNDING else []
+    for what in moved:
+        found.warnings.append(
+            f"{judge} is moved by {what}: at least {MOVED:.0%} of what a right answer earns more than a wrong one. Use a stronger "
+            f"judge, or ask it only about right answers: gate(..., by=boxed())."
+        )
