@@ -9,7 +9,8 @@ from ..records.files import FOLDER
 from ..records.logs import read_log
 from ..records.runs import list_facts, read_run
 from ..records.savings import describe_savings
-from .anomalies import MIN_STEPS, find_anomalies, run_checks, split_into_tenths
+from ..records.symptoms import MIN_STEPS
+from .anomalies import find_anomalies, list_passed, split_into_tenths
 from .examples import Examples
 from .excerpts import Excerpts
 from .group_sizes import compare_group_sizes
@@ -64,8 +65,8 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
     "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
     "checked": lambda summary: bool(split_into_tenths(summary.run)),
     "needed": lambda summary: [len([*summary.run.points]), MIN_STEPS],
-    "passed": lambda summary: [title for title, found in run_checks(summary.run).items() if not found],
-    "anomalies": lambda summary: [asdict(anomaly) for anomaly in find_anomalies(summary.run)],
+    "passed": lambda summary: list_passed(summary.run, summary.log),
+    "anomalies": lambda summary: [asdict(anomaly) for anomaly in find_anomalies(summary.run, summary.log)],
     "ends": lambda summary: [[part.first, part.last] for part in find_ends(summary.run)],
     "is_share": lambda summary: summary.run.is_share,
     "changes": lambda summary: compare_ends(summary.run),

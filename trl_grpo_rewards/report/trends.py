@@ -70,13 +70,12 @@ class StepBin:
     def mean(self, series: Hashable) -> float | None:
         return self.sums[series, "sum"] / self.count(series) if self.count(series) else None
 
-    def standard_error(self, series: Hashable) -> float:
-        """Return the standard error of the mean, which is infinite for fewer than two values."""
-        mean, count = self.mean(series), self.count(series)
-        if mean is None or count < 2:
-            return math.inf
-        variance = self.sums[series, "squares"] / count - mean**2
-        return math.sqrt(max(variance, 0.0) / (count - 1))
+    def deviation(self, series: Hashable) -> float | None:
+        """Return the standard deviation of a series, which is 0 only if all its values are equal."""
+        mean = self.mean(series)
+        if mean is None or self.lowest[series] == self.highest[series]:
+            return None if mean is None else 0.0
+        return math.sqrt(max(self.sums[series, "squares"] / self.count(series) - mean**2, ROUNDING_ERROR))
 
     def signal(self, reward: str) -> float | None:
         """Return the share of a reward in the variance of the total within groups, as in `groups/signal`."""
@@ -125,37 +124,19 @@ class Timeline:
             self.bins[index] = new
 
 
-@dataclass
-class RewardHistory:
-    """When a reward gave scores, and for how long its score was constant."""
-
-    score: float | None = None  # of all completions in the last step
-    since: int = 0
-    longest: tuple[int, int, float] = (0, -1, 0.0)  # first and last step of the longest span, and its score
-    last_scored: int = 0
-
-    def add(self, step: int, lowest: float, highest: float) -> None:
-        """Add a step with its smallest and its largest score."""
-        self.last_scored = step
-        if not lowest == highest == self.score:
-            self.score, self.since = (lowest if lowest == highest else None), step
-        if self.score is not None and step - self.since >= self.longest[1] - self.longest[0]:
-            self.longest = (self.since, step, self.score)
-
-
 class RunStatistics:
     """
     Statistics of a run. Records are added in the order of their steps.
 
-    `points` are the bins of the charts, and `whole` is one bin of all steps. `rewards` has the history of each reward
-    by name, and `weights` the latest weights. `outcome` is the name of the outcome reward, empty if there is none.
+    `points` are the bins of the charts, and `whole` is one bin of all steps. `rewards` has the names of the
+    rewards, and `weights` their latest weights. `outcome` is the name of the outcome reward, empty if there is none.
     `stretch` are the steps at the end in which it taught nothing.
     """
 
     def __init__(self) -> None:
         self.points = Timeline(MAX_POINTS)
         self.whole = StepBin()
-        self.rewards: dict[str, RewardHistory] = {}
+        self.rewards: dict[str, None] = {}
         self.weights: dict[str, float] = {}
         self.outcome = ""
         self.sizes: Counter[int] = Counter()
@@ -165,8 +146,7 @@ class RunStatistics:
 
     def add(self, record: dict[str, Any]) -> None:
         group = sum_group(record)
-        for name in read_recorded_scores(record):
-            self.rewards.setdefault(name, RewardHistory(last_scored=group.first - 1))
+        self.rewards |= dict.fromkeys(read_recorded_scores(record))
         self.weights |= record.get("weights") or {}
         self.outcome = self.outcome or find_outcome_reward(record)
         self.sizes[count_completions(record)] += 1
@@ -182,9 +162,6 @@ class RunStatistics:
         step, self._step = self._step, None
         if step is None:
             return
-        for name, history in self.rewards.items():
-            if step.count(("reward", name)):
-                history.add(step.first, step.lowest["reward", name], step.highest["reward", name])
         self.stretch.observe(step.first, *zip(*self._kinds, strict=True))
         self._kinds = []
         self.whole.merge(step)
@@ -244,7 +221,7 @@ def find_pass_band(passed: int, total: int) -> str:
 def sum_group(record: dict[str, Any]) -> StepBin:
     """Return a bin with the sums of one group."""
     group = StepBin(record["step"], record["step"])
-    group.sums["groups"] = 1
+    group.sums["groups"], group.sums["completions"] = 1, count_completions(record)
     group.sums["outcome", record.get("outcome")] = 1
     group.add("mean", [record.get("mean")])
     group.add("spread", [record.get("spread")])
@@ -257,8 +234,6 @@ def sum_group(record: dict[str, Any]) -> StepBin:
         group.add("duplicates", [record["duplicates"] / max(count_completions(record), 1)])
     for name, scores in read_recorded_scores(record).items():
         group.add(("reward", name), scores)
-        finite = keep_finite(scores)
-        group.add(("group mean", name), [sum(finite) / len(finite)] if finite else None)
     for name in (name for name, weight in (record.get("weights") or {}).items() if weight == 0):
         seen = zip(record.get("total") or (), read_recorded_scores(record).get(name, ()), strict=False)
         pairs = [pair for pair in seen if len(keep_finite(pair)) == 2]

@@ -1,0 +1,52 @@
+"""The table of rules about a run, judged on made logs of TRL's trainer. The tests of the report have runs with records."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from helpers.made_logs import SITUATIONS, simulate
+from trl_grpo_rewards.records.signs import Signs
+from trl_grpo_rewards.records.symptoms import RULES, judge
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+OF_RECORDS = {"parting", "duplicates", "constant", "unscored", "weak"}
+"""Rules that tests of the report find in made records, too, since they are old or need groups."""
+
+
+def find(log, **options):
+    return {name: found for name, found in judge(Signs(log, **options)).items() if found}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_each_situation_is_found_in_nine_of_ten_seeds(situation):
+    found = [find(simulate(situation, seed)) for seed in range(10)]
+    assert sum(situation in one for one in found) >= 9
+    assert sum(len(one.keys() - {situation}) for one in found) <= 2  # and little else
+    assert {*SITUATIONS} | OF_RECORDS == {rule.name for rule in RULES}
+
+
+@pytest.mark.parametrize(("steps", "every"), [(100, 1), (30, 1), (200, 10)])
+def test_a_run_that_learns_has_no_warning(steps, every):
+    assert not [found for seed in range(20) if (found := find(simulate(seed=seed, steps=steps, every=every)))]
+
+
+def test_a_run_that_learns_has_none_at_any_time():
+    logs = [simulate(seed=seed) for seed in range(5)]
+    assert not any(find([one for one in log if one["step"] <= step]) for log in logs for step in range(5, 100, 5))
+
+
+@pytest.mark.parametrize("situation", ["unpaid", "cut_off", "dead", "not_finite"])
+def test_facts_are_told_from_the_fifth_step_on_whatever_the_length(situation):
+    entries = {"loss": 0.1, "grad_norm": float("nan")} if situation == "not_finite" else {}
+    log = [one | entries for one in simulate(situation, steps=10)]
+    assert [*find(log[:-1])] == [situation] and not find([one for one in log if one["step"] < 5])
+
+
+def test_the_docs_have_every_rule_and_an_answer_for_each():
+    table = (DOCS / "commands.md").read_text().split("### Warnings of the report")[1].split("##")[0]
+    rows = re.findall(r"^\| `(\w+)` \|.*symptoms\.md#([\w-]+)\) \|$", table, flags=re.MULTILINE)
+    assert rows == [(rule.name, rule.page) for rule in RULES]
+    headings = re.findall("^## (.+)$", (DOCS / "symptoms.md").read_text(), flags=re.MULTILINE)
+    assert {rule.page for rule in RULES} <= {re.sub(r"[^\w -]", "", one.lower()).replace(" ", "-") for one in headings}

@@ -1,0 +1,373 @@
+"""The warnings about a run: one table of rules for its log, and for what its records say about groups if there are any.
+
+A fact is true of a run of any length, from its fifth step on. A trend needs twenty steps. A run that learns well has no
+warnings. The trainer logs facts while it runs, and the report has all warnings.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean, median, quantiles
+from typing import Any, NamedTuple, TypeAlias
+
+from .dead_groups import GroupKind
+from .dead_stretches import MIN_STEPS as FEW
+from .dead_stretches import REMEDIES
+from .partings import Point, find_first_parting
+from .signs import MIN_POINTS, Series, Signs, Trend
+
+
+MIN_STEPS = 20
+"""Number of steps from which a run has trends."""
+
+LONG = 50
+"""Number of steps in a row without a different score, or without any score, that causes a warning."""
+
+Facts: TypeAlias = list[dict[str, Any]] | None
+"""The values for the sentence of each warning. None if the run does not have the metric. `about` names rewards."""
+
+
+@dataclass(frozen=True)
+class Anomaly:
+    """One warning: a few words, and details with steps, numbers, and what to do."""
+
+    title: str
+    details: str
+
+
+class Rule(NamedTuple):
+    """A line of the table. `holds` is true of a run without the warning. `page` is a heading of docs/symptoms.md."""
+
+    name: str
+    metric: str
+    least: int  # steps
+    find: Callable[[Signs, str], Facts]
+    title: str
+    sentence: str
+    page: str
+    holds: str
+    unless: tuple[str, ...] = ()  # rules above it that say more about the same reward
+
+    def write(self, values: dict[str, Any]) -> Anomaly:
+        details = self.sentence.format(**values)
+        return Anomaly(self.title.format(**values), f"{details} See docs/symptoms.md#{self.page}.")
+
+
+def judge(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]]:
+    """Return the warnings of each rule that can judge this run, by the name of the rule. By default, all rules do."""
+    told: dict[str, list[Anomaly]] = {}
+    about: dict[str, set[str]] = {}
+    for rule in RULES:
+        is_ready = signs.span[1] - signs.span[0] + 1 >= rule.least and (not names or rule.name in names)
+        if is_ready and (facts := rule.find(signs, rule.metric)) is not None:
+            known = {subject for other in rule.unless for subject in about.get(other, ())}
+            new = [one for one in facts if known.isdisjoint(one.get("about", [signs.outcome]))]
+            about[rule.name] = {subject for one in new for subject in one.get("about", [signs.outcome])}
+            told[rule.name] = [rule.write({"outcome": signs.outcome, **one}) for one in new]
+    return told
+
+
+def find_unpaid(signs: Signs, metric: str) -> Facts:
+    """The outcome reward paid nothing from the beginning, and other rewards make completions differ."""
+    constant = {name: signs.constant(name) for name in signs.terms if signs.weight(name) and signs.mean(name).values}
+    unpaid = [name for name, series in constant.items() if not any(series.values)]
+    others = [name for name, series in constant.items() if any(map(math.isnan, series.values))]
+    if len(constant) < 2 or signs.outcome not in constant:
+        return None
+    count = sum(entry["completions"] for entry in signs.groups)
+    values: dict[str, Any] = {"unpaid": join(unpaid), "others": join(others), "steps": constant[signs.outcome].span}
+    values |= {"about": unpaid, "count": f"all {count:,} completions" if count else "every completion"}
+    is_dead = all(share == 1 for share in signs.dead.values)
+    return [values] if signs.outcome in unpaid and others and not (is_dead and signs.dead.values) else []
+
+
+def join(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def find_cut_off(signs: Signs, metric: str) -> Facts:
+    """Nearly all completions of the last steps were cut off."""
+    latest, longest = (signs.series(name).since(signs.span[1] - FEW) for name in (metric, "completions/max_length"))
+    if not latest.values:
+        return None
+    limit = f" at {max(longest.values):.0f} tokens" if longest.values else ""
+    return [{"share": latest.mean, "limit": limit, "steps": latest.span}] if latest.mean >= 0.95 else []
+
+
+def find_dead_stretch(signs: Signs, metric: str) -> Facts:
+    """No group of the last steps taught anything. Groups that are solved because the run has learned them are no fault."""
+    first, last = signs.span
+    if (stretch := signs.stretch) is not None:
+        is_fault = stretch.is_long and stretch.last - stretch.first + 1 >= (last - first + 1) / 10
+        is_fault = is_fault and (stretch.kind != "solved" or stretch.first <= first)
+        return [{"story": stretch.describe(signs.outcome)}] if is_fault else []
+    shares = signs.dead
+    live = max((steps[1] for steps, share in zip(*shares, strict=True) if share < 1), default=0)
+    dead, kind = shares.since(live), guess_kind(signs.mean(signs.outcome).since(live).values)
+    least = max(2 * signs.patience, last / 10) if live else signs.patience
+    if not shares.values or last - live < least or (live and kind == "solved"):
+        return [] if shares.values else None
+    remedy = REMEDIES[kind].format(outcome=repr(signs.outcome))
+    story = f"No group was live in {dead.span}, so nothing was learned: all were {kind!r}. {remedy}"
+    return [{"about": signs.terms, "story": story}]
+
+
+def guess_kind(means: list[float]) -> GroupKind:
+    """Return the kind of dead groups from mean scores of the outcome reward."""
+    return "unscored" if not means else "solved" if min(means) >= 1 else "failed" if max(means) <= 0 else "flat"
+
+
+def find_not_finite(signs: Signs, metric: str) -> Facts:
+    """Values are NaN or infinite. The first steps in float16, and one step later on, may be without harm."""
+    found = []
+    for name in metric.split():
+        values = [(entry["step"], entry[name]) for entry in signs.log if isinstance(entry.get(name), float)]
+        steps = [step for step, value in values if not math.isfinite(value) and step >= FEW]
+        if steps and (steps[-1] == values[-1][0] or len(steps) > max(1, len(values) / 200)):
+            found.append({"name": name, "first": steps[0], "count": f"{len(steps)} of {len(values)}"})
+    return found if signs.log else None
+
+
+def find_mostly_dead(signs: Signs, metric: str) -> Facts:
+    """Most groups are dead at the end, and not because the run has learned to solve them."""
+    shares, solved = signs.dead, signs.series("groups/solved")
+    part = len(shares.values) // 4
+    if len(shares.values) < MIN_POINTS:
+        return None
+    start, end, is_known = shares.cut(0, part), shares.cut(-part), len(solved.values) == len(shares.values)
+    is_easy = (solved if is_known else shares).cut(0, part).mean >= 0.75
+    lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.is_learned)
+    outcome = signs.mean(signs.outcome).cut(-part)
+    remedy = REMEDIES["solved" if outcome.values and outcome.mean >= 0.5 else "failed"]
+    digits = 1 if end.mean < 0.95 else 2
+    cost = f"{min(math.floor(end.mean * 10**digits), 10**digits - 1)} of {10**digits}"
+    values = {
+        "steps": end.span,
+        "cost": cost,
+        "before": start.mean,
+        "remedy": remedy.format(outcome=repr(signs.outcome)),
+    }
+    return [values] if end.mean >= 0.75 and (lost >= 0.75 or is_easy) else []
+
+
+def find_held_out_fall(signs: Signs, metric: str) -> Facts:
+    """The score on held-out problems has fallen since its best, and the reward in training has risen."""
+    rewards, sets = signs.series(metric), {name: one for name, one in signs.held_out().items() if len(one.values) > 4}
+    if rewards.trend is None or not sets:
+        return None
+    falls = [(name, *fall) for name, one in sets.items() if (fall := one.find_fall()) and rewards.trend.sign > 0]
+    since = [rewards.since(best.steps[-1][1]).trend for _, best, _ in falls]
+    return [
+        {"where": f" of {name}" * bool(name), "best": best, "worst": worst, **rewards.trend._asdict()}
+        for (name, best, worst), trend in zip(falls, since, strict=True)
+        if trend is None or trend.sign >= 0
+    ]
+
+
+def find_form(signs: Signs, metric: str) -> Facts:
+    """Another reward rises while the outcome falls, or stays low."""
+    outcome, others = signs.mean(signs.outcome), [name for name in signs.terms if name != signs.outcome]
+    trend, fall, found = outcome.trend, outcome.find_fall(), []
+    if trend is None or not others:
+        return None
+    stays = trend.end - trend.start < 0.1 and trend.score < 2 and trend.end < 0.5
+    best, worst = (fall[0].mean, fall[1].mean) if fall else (trend.start, trend.end)
+    for name in filter(signs.weight, others) if fall or stays else ():
+        now = signs.mean(name).since(fall[0].steps[0][0] - 1 if fall else 0).trend
+        gain = (now.end - now.start) * math.copysign(1, signs.weight(name)) if now and now.sign else 0.0
+        if now and gain > (0.0 if fall else 0.2):
+            verb = "falls" if fall else "stays"
+            found.append({"name": name, "verb": verb, "best": best, "worst": worst, **now._asdict()})
+    return found
+
+
+def find_gradient_spikes(signs: Signs, metric: str) -> Facts:
+    """Some gradients are far larger than nearly all others. Steps without a live group have no gradient."""
+    series = signs.series(metric)
+    norms = [value for value in series.values if value > 0]
+    if len(norms) < MIN_POINTS:
+        return None
+    usual, limit = median(norms), max(20 * median(norms), 5 * quantiles(norms, n=10)[-1])
+    spikes = [steps[1] for steps, value in zip(*series, strict=True) if value > limit]
+    return [{"count": len(spikes), "usual": usual, "most": max(norms), "first": spikes[0]}] if len(spikes) > 2 else []
+
+
+def find_length_growth(signs: Signs, metric: str) -> Facts:
+    """Completions grow, and the held-out score, or the outcome in training, falls or does not rise."""
+    lengths, scores = signs.series(metric).trend, [signs.mean(signs.outcome), *signs.held_out().values()]
+    series = max(scores, key=lambda one: len(one.values) >= MIN_POINTS)
+    if lengths is None or series.trend is None:
+        return None
+    start, end, fall = series.trend.start, series.trend.end, series.find_fall()
+    if fall:
+        start, end = fall[0].mean, fall[1].mean
+    least = 1.2 if fall else 1.5 if series.trend.sign <= 0 and end < 0.8 else math.inf
+    is_fault = lengths.sign > 0 and lengths.end >= least * lengths.start
+    verb = "worse" if fall else "not better"
+    return [{"verb": verb, "best": start, "worst": end, **lengths._asdict()}] if is_fault else []
+
+
+def when(condition: Callable[[Signs, Trend], bool]) -> Callable[[Signs, str], Facts]:
+    """Return a rule about the trend of its metric."""
+
+    def find(signs: Signs, metric: str) -> Facts:
+        trend = signs.series(metric).trend
+        return None if trend is None else [trend._asdict()] if condition(signs, trend) else []
+
+    return find
+
+
+def is_slower(signs: Signs, time: Trend) -> bool:
+    """Whether steps get slower by more than longer completions explain."""
+    lengths = signs.series("completions/mean_length").trend
+    longer = max(1.0, lengths.end / lengths.start) if lengths and lengths.start > 0 else 1.0
+    return time.sign > 0 and time.end >= 1.5 * longer * time.start
+
+
+def find_constant(signs: Signs, metric: str) -> Facts:
+    """A reward gave one score to all completions for long, and it is not the best that it learned to earn."""
+    found = []
+    for name in filter(signs.weight, signs.terms):
+        series, find_best = signs.constant(name), min if signs.weight(name) < 0 else max
+        best = find_best(signs.mean(name).values, default=0.0)
+        for score, span in groupby(zip(*series, strict=True), key=lambda one: one[1]):
+            steps = [one for one, _ in span]
+            is_learned = steps[0][0] > signs.span[0] and score == best
+            if score == score and steps[-1][1] - steps[0][0] + 1 >= LONG and not is_learned:
+                found.append({"about": [name], "name": name, "score": score, "steps": Series(steps, []).span})
+    return found if signs.terms else None
+
+
+def find_unscored(signs: Signs, metric: str) -> Facts:
+    """A reward stopped giving scores, or never gave any."""
+    last = signs.span[1]
+    ends = {
+        name: max((steps[1] for steps in signs.mean(name).steps), default=signs.span[0] - 1) for name in signs.terms
+    }
+    return [
+        {"about": [name], "name": name, "since": end + 1, "last": last}
+        for name, end in ends.items()
+        if last - end >= LONG
+    ]
+
+
+def find_weak(signs: Signs, metric: str) -> Facts:
+    """A reward has a large weight but almost no signal in any part of the run."""
+    total, found = sum(abs(signs.weight(name)) for name in signs.terms), []
+    shares = {name: series for name in signs.terms if (series := signs.series(f"{metric}/{name}")).trend}
+    for name, series in shares.items():
+        width, weight = len(series.values) // 10, abs(signs.weight(name)) / (total or 1.0)
+        parts = (abs(fmean(series.values[at : at + width])) for at in range(0, len(series.values), width))
+        if weight >= 0.2 and max(parts) < 0.02:
+            found.append({"about": [name], "name": name, "weight": weight, "share": series.mean, "steps": series.span})
+    return found if shares else None
+
+
+def find_partings(signs: Signs, metric: str) -> Facts:
+    """The total rises while a reward of weight 0 does not. The sentence names the reward that most of the rise is from."""
+    points = {name: [one for one in signs.groups if one.get(f"{metric}/{name}") is not None] for name in signs.terms}
+    found = []
+    for name, known in points.items():
+        pairs = [Point(one["first"], one[f"witnessed/{name}"], one[f"{metric}/{name}"]) for one in known]
+        if parting := find_first_parting(pairs):
+            seen = [one for one in signs.groups if one["first"] <= parting.seen]
+            parts = [[one for one in seen if (one["first"] > parting.since) is late] for late in (False, True)]
+            rises = {}
+            for term in signs.terms:
+                before, after = (Signs((), part).mean(term).values or [0.0] for part in parts)
+                rises[term] = signs.weight(term) * (fmean(after) - fmean(before))
+            found.append({"name": name, "cause": max(rises, key=lambda term: rises[term]), **parting._asdict()})
+    return found if any(points.values()) else None
+
+
+RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
+    ("unpaid", "rewards", FEW, find_unpaid, "{unpaid} paid nothing",
+     "{unpaid} paid 0 to {count} in {steps}; all of the difference comes from {others}: the model learns {others} only. Run "
+     "check, and read some completions: do they have the form that {outcome} expects?",
+     "my-rewards-never-rise", "{outcome} paid some completions."),
+    ("cut_off", "completions/clipped_ratio", FEW, find_cut_off, "Nearly all completions are cut off",
+     "{share:.0%} of the completions in {steps} were cut off{limit}. Raise max_completion_length, or ask for shorter answers.",
+     "completions-are-cut-off", "Most completions end before the limit."),
+    ("dead", "groups/dead", FEW, find_dead_stretch, "{outcome} teaches nothing at the end", "{story}",
+     "reward_std-is-0-or-frac_reward_zero_std-is-1",
+     "In the latest steps, {outcome} differs within groups, or most are solved.", ("unpaid",)),
+    ("not_finite", "loss grad_norm kl entropy", FEW, find_not_finite, "{name} is not finite",
+     "{name} was NaN or infinite in {count} entries of the log, first in step {first}. Train again from a checkpoint before "
+     "it with a lower learning rate, or with bf16 instead of fp16.",
+     "values-are-nan-or-the-gradient-has-spikes", "All values are finite."),
+    ("held_out_fall", "reward", MIN_STEPS, find_held_out_fall, "The held-out score falls while the reward rises",
+     "On held-out problems{where}, the score fell from {best.mean:.2f} in {best.span} to {worst.mean:.2f} in {worst.span}. In "
+     "training, the reward went from {start:.2f} in {early} to {end:.2f} in {late}. Use the checkpoint with the best held-out "
+     "score, and read completions with high rewards.",
+     "the-reward-rises-but-the-accuracy-does-not", "The held-out score does not fall while the reward rises."),
+    ("form", "rewards", MIN_STEPS, find_form, "{name} rises while {outcome} {verb}",
+     "Between {early} and {late}, {name} went from {start:.2f} to {end:.2f}, and {outcome} from {best:.2f} to {worst:.2f}. "
+     "Look for completions that score high on {name} but are wrong according to {outcome}.",
+     "the-reward-rises-but-the-accuracy-does-not", "No reward rises while {outcome} falls or stays.", ("unpaid",)),
+    ("parting", "witness", MIN_STEPS, find_partings, "The total reward rises while {name} does not",
+     "They part at about step {since}. Until step {seen}, the total went from {trained[0]:.2f} to {trained[1]:.2f}, mostly "
+     "because of {cause}, and {name} from {witness[0]:.2f} to {witness[1]:.2f}. Read completions from step {since} on that "
+     "have a high total and that {name} scores low.",
+     "the-reward-rises-but-the-accuracy-does-not", "The total reward and all rewards of weight 0 rise together."),
+    ("truncation", "completions/clipped_ratio", MIN_STEPS,
+     when(lambda signs, share: share.sign > 0 and share.end >= max(0.2, share.start + 0.1)),
+     "More and more completions are cut off",
+     "The share that was cut off went from {start:.0%} in {early} to {end:.0%} in {late}. Raise max_completion_length, or add "
+     "a penalty such as truncated().",
+     "completions-are-cut-off", "Completions are not cut off more and more.", ("cut_off",)),
+    ("mostly_dead", "groups/dead", MIN_STEPS, find_mostly_dead, "Most groups teach nothing",
+     "In {steps}, {cost} completions taught nothing, because all completions of their groups earned the same. {remedy}",
+     "reward_std-is-0-or-frac_reward_zero_std-is-1", "Most groups are live, or were solved in this run.",
+     ("dead", "unpaid")),
+    ("entropy", "entropy", MIN_STEPS,
+     when(lambda signs, one: one.sign < 0 and one.end < min(0.05, one.start / 10) and not signs.is_high),
+     "The entropy collapses",
+     "It went from {start:.2g} in {early} to {end:.2g} in {late}, so the completions of a group become equal. Raise "
+     "temperature or epsilon_high, or lower the learning rate.",
+     "entropy-falls-to-0-or-rises", "The entropy does not collapse."),
+    ("kl", "kl", MIN_STEPS, when(lambda signs, one: one.sign > 0 and one.end > max(1.0, 5 * one.middle)),
+     "The KL divergence runs away",
+     "It went from {start:.2g} in {early} to {end:.2g} in {late}. Lower the learning rate, or raise beta.",
+     "kl-is-not-logged-or-it-grows", "The KL divergence does not run away."),
+    ("gradient", "grad_norm", MIN_STEPS, find_gradient_spikes, "The gradient has spikes",
+     "In {count} entries of the log, first in step {first}, its norm was more than 20 times the usual {usual:.2g}, and up to "
+     "{most:.2g}. Lower the learning rate or max_grad_norm, and read the completions of these steps.",
+     "values-are-nan-or-the-gradient-has-spikes", "The gradient has no spikes."),
+    ("longer", "completions/mean_length", MIN_STEPS, find_length_growth, "Completions grow longer and {verb}",
+     "Between {early} and {late}, the mean length went from {start:.0f} to {end:.0f} tokens, and the score from {best:.2f} to "
+     "{worst:.2f}. Check whether a reward grows with length, and how many completions are cut off.",
+     "completions-grow-but-do-not-improve", "Completions do not grow longer without being better."),
+    ("clipping", "clip_ratio/region_mean", MIN_STEPS, when(lambda signs, share: share.end >= 0.3), "Many tokens are clipped",
+     "In {late}, {end:.0%} of the tokens were clipped, and taught nothing. Lower the learning rate or num_iterations.",
+     "many-tokens-are-clipped", "Few tokens are clipped."),
+    ("slower", "step_time", MIN_STEPS, when(is_slower), "Steps get slower",
+     "A step took {start:.3g} s in {early} and {end:.3g} s in {late}, and completions did not grow as much. Look at the time "
+     "of generation and of scoring, at the memory, and at what else runs on the machine.",
+     "slow-out-of-memory-or-nothing-in-wandb", "Steps do not get slower."),
+    ("duplicates", "groups/duplicates", MIN_STEPS,
+     when(lambda signs, share: share.sign > 0 and share.end - share.start >= 0.3 and not signs.is_learned),
+     "Completions become duplicates",
+     "Between {early} and {late}, the share of completions that equal another one of their group went from {start:.0%} to "
+     "{end:.0%}, and {outcome} did not rise. Raise the temperature or lower the learning rate.",
+     "entropy-falls-to-0-or-rises", "Completions do not become duplicates without being right."),
+    ("constant", "rewards", LONG, find_constant, "{name} is constant",
+     "It was {score:.3g} for every completion in {steps}. A constant reward has no training signal. Read some of the "
+     "completions below, and check what the reward expects of them.",
+     "my-rewards-never-rise", f"No reward is constant for {LONG} steps, unless at its best score.", ("dead", "unpaid")),
+    ("unscored", "rewards", LONG, find_unscored, "{name} gives no score",
+     "It was None for every completion in steps {since}–{last}. Check what it needs, such as its dataset column or the server "
+     "that it calls.",
+     "everything-is-none-or-rewards-are-nan", "Every reward gives scores.", ("dead",)),
+    ("weak", "groups/signal", MIN_STEPS, find_weak, "{name} has a large weight but little signal",
+     "It has {weight:.0%} of the weight and {share:.1%} of the signal in {steps}, because its scores hardly differ within a "
+     "group. Make its scores finer, or lower its weight.",
+     "my-rewards-never-rise", "Every reward with a large weight has a signal.", ("unpaid", "constant", "unscored")),
+))  # fmt: skip
+"""All rules. A rule stands below those in its `unless`."""
+
+
+def explain_passed(signs: Signs) -> list[str]:
+    """Return what is true of a run according to the rules that can judge it and have no warning."""
+    told = judge(signs)
+    return [rule.holds.format(outcome=signs.outcome) for rule in RULES if told.get(rule.name) == []]
