@@ -36,7 +36,7 @@ from .options import Column as Column, column as column
 from .parsing import parse as parse
 from .registry import reward as reward
 from .score_tables import ScoreTable as ScoreTable
-from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer
+from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer, StopOnWarning as StopOnWarning
 
 """
 

@@ -17,7 +17,7 @@ from .score_tables import ScoreTable
 
 
 if TYPE_CHECKING:
-    from .training import FilteredGRPOConfig, FilteredGRPOTrainer
+    from .training import FilteredGRPOConfig, FilteredGRPOTrainer, StopOnWarning
 
 __all__ = [
     "Column",
@@ -25,6 +25,7 @@ __all__ = [
     "FilteredGRPOTrainer",
     "Reward",
     "ScoreTable",
+    "StopOnWarning",
     "clip",
     "column",
     "gate",
@@ -40,7 +41,7 @@ __all__ += rewards.__all__
 def __getattr__(name: str) -> Any:
     if name in REMOVED:
         raise ImportError(REMOVED[name])
-    if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer"):
+    if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer", "StopOnWarning"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 0):
         raise ImportError(

@@ -8,7 +8,7 @@ from .options import Column as Column, column as column
 from .parsing import parse as parse
 from .registry import reward as reward
 from .score_tables import ScoreTable as ScoreTable
-from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer
+from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer, StopOnWarning as StopOnWarning
 
 def clip(reward: Reward, low: float | None = None, high: float | None = None, *, name: str | None = None) -> Reward: ...
 def gate(reward: Reward, by: Reward, at_least: float = 1.0, otherwise: float = 0.0, *, name: str | None = None) -> Reward: ...

@@ -94,6 +94,19 @@ def test_a_single_evaluation_has_one_column(browser, tmp_path):
     assert browser.text("#numbers > p")[0].startswith("In training: the means over the first and the last step. ")
 
 
+def test_what_a_run_learns_only_from_is_said_and_drawn(browser, tmp_path):
+    """A term that never pays, so that the other one has all of the signal, all the time."""
+    browser.open(written(tmp_path, story((0, 0), style=(0.3, 0.6), steps=6)))
+    assert browser.text("#signal h2") == ["Where the signal comes from"] and "signal" not in browser.text("#still")[0]
+    assert browser.run("document.querySelector('#signal .chart').data.map(line => line.y.at(-1))") == [0, 1]
+    (said,) = browser.text("#anomalies li")
+    assert said.startswith(
+        "boxed paid nothing\nboxed paid 0 to all 192 completions in steps 1–6; all of the difference comes from style: the "
+        "model learns style only."
+    )
+    browser.assert_sound()
+
+
 def test_prompts_that_are_asked_once_have_pass_rates_by_step(browser, tmp_path):
     once = [
         (step, record({"boxed": [1.0] * right + [0.0] * (4 - right)}, prompt=f"{step}, {right}"))

@@ -1,13 +1,20 @@
-"""What a run says when no group is live for several steps."""
+"""What a trainer says of facts about its run, such as that no group is live for several steps."""
 
 import logging
+from types import SimpleNamespace
 
 import pytest
+from transformers import TrainerState
 
+from helpers.made_logs import simulate
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, demo, reward
+from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.dead_stretches import MIN_STEPS, REMEDIES
-from trl_grpo_rewards.training.alarms import StretchAlarm
+from trl_grpo_rewards.training.alarms import FactAlarm
+
+
+ARGS = SimpleNamespace(process_index=0, output_dir="runs/mine")
 
 
 @reward(outcome=True)
@@ -20,33 +27,45 @@ def letters(completion: str) -> float:
     return len(completion) / 100
 
 
+def observe(kinds):
+    alarm = FactAlarm({}, Rule("never"), {})
+    for step, kind in enumerate(kinds, 1):
+        alarm.stretch.observe(step, [kind] * 4, [kind] * 4)
+        alarm.on_step_end(ARGS, TrainerState(global_step=step), None)
+
+
 @pytest.mark.parametrize("kind", ["failed", "solved", "flat", "unscored"])
-def test_an_alarm_says_what_to_look_at(tmp_path, caplog, kind):
-    args = small_config(tmp_path)
-    alarm = StretchAlarm("never", args)
-    for step in range(1, MIN_STEPS + 1):
-        alarm.observe(step, [kind] * 4, [kind] * 4)
+def test_an_alarm_says_what_to_look_at(caplog, kind):
+    observe([kind] * MIN_STEPS)
     (said,) = (record.getMessage() for record in caplog.records)
-    assert said.startswith(
-        f"No group was live in steps 1 to {MIN_STEPS}, so nothing was learned: 20 of 20 groups were {kind!r}."
+    assert (
+        f"No group was live in steps 1 to {MIN_STEPS}, so nothing was learned: 20 of 20 groups were {kind!r}." in said
     )
-    assert REMEDIES[kind].format(outcome="'never'") in said and said.endswith(f"report {args.output_dir}.")
+    assert REMEDIES[kind].format(outcome="'never'") in said and said.endswith("report runs/mine.")
 
 
-def test_it_is_said_once(tmp_path, caplog):
-    alarm = StretchAlarm("never", small_config(tmp_path))
-    for step, kind in enumerate(["failed"] * 20 + ["live"] + ["failed"] * 20, 1):
-        alarm.observe(step, [kind] * 4, [kind] * 4)
+def test_it_is_said_once(caplog):
+    observe(["failed"] * 20 + ["live"] + ["failed"] * 20)
     assert len(caplog.records) == 1
 
 
-def test_groups_that_only_another_reward_makes_live_are_told_apart(tmp_path, caplog):
-    args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=MIN_STEPS + 1)
+@pytest.mark.parametrize("situation", ["", "unpaid", "cut_off", "not_finite"])
+def test_facts_of_the_log_are_told_once(caplog, situation):
+    alarm, state = FactAlarm({}, Rule("accuracy"), {}), TrainerState()
+    for entry in simulate(situation):
+        state.log_history.append(entry)
+        state.global_step = entry["step"]
+        alarm.on_log(ARGS, state, None)
+    assert len(caplog.records) == (situation != "")
+
+
+def test_the_steps_between_two_logs_count(tmp_path, caplog):
+    args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=MIN_STEPS + 1, logging_steps=50)
     rewards = never(name="right") + 0.2 * letters()
     with caplog.at_level(logging.WARNING):
         FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=demo.arithmetic(size=64)).train()
-    (said,) = (record.getMessage() for record in caplog.records if "were learned" in record.getMessage())
+    (said,) = [text for record in caplog.records if "symptoms.md" in (text := record.getMessage())]
     assert said.startswith(
-        "'right' was the same for all completions of each prompt in steps 1 to 5, so only other rewards were learned: "
-        "20 of 20 groups were 'failed'. Read some completions"
+        "right paid nothing. right paid 0 to every completion in steps 1–5; all of the difference comes from letters: the "
+        "model learns letters only."
     )

@@ -109,9 +109,9 @@ def compare_pairs(values: Sequence[float]) -> float:
     return (rises - math.copysign(1, rises)) / math.sqrt(variance) if rises and variance > 0 else 0.0
 
 
-def build_series(entries: Iterable[dict[str, Any]], name: str) -> Series:
+def build_series(entries: Iterable[dict[str, Any]], name: str, last: int = 0) -> Series:
     """Return the finite values of a metric. A value is about all steps since the entry before it that has the metric."""
-    series, last = Series([], []), 0
+    series = Series([], [])
     for entry in entries:
         value = entry.get(name)
         if isinstance(value, (int, float)) and math.isfinite(value):
@@ -132,15 +132,17 @@ class Signs:
     weights: dict[str, float] = field(default_factory=dict)  # of rewards that do not have weight 1
     stretch: DeadStretch | None = None  # of the groups, if they are known
     patience: int = 5  # least number of steps without a live group in a log
+    since: int = 0  # the step after which entries count
 
     def __post_init__(self) -> None:
+        self.log = [entry for entry in self.log if entry["step"] > self.since or not self.since]
         named = [name for name in self.terms if OUTCOMES.search(name)]
         self.outcome = self.outcome or next(iter([*named, *self.terms]), "")
 
     @cached_property
     def span(self) -> tuple[int, int]:
         """The first and the last step that are known."""
-        first = self.groups[0]["first"] if self.groups else 1
+        first = self.groups[0]["first"] if self.groups else self.since + 1
         return first, max((entry["step"] for entry in [*self.groups, *self.log]), default=first - 1)
 
     @cached_property
@@ -171,7 +173,7 @@ class Signs:
 
     def series(self, *names: str) -> Series:
         """Return the values of the first of these metrics that has any."""
-        known = (build_series(source, name) for name in names for source in (self.groups, self.log))
+        known = (build_series(source, name, self.since) for name in names for source in (self.groups, self.log))
         return next((series for series in known if series.values), Series([], []))
 
     def mean(self, name: str) -> Series:

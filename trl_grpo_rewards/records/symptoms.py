@@ -103,10 +103,10 @@ def find_dead_stretch(signs: Signs, metric: str) -> Facts:
         is_fault = is_fault and (stretch.kind != "solved" or stretch.first <= first)
         return [{"story": stretch.describe(signs.outcome)}] if is_fault else []
     shares = signs.dead
-    live = max((steps[1] for steps, share in zip(*shares, strict=True) if share < 1), default=0)
+    live = max((steps[1] for steps, share in zip(*shares, strict=True) if share < 1), default=0) or first - 1
     dead, kind = shares.since(live), guess_kind(signs.mean(signs.outcome).since(live).values)
-    least = max(2 * signs.patience, last / 10) if live else signs.patience
-    if not shares.values or last - live < least or (live and kind == "solved"):
+    least = max(2 * signs.patience, (last - first + 1) / 10) if live >= first else signs.patience
+    if not shares.values or last - live < least or (live >= first and kind == "solved"):
         return [] if shares.values else None
     remedy = REMEDIES[kind].format(outcome=repr(signs.outcome))
     story = f"No group was live in {dead.span}, so nothing was learned: all were {kind!r}. {remedy}"
@@ -365,6 +365,9 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "my-rewards-never-rise", "Every reward with a large weight has a signal.", ("unpaid", "constant", "unscored")),
 ))  # fmt: skip
 """All rules. A rule stands below those in its `unless`."""
+
+FACTS = [rule.name for rule in RULES if rule.least == FEW]
+"""Names of the rules that judge runs of any length."""
 
 
 def explain_passed(signs: Signs) -> list[str]:

@@ -1,7 +1,8 @@
 """The trainer: TRL's `GRPOTrainer` without the work that dead groups cost. Only this folder and `cli` load torch and TRL."""
 
 from .config import FilteredGRPOConfig
+from .stopping import StopOnWarning
 from .trainer import FilteredGRPOTrainer
 
 
-__all__ = ["FilteredGRPOConfig", "FilteredGRPOTrainer"]
+__all__ = ["FilteredGRPOConfig", "FilteredGRPOTrainer", "StopOnWarning"]

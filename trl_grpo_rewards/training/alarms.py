@@ -2,11 +2,17 @@
 
 import logging
 from collections import defaultdict, deque
+from collections.abc import Mapping
 from statistics import fmean
+from typing import Any
 
-from ..records.dead_groups import GroupKind
+from transformers import TrainerCallback, TrainerControl, TrainerState
+
+from ..records.dead_groups import Rule
 from ..records.dead_stretches import DeadStretch
 from ..records.partings import Parting, Point, find_parting
+from ..records.signs import Signs
+from ..records.symptoms import FACTS, judge
 from .config import FilteredGRPOConfig
 from .scored_groups import ScoredGroups
 
@@ -14,26 +20,40 @@ from .scored_groups import ScoredGroups
 logger = logging.getLogger(__name__)
 
 MAX_STEPS = 200
-"""Number of the latest steps that the alarm about a witness looks at. The report looks at all of them."""
+"""Number of the latest steps, and of entries of the log, that alarms look at. The report looks at all of them."""
 
 
-class StretchAlarm:
-    """Warns of the first stretch of steps in which the outcome reward, which has this name, teaches nothing."""
+class FactAlarm(TrainerCallback):
+    """
+    Warns once of each fact about the run that the report would have among its warnings, from the fifth step on.
 
-    def __init__(self, outcome: str, args: FilteredGRPOConfig) -> None:
-        self.outcome, self.args = outcome, args
-        self.stretch, self.has_warned = DeadStretch(), False
+    `metrics` are the values that TRL has collected since its last log, and `stretch` knows the groups of all steps.
+    """
 
-    def observe(self, step: int, kinds: list[GroupKind], by_outcome: list[GroupKind]) -> None:
-        """Add the groups that were sampled in a step, by their kinds and by the kinds under the outcome reward alone."""
-        self.stretch.observe(step, kinds, by_outcome)
-        if self.stretch.is_long and not self.has_warned:
-            self.has_warned = True
-            if self.args.process_index == 0:
+    def __init__(self, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]) -> None:
+        self.metrics, self.outcome, self.weights = metrics, rule.outcome_reward, weights
+        self.stretch = DeadStretch()
+        self.told: set[str] = set()
+
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        known = {name: [value for value in values if value == value] for name, values in self.metrics.items()}
+        entry = {name: fmean(values) for name, values in known.items() if values}
+        self.judge([*state.log_history, {**entry, "step": state.global_step}], args)
+
+    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        self.judge(state.log_history, args)
+
+    def judge(self, log: list[dict[str, Any]], args: Any) -> None:
+        """Log the facts that are new."""
+        since = log[-MAX_STEPS]["step"] if len(log) > MAX_STEPS else 0
+        signs = Signs(log, since=since, outcome=self.outcome, weights=self.weights, stretch=self.stretch)
+        for name, found in judge(signs, FACTS).items():
+            if found and name not in self.told and args.process_index == 0:
                 logger.warning(
-                    f"{self.stretch.describe(self.outcome)} To read the groups, run trl-grpo-rewards report "
-                    f"{self.args.output_dir}."
+                    f"{found[0].title}. {found[0].details} To read the groups, run trl-grpo-rewards report "
+                    f"{args.output_dir}."
                 )
+            self.told |= {name} if found else set()
 
 
 class PartingAlarm:

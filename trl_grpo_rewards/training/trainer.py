@@ -18,7 +18,7 @@ from ..batch import GROUP_SIZE
 from ..expressions import Reward, is_outcome
 from ..scores import check_rollout
 from ..training_data import describe_unused_template, mark_text
-from .alarms import PartingAlarm, StretchAlarm
+from .alarms import FactAlarm, PartingAlarm
 from .best_metric import name_metric
 from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size, resolve_zero_variance
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
@@ -114,7 +114,11 @@ class FilteredGRPOTrainer(GRPOTrainer):
         names = self.reward_func_names
         outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, self.reward_weights.tolist())
         self._rule = build_rule(args, names[outcome])
-        self._stretch_alarm, self._parting_alarm = StretchAlarm(names[outcome], args), PartingAlarm(args)
+        named = dict(zip(names, self.reward_weights.tolist(), strict=True))
+        self._fact_alarm, self._parting_alarm = (
+            FactAlarm(self._metrics["train"], self._rule, named),
+            PartingAlarm(args),
+        )
         is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
         self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
         if not is_known and self.accelerator.is_main_process:
@@ -124,6 +128,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         self.run = describe_run(self.reward_funcs, names, exact, args, self.model, *data)
         self.add_callback(RunDescription(self.run, self.reward_funcs))
         self.add_callback(RunLog())
+        self.add_callback(self._fact_alarm)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it
         self._prompts = build_prompts(args, self.train_dataset, prior, has_prompts=train_dataset is not None)
@@ -305,7 +310,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._log_groups(skipped_prompts=self._prompts.skipped)
             self._prompts.learn(prompts, *generation.groups.count_right())
         step, groups = self.state.global_step + 1, generation.groups
-        self._stretch_alarm.observe(step, groups.kinds, groups.kinds_by_outcome)
+        self._fact_alarm.stretch.observe(step, groups.kinds, groups.kinds_by_outcome)
         self._log_groups(**self._parting_alarm.observe(step, groups))
         self._recorder.record(step, generation, self._logs["advantages"])
 

@@ -115,7 +115,7 @@ const showValue = (value) => (typeof value === "number" ? figure(value) : value)
  *   chart of constant lines is not drawn, and neither is a constant line with a title of its own, `minor`;
  * - `draw(element)` for any other chart, with its `sheet` for the table of numbers.
  *
- * `isLead`, `isWide` and `isSmall` say where it stands and how much room it takes.
+ * `isLead`, `isWide` and `isSmall` say where it stands and how much room it takes. `isKept` draws constant lines, too.
  */
 class Section {
   constructor(spec) {
@@ -123,7 +123,7 @@ class Section {
     this.spec = spec;
     const known = (spec.series || []).filter((one) => one.known);
     const drawn = known.filter((one) => !one.hidden);
-    this.isStill = drawn.length > 0 && drawn.every((one) => this.isConstant(one));
+    this.isStill = !spec.isKept && drawn.length > 0 && drawn.every((one) => this.isConstant(one));
     this.still = drawn.filter((one) => (this.isStill || one.minor) && this.isConstant(one));
     this.known = known.filter((one) => !this.still.includes(one));
     const isEmpty = Boolean(spec.series) && !this.known.some((one) => !one.hidden);

@@ -33,7 +33,7 @@ const reward = () => ({
 });
 
 const signal = () => ({
-  id: "signal", title: "Where the signal comes from",
+  id: "signal", title: "Where the signal comes from", isKept: true,
   text: "The share of each reward in the variance of the total within groups. Shares add up to 1. A reward that works"
     + " against the others has a negative share.",
   series: many(one().points.signal), none: "No group was live, so no reward had a signal.",
