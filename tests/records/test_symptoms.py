@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from helpers.made_logs import SITUATIONS, simulate
+from trl_grpo_rewards.records.dead_groups import count_lessons
 from trl_grpo_rewards.records.signs import Signs
 from trl_grpo_rewards.records.symptoms import RULES, judge
 
@@ -42,6 +43,32 @@ def test_facts_are_told_from_the_fifth_step_on_whatever_the_length(situation):
     entries = {"loss": 0.1, "grad_norm": float("nan")} if situation == "not_finite" else {}
     log = [one | entries for one in simulate(situation, steps=10)]
     assert [*find(log[:-1])] == [situation] and not find([one for one in log if one["step"] < 5])
+
+
+KINDS = {"l": "live", "f": "failed", "s": "solved", "F": "live"}  # F: failed, and live by another reward
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        (["ffff"] * 4 + ["fffl"] + ["ffff"] * 4, ""),
+        (["ffff"] * 4 + ["fffl"] + ["fffs"] * 5, "No group was live in steps 6–10, so nothing was learned: 15 of 20 groups"),
+        (["ffff"] * 20 + ["lfff"], ""),
+        (["f"] * 19, ""),  # few groups may be dead by chance
+        (["f"] * 20, "No group was live in steps 1–20, so nothing was learned: 20 of 20 groups were 'failed'."),
+        (["ffFF", "FFFF", "lfff", *["FFff"] * 4, "FFFs"], "outcome was the same for all completions of each prompt in steps 4–8"),
+        (["ssss"] * 5, "No group was live in steps 1–5, so nothing was learned: 20 of 20 groups were 'solved'. Use harder"),
+        (["lsss"] + ["ssss"] * 5, ""),  # they were learned
+    ],
+)  # fmt: skip
+def test_a_stretch_without_a_live_group_needs_steps_and_groups(steps, told):
+    groups = []
+    for step, letters in enumerate(steps, 1):
+        kinds, mine = ([KINDS[one] for one in text] for text in (letters, letters.lower()))
+        dead = 1 - kinds.count("live") / len(kinds)
+        groups.append({"first": step, "step": step, "groups/dead": dead, "lessons": count_lessons(kinds, mine)})
+    found = judge(Signs([], groups, outcome="outcome"), ["dead"])["dead"]
+    assert [one.details.startswith(told) for one in found] == [True] * bool(told)
 
 
 def test_the_docs_have_every_rule_and_an_answer_for_each():

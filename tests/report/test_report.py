@@ -189,7 +189,7 @@ def test_an_outcome_that_ends_without_a_lesson_is_one_warning(steps, score):
     (found,) = [one for one in find_anomalies(summed(healthy + dead)) if one.title.startswith("boxed")]
     assert found.title == "boxed teaches nothing at the end"
     assert found.details.startswith(
-        f"'boxed' was the same for all completions of each prompt in steps 6 to {5 + steps}, so only other rewards"
+        f"boxed was the same for all completions of each prompt in steps 6–{5 + steps}, so only other rewards"
     )
     assert not find_anomalies(summed(healthy + dead[:4] + healthy))
 
@@ -198,7 +198,7 @@ def test_a_few_dead_steps_are_to_be_expected_in_a_long_run():
     stepped = [(step, record({"boxed": [step < 96, 0]})) for step in range(1, 101) for _ in range(4)]
     assert not find_anomalies(summed(stepped))
     (found,) = find_anomalies(summed([(step, one) for step, one in stepped if step > 50]))
-    assert "in steps 96 to 100, so nothing was learned: 20 of 20 groups were 'failed'" in found.details
+    assert "in steps 96–100, so nothing was learned: 20 of 20 groups were 'failed'" in found.details
     constant = [(step, record({"boxed": [0, 0]})) for step in range(1, 61)]
     (found,) = find_anomalies(summed(constant + [(step + 60, one) for step, one in stepped]))
     assert found.title == "boxed is constant" and "steps 1–60" in found.details

@@ -10,7 +10,7 @@ from helpers.made_logs import simulate
 from helpers.runs import small_config
 from trl_grpo_rewards import FilteredGRPOTrainer, demo, reward
 from trl_grpo_rewards.records.dead_groups import Rule
-from trl_grpo_rewards.records.dead_stretches import MIN_STEPS, REMEDIES
+from trl_grpo_rewards.records.symptoms import FEW, REMEDIES
 from trl_grpo_rewards.training.alarms import FactAlarm
 
 
@@ -30,18 +30,16 @@ def letters(completion: str) -> float:
 def observe(kinds):
     alarm = FactAlarm({}, Rule("never"), {})
     for step, kind in enumerate(kinds, 1):
-        alarm.stretch.observe(step, [kind] * 4, [kind] * 4)
+        alarm.observe(step, 8, [kind] * 4, [kind] * 4)
         alarm.on_step_end(ARGS, TrainerState(global_step=step), None)
 
 
 @pytest.mark.parametrize("kind", ["failed", "solved", "flat", "unscored"])
 def test_an_alarm_says_what_to_look_at(caplog, kind):
-    observe([kind] * MIN_STEPS)
+    observe([kind] * FEW)
     (said,) = (record.getMessage() for record in caplog.records)
-    assert (
-        f"No group was live in steps 1 to {MIN_STEPS}, so nothing was learned: 20 of 20 groups were {kind!r}." in said
-    )
-    assert REMEDIES[kind].format(outcome="'never'") in said and said.endswith("report runs/mine.")
+    assert f"No group was live in steps 1–{FEW}, so nothing was learned: 20 of 20 groups were {kind!r}." in said
+    assert REMEDIES[kind].format(outcome="never") in said and said.endswith("report runs/mine.")
 
 
 def test_it_is_said_once(caplog):
@@ -60,12 +58,12 @@ def test_facts_of_the_log_are_told_once(caplog, situation):
 
 
 def test_the_steps_between_two_logs_count(tmp_path, caplog):
-    args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=MIN_STEPS + 1, logging_steps=50)
+    args = small_config(tmp_path, per_device_train_batch_size=16, max_steps=FEW + 1, logging_steps=50)
     rewards = never(name="right") + 0.2 * letters()
     with caplog.at_level(logging.WARNING):
         FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=demo.arithmetic(size=64)).train()
     (said,) = [text for record in caplog.records if "symptoms.md" in (text := record.getMessage())]
     assert said.startswith(
-        "right paid nothing. right paid 0 to every completion in steps 1–5; all of the difference comes from letters: the "
+        "right paid nothing. right paid 0 to all 80 completions in steps 1–5; all of the difference comes from letters: the "
         "model learns letters only."
     )

@@ -4,8 +4,9 @@ The kind of a group: live, or one of the kinds of dead groups.
 The trainer, the records and re-scoring all use this rule.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 
 GroupKind: TypeAlias = Literal["live", "solved", "failed", "flat", "unscored"]
@@ -65,6 +66,17 @@ def kind_of_group(dead: bool, totals: Sequence[float | None], outcomes: Sequence
     if known and min(known) >= 1:
         return "solved"
     return "failed" if known and max(known) <= 0 else "flat"
+
+
+def count_lessons(kinds: Sequence[GroupKind], by_outcome: Sequence[GroupKind]) -> dict[GroupKind, int]:
+    """
+    Count the groups that are live by the outcome reward, and all others by kind.
+
+    A group that only other rewards make live has the kind that it would have by the outcome alone: a model that never solves
+    a problem still learns the form.
+    """
+    found = Counter(mine if one == "live" else one for one, mine in zip(kinds, by_outcome, strict=True))
+    return {kind: found[kind] for kind in get_args(GroupKind)}
 
 
 def drop_unscored(rewards: Sequence[float | None]) -> list[float]:

@@ -9,23 +9,9 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
-from .dead_stretches import DeadStretch
-
 
 MIN_POINTS = 10
 """Number of values from which a series has a trend."""
-
-MAX_POINTS = 120
-"""Number of means that stand for the values of a longer series, since each pair of values is compared."""
-
-SURE = 3.0
-"""Least standard score of a trend. By chance, one series in 370 reaches it."""
-
-MIN_CHANGE = 0.05
-"""Share of the largest value of a series that a change must exceed."""
-
-NOISE = 4.0
-"""Number of standard errors that a fall from the best values must exceed."""
 
 EVALUATION = re.compile(r"eval_(?:(?P<dataset>.+)_)?runtime")
 """The name in an entry that says that it is an evaluation, and of which dataset."""
@@ -46,10 +32,9 @@ class Trend(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """1 if the series surely rises, -1 if it surely falls, or 0."""
-        change = self.end - self.start
-        is_sure = abs(self.score) >= SURE and abs(change) > MIN_CHANGE * max(abs(self.start), abs(self.end))
-        return int(math.copysign(1, change)) if is_sure and change * self.score > 0 else 0
+        """1 if the series rises, -1 if it falls, by a twentieth or more and a score that one series in 370 has by chance, or 0."""
+        change, least = self.end - self.start, 0.05 * max(abs(self.start), abs(self.end))
+        return int(math.copysign(abs(change) > least and change * self.score > 0 and abs(self.score) >= 3, change))
 
 
 class Series(NamedTuple):
@@ -86,7 +71,7 @@ class Series(NamedTuple):
         return Trend(medians[0], medians[1], medians[2], parts[0].span, parts[2].span, compare_pairs(self.values))
 
     def find_fall(self) -> tuple["Series", "Series"] | None:
-        """Return the best values in a row and the last ones, if the last ones are surely lower."""
+        """Return the best values in a row and the last ones, if these are lower by a twentieth and four standard errors."""
         count = len(self.values)
         width = max(round(count / 10), 3 if count >= MIN_POINTS else 2)
         if count < 2 * width + 1:
@@ -95,13 +80,13 @@ class Series(NamedTuple):
         best, last = max(windows, key=lambda one: one.mean), windows[-1]
         bends = zip(self.values, self.values[1:], self.values[2:], strict=False)
         noise = fmean(abs(one - 2 * other + third) for one, other, third in bends) * math.sqrt(math.pi / 12)
-        least = max(MIN_CHANGE * max(map(abs, self.values)), NOISE * noise * math.sqrt(2 / width))
+        least = max(0.05 * max(map(abs, self.values)), 4 * noise * math.sqrt(2 / width))
         return (best, last) if best.mean - last.mean > least else None
 
 
 def compare_pairs(values: Sequence[float]) -> float:
-    """Return the standard score of the pairs that rise minus the pairs that fall (the test of Mann and Kendall)."""
-    stride = math.ceil(len(values) / MAX_POINTS)
+    """Return the standard score of the pairs that rise minus those that fall (Mann and Kendall), of at most 120 means."""
+    stride = math.ceil(len(values) / 120)
     means = [fmean(values[place : place + stride]) for place in range(0, len(values), stride)]
     rises = sum((later > one) - (later < one) for place, one in enumerate(means) for later in means[place + 1 :])
     ties = sum(tied * (tied - 1) * (2 * tied + 5) for tied in Counter(means).values())
@@ -130,7 +115,6 @@ class Signs:
     groups: Sequence[dict[str, Any]] = ()
     outcome: str = ""  # its name; without it, names of rewards decide
     weights: dict[str, float] = field(default_factory=dict)  # of rewards that do not have weight 1
-    stretch: DeadStretch | None = None  # of the groups, if they are known
     patience: int = 5  # least number of steps without a live group in a log
     since: int = 0  # the step after which entries count
 
@@ -156,17 +140,16 @@ class Signs:
         """The shares of dead groups, as this trainer logs them, or as TRL does."""
         return self.series("groups/dead", "frac_reward_zero_std")
 
-    @cached_property
-    def is_high(self) -> bool:
-        """Whether the outcome is so high at the end that little is left to learn."""
+    @property
+    def final(self) -> float:
+        """The mean outcome at the end, or 0 if that is not known."""
         trend = self.mean(self.outcome).trend
-        return trend is not None and trend.end >= 0.8
+        return trend.end if trend else 0.0
 
-    @cached_property
     def is_learned(self) -> bool:
-        """Whether the outcome has risen and not fallen, or is high."""
-        outcome = self.mean(self.outcome)
-        return self.is_high or (outcome.trend is not None and outcome.trend.sign > 0 and not outcome.find_fall())
+        """Whether the outcome has risen, or is so high that little is left to learn."""
+        series = self.mean(self.outcome)
+        return self.final >= 0.8 or bool(series.trend and series.trend.sign > 0 and not series.find_fall())
 
     def weight(self, name: str) -> float:
         return self.weights.get(name, 1.0)

@@ -5,6 +5,7 @@ warnings. The trainer logs facts while it runs, and the report has all warnings.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,11 +13,24 @@ from statistics import fmean, median, quantiles
 from typing import Any, NamedTuple, TypeAlias
 
 from .dead_groups import GroupKind
-from .dead_stretches import MIN_STEPS as FEW
-from .dead_stretches import REMEDIES
 from .partings import Point, find_first_parting
 from .signs import MIN_POINTS, Series, Signs, Trend
 
+
+FEW = 5
+"""Number of steps from which facts are told."""
+
+MIN_GROUPS = 20
+"""Number of groups that are not all dead by chance: if half are, 5 groups in a row are dead in one of 32 cases."""
+
+REMEDIES: dict[GroupKind, str] = {
+    "failed": "Read some completions. If they never reach the form that {outcome} expects, ask for it in a system prompt "
+    "or add a reward that pays for a part of it. If they do, use easier prompts or more completions of each.",
+    "solved": "Use harder prompts.",
+    "flat": "Make the rewards finer, so that they tell the completions of one prompt apart.",
+    "unscored": "Find out why {outcome} gives no score: its dataset column, or the server that it calls.",
+}
+"""What to do about dead groups."""
 
 MIN_STEPS = 20
 """Number of steps from which a run has trends."""
@@ -98,24 +112,30 @@ def find_cut_off(signs: Signs, metric: str) -> Facts:
 def find_dead_stretch(signs: Signs, metric: str) -> Facts:
     """No group of the last steps taught anything. Groups that are solved because the run has learned them are no fault."""
     first, last = signs.span
-    if (stretch := signs.stretch) is not None:
-        is_fault = stretch.is_long and stretch.last - stretch.first + 1 >= (last - first + 1) / 10
-        is_fault = is_fault and (stretch.kind != "solved" or stretch.first <= first)
-        return [{"story": stretch.describe(signs.outcome)}] if is_fault else []
-    shares = signs.dead
-    live = max((steps[1] for steps, share in zip(*shares, strict=True) if share < 1), default=0) or first - 1
-    dead, kind = shares.since(live), guess_kind(signs.mean(signs.outcome).since(live).values)
-    least = max(2 * signs.patience, (last - first + 1) / 10) if live >= first else signs.patience
-    if not shares.values or last - live < least or (live >= first and kind == "solved"):
-        return [] if shares.values else None
-    remedy = REMEDIES[kind].format(outcome=repr(signs.outcome))
-    story = f"No group was live in {dead.span}, so nothing was learned: all were {kind!r}. {remedy}"
-    return [{"about": signs.terms, "story": story}]
-
-
-def guess_kind(means: list[float]) -> GroupKind:
-    """Return the kind of dead groups from mean scores of the outcome reward."""
-    return "unscored" if not means else "solved" if min(means) >= 1 else "failed" if max(means) <= 0 else "flat"
+    live = max((steps[1] for steps, share in zip(*signs.dead, strict=True) if share < 1), default=first - 1)
+    counts, about = "all", signs.terms
+    if signs.groups:
+        live = max((one["step"] for one in signs.groups if one["lessons"]["live"]), default=first - 1)
+    dead, lessons = signs.dead.since(live), Counter[GroupKind]()
+    for one in signs.groups:
+        lessons.update(one["lessons"] if one["step"] > live else ())
+    means = signs.mean(signs.outcome).since(live).values
+    kind: GroupKind = (
+        "unscored" if not means else "solved" if min(means) >= 1 else "failed" if max(means) <= 0 else "flat"
+    )
+    if lessons:
+        ((kind, count),) = lessons.most_common(1)
+        counts = f"{count} of {lessons.total()} groups"
+    patience = signs.patience * (1 if signs.groups or live < first else 2)
+    is_few = last - live < max(patience, (last - first + 1) / 10 * (live >= first)) or 0 < lessons.total() < MIN_GROUPS
+    if not signs.dead.values or is_few or (live >= first and kind == "solved"):
+        return [] if signs.dead.values else None
+    lesson = f"No group was live in {dead.span}, so nothing was learned"
+    if min(dead.values) < 1:
+        lesson = f"{signs.outcome} was the same for all completions of each prompt in {dead.span}, so only other rewards were learned"
+        about = [signs.outcome]
+    remedy = REMEDIES[kind].format(outcome=signs.outcome)
+    return [{"about": about, "lesson": lesson, "counts": counts, "kind": kind, "remedy": remedy}]
 
 
 def find_not_finite(signs: Signs, metric: str) -> Facts:
@@ -135,19 +155,14 @@ def find_mostly_dead(signs: Signs, metric: str) -> Facts:
     part = len(shares.values) // 4
     if len(shares.values) < MIN_POINTS:
         return None
-    start, end, is_known = shares.cut(0, part), shares.cut(-part), len(solved.values) == len(shares.values)
+    end, is_known = shares.cut(-part), len(solved.values) == len(shares.values)
     is_easy = (solved if is_known else shares).cut(0, part).mean >= 0.75
-    lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.is_learned)
+    lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.is_learned())
     outcome = signs.mean(signs.outcome).cut(-part)
     remedy = REMEDIES["solved" if outcome.values and outcome.mean >= 0.5 else "failed"]
     digits = 1 if end.mean < 0.95 else 2
     cost = f"{min(math.floor(end.mean * 10**digits), 10**digits - 1)} of {10**digits}"
-    values = {
-        "steps": end.span,
-        "cost": cost,
-        "before": start.mean,
-        "remedy": remedy.format(outcome=repr(signs.outcome)),
-    }
+    values = {"steps": end.span, "cost": cost, "remedy": remedy.format(outcome=signs.outcome)}
     return [values] if end.mean >= 0.75 and (lost >= 0.75 or is_easy) else []
 
 
@@ -241,15 +256,10 @@ def find_constant(signs: Signs, metric: str) -> Facts:
 
 def find_unscored(signs: Signs, metric: str) -> Facts:
     """A reward stopped giving scores, or never gave any."""
-    last = signs.span[1]
-    ends = {
-        name: max((steps[1] for steps in signs.mean(name).steps), default=signs.span[0] - 1) for name in signs.terms
-    }
-    return [
-        {"about": [name], "name": name, "since": end + 1, "last": last}
-        for name, end in ends.items()
-        if last - end >= LONG
-    ]
+    first, last = signs.span
+    since = {name: max((steps[1] for steps in signs.mean(name).steps), default=first - 1) + 1 for name in signs.terms}
+    unscored = [name for name, step in since.items() if last - step + 1 >= LONG]
+    return [{"about": [name], "name": name, "since": since[name], "last": last} for name in unscored]
 
 
 def find_weak(signs: Signs, metric: str) -> Facts:
@@ -273,11 +283,9 @@ def find_partings(signs: Signs, metric: str) -> Facts:
         if parting := find_first_parting(pairs):
             seen = [one for one in signs.groups if one["first"] <= parting.seen]
             parts = [[one for one in seen if (one["first"] > parting.since) is late] for late in (False, True)]
-            rises = {}
-            for term in signs.terms:
-                before, after = (Signs((), part).mean(term).values or [0.0] for part in parts)
-                rises[term] = signs.weight(term) * (fmean(after) - fmean(before))
-            found.append({"name": name, "cause": max(rises, key=lambda term: rises[term]), **parting._asdict()})
+            means = {one: [fmean(Signs((), part).mean(one).values or [0]) for part in parts] for one in signs.terms}
+            cause = max(means, key=lambda one: signs.weight(one) * (means[one][1] - means[one][0]))
+            found.append({"name": name, "cause": cause, **parting._asdict()})
     return found if any(points.values()) else None
 
 
@@ -289,7 +297,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
     ("cut_off", "completions/clipped_ratio", FEW, find_cut_off, "Nearly all completions are cut off",
      "{share:.0%} of the completions in {steps} were cut off{limit}. Raise max_completion_length, or ask for shorter answers.",
      "completions-are-cut-off", "Most completions end before the limit."),
-    ("dead", "groups/dead", FEW, find_dead_stretch, "{outcome} teaches nothing at the end", "{story}",
+    ("dead", "groups/dead", FEW, find_dead_stretch, "{outcome} teaches nothing at the end", "{lesson}: {counts} were {kind!r}. {remedy}",
      "reward_std-is-0-or-frac_reward_zero_std-is-1",
      "In the latest steps, {outcome} differs within groups, or most are solved.", ("unpaid",)),
     ("not_finite", "loss grad_norm kl entropy", FEW, find_not_finite, "{name} is not finite",
@@ -321,7 +329,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "reward_std-is-0-or-frac_reward_zero_std-is-1", "Most groups are live, or were solved in this run.",
      ("dead", "unpaid")),
     ("entropy", "entropy", MIN_STEPS,
-     when(lambda signs, one: one.sign < 0 and one.end < min(0.05, one.start / 10) and not signs.is_high),
+     when(lambda signs, one: one.sign < 0 and one.end < min(0.05, one.start / 10) and signs.final < 0.8),
      "The entropy collapses",
      "It went from {start:.2g} in {early} to {end:.2g} in {late}, so the completions of a group become equal. Raise "
      "temperature or epsilon_high, or lower the learning rate.",
@@ -346,7 +354,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "of generation and of scoring, at the memory, and at what else runs on the machine.",
      "slow-out-of-memory-or-nothing-in-wandb", "Steps do not get slower."),
     ("duplicates", "groups/duplicates", MIN_STEPS,
-     when(lambda signs, share: share.sign > 0 and share.end - share.start >= 0.3 and not signs.is_learned),
+     when(lambda signs, share: share.sign > 0 and share.end - share.start >= 0.3 and not signs.is_learned()),
      "Completions become duplicates",
      "Between {early} and {late}, the share of completions that equal another one of their group went from {start:.0%} to "
      "{end:.0%}, and {outcome} did not rise. Raise the temperature or lower the learning rate.",
@@ -364,10 +372,9 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "group. Make its scores finer, or lower its weight.",
      "my-rewards-never-rise", "Every reward with a large weight has a signal.", ("unpaid", "constant", "unscored")),
 ))  # fmt: skip
-"""All rules. A rule stands below those in its `unless`."""
+"""All rules, and below the names of those that judge runs of any length. A rule stands below those in its `unless`."""
 
 FACTS = [rule.name for rule in RULES if rule.least == FEW]
-"""Names of the rules that judge runs of any length."""
 
 
 def explain_passed(signs: Signs) -> list[str]:

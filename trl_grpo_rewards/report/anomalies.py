@@ -11,7 +11,7 @@ from .trends import GROUP_OUTCOMES, RunStatistics, StepBin, merge_bins
 def read_signs(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> Signs:
     """Return what is known about a run. A run may have no groups."""
     groups = [describe_bin(run, one) for one in run.points]
-    return Signs(log, groups, outcome=run.outcome, weights=run.weights, stretch=run.stretch if groups else None)
+    return Signs(log, groups, outcome=run.outcome, weights=run.weights)
 
 
 def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> list[Anomaly]:
@@ -37,7 +37,8 @@ def describe_bin(run: RunStatistics, one: StepBin) -> dict[str, Any]:
     entry = {
         "first": one.first,
         "step": one.last,
-        "completions": one.sums["completions"],
+        "completions": int(one.sums["completions"]),
+        "lessons": {kind: int(one.sums["lessons", kind]) for kind in GROUP_OUTCOMES},
         "reward": one.mean("mean"),
         "completions/clipped_ratio": one.mean("truncated"),
         "completions/mean_length": one.mean("length"),

@@ -12,8 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, is_dead, kind_of_group
-from ..records.dead_stretches import DeadStretch
+from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, count_lessons, is_dead, kind_of_group
 
 
 GROUP_OUTCOMES = ("solved", "live", "failed", "flat", "unscored")
@@ -130,7 +129,6 @@ class RunStatistics:
 
     `points` are the bins of the charts, and `whole` is one bin of all steps. `rewards` has the names of the
     rewards, and `weights` their latest weights. `outcome` is the name of the outcome reward, empty if there is none.
-    `stretch` are the steps at the end in which it taught nothing.
     """
 
     def __init__(self) -> None:
@@ -140,8 +138,6 @@ class RunStatistics:
         self.weights: dict[str, float] = {}
         self.outcome = ""
         self.sizes: Counter[int] = Counter()
-        self.stretch = DeadStretch()
-        self._kinds: list[tuple[Any, Any]] = []
         self._step: StepBin | None = None
 
     def add(self, record: dict[str, Any]) -> None:
@@ -155,15 +151,12 @@ class RunStatistics:
         else:
             self.end_step()
             self._step = group
-        self._kinds.append(read_kinds(record))
 
     def end_step(self) -> None:
         """Add the step that is now complete. This must also be called after the last record."""
         step, self._step = self._step, None
         if step is None:
             return
-        self.stretch.observe(step.first, *zip(*self._kinds, strict=True))
-        self._kinds = []
         self.whole.merge(step)
         self.points.add(step)
 
@@ -223,6 +216,8 @@ def sum_group(record: dict[str, Any]) -> StepBin:
     group = StepBin(record["step"], record["step"])
     group.sums["groups"], group.sums["completions"] = 1, count_completions(record)
     group.sums["outcome", record.get("outcome")] = 1
+    for kind, count in count_lessons(*([kind] for kind in read_kinds(record))).items():
+        group.sums["lessons", kind] = count
     group.add("mean", [record.get("mean")])
     group.add("spread", [record.get("spread")])
     group.add("length", record.get("lengths"))

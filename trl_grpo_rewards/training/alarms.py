@@ -8,8 +8,7 @@ from typing import Any
 
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
-from ..records.dead_groups import Rule
-from ..records.dead_stretches import DeadStretch
+from ..records.dead_groups import GroupKind, Rule, count_lessons
 from ..records.partings import Parting, Point, find_parting
 from ..records.signs import Signs
 from ..records.symptoms import FACTS, judge
@@ -27,13 +26,19 @@ class FactAlarm(TrainerCallback):
     """
     Warns once of each fact about the run that the report would have among its warnings, from the fifth step on.
 
-    `metrics` are the values that TRL has collected since its last log, and `stretch` knows the groups of all steps.
+    `metrics` are the values that TRL has collected since its last log.
     """
 
     def __init__(self, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]) -> None:
         self.metrics, self.outcome, self.weights = metrics, rule.outcome_reward, weights
-        self.stretch = DeadStretch()
+        self.groups: deque[dict[str, Any]] = deque(maxlen=MAX_STEPS)
         self.told: set[str] = set()
+
+    def observe(self, step: int, size: int, kinds: list[GroupKind], by_outcome: list[GroupKind]) -> None:
+        """Add the groups of a step, with their number of completions. `by_outcome` is as for `count_lessons`."""
+        lessons, dead = count_lessons(kinds, by_outcome), 1 - kinds.count("live") / len(kinds)
+        entry = {"first": step, "step": step, "completions": size * len(kinds), "groups/dead": dead}
+        self.groups.append({**entry, "lessons": lessons})
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
         known = {name: [value for value in values if value == value] for name, values in self.metrics.items()}
@@ -46,7 +51,7 @@ class FactAlarm(TrainerCallback):
     def judge(self, log: list[dict[str, Any]], args: Any) -> None:
         """Log the facts that are new."""
         since = log[-MAX_STEPS]["step"] if len(log) > MAX_STEPS else 0
-        signs = Signs(log, since=since, outcome=self.outcome, weights=self.weights, stretch=self.stretch)
+        signs = Signs(log, list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
         for name, found in judge(signs, FACTS).items():
             if found and name not in self.told and args.process_index == 0:
                 logger.warning(

@@ -310,7 +310,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
             self._log_groups(skipped_prompts=self._prompts.skipped)
             self._prompts.learn(prompts, *generation.groups.count_right())
         step, groups = self.state.global_step + 1, generation.groups
-        self._fact_alarm.stretch.observe(step, groups.kinds, groups.kinds_by_outcome)
+        self._fact_alarm.observe(step, groups.size, groups.kinds, groups.kinds_by_outcome)
         self._log_groups(**self._parting_alarm.observe(step, groups))
         self._recorder.record(step, generation, self._logs["advantages"])
 
