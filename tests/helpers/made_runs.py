@@ -99,7 +99,9 @@ def with_log(folder: Path, *, entropy: float = 0.5, steps: int = 40) -> Path:
             "step": step,
             "eval_runtime": 1.0,
             "eval_reward": value,
+            "eval_samples_per_second": 64.0,
             "eval_rewards/boxed/mean": value,
+            "eval_rewards/boxed/std": 0.43,
             "eval_groups/dead": 0.5,
         }
 

@@ -1,6 +1,7 @@
 """What a reader sees first: a verdict, checks, a chart, and a text before and after."""
 
 import json
+import math
 import random
 
 import pytest
@@ -12,7 +13,8 @@ from trl_grpo_rewards.report.anomalies import list_passed
 from trl_grpo_rewards.report.examples import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
 from trl_grpo_rewards.report.summaries import find_ends
-from trl_grpo_rewards.report.verdicts import write_verdict
+from trl_grpo_rewards.report.training_log import compare_held_out
+from trl_grpo_rewards.report.verdicts import measure_margin, name_worst, write_verdict
 
 
 # --- verdict --------------------------------------------------------------------------------------------------------
@@ -26,22 +28,28 @@ def constant(scores, steps=2):
     ("stepped", "verdict"),
     [
         (
-            [(1, record({"boxed": [0, 1, 0, 0]})), (2, record({"boxed": [1, 1, 1, 1]}))],
+            [(1, record({"boxed": [0, 1, 0, 0]}))] * 3 + [(2, record({"boxed": [1, 1, 1, 1]}))] * 3,
             "In training, boxed rose from 25% to 100%. The share of solved training groups rose from 0% to 100%.",
         ),
         (
-            [(1, record({"boxed": [1, 1]})), (2, record({"boxed": [0, 0]}))],
+            [(1, record({"boxed": [1, 1]}))] * 3 + [(2, record({"boxed": [0, 0]}))] * 3,
             "In training, boxed fell from 100% to 0%. The share of solved training groups fell from 100% to 0%; 100% failed.",
         ),
         (
+            [(step, record({"boxed": [1, right]})) for step in (1, 2) for right in (0, 0, 1, step - 1)],
+            "In training, boxed went from 62% to 75%, which may be chance. The share of solved training groups went from"
+            " 25% to 50%, which may be chance; 50% are live.",
+        ),
+        (
             [(1, record({"boxed": [0.25, 0.5]})), (2, record({"boxed": [0.5, 1.0]}))],
-            "In training, boxed rose from 0.38 to 0.75. No training group is solved at the end; 100% are live.",
+            "In training, boxed went from 0.38 to 0.75, which may be chance. No training group is solved at the end; 100%"
+            " are live.",
         ),
         (constant([0.5, 0.5]), "In training, boxed stayed at 0.50. No training group is solved at the end; 100% are flat (equal rewards)."),
         (constant([1, 1], steps=1), "In training, boxed is 100%. The share of solved training groups is 100%."),
         (constant([None, None]), "No training group is solved at the end; 100% are unscored."),
     ],
-    ids=["rises", "falls", "no share", "flat", "one step", "unscored"],
+    ids=["rises", "falls", "may be chance", "one group of no share", "flat", "one step", "unscored"],
 )  # fmt: skip
 def test_the_verdict_says_what_changed(stepped, verdict):
     run = summed(stepped)
@@ -51,23 +59,41 @@ def test_the_verdict_says_what_changed(stepped, verdict):
 def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
     run = summed(constant([0, 1]))
 
-    def evaluated(*values, dataset=""):
+    def evaluated(*values, dataset="", std=0.4):
         steps = [0, 2][: len(values)]
-        return {
-            "dataset": dataset, "evaluations": len(steps), "steps": [0, 2], "values": [("boxed", [values[0], values[-1]])],
-        }  # fmt: skip
+        log = [
+            {"step": step, f"eval_{dataset and dataset + '_'}runtime": 2.0, f"eval_{dataset and dataset + '_'}samples_per_second": 20.0,
+             "eval_rewards/boxed/mean": value, "eval_rewards/boxed/std": std}
+            for step, value in zip(steps, values, strict=True)
+        ]  # fmt: skip
+        return compare_held_out(log)[0]
 
     def say(*held_out, rows=None):
         return write_verdict(run, find_ends(run), held_out, rows)[0]
 
-    assert say(evaluated(0.28, 0.91)) == "On held-out problems, boxed rose from 28% to 91%."
-    for rows, where in ((20, "20 held-out problems"), (1, "1 held-out problem"), ("a", "held-out problems")):
+    for std, told in ((0.1, "fell from 30% to 10%"), (0.7, "went from 30% to 10%, which may be chance")):
+        assert say(evaluated(0.3, 0.1, std=std)) == f"On 40 held-out problems, boxed {told}."
+    assert say(evaluated(0.3, 0.1, std=None)).endswith("which may be chance.")
+    for rows, where in ((20, "20 held-out problems"), (1, "1 held-out problem"), ("a", "40 held-out problems")):
         assert say(evaluated(0.28, 0.91), rows={"": rows}) == f"On {where}, boxed rose from 28% to 91%."
     assert say(evaluated(0.28)) == "In training, boxed stayed at 50%."
     assert say(evaluated(0.1), evaluated(0.2, 0.1, dataset="hard")) == (
-        "On held-out problems of hard, boxed fell from 20% to 10%."
+        "On 40 held-out problems of hard, boxed went from 20% to 10%, which may be chance."
     )
     assert say(evaluated(None, 0.5)) == "In training, boxed stayed at 50%."
+
+
+def test_the_margin_is_that_of_students_t():
+    for counts, quantile in (((2, 2), 4.30), ((3, 3), 2.78), ((6, 6), 2.23), ((500, 500), 1.96)):
+        assert measure_margin([0.6, 0.8], counts) == pytest.approx(quantile, rel=0.04)
+    assert measure_margin([0.0, 0.0], (1, 1)) == math.inf
+
+
+def test_the_first_sentence_is_the_first_warning(tmp_path):
+    (run,) = write_page(written(tmp_path, story((0.7, 0.3), (0.2, 0.9), (40, 120))), tmp_path / "report.html")
+    titles = [one["title"] for one in run["anomalies"]]
+    assert run["verdict"][0] == f"Warning: {titles[0]}, and {len(titles) - 1} more below." and len(titles) > 1
+    assert name_worst(run["anomalies"][:1]) == [f"Warning: {titles[0]}."] and name_worst([]) == []
 
 
 # --- checks ---------------------------------------------------------------------------------------------------------
@@ -139,7 +165,7 @@ def test_verdict_checks_and_chart_are_on_the_first_screen_and_facts_are_folded(b
     tops = browser.run(f"{json.dumps(parts)}.map(part => document.querySelector(part).getBoundingClientRect().top)")
     assert [*tops[:3], *tops[4:]] == sorted([*tops[:3], *tops[4:]]) and tops[2] < 900
     assert tops[3] < 900 or width < 1280
-    assert browser.text("#verdict")[0].startswith("On held-out problems, boxed rose from 25% to 75%. ")
+    assert browser.text("#verdict")[0].startswith("On 64 held-out problems, boxed rose from 25% to 75%. ")
     assert browser.text("#anomalies")[0] == "✓ 16 checks passed"
     assert not browser.run("document.querySelector('#details').open") and "versions" not in browser.text("main")[0]
     assert "start" not in browser.text("main")[0].lower().split()

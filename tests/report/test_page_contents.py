@@ -136,7 +136,7 @@ def test_runs_are_compared(browser, tmp_path):
     assert_every_table_has_a_file(browser)
     names = ["a", "b", "third"]
     assert browser.text("#reward .legend button") == names and browser.text("h1") == ["a, b, third"]
-    verdict = r"a: On held-out problems, boxed rose from 25% to 75%\. (The share of solved training groups|No training group) .*"
+    verdict = r"a: On 64 held-out problems, boxed rose from 25% to 75%\. (The share of solved training groups|No training group) .*"
     assert re.fullmatch(verdict, browser.text("#verdict p")[0])
     assert browser.text("#lead h2")[0] == "boxed (training)"
     assert browser.text("#charts h2")[:2] == ["style (training)", "Live groups"]

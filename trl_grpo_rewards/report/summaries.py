@@ -17,7 +17,7 @@ from .group_sizes import compare_group_sizes
 from .pass_rates import PromptSample, build_heatmap
 from .training_log import compare_held_out, describe_progress, measure_time, select_curves
 from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin
-from .verdicts import write_verdict
+from .verdicts import name_worst, write_verdict
 
 
 class Summary:
@@ -38,7 +38,8 @@ class Summary:
         """Return the data of the page, with the description of the run and its log."""
         self.run.end_step()
         self.description, self.log = read_run(self.source) or {}, read_log(self.source)
-        return {name: describe(self) for name, describe in FIELDS.items()}
+        found = {name: describe(self) for name, describe in FIELDS.items()}
+        return found | {"verdict": [*name_worst(found["anomalies"]), *found["verdict"]]}
 
     @property
     def name(self) -> str:

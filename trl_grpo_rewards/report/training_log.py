@@ -20,11 +20,14 @@ CURVES = (
 )
 """Names in the log that the page draws, unless they are always 0 or not logged."""
 
-EVALUATION = re.compile(r"eval_(?:(?P<dataset>.+)_)?runtime")
-"""The name in an entry that says that it is an evaluation, and of which dataset."""
+EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
+"""Names in an entry that say that it is an evaluation. What comes before is `eval`, `eval_` and a dataset, or another word."""
 
-HELD_OUT = re.compile(r"eval_(reward|rewards/(.+)/mean|groups/solved|groups/dead|completions/mean_length)")
+HELD_OUT = re.compile("reward|rewards/(.+)/mean|groups/solved|groups/dead|completions/mean_length")
 """Names in the log that are compared before and after training."""
+
+DEVIATION = re.compile("rewards/(.+)/std")
+"""Names of the standard deviations of scores over all completions."""
 
 TITLES = {
     "reward": "total reward",
@@ -85,29 +88,53 @@ def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, An
 
 
 def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the values of the first and the last evaluation of each dataset, and the steps of both."""
+    """
+    Return the values of the first and the last evaluation of each dataset, and the steps of both.
+
+    `errors` are bounds of the standard errors of rewards. They count all completions of a problem as one.
+    """
     entries: dict[str, list[dict[str, Any]]] = {}
-    for entry in log:
-        found = next(filter(None, map(EVALUATION.fullmatch, entry)), None)
-        if found:
-            entries.setdefault(found["dataset"] or "", []).append(entry)
+    for dataset, values in filter(None, map(read_evaluation, log)):
+        entries.setdefault(dataset, []).append(values)
     return [
         {
             "dataset": dataset,
             "evaluations": len(evaluations),
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
-            "values": pair_evaluations(evaluations[0], evaluations[-1]),
+            "problems": (problems := count_problems(evaluations[-1])),
+            "values": pair_evaluations(evaluations[0], evaluations[-1], HELD_OUT),
+            "errors": {
+                title: [math.inf if std is None else std / math.sqrt(problems or 1) for std in pair]
+                for title, pair in pair_evaluations(evaluations[0], evaluations[-1], DEVIATION)
+            },
         }
         for dataset, evaluations in entries.items()
     ]
 
 
-def pair_evaluations(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, list[float | None]]]:
-    """Return the title of each compared value with its value before and after. Rewards are first."""
-    matches = [match for match in map(HELD_OUT.fullmatch, before) if match]
-    matches.sort(key=lambda match: (match[2] is None, match[1] != "reward"))
+def read_evaluation(entry: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return the dataset of an evaluation, and its values by their names in training. None for an entry of training."""
+    found = next((match[1] for one in EVALUATION for name in entry if (match := one.fullmatch(name))), None)
+    if found is None or "reward" in entry:
+        return None
+    values = {name.removeprefix(f"{found}_").removeprefix("eval_"): value for name, value in entry.items()}
+    return found.removeprefix("eval").removeprefix("_"), values
+
+
+def count_problems(evaluation: dict[str, Any]) -> int:
+    """Return the number of rows of an evaluation. The log has their number per second."""
+    seconds, rate = (read_finite(evaluation.get(name)) for name in ("runtime", "samples_per_second"))
+    return round((seconds or 0.0) * (rate or 0.0))
+
+
+def pair_evaluations(
+    before: dict[str, Any], after: dict[str, Any], names: re.Pattern[str]
+) -> list[tuple[str, list[float | None]]]:
+    """Return the title of each value with such a name, and its value before and after. Rewards are first."""
+    matches = [match for match in map(names.fullmatch, before) if match]
+    matches.sort(key=lambda match: (match[1] is None, match[0] != "reward"))
     return [
-        (match[2] or TITLES[match[1]], [read_finite(before[match[0]]), read_finite(after.get(match[0]))])
+        (match[1] or TITLES[match[0]], [read_finite(before[match[0]]), read_finite(after.get(match[0]))])
         for match in matches
     ]
 

@@ -1,6 +1,8 @@
-"""What happened in a run, in two sentences."""
+"""What happened in a run, in a few sentences. A warning comes before what is good."""
 
+import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import Any
 
 from .trends import GROUP_OUTCOMES, RunStatistics, StepBin
@@ -15,6 +17,16 @@ STATES = {
 """What the verdict says about groups that are not solved."""
 
 
+NORMAL_95 = NormalDist().inv_cdf(0.975)
+"""Number of standard errors in half of a 95 % interval, if the standard error is known exactly."""
+
+
+def name_worst(warnings: Sequence[dict[str, Any]]) -> list[str]:
+    """Return a sentence with the title of the first warning, which is the worst, or nothing if there is none."""
+    more = f", and {len(warnings) - 1} more below" if len(warnings) > 1 else ""
+    return [f"Warning: {warnings[0]['title']}{more}."] if warnings else []
+
+
 def write_verdict(
     run: RunStatistics, ends: Sequence[StepBin], held_out: Sequence[dict[str, Any]], rows: Any = None
 ) -> list[str]:
@@ -25,34 +37,50 @@ def write_verdict(
     number of problems of each as the run's description has it, in which anything may stand.
     """
     values, where = [mean for part in ends if (mean := part.mean(("reward", run.outcome))) is not None], "In training"
+    series = ("group mean", run.outcome)
+    margin = measure_margin([part.standard_error(series) for part in ends], [part.count(series) for part in ends])
     for one in reversed(held_out):
         pair = dict(one["values"]).get(run.outcome)
         if pair and None not in pair and one["evaluations"] > 1:
-            count = rows.get(one["dataset"] or "") if isinstance(rows, dict) else None
-            known = isinstance(count, int) and count > 0
-            problems = f"{count:,} held-out problem{'' if count == 1 else 's'}" if known else "held-out problems"
+            known = rows.get(one["dataset"] or "") if isinstance(rows, dict) else None
+            count = known if isinstance(known, int) and known > 0 else one["problems"]
+            problems = f"{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
             values, where = pair, f"On {problems}" + (f" of {one['dataset']}" if one["dataset"] else "")
-    first = [f"{where}, {run.outcome} {tell_change(values, run.is_share)}."] if values else []
+            margin = measure_margin(one["errors"].get(run.outcome, [math.inf]), [one["problems"]] * 2)
+    first = [f"{where}, {run.outcome} {tell_change(values, run.is_share, margin)}."] if values else []
     return [*first, tell_solved(ends)]
 
 
-def tell_change(values: Sequence[float], is_share: bool) -> str:
-    """Return how a value changed, or what it is if only one is known."""
+def measure_margin(errors: Sequence[float], counts: Sequence[int]) -> float:
+    """Return half of the 95 % interval of the difference between two means with these standard errors."""
+    freedom, z = float(sum(counts) - 2), NORMAL_95
+    if freedom < 1:
+        return math.inf
+    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
+    return math.hypot(*errors) * sum(term / freedom**power for power, term in enumerate(terms))  # of Student's t
+
+
+def tell_change(values: Sequence[float], is_share: bool, margin: float) -> str:
+    """Return how a value changed, or what it is if only one is known. A smaller change than the margin may be chance."""
     start, end = (spell_value(value, is_share) for value in (values[0], values[-1]))
     if len(values) == 1:
         return f"is {start}"
     if start == end:
         return f"stayed at {start}"
+    if not abs(values[-1] - values[0]) > margin:
+        return f"went from {start} to {end}, which may be chance"
     return f"{'rose' if values[-1] > values[0] else 'fell'} from {start} to {end}"
 
 
 def tell_solved(ends: Sequence[StepBin]) -> str:
     """Return the share of solved groups, and that of the most common other kind."""
     shares = [{kind: part.sums["outcome", kind] / part.sums["groups"] for kind in GROUP_OUTCOMES} for part in ends]
-    solved = [one.pop("solved") for one in shares]
+    solved, counts = [one.pop("solved") for one in shares], [int(part.sums["groups"]) for part in ends]
     kind = max(shares[-1], key=lambda name: shares[-1][name])
     rest = f"{spell_value(shares[-1][kind], is_share=True)} {STATES[kind]}" if shares[-1][kind] else ""
-    told = f"The share of solved training groups {tell_change(solved, is_share=True)}"
+    pooled = sum(map(math.prod, zip(solved, counts, strict=True))) / sum(counts)
+    margin = NORMAL_95 * math.sqrt(pooled * (1 - pooled) * sum(1 / count for count in counts))
+    told = f"The share of solved training groups {tell_change(solved, True, margin)}"
     if not any(solved):
         told = "No training group is solved at the end"
     return f"{told}; {rest}." if rest else f"{told}."
