@@ -186,7 +186,10 @@ def test_what_a_right_program_does_not_cause_is_a_failure_of_the_program():
     alone = call(code(), [wrong, block("def g(found): return 1")], [tests, "import threading\ng(threading.Lock())"])
     assert alone[0] == [0.0, None] and "after they used the program" in alone[2]["code/failure"][0]
     assert call(code(), [block("Node = object\ndef g(found): return 1")], ["g(Node())"])[0] == [0.0]
-    assert [call(code(), [wrong], [tests], solution=[own], trainer_state=object())[0] for own in (wrong, right)] == [[None], [0.0]]
+    assert [call(code(), [wrong], [tests], solution=[own], trainer_state=object())[0] for own in (wrong, right)] == [
+        [None],
+        [0.0],
+    ]
     scores, _, extras = call(code(), [right, wrong], [tests] * 2)
     assert scores == [1.0, 0.0] and extras["code/failure"][1].startswith("another program passes, but here: ")
 

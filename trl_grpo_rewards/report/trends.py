@@ -76,6 +76,11 @@ class StepBin:
             return None if mean is None else 0.0
         return math.sqrt(max(self.sums[series, "squares"] / self.count(series) - mean**2, ROUNDING_ERROR))
 
+    def standard_error(self, series: Hashable) -> float:
+        """Return the standard error of the mean, which is infinite for fewer than two values."""
+        deviation, count = self.deviation(series), self.count(series)
+        return math.inf if deviation is None or count < 2 else deviation / math.sqrt(count - 1)
+
     def signal(self, reward: str) -> float | None:
         """Return the share of a reward in the variance of the total within groups, as in `groups/signal`."""
         variance = self.sums["variance"]
@@ -229,6 +234,8 @@ def sum_group(record: dict[str, Any]) -> StepBin:
         group.add("duplicates", [record["duplicates"] / max(count_completions(record), 1)])
     for name, scores in read_recorded_scores(record).items():
         group.add(("reward", name), scores)
+        finite = keep_finite(scores)
+        group.add(("group mean", name), [sum(finite) / len(finite)] if finite else None)
     for name in (name for name, weight in (record.get("weights") or {}).items() if weight == 0):
         seen = zip(record.get("total") or (), read_recorded_scores(record).get(name, ()), strict=False)
         pairs = [pair for pair in seen if len(keep_finite(pair)) == 2]
