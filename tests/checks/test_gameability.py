@@ -1,12 +1,14 @@
 """Rewards that worthless completions can earn, and rewards that they cannot."""
 
 import pytest
+from datasets import Dataset
 
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, choice, demo, gate, keywords, parse, reward, shortest, tags
-from trl_grpo_rewards.checks import assert_not_gameable
+from trl_grpo_rewards.checks import assert_not_gameable, check
 from trl_grpo_rewards.checks.gameability import QUESTIONS, check_attacks, count_payments, is_paid
 from trl_grpo_rewards.checks.trials import make_trials
+from trl_grpo_rewards.demo.labelled_rewards import DATA, MADE
 
 
 @reward
@@ -111,6 +113,48 @@ def test_a_reward_that_requires_working_out_is_not_told_to():
     swapped = make_problems(*questions, prompts=[f"{2 * number + 1}" for number in range(2, 6)])
     (said,) = [fault for fault in find_faults(boxed(evaluated=True), swapped) if "question restated" in fault]
     assert "Check that prompts and solutions are not swapped" in said and "worked out" not in said
+
+
+@pytest.mark.parametrize(
+    "rewards, first, remedy",
+    [
+        (MADE["any_box"], "many boxes", "The same holds for 'right between wrong answers'. Read a single answer, such as the"),
+        (MADE["calculates"], "question restated", "Accept only an answer that is worked out."),
+        (MADE["counts_a_word"], "one phrase again and again", "Let counts_a_word() pay for nothing but a right answer."),
+        (MADE["in_element"] + 2 * lengthy(), "tag spam", "pay the rest only with it: gate(..., by=in_element())."),
+        (boxed(evaluated=True) + 2 * lengthy(), "tag spam", "gate(..., by=boxed(evaluated=True))."),
+    ],
+)  # fmt: skip
+def test_attacks_with_the_same_remedy_are_one_fault_and_it_fits_the_reward(rewards, first, remedy):
+    said = find_faults(rewards, Dataset.from_dict(DATA["numbers"]))
+    assert any(f"The attack '{first}' is paid" in fault and remedy in fault for fault in said) and len(said) <= 4
+
+
+@reward
+def partly_for_praise(completion: str, solution: str, *, part: float) -> float:
+    return max(MADE["in_box"].factory.function(completion, solution), part * ("perfect" in completion))
+
+
+@pytest.mark.parametrize("part, warnings, faults", [(0.3, 0, 0), (0.4, 1, 0), (0.5, 0, 1)])
+def test_a_part_for_what_is_worthless_is_a_warning_or_a_fault(part, warnings, faults):
+    found = check(partly_for_praise(part=part), Dataset.from_dict(DATA["numbers"]))
+    said = [[text for one in found for text in getattr(one, kind)] for kind in ("warnings", "faults")]
+    assert [len(texts) for texts in said] == [warnings, faults]
+    assert all(
+        "'flattery' is worthless, but under" in text and f"it earns {part:.0%} of" in text
+        for texts in said
+        for text in texts
+    )
+
+
+def test_a_near_miss_that_is_paid_is_no_fault():
+    found = check(MADE["off_by_ten"], Dataset.from_dict(DATA["numbers"]))
+    assert not [fault for one in found for fault in one.faults]
+    (warning, _) = [text for one in found for text in one.warnings]
+    assert (
+        "'a number nearby' is paid" in warning
+        and "If it is not meant to be, compare more strictly. It ends with" in warning
+    )
 
 
 def test_rows_that_cannot_be_judged_are_asked_for():

@@ -121,16 +121,19 @@ def check_attacks(trials: Trials) -> Findings:
     else:
         found.lines.append("not run: no honest completion could be made that earns these rewards")
         found.is_run = False
-    small = []
+    small: list[Payment] = []
+    paid: dict[tuple[bool, str], list[Payment]] = defaultdict(list)
     for payment in payments:
         on_rows = f", which pays on {payment.paid} of {payment.tried} rows" if payment.paid else ""
         found.lines.append(f"{payment.mean:8.3f} {payment.name}{on_rows}")
         is_often, kind = payment.paid > CHANCE * payment.tried, find_kind(payment.name)
         if payment.paid and (is_often or kind != "near"):
             is_fault = is_often and kind != "near" and trials.found.is_certain
-            (found.faults if is_fault else found.warnings).append(describe_attack(trials, payment))
+            paid[is_fault, write_remedy(trials, payment.name)].append(payment)
         elif kind in ("formless", "formed"):
             small.append(payment)
+    for (is_fault, remedy), alike in paid.items():
+        (found.faults if is_fault else found.warnings).append(describe_attacks(trials, alike, remedy))
     largest = max(small, key=lambda one: one.share, default=None)
     if trials.has_solution and largest and largest.share >= LARGE_SHARE - ROUNDING:
         is_fault = largest.share >= LARGEST_SHARE - ROUNDING and trials.found.is_certain
@@ -185,20 +188,22 @@ def ask_questions(rewards: Reward) -> list[dict[str, Any]]:
     return [row | dict.fromkeys(columns, row["solution"]) for row in QUESTIONS]
 
 
-def describe_attack(trials: Trials, payment: Payment) -> str:
-    """Return the message for an attack that pays."""
-    text = next(trial.attacks[payment.name].text for trial in trials.trials if payment.name in trial.attacks)
-    remedy = write_remedy(trials, payment.name)
-    if find_kind(payment.name) == "near":
-        remedy = f"If it is not meant to be, compare more strictly. It ends with {shorten_repr(text[-30:])}."
+def describe_attacks(trials: Trials, payments: list[Payment], remedy: str) -> str:
+    """Return the message for attacks that pay and have the same remedy."""
+    first, *others = payments
+    named = ", ".join(f"'{one.name}'" for one in others)
+    same = f" The same holds for {named}." if others else ""
     return (
-        f"The attack '{payment.name}' is paid like an honest, correct completion under {trials.rewards}, on {payment.paid} "
-        f"of {payment.tried} rows. {remedy}"
+        f"The attack '{first.name}' is paid like an honest, correct completion under {trials.rewards}, on {first.paid} of "
+        f"{first.tried} rows.{same} {remedy}"
     )
 
 
 def write_remedy(trials: Trials, attack: str) -> str:
     """Return what to do about an attack."""
+    if find_kind(attack) == "near":
+        end = next(one.attacks[attack].text[-30:] for one in trials.trials if attack in one.attacks)
+        return f"If it is not meant to be, compare more strictly. It ends with {shorten_repr(end)}."
     rewards = leave_out_witnesses(trials.rewards)
     functions = [*find_functions(rewards)]
     if REMEDIES.get(attack) is WORK_OUT and any(one.options.get("evaluated") for one in functions):

@@ -204,29 +204,29 @@ HEALTHY: dict[str, Functions] = {
 }  # fmt: skip
 
 BROKEN: dict[tuple[str, str], Functions] = {
-    ("numbers", "attack '(many|right between|a digit)"): {
+    ("numbers", "'(many|right between|a digit)"): {
         "contains": lambda completion, solution: solution in completion,
         "any_box": lambda completion, solution: f"\\boxed{{{solution}}}" in completion,
         "any_element": lambda completion, solution: solution in re.findall("<answer>([^<]*)<", completion),
         "same_digits": lambda completion, solution: {*solution} <= {*box(completion)},
         "begins_right": lambda completion, solution: element(completion).startswith(solution),
     },
-    ("numbers", "attack '(an empty answer|a digit missing|nothing)"): {
+    ("numbers", "'(an empty answer|a digit missing|nothing)"): {
         "part_of_it": lambda completion, solution: element(completion) in solution,
         "longer_is_worse": lambda completion, solution: (box(completion) == solution) + max(0, 1 - len(completion) / 20),
     },
-    ("numbers", "attack '(question restated|prompt echoed)"): {
+    ("numbers", "'(question restated|prompt echoed)"): {
         "calculates": lambda completion, solution: str(sum_up(box(completion))) == solution,
     },
     ("numbers", "attack 'a number nearby'"): {
         "off_by_ten": lambda completion, solution: abs(number(box(completion)) - float(solution)) <= 10,
     },
-    ("numbers", "attack '(flattery|a claim to be correct|praise)"): {
+    ("numbers", "'(flattery|a claim to be correct|praise)"): {
         "said_correct": lambda completion, solution: box(completion) == solution or "correct" in completion.lower(),
         "half_for_perfect": lambda completion, solution: max(element(completion) == solution, 0.5 * ("perfect" in completion)),
         "verified": lambda completion, solution: max(answer_in_json(completion) == solution, "verified" in completion),
     },
-    ("numbers", "attack '(padding|one phrase|white space|unclosed tags|tag spam|empty tags)"): {
+    ("numbers", "'(padding|one phrase|white space|unclosed tags|tag spam|empty tags)"): {
         "longer_is_better": lambda completion, solution: 0.1 * (box(completion) == solution) + len(completion) / 1000,
         "counts_a_word": lambda completion, solution: (box(completion) == solution) + 0.01 * completion.count("the"),
         "mostly_form": lambda completion, solution: 0.2 * (box(completion) == solution) + ("<think>" in completion),
@@ -262,12 +262,12 @@ BROKEN: dict[tuple[str, str], Functions] = {
     ("fractions", "own solution earns nothing"): {
         "stops_at_a_brace": lambda completion, final_answer: last(r"\\boxed\{(.+?)\}", completion) == final_answer,
     },
-    ("cities", "attack '(many|right between|the first|nothing)"): {
+    ("cities", "'(many|right between|the first|nothing)"): {
         "mentions": lambda completion, solution: solution.lower() in completion.lower(),
         "first_letter": lambda completion, solution: element(completion)[:1] == solution[:1],
         "any_part": lambda completion, solution: box(completion) in solution,
     },
-    ("letters", "attack '(many|every choice|right between|prompt)"): {
+    ("letters", "'(many|every choice|right between|prompt)"): {
         "any_letter": lambda completion, target: target in completion,
         "any_option": lambda completion, target: f"({target})" in completion,
     },
@@ -377,12 +377,12 @@ LABELLED: list[tuple[str, str, Reward, str]] = [
     ("two forms", "", MADE["in_element"] + 0.5 * MADE["after_mark"], "numbers"),
     ("programs", "", code(), "programs"),
     *((name, said, MADE[name], data) for (data, said), named in BROKEN.items() for name in named),
-    ("mentioned, through kwargs", "attack '(many|right between)", mentioned_through_kwargs(), "cities"),
-    ("in a whole message", "attack '(many|right between)", whole_message(), "a chat"),
-    ("mentioned, async", "attack '(many|right between)", awaited_mention(), "cities"),
+    ("mentioned, through kwargs", "'(many|right between)", mentioned_through_kwargs(), "cities"),
+    ("in a whole message", "'(many|right between)", whole_message(), "a chat"),
+    ("mentioned, async", "'(many|right between)", awaited_mention(), "cities"),
     ("the first is paid more", "in another order", first_is_best(), "numbers"),
     ("minus the mean of the batch", "alone", above_average(), "numbers"),
-    ("twice as much for tags", "attack '(empty tags|tag spam|unclosed)", 0.2 * boxed(evaluated=True) + MADE["mostly_form"], "numbers"),
+    ("twice as much for tags", "'(empty tags|tag spam|unclosed)", 0.2 * boxed(evaluated=True) + MADE["mostly_form"], "numbers"),
     ("programs that fail", "solution that fails", code(), "programs that fail"),
     ("programs with weak tests", "weak tests", code(), "programs with weak tests"),
 ]  # fmt: skip
