@@ -11,6 +11,8 @@ from trl import GRPOConfig
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, keywords, length, reward, tags
 from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records import read_records
+from trl_grpo_rewards.records.signs import Signs
+from trl_grpo_rewards.records.symptoms import judge
 
 
 def scripted(*rewards):
@@ -313,7 +315,7 @@ def test_the_bundled_task_is_learned(config, problems):
         per_device_train_batch_size=64,
         num_generations=8,
         max_completion_length=64,
-        max_steps=16,
+        max_steps=20,
         learning_rate=5e-4,
         lr_scheduler_type="constant",
     )
@@ -321,3 +323,5 @@ def test_the_bundled_task_is_learned(config, problems):
     assert accuracy[0] < 0.45 and sum(accuracy[-4:]) / 4 > 0.65
     kept, computed = logged(trainer, "groups/rows_kept"), logged(trainer, "groups/rows_computed")
     assert kept == computed and kept[-1] < 60 < kept[0]
+    warnings = judge(Signs(trainer.state.log_history, outcome="accuracy"))
+    assert len(warnings) > 12 and not [name for name, found in warnings.items() if found and name != "slower"]

@@ -84,6 +84,13 @@ class Series(NamedTuple):
         return (best, last) if best.mean - last.mean > least else None
 
 
+def has_risen(series: Series) -> bool:
+    """Whether a score seems to have risen. A warning that it has not must not be wrong."""
+    trend = series.trend
+    is_higher = trend is not None and trend.end >= max(1.2 * trend.start, trend.start + 0.1)
+    return bool(trend and is_higher and trend.score >= 2 and not series.find_fall())
+
+
 def compare_pairs(values: Sequence[float]) -> float:
     """Return the standard score of the pairs that rise minus those that fall (Mann and Kendall), of at most 120 means."""
     stride = math.ceil(len(values) / 120)
@@ -132,8 +139,8 @@ class Signs:
     @cached_property
     def terms(self) -> list[str]:
         """Names of the rewards."""
-        found = (re.fullmatch("rewards/(.+)/mean", name) for entry in [*self.groups[:1], *self.log] for name in entry)
-        return [*dict.fromkeys(match[1] for match in found if match)]
+        names = dict.fromkeys(name for entry in [*self.groups[:1], *self.log] for name in entry)
+        return [match[1] for name in names if (match := re.fullmatch("rewards/(.+)/mean", name))]
 
     @property
     def dead(self) -> Series:
@@ -147,9 +154,8 @@ class Signs:
         return trend.end if trend else 0.0
 
     def is_learned(self) -> bool:
-        """Whether the outcome has risen, or is so high that little is left to learn."""
-        series = self.mean(self.outcome)
-        return self.final >= 0.8 or bool(series.trend and series.trend.sign > 0 and not series.find_fall())
+        """Whether the outcome is so high that little is left to learn, or seems to have risen, even if that is not sure."""
+        return self.final >= 0.8 or has_risen(self.mean(self.outcome))
 
     def weight(self, name: str) -> float:
         return self.weights.get(name, 1.0)

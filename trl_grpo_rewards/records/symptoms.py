@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .dead_groups import GroupKind
 from .partings import Point, find_first_parting
-from .signs import MIN_POINTS, Series, Signs, Trend
+from .signs import MIN_POINTS, Series, Signs, Trend, has_risen
 
 
 FEW = 5
@@ -217,7 +217,7 @@ def find_length_growth(signs: Signs, metric: str) -> Facts:
     start, end, fall = series.trend.start, series.trend.end, series.find_fall()
     if fall:
         start, end = fall[0].mean, fall[1].mean
-    least = 1.2 if fall else 1.5 if series.trend.sign <= 0 and end < 0.8 else math.inf
+    least = 1.2 if fall else 1.5 if end < 0.8 and not has_risen(series) else math.inf
     is_fault = lengths.sign > 0 and lengths.end >= least * lengths.start
     verb = "worse" if fall else "not better"
     return [{"verb": verb, "best": start, "worst": end, **lengths._asdict()}] if is_fault else []

@@ -19,7 +19,7 @@ from .scored_groups import ScoredGroups
 logger = logging.getLogger(__name__)
 
 MAX_STEPS = 200
-"""Number of the latest steps, and of entries of the log, that alarms look at. The report looks at all of them."""
+"""Number of the latest steps that alarms look at. The report looks at all of them."""
 
 
 class FactAlarm(TrainerCallback):
@@ -50,15 +50,17 @@ class FactAlarm(TrainerCallback):
 
     def judge(self, log: list[dict[str, Any]], args: Any) -> None:
         """Log the facts that are new."""
-        since = log[-MAX_STEPS]["step"] if len(log) > MAX_STEPS else 0
+        if args.process_index:
+            return
+        since = self.groups[0]["first"] - 1 if self.groups else 0  # a resumed run is judged by its own steps
         signs = Signs(log, list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
         for name, found in judge(signs, FACTS).items():
-            if found and name not in self.told and args.process_index == 0:
+            if found and name not in self.told:
+                self.told.add(name)
                 logger.warning(
                     f"{found[0].title}. {found[0].details} To read the groups, run trl-grpo-rewards report "
                     f"{args.output_dir}."
                 )
-            self.told |= {name} if found else set()
 
 
 class PartingAlarm:
