@@ -27,7 +27,7 @@ def test_bad_input_is_one_line(run_here, tmp_path):
     torn = tmp_path / "torn.jsonl"
     torn.write_text('{"run": 1, "step": 1, "gro')
     for arguments, message in [
-        ([tmp_path / "nowhere"], "error: There are no group records in .* Pass the output_dir"),
+        ([tmp_path / "nowhere"], "error: A report needs a run of .*nowhere. does not exist. Pass the output_dir"),
         ([torn], "error: .* contain no complete record. Choose the folder of a run that trained"),
         ([torn, "--out", tmp_path / "no" / "x.html"], "error: .* does not exist. Create it"),
         ([torn, "--out", tmp_path], "error: .* Choose a file in it"),
@@ -43,7 +43,7 @@ def test_several_runs_are_compared_on_one_page(run_here, tmp_path):
     assert done.returncode == 0 and done.stdout.endswith("The report is in comparison.html.\n")
     assert '"name":"a"' in (tmp_path / "comparison.html").read_text()
     done = run_here(lambda: main([*runs, str(tmp_path / "c")]))
-    assert done.returncode == 2 and done.stderr.startswith("error: There are no group records in ")
+    assert done.returncode == 2 and done.stderr.startswith("error: A report needs a run of ")
 
 
 def test_a_log_in_which_nothing_has_a_value_is_reported(tmp_path, command):

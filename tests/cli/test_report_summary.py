@@ -22,6 +22,7 @@ def data():
             {"what": "Total reward", "share": False, "values": [0.5]},
         ],
         "anomalies": [],
+        "advice": "",
     }
 
 

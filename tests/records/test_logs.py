@@ -3,7 +3,7 @@
 import json
 import logging
 
-from trl_grpo_rewards.records.logs import LOG_FILE, LogWriter, find_log_file, read_log
+from trl_grpo_rewards.records.logs import LOG_FILE, LogWriter, list_log_files, read_log
 
 
 def test_entries_are_read_as_they_are_written(tmp_path):
@@ -55,8 +55,8 @@ def test_a_run_of_an_earlier_version_has_the_log_of_its_last_checkpoint(tmp_path
     (tmp_path / "trainer_state.json").write_text('{"log_history": [{"step": 11}]}')
     assert read_log(tmp_path) == [{"step": 11}]
     (tmp_path / "trainer_state.json").write_text('{"log_history": 3}')
-    assert read_log(tmp_path) == []
-    assert find_log_file(tmp_path / "nowhere") is None and read_log(tmp_path / "nowhere") == []
+    assert read_log(tmp_path) == [{"step": 10}]
+    assert list_log_files(tmp_path / "nowhere") == [] == read_log(tmp_path / "nowhere")
 
 
 def test_a_disk_that_cannot_be_written_is_said_once_and_no_error(tmp_path, caplog):

@@ -28,11 +28,11 @@ def constant(scores, steps=2):
     ("stepped", "verdict"),
     [
         (
-            [(1, record({"boxed": [0, 1, 0, 0]}))] * 3 + [(2, record({"boxed": [1, 1, 1, 1]}))] * 3,
+            [(1, record({"boxed": [0, 1, 0, 0]}))] * 4 + [(2, record({"boxed": [1, 1, 1, 1]}))] * 4,
             "In training, boxed rose from 25% to 100%. The share of solved training groups rose from 0% to 100%.",
         ),
         (
-            [(1, record({"boxed": [1, 1]}))] * 3 + [(2, record({"boxed": [0, 0]}))] * 3,
+            [(1, record({"boxed": [1, 1]}))] * 4 + [(2, record({"boxed": [0, 0]}))] * 4,
             "In training, boxed fell from 100% to 0%. The share of solved training groups fell from 100% to 0%; 100% failed.",
         ),
         (
@@ -74,8 +74,12 @@ def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
     for std, told in ((0.1, "fell from 30% to 10%"), (0.7, "went from 30% to 10%, which may be chance")):
         assert say(evaluated(0.3, 0.1, std=std)) == f"On 40 held-out problems, boxed {told}."
     assert say(evaluated(0.3, 0.1, std=None)).endswith("which may be chance.")
-    for rows, where in ((20, "20 held-out problems"), (1, "1 held-out problem"), ("a", "40 held-out problems")):
-        assert say(evaluated(0.28, 0.91), rows={"": rows}) == f"On {where}, boxed rose from 28% to 91%."
+    for rows, told in (
+        (20, "20 held-out problems, boxed rose"),
+        (1, "1 held-out problem, boxed went"),
+        ("a", "40 held-out problems, boxed rose"),
+    ):
+        assert say(evaluated(0.28, 0.91), rows={"": rows}).startswith(f"On {told} from 28% to 91%")
     assert say(evaluated(0.28)) == "In training, boxed stayed at 50%."
     assert say(evaluated(0.1), evaluated(0.2, 0.1, dataset="hard")) == (
         "On 40 held-out problems of hard, boxed went from 20% to 10%, which may be chance."
@@ -83,9 +87,9 @@ def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
     assert say(evaluated(None, 0.5)) == "In training, boxed stayed at 50%."
 
 
-def test_the_margin_is_that_of_students_t():
+def test_the_margin_is_about_that_of_students_t():
     for counts, quantile in (((2, 2), 4.30), ((3, 3), 2.78), ((6, 6), 2.23), ((500, 500), 1.96)):
-        assert measure_margin([0.6, 0.8], counts) == pytest.approx(quantile, rel=0.04)
+        assert 0.92 * quantile < measure_margin([0.6, 0.8], counts) < 1.1 * quantile
     assert measure_margin([0.0, 0.0], (1, 1)) == math.inf
 
 

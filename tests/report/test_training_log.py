@@ -99,4 +99,4 @@ def test_an_evaluation_without_numbers_is_no_error(entry):
     ids=["steps", "epochs", "part of a step", "ended", "resumed", "no epochs", "odd", "nothing known"],
 )  # fmt: skip
 def test_progress_is_known_from_options_or_the_share_of_an_epoch(options, log, planned, ended):
-    assert describe_progress(30, options, log) == {"last": 30, "planned": planned, "ended": ended}
+    assert describe_progress(30, options, log, False) == {"last": 30, "planned": planned, "ended": ended}

@@ -34,6 +34,7 @@ def describe_run_data(data: dict[str, Any]) -> dict[str, Any]:
         ],
         "warnings": [f"{one['title']}. {one['details']}" for one in data["anomalies"]],
         "is_long_enough_for_warnings": data["checked"],
+        "advice": data["advice"],
     }
 
 
@@ -41,6 +42,9 @@ def summarize_report(report: dict[str, Any]) -> str:
     """Return a table of how the run changed, or of the ends of several runs, and their warnings."""
     columns, lines = measure_screen()
     runs = report["runs"]
+    line = next((run["advice"] for run in runs if run["advice"]), "")
+    more = wrap(f"With group records, the report also shows every group: {line}", columns) if line else []
+    lines -= len(more)
     names = [f" of {run['name']}" if len(runs) > 1 else "" for run in runs]
     warnings = [f"warning{name}: {text}" for name, run in zip(names, runs, strict=True) for text in run["warnings"]]
     room = lines - 4 - (WARNING_LINES if warnings else 0)
@@ -49,7 +53,7 @@ def summarize_report(report: dict[str, Any]) -> str:
     verdict = count(len(warnings), "warning") if warnings else "No warnings"
     if not all(run["is_long_enough_for_warnings"] for run in runs):
         verdict += f"; {'the run is' if len(runs) == 1 else 'some runs are'} too short for most checks"
-    end = [*shown, *([""] if shown else []), f"{verdict}.", f"The report is in {report['page']}."]
+    end = [*shown, *([""] if shown else []), f"{verdict}.", *more, f"The report is in {report['page']}."]
     return "\n".join([*top, "", *end])
 
 
@@ -60,7 +64,8 @@ def show_run(run: dict[str, Any], columns: int) -> list[str]:
     ]
     table = format_table([[run["name"], "start", "end"], *values], "<>>", columns)
     size = f" of {run['group_size']}" if run["group_size"] else ""
-    facts = f"{count(run['groups'], 'group')}{size} in steps {run['first_step']} to {run['last_step']}"
+    groups = f"{count(run['groups'], 'group')}{size} in " if run["groups"] else ""
+    facts = f"{groups}steps {run['first_step']} to {run['last_step']}"
     part = "tenth of the steps" if run["is_long_enough_for_warnings"] else "step"
     return [*table.splitlines(), "", facts, f"start and end: the means over the first and the last {part}"]
 
@@ -110,7 +115,7 @@ def choose_titles(ends: Sequence[dict[str, str]], columns: int) -> tuple[list[st
 def list_end(run: dict[str, Any]) -> dict[str, str]:
     """Return what a table of several runs says about a run, by title."""
     size = f"x{run['group_size']}" if run["group_size"] else ""
-    facts = {"Steps": f"{run['first_step']}-{run['last_step']}", "Groups x size": f"{run['groups']}{size}"}
+    facts = {"Steps": f"{run['first_step']}-{run['last_step']}", "Groups x size": f"{run['groups'] or '-'}{size}"}
     return facts | {one["name"]: format_value(one["end"], one["is_share"]) for one in run["changes"]}
 
 

@@ -69,36 +69,40 @@ def encode_entry(entry: dict[str, Any]) -> str:
     return json.dumps(entry, default=str) + "\n"
 
 
-def find_log_file(source: str | Path) -> Path | None:
-    """Return the file with the log of a run, or None if there is none. `source` is as for `read_records`."""
+def list_log_files(source: str | Path) -> list[Path]:
+    """Return the files with the log of a run, the best first. `source` is as for `read_records`, a checkpoint or its state."""
+    if Path(source).suffix == ".json" and Path(source).is_file():
+        return [Path(source)]
     folder = find_run_folder(source)
     states = [*folder.glob(f"checkpoint-*/{STATE_FILE}")]
     states.sort(key=lambda file: int(number) if (number := file.parent.name.split("-")[-1]).isdigit() else -1)
     candidates = [folder / LOG_FILE, folder / STATE_FILE, *reversed(states)]
-    return next((file for file in candidates if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE), None)
+    return [file for file in candidates if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE]
 
 
 def read_log(source: str | Path) -> list[dict[str, Any]]:
     """Return the entries of a run's log in the order of time: the file of [`LogWriter`], or that of transformers."""
-    file = find_log_file(source)
-    if file is None:
-        return []
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError):
-        return []
-    found = map(decode, text.splitlines()) if file.name == LOG_FILE else decode_state(text)
-    return [entry for entry in found if isinstance(entry, dict) and is_step(entry.get("step"))]
+    log: list[dict[str, Any]] = read_state(source).get("log_history", [])
+    return log
 
 
-def is_step(value: Any) -> bool:
-    return isinstance(value, int) and value >= 0
+def read_state(source: str | Path) -> dict[str, Any]:
+    """Return the state that transformers has saved, or just a log as its `log_history`. A file without entries is skipped."""
+    for file in list_log_files(source):
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            continue
+        state = {"log_history": [*map(decode, text.splitlines())]} if file.name == LOG_FILE else decode(text)
+        entries = state.get("log_history") if isinstance(state, dict) else None
+        log = [entry for entry in entries if is_entry(entry)] if isinstance(entries, list) else []
+        if log:
+            return {**state, "log_history": log}
+    return {}
 
 
-def decode_state(text: str) -> list[Any]:
-    state = decode(text)
-    entries = state.get("log_history") if isinstance(state, dict) else None
-    return entries if isinstance(entries, list) else []
+def is_entry(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("step"), int) and value["step"] >= 0
 
 
 def decode(text: str) -> Any:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..records.files import find_record_files, read_records
+from ..records.files import read_records
 from ..records.runs import list_differences
+from ..records.trl_runs import find_run
 from ..whole_files import replace_file
 from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
@@ -53,9 +54,7 @@ def write_report(source: str | Path | Sequence[str | Path], out: str | Path) -> 
 
 def write_page(source: str | Path | Sequence[str | Path], out: Path) -> list[dict[str, Any]]:
     """Write the page and return the data of each run on it. The arguments and errors are those of `write_report`."""
-    sources = [source] if isinstance(source, (str, Path)) else [*source]
-    for one in sources:
-        find_record_files(one)
+    sources = [find_run(Path(one)) for one in ([source] if isinstance(source, (str, Path)) else source)]
     check_folder(out)
     data, groups = describe_page([summarize_run(one, len(sources)) for one in sources])
     with replace_file(out) as file:
@@ -77,6 +76,9 @@ def check_folder(out: Path) -> None:
 def summarize_run(source: str | Path, runs: int = 1) -> Summary:
     """Return what the page says about a run. The page shows this number of runs."""
     summary = Summary(source, runs)
+    if not summary.is_recorded:
+        summary.add_log()
+        return summary
     for record in read_records(source):
         summary.add(record)
     if not summary.excerpts.count:

@@ -5,19 +5,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..records.files import FOLDER
-from ..records.logs import read_log
+from ..records.logs import read_log, read_state
 from ..records.runs import list_facts, read_run
 from ..records.savings import describe_savings
 from ..records.symptoms import MIN_STEPS
+from ..records.trl_runs import find_output_dir, find_weights, has_records, list_means, read_steps
 from .anomalies import find_anomalies, list_passed, split_into_tenths
 from .examples import Examples
 from .excerpts import Excerpts
 from .group_sizes import compare_group_sizes
 from .pass_rates import PromptSample, build_heatmap
-from .training_log import compare_held_out, describe_progress, measure_time, select_curves
+from .training_log import compare_held_out, describe_progress, measure_time, select_curves, sum_entry
 from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin
 from .verdicts import name_worst, write_verdict
+
+
+OUR_TRAINER = "from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer"
+"""The line with which a script trains with group records."""
 
 
 class Summary:
@@ -26,7 +30,7 @@ class Summary:
     def __init__(self, source: str | Path, runs: int = 1) -> None:
         self.source = Path(source)
         self.run, self.prompts, self.excerpts = RunStatistics(), PromptSample(), Excerpts(runs)
-        self.examples = Examples()
+        self.examples, self.is_recorded = Examples(), has_records(self.source)
         self.description: dict[str, Any] = {}
         self.log: list[dict[str, Any]] = []
 
@@ -34,34 +38,52 @@ class Summary:
         for part in (self.run, self.prompts, self.excerpts, self.examples):
             part.add(record)
 
+    def add_log(self) -> None:
+        """Add the steps of a run that has a log and no records."""
+        log = read_log(self.source)
+        self.run.weights = find_weights(log)
+        for first, entry, records in read_steps(self.source, log):
+            for record in records:
+                self.add(record)
+            self.run.add_entry(sum_entry(entry, first), list_means(entry))
+
     def describe(self) -> dict[str, Any]:
         """Return the data of the page, with the description of the run and its log."""
         self.run.end_step()
         self.description, self.log = read_run(self.source) or {}, read_log(self.source)
+        if not self.is_recorded:
+            self.description = self.description or {"options": {"max_steps": read_state(self.source).get("max_steps")}}
         found = {name: describe(self) for name, describe in FIELDS.items()}
         return found | {"verdict": [*name_worst(found["anomalies"]), *found["verdict"]]}
 
     @property
     def name(self) -> str:
-        source = self.source.resolve()
-        return source.parent.name if source.name == FOLDER else source.name
+        return find_output_dir(self.source).name
+
+    @property
+    def last(self) -> int:
+        """The last step. With `num_iterations`, not every entry of the log has rewards."""
+        return self.run.whole.last if self.is_recorded else int(self.log[-1]["step"])
 
 
 FIELDS: dict[str, Callable[[Summary], Any]] = {
     "name": lambda summary: summary.name,
     "progress": lambda summary: describe_progress(
-        summary.run.whole.last, summary.description.get("options") or {}, summary.log
+        summary.last, summary.description.get("options") or {}, summary.log, not summary.is_recorded
     ),
     "verdict": lambda summary: write_verdict(
         summary.run, find_ends(summary.run), compare_held_out(summary.log), summary.description.get("held_out")
     ),
     "examples": lambda summary: summary.examples.describe(),
+    "advice": lambda summary: (
+        "" if summary.is_recorded else "group_records=True" if "rewards" in summary.description else OUR_TRAINER
+    ),
     "facts": lambda summary: list({**list_facts(summary.description), **describe_savings(summary.log)}.items()),
     "size": lambda summary: summary.run.size,
     "groups": lambda summary: summary.excerpts.count,
     "prompts": lambda summary: len(summary.prompts.ids),
     "steps": lambda summary: [summary.run.whole.first, summary.run.whole.last],
-    "tokens": lambda summary: summary.run.whole.sums["length", "sum"],
+    "tokens": lambda summary: summary.run.whole.sums["tokens"],
     "outcome": lambda summary: summary.run.outcome,
     "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
     "checked": lambda summary: bool(split_into_tenths(summary.run)),
@@ -100,13 +122,13 @@ def chart_columns(run: RunStatistics) -> dict[str, Any]:
         "shortest": [one.lowest.get("length") for one in bins],
         "longest": [one.highest.get("length") for one in bins],
         "truncated": means("truncated"),
-        "tokens": [one.sums["length", "sum"] for one in bins],
+        "tokens": [one.sums["tokens"] for one in bins],
     }
 
 
-def outcome_share(one: StepBin, outcome: str) -> float:
-    """Return the share of groups with this outcome."""
-    return one.sums["outcome", outcome] / one.sums["groups"]
+def outcome_share(one: StepBin, outcome: str) -> float | None:
+    """Return the share of groups with this outcome, or None without groups."""
+    return one.sums["outcome", outcome] / one.sums["groups"] if one.sums["groups"] else None
 
 
 def band_share(one: StepBin, band: str) -> float | None:
@@ -125,13 +147,17 @@ def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
     """Return values at the beginning and at the end of a run."""
     ends = find_ends(run)
     rows: list[tuple[str, bool, list[float | None]]] = [
-        (f"{run.outcome} (training)", run.is_share, [part.mean(("reward", run.outcome)) for part in ends]),
+        *(
+            (f"{name} (training)", run.is_share, [part.mean(("reward", name)) for part in ends])
+            for name in ([run.outcome] if run.outcome else run.rewards)
+        ),
         ("Solved groups", True, [outcome_share(part, "solved") for part in ends]),
         ("Live groups", True, [outcome_share(part, "live") for part in ends]),
         ("Total reward", False, [part.mean("mean") for part in ends]),
         ("Tokens per completion", False, [part.mean("length") for part in ends]),
         ("Truncated", True, [part.mean("truncated") for part in ends]),
     ]
+    rows.sort(key=lambda row: not run.outcome and row[0] != "Total reward")
     return [
         {"what": what, "share": is_share, "values": values} for what, is_share, values in rows if None not in values
     ]

@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any
 
+from ..records.trl_runs import list_means
 from .trends import MAX_POINTS, StepBin, Timeline, keep_finite
 
 
@@ -13,6 +14,7 @@ CURVES = (
     "clip_ratio/region_mean",
     "grad_norm",
     "learning_rate",
+    "frac_reward_zero_std",
     "groups/padding",
     "step_time",
     "groups/seconds_generation",
@@ -26,11 +28,12 @@ EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"
 HELD_OUT = re.compile("reward|rewards/(.+)/mean|groups/solved|groups/dead|completions/mean_length")
 """Names in the log that are compared before and after training."""
 
-DEVIATION = re.compile("rewards/(.+)/std")
+DEVIATION = re.compile("reward_std|rewards/(.+)/std")
 """Names of the standard deviations of scores over all completions."""
 
 TITLES = {
     "reward": "total reward",
+    "reward_std": "total reward",
     "groups/solved": "solved groups",
     "groups/dead": "dead groups",
     "completions/mean_length": "tokens per completion",
@@ -40,6 +43,26 @@ TITLES = {
 
 ROUNDING = 1e-6
 """Error of a number of steps that is computed from a logged epoch."""
+
+
+def sum_entry(entry: dict[str, Any], first: int) -> StepBin:
+    """Return a bin with the means of an entry of training, for a run without records."""
+    point = StepBin(first, entry["step"])
+    for series, name in (
+        ("mean", "reward"),
+        ("length", "completions/mean_length"),
+        ("truncated", "completions/clipped_ratio"),
+    ):
+        point.add(series, [read_finite(entry.get(name))])
+    for name, mean in list_means(entry).items():
+        std = read_finite(entry.get(f"rewards/{name}/std")) or 0.0
+        point.add(("group mean", name), [read_finite(mean)])
+        point.add(("reward", name), [read_finite(mean)])
+        if point.count(("reward", name)):  # the log has no range of scores, but this says whether they are constant
+            point.lowest["reward", name], point.highest["reward", name] = round(mean - std, 6), round(mean + std, 6)
+    point.lowest["length"] = read_finite(entry.get("completions/min_length")) or 0.0
+    point.highest["length"] = read_finite(entry.get("completions/max_length")) or 0.0
+    return point
 
 
 def select_curves(log: list[dict[str, Any]]) -> dict[str, Any]:
@@ -75,7 +98,7 @@ def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
     return pairs[:-1:stride] + pairs[-1:]
 
 
-def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, Any]]) -> dict[str, Any]:
+def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, Any]], is_saved: bool) -> dict[str, Any]:
     """Return how far a run is. Without `max_steps`, the planned steps follow from the share of an epoch that was trained."""
     planned = options.get("max_steps")
     if not isinstance(planned, int) or planned < 1:
@@ -84,15 +107,11 @@ def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, An
         epochs = read_finite(options.get("num_train_epochs")) or 0.0
         planned = math.ceil(epochs * math.ceil(step / epoch - ROUNDING)) or None
     has_ended = any("train_runtime" in entry and entry["step"] >= last for entry in log)
-    return {"last": last, "planned": planned, "ended": has_ended}
+    return {"last": last, "planned": planned, "ended": has_ended or (is_saved and last == planned)}
 
 
 def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """
-    Return the values of the first and the last evaluation of each dataset, and the steps of both.
-
-    `errors` are bounds of the standard errors of rewards. They count all completions of a problem as one.
-    """
+    """Return the values of the first and the last evaluation of each dataset, and the steps of both."""
     entries: dict[str, list[dict[str, Any]]] = {}
     for dataset, values in filter(None, map(read_evaluation, log)):
         entries.setdefault(dataset, []).append(values)
@@ -101,12 +120,9 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "dataset": dataset,
             "evaluations": len(evaluations),
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
-            "problems": (problems := count_problems(evaluations[-1])),
+            "problems": count_problems(evaluations[-1]),
             "values": pair_evaluations(evaluations[0], evaluations[-1], HELD_OUT),
-            "errors": {
-                title: [math.inf if std is None else std / math.sqrt(problems or 1) for std in pair]
-                for title, pair in pair_evaluations(evaluations[0], evaluations[-1], DEVIATION)
-            },
+            "deviations": dict(pair_evaluations(evaluations[0], evaluations[-1], DEVIATION)),
         }
         for dataset, evaluations in entries.items()
     ]

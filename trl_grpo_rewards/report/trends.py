@@ -157,6 +157,14 @@ class RunStatistics:
             self.end_step()
             self._step = group
 
+    def add_entry(self, entry: StepBin, rewards: Iterable[str]) -> None:
+        """Add a step of the log, after the groups of it that are known. What the log says counts more than they do."""
+        known = self._step or StepBin()
+        ends = known.lowest | entry.lowest, known.highest | entry.highest
+        self._step = StepBin(entry.first, entry.last, known.sums | entry.sums, *ends)
+        self.rewards |= dict.fromkeys(rewards)
+        self.end_step()
+
     def end_step(self) -> None:
         """Add the step that is now complete. This must also be called after the last record."""
         step, self._step = self._step, None
@@ -226,6 +234,7 @@ def sum_group(record: dict[str, Any]) -> StepBin:
     group.add("mean", [record.get("mean")])
     group.add("spread", [record.get("spread")])
     group.add("length", record.get("lengths"))
+    group.sums["tokens"] = sum(record.get("lengths") or [])
     group.add("truncated", record.get("truncated"))
     if passes := read_passes(record):
         group.add("pass", passes)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
 from typing import Any
 
 from .trends import GROUP_OUTCOMES, RunStatistics, StepBin
@@ -15,10 +14,6 @@ STATES = {
     "unscored": "are unscored",
 }
 """What the verdict says about groups that are not solved."""
-
-
-NORMAL_95 = NormalDist().inv_cdf(0.975)
-"""Number of standard errors in half of a 95 % interval, if the standard error is known exactly."""
 
 
 def name_worst(warnings: Sequence[dict[str, Any]]) -> list[str]:
@@ -36,28 +31,33 @@ def write_verdict(
     The verdict is about the first dataset that was evaluated twice, and about training if there is none. `rows` has the
     number of problems of each as the run's description has it, in which anything may stand.
     """
-    values, where = [mean for part in ends if (mean := part.mean(("reward", run.outcome))) is not None], "In training"
-    series = ("group mean", run.outcome)
-    margin = measure_margin([part.standard_error(series) for part in ends], [part.count(series) for part in ends])
+    name = run.outcome or "total reward"
+    series, means = (("reward", name), ("group mean", name)) if run.outcome else ("mean", "mean")
+    values, where = [mean for part in ends if (mean := part.mean(series)) is not None], "In training"
+    margin = measure_margin([part.standard_error(means) for part in ends], [part.count(means) for part in ends])
     for one in reversed(held_out):
-        pair = dict(one["values"]).get(run.outcome)
+        pair, errors = dict(one["values"]).get(name), one["deviations"].get(name, [None])
         if pair and None not in pair and one["evaluations"] > 1:
             known = rows.get(one["dataset"] or "") if isinstance(rows, dict) else None
             count = known if isinstance(known, int) and known > 0 else one["problems"]
             problems = f"{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
             values, where = pair, f"On {problems}" + (f" of {one['dataset']}" if one["dataset"] else "")
-            margin = measure_margin(one["errors"].get(run.outcome, [math.inf]), [one["problems"]] * 2)
-    first = [f"{where}, {run.outcome} {tell_change(values, run.is_share, margin)}."] if values else []
-    return [*first, tell_solved(ends)]
+            errors = [
+                math.inf if std is None else std / math.sqrt(count or 1) for std in errors
+            ]  # a problem counts as one
+            margin = measure_margin(errors, [count] * 2)
+    first = (
+        [f"{where}, {run.outcome or 'the total reward'} {tell_change(values, run.is_share, margin)}."]
+        if values
+        else []
+    )
+    return [*first, *tell_solved(ends)]
 
 
 def measure_margin(errors: Sequence[float], counts: Sequence[int]) -> float:
-    """Return half of the 95 % interval of the difference between two means with these standard errors."""
-    freedom, z = float(sum(counts) - 2), NORMAL_95
-    if freedom < 1:
-        return math.inf
-    terms = (z, (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384)
-    return math.hypot(*errors) * sum(term / freedom**power for power, term in enumerate(terms))  # of Student's t
+    """Return about half of the 95 % interval of the difference between two means with these standard errors."""
+    freedom = sum(counts) - 2
+    return (2 + 4 / freedom) * math.hypot(*errors) if freedom > 0 else math.inf
 
 
 def tell_change(values: Sequence[float], is_share: bool, margin: float) -> str:
@@ -72,18 +72,21 @@ def tell_change(values: Sequence[float], is_share: bool, margin: float) -> str:
     return f"{'rose' if values[-1] > values[0] else 'fell'} from {start} to {end}"
 
 
-def tell_solved(ends: Sequence[StepBin]) -> str:
-    """Return the share of solved groups, and that of the most common other kind."""
+def tell_solved(ends: Sequence[StepBin]) -> list[str]:
+    """Return the share of solved groups, and that of the most common other kind. Nothing if the groups are not known."""
+    counts = [int(part.sums["groups"]) for part in ends]
+    if not all(counts):
+        return []
     shares = [{kind: part.sums["outcome", kind] / part.sums["groups"] for kind in GROUP_OUTCOMES} for part in ends]
-    solved, counts = [one.pop("solved") for one in shares], [int(part.sums["groups"]) for part in ends]
+    solved = [one.pop("solved") for one in shares]
     kind = max(shares[-1], key=lambda name: shares[-1][name])
     rest = f"{spell_value(shares[-1][kind], is_share=True)} {STATES[kind]}" if shares[-1][kind] else ""
     pooled = sum(map(math.prod, zip(solved, counts, strict=True))) / sum(counts)
-    margin = NORMAL_95 * math.sqrt(pooled * (1 - pooled) * sum(1 / count for count in counts))
+    margin = measure_margin([math.sqrt(pooled * (1 - pooled) / count) for count in counts], counts)
     told = f"The share of solved training groups {tell_change(solved, True, margin)}"
     if not any(solved):
         told = "No training group is solved at the end"
-    return f"{told}; {rest}." if rest else f"{told}."
+    return [f"{told}; {rest}." if rest else f"{told}."]
 
 
 def spell_value(value: float, is_share: bool) -> str:

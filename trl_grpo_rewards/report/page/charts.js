@@ -32,7 +32,7 @@ function line(name, values, color, { run = data.runs[0], source = run.points, da
     trace: () => ({
       type: "scatter", mode: isShort ? "lines+markers" : "lines", x: places(run, source.steps), y: values,
       name: escaped(middleless(name, 28)), customdata: source.steps.map(stepsLink),
-      line: { color: ink(color), width: 2, dash }, marker: { color: ink(color), size: 5 }, ...more,
+      line: { color: ink(color), width: 2, dash }, marker: { color: ink(color), size: 5 }, connectgaps: Boolean(run.advice), ...more,
     }),
   };
 }
@@ -42,11 +42,12 @@ function area(name, values, color) {
   const shape = values.length === 1
     ? { type: "bar" }
     : { type: "scatter", mode: "lines", stackgroup: "one", line: { width: 0 } };
+  const known = (all) => all.filter((_, place) => values[place] !== null); // a step without groups would count as 0
   return {
     name, values, color, steps: run.points.steps, known: values.some((value) => value > 0),
     trace: () => ({
-      ...shape, x: places(run, run.points.steps), y: values, name, fillcolor: ink(color), marker: { color: ink(color) },
-      customdata: run.points.steps.map(stepsLink), hovertemplate: "%{y:.0%}",
+      ...shape, x: known(places(run, run.points.steps)), y: known(values), name, fillcolor: ink(color), marker: { color: ink(color) },
+      customdata: known(run.points.steps).map(stepsLink), hovertemplate: "%{y:.0%}",
     }),
   };
 }

@@ -109,6 +109,9 @@ function addGroups() {
   fillSelect(byId("run"), [["", "all"], ...data.runs.map(({ name }, place) => [place, name])]);
   byId("run").parentElement.hidden = byId("run-head").hidden = !several();
   byId("sampled").textContent = sampledText();
+  byId("groups").hidden = !groups.length;
+  byId("advice").hidden = data.runs.every(({ advice }) => !advice);
+  byId("advice").querySelector("code").textContent = data.runs.find(({ advice }) => advice)?.advice;
   filterAnew();
   addSizes();
 }

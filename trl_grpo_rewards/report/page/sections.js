@@ -13,6 +13,7 @@ const KINDS = {
 };
 
 const kinds = () => {
+  if (!one().groups) return null;
   const series = one().points.kinds.map(([kind, values]) => area(kind, values, `--${kind}`));
   const meanings = series.filter(({ known }) => known).map(({ name }) => KINDS[name]());
   return {
@@ -23,25 +24,25 @@ const kinds = () => {
 };
 
 const reward = () => ({
-  id: "reward", title: "Total reward and its spread",
-  text: "The mean total reward, and the spread: the difference between the best and the worst completion of a group,"
-    + " averaged over groups. The spread shrinks as problems are solved.",
+  id: "reward", title: one().groups ? "Total reward and its spread" : "Total reward", isLead: !one().groups,
+  text: `The mean total reward${one().groups ? ", and the spread: the difference between the best and the worst completion of a"
+    + " group, averaged over groups. The spread shrinks as problems are solved" : ""}.`,
   series: [
     line("mean total reward", one().points.mean, "--one"),
     line("spread within groups", one().points.spread, "--two", { dash: "dash" }),
   ],
 });
 
-const signal = () => ({
+const signal = () => (one().groups ? {
   id: "signal", title: "Where the signal comes from", isKept: true,
   text: "The share of each reward in the variance of the total within groups. Shares add up to 1. A reward that works"
     + " against the others has a negative share.",
   series: many(one().points.signal), none: "No group was live, so no reward had a signal.",
-});
+} : null);
 
 const rewards = () => (one().points.rewards.length === 1 && one().weights[0][1] === 1 ? null : {
   id: "rewards", title: "Mean score of each reward", height: 320, none: "No reward gave a score.",
-  text: `The mean over completions, before weights are applied. The outcome reward is ${outcome()}.`,
+  text: `The mean over completions, before weights are applied.${one().outcome ? ` The outcome reward is ${outcome()}.` : ""}`,
   series: many(one().points.rewards),
 });
 
@@ -70,7 +71,7 @@ const length = () => ({
 const BANDS = ["--band-1", "--band-2", "--band-3", "--band-4", "--band-5", "--band-6"];
 
 /** Pass rates by step, for runs that ask each prompt once. */
-const passes = () => (one().heat.prompts.length ? null : {
+const passes = () => (one().heat.prompts.length || !one().groups ? null : {
   id: "passes", title: "Pass rates of groups", isWide: true, air: 0, show: percent, none: "No group was scored.",
   text: `How many of a group's completions were right, by ${outcome()}. (Each prompt was sampled once, so single prompts cannot`
     + " be followed.)",
@@ -130,6 +131,7 @@ const CURVES = {
   "clip_ratio/region_mean": ["Clipped tokens", "The share of tokens whose probability ratio was clipped."],
   grad_norm: ["Gradient norm", "Before clipping."],
   learning_rate: ["Learning rate", "The learning rate of the step."],
+  frac_reward_zero_std: ["Dead groups", "The share of groups with equal rewards, from which nothing is learned."],
   "groups/padding": ["Padding", "Tokens that the passes over the model computed for each token that was needed. Without padding, it is 1."],
   step_time: ["Seconds per step", "Sampling, scoring and the update. Evaluations and checkpoints are not included."],
   "groups/seconds_generation": ["Seconds of generation", "The part of a step in which completions are sampled."],
@@ -149,11 +151,12 @@ function lines(find, source = (run) => run.points) {
 
 const curve = (name) => () => {
   const [title, text] = CURVES[name];
+  if (name === "frac_reward_zero_std" && data.runs.every(({ groups: there }) => there)) return null;
   const series = lines((run) => run.log.series.find(([other]) => other === name)?.[1], (run) => run.log);
   return series.length ? { id: name.replace("/", "-"), title, text, isSmall: true, height: 210, series } : null;
 };
 
-const tokens = () => ({
+const tokens = () => (data.runs.every(({ advice }) => advice) ? null : {
   id: "tokens", title: "Generated tokens per step", text: "Tokens that the model wrote, in all groups.", isSmall: true, height: 210,
   none: "The records contain no lengths.",
   series: lines(({ points }) => points.tokens.some(Boolean)

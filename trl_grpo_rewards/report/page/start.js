@@ -10,7 +10,7 @@ function addHead() {
     "p", {}, make("b", {}, ofRun(run)), ...unbroken(run.verdict.join(" ")))));
   const stopped = data.runs.filter(({ progress: { last, planned, ended } }) => !ended && planned > last);
   byId("latest").hidden = data.runs.every(({ progress }) => progress.ended);
-  byId("end").textContent = stopped.map((run) => `${ofRun(run)}The records end at ${reached(run)}.`).join(" ");
+  byId("end").textContent = stopped.map((run) => `${ofRun(run)}The ${run.advice ? "log ends" : "records end"} at ${reached(run)}.`).join(" ");
   byId("details").hidden = several();
   byId("about").replaceChildren(...unbroken(aboutRun(one())));
   byId("facts").replaceChildren(...one().facts.map(([title, value]) => (
@@ -23,7 +23,7 @@ const ofRun = ({ name }) => (several() ? `${name}: ` : "");
 function aboutRun(run) {
   const weights = run.weights.map(([name, weight]) => (weight === 1 ? name : `${figure(weight)} × ${name}`)).join(" + ");
   return [
-    sentence(reached(run)), `${plural(run.groups, "group")} of ${plural(run.size, "completion")}`, plural(run.prompts, "prompt"),
+    sentence(reached(run)), ...(run.groups ? [`${plural(run.groups, "group")} of ${plural(run.size, "completion")}`, plural(run.prompts, "prompt")] : []),
     run.tokens ? plural(run.tokens, "generated token") : null, run.time.length ? duration(run.time.at(-1)[1]) : null,
   ].filter(Boolean).join(", ") + `${weights && !run.facts.length ? `. Reward: ${weights}` : ""}`
     + `.${run.outcome ? ` The outcome reward is ${run.outcome}: a completion is right if its score is at least 1.` : ""}`;
@@ -46,7 +46,7 @@ function addAnomalies() {
 /** The checks that a run passed, on demand. */
 function ticks(run, place) {
   const { checked, needed: [there, needed], passed } = run;
-  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most checks (${there} of ${plural(needed, "step")})`);
+  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most checks (${there} of ${plural(needed, run.advice ? "logged step" : "step")})`);
   const text = make("summary", {}, make("span", { className: "tick" }, "✓ "), `${ofRun(run)}${plural(passed.length, "check")} passed`);
   return make("details", { id: `passed-${place}`, className: "calm" }, text, make("ul", {}, ...passed.map((one) => make("li", {}, one))));
 }
@@ -80,7 +80,8 @@ function bothEnds(text) {
 /** The values of a run before and after, on held-out problems and in training. */
 function valuesOf(run) {
   const isShare = (name) => name.endsWith(" groups") || (run.is_share && name === run.outcome);
-  const held = run.held_out.flatMap(({ dataset, evaluations, steps: times, values }) => values.map(([name, pair]) => ({
+  const isFirst = ([name]) => name === (run.outcome || "total reward");
+  const held = run.held_out.flatMap(({ dataset, evaluations, steps: times, values }) => values.sort((one, other) => isFirst(other) - isFirst(one)).map(([name, pair]) => ({
     title: `${name} (held-out${dataset ? `, ${dataset}` : ""})`, times: times.map((step) => [step, step]).slice(0, evaluations),
     values: pair.slice(0, evaluations), show: isShare(name) ? percent : figure, isTraining: false,
     where: `On held-out problems${dataset ? ` of ${dataset}` : ""}`,
@@ -142,8 +143,8 @@ function numberRows(suffixes, read) {
   const changed = valueTitles().flatMap((title) => suffixes.map((suffix, place) => (
     [`${title}${suffix}`, ...data.runs.map((run) => (find(run, title) ? read(find(run, title), place) : null))])));
   return [...changed, ...[
-    ["Progress", reached], ["Groups", (run) => run.groups], ["Prompts", (run) => run.prompts],
-    ["Generated tokens", (run) => run.tokens], ["Seconds", (run) => run.time.at(-1)?.[1] ?? null],
+    ["Progress", reached], ["Groups", (run) => run.groups || null], ["Prompts", (run) => run.prompts || null],
+    ["Generated tokens", (run) => run.tokens || null], ["Seconds", (run) => run.time.at(-1)?.[1] ?? null],
   ].map(([title, tell]) => [title, ...data.runs.map(tell)])];
 }
 
