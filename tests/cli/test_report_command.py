@@ -5,6 +5,7 @@ import re
 
 from helpers.made_runs import story, with_log, written
 from helpers.runs import train_and_read
+from helpers.trl_logs import entry, evaluation, saved
 from trl_grpo_rewards import boxed
 from trl_grpo_rewards.cli.report import main
 
@@ -23,18 +24,34 @@ def test_the_page_of_a_run_is_written_next_to_its_groups_or_elsewhere(run_here, 
     assert again.returncode == 0 and (tmp_path / "again.html").read_text() == (tmp_path / "page.html").read_text()
 
 
+SFT = [{"step": step, "loss": 1.0, "mean_token_accuracy": 0.5} for step in range(1, 9)]
+DPO = [{"step": step, "loss": 1.0, "rewards/chosen": 1.0, "rewards/rejected": 0.0} for step in range(1, 9)]
+
+
 def test_bad_input_is_one_line(run_here, tmp_path):
     torn = tmp_path / "torn.jsonl"
     torn.write_text('{"run": 1, "step": 1, "gro')
+    logs = {"sft": SFT, "dpo": DPO, "early": [], "before": [evaluation(0, 0.5)], "cut": '{"log_history": [{"step": 1'}
+    states = {name: saved(tmp_path / name / "checkpoint-8", log) / "trainer_state.json" for name, log in logs.items()}
+    saved(tmp_path / "runs" / "b" / "checkpoint-60", [entry(1)])
+    written(tmp_path / "runs" / "a", story(steps=1))
+    (tmp_path / "runs" / "notes").mkdir()
     for arguments, message in [
-        ([tmp_path / "nowhere"], "error: A report needs a run of .*nowhere. does not exist. Pass the output_dir"),
+        ([tmp_path / "nowhere"], "error: A report needs a run of .*nowhere' does not exist. Pass the output_dir"),
+        ([tmp_path / "runs"], "error: .*runs' contains a, b. Pass one of these, such as .*/a."),
+        ([tmp_path / "runs" / "notes"], "error: .*notes' contains nothing. Pass the output_dir"),
+        ([states["sft"]], "error: .*json' is the log of another trainer, with 'loss', 'mean_token_accuracy' and without 'reward'"),
+        ([states["dpo"].parent], "error: .*, with 'loss', 'rewards/chosen', 'rewards/rejected' and without 'reward'. Pass"),
+        ([states["early"].parents[1]], "error: .*has no logged step. Train for longer, or with a smaller logging_steps."),
+        ([states["before"]], "error: .*has no logged step. Train for longer"),
+        ([states["cut"].parents[1]], "error: .*trainer_state.json' is cut off or is not JSON. Pass an earlier checkpoint."),
         ([torn], "error: .* contain no complete record. Choose the folder of a run that trained"),
         ([torn, "--out", tmp_path / "no" / "x.html"], "error: .* does not exist. Create it"),
         ([torn, "--out", tmp_path], "error: .* Choose a file in it"),
-    ]:
+    ]:  # fmt: skip
         done = run_here(lambda given=arguments: main([*map(str, given)]))
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-        assert re.match(message, done.stderr)
+        assert re.match(message, done.stderr), done.stderr
 
 
 def test_several_runs_are_compared_on_one_page(run_here, tmp_path):

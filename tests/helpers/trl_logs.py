@@ -20,10 +20,9 @@ def evaluation(step, right, prefix="eval_"):
     return {"step": step, **times, **{f"eval_{name}": value for name, value in entry(1, right).items()}}
 
 
-def saved(folder, log, **state):
+def saved(folder, log, **more):
     folder.mkdir(parents=True, exist_ok=True)
-    text = (
-        log if isinstance(log, str) else json.dumps({"global_step": 60, "max_steps": 60, "log_history": log, **state})
-    )
+    state = {"global_step": 60, "max_steps": 60, "log_history": log, **more}
+    text = log if isinstance(log, str) else json.dumps(state)
     (folder / "trainer_state.json").write_text(text)
     return folder

@@ -51,21 +51,12 @@ def test_held_out_values_are_those_of_the_first_and_the_last_evaluation():
     assert found["values"] == [("boxed", [0.5, 1.0]), ("total reward", [1.0, 2.0]), ("dead groups", [0.5, 0.5])]
 
 
-@pytest.mark.parametrize("prefix", ["eval_", "eval_{}_"], ids=["of TRL", "of a subclass"])
-def test_datasets_of_an_evaluation_are_told_apart(prefix):
-    log = [
-        {"step": step, f"eval_{name}_runtime": 1.0, f"{prefix.format(name)}reward": value}
-        for step, name, value in [(0, "easy", 1.0), (0, "hard", 0.0), (9, "easy", 2.0), (9, "hard", 0.5)]
-    ]
-    assert [(one["dataset"], one["values"]) for one in compare_held_out(log)] == [
-        ("easy", [("total reward", [1.0, 2.0])]), ("hard", [("total reward", [0.0, 0.5])])
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("names", "dataset"),
     [
         (["eval_reward"], ""),
+        (["eval_easy_runtime", "eval_reward"], "easy"),
+        (["eval_easy_runtime", "eval_easy_reward"], "easy"),
         (["eval_hard_reward"], "hard"),
         (["test_runtime", "eval_reward"], "test"),
         (["reward", "mine_runtime"], None),

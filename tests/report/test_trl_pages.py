@@ -81,6 +81,8 @@ def test_its_page_is_sound_with_tables_and_without(browser, trained, tmp_path, w
 
 
 def test_a_log_is_enough_for_a_verdict_and_for_warnings(tmp_path, command):
+    run = describe(saved(tmp_path / "tens", [entry(step) for step in range(10, 61, 10)]), tmp_path)
+    assert run["points"]["steps"] == [[step - 9, step] for step in range(10, 61, 10)] and run["ends"][-1] == [51, 60]
     log = [entry(step, right=0.25 + step / 200, style=0.5) for step in range(1, 61)]
     run = describe(saved(tmp_path / "run", [evaluation(0, 0.2), *log, evaluation(60, 0.6)]), tmp_path)
     assert run["verdict"] == ["On 100 held-out problems, the total reward rose from 0.45 to 0.85."]
@@ -91,11 +93,6 @@ def test_a_log_is_enough_for_a_verdict_and_for_warnings(tmp_path, command):
     run = describe(saved(tmp_path / "dead", log), tmp_path)
     assert [one["title"] for one in run["anomalies"]] == ["style gives no score", "correct is constant"]
     assert "With group records, the report also shows every group" in command("report", tmp_path / "dead").stdout
-
-
-def test_entries_of_ten_steps_each_are_about_all_of_them(tmp_path):
-    run = describe(saved(tmp_path, [entry(step) for step in range(10, 61, 10)]), tmp_path)
-    assert run["points"]["steps"] == [[step - 9, step] for step in range(10, 61, 10)] and run["ends"][-1] == [51, 60]
 
 
 def test_a_table_is_read_once_and_what_is_odd_is_left_out(tmp_path, caplog):

@@ -20,7 +20,7 @@ from .shapes import is_number, is_record
 
 
 EXACT = 1e-4
-"""Largest error of a weighted sum of mean scores that equals a mean total."""
+"""Largest relative error of a weighted sum of mean scores that equals a mean total."""
 
 logger = logging.getLogger(__name__)
 
@@ -70,9 +70,7 @@ def read_steps(source: Path, log: list[dict[str, Any]]) -> Iterator[tuple[int, d
         if "reward" in entry and entry["step"] > last:
             groups = read_table(folder / f"completions_{entry['step']:05d}.parquet")
             before, texts = texts, [(group.columns.get("prompts"), group.columns["completions"]) for group in groups]
-            is_new = (
-                texts != before and entry["step"] not in evaluated
-            )  # an evaluation overwrites the table of its step
+            is_new = texts != before and entry["step"] not in evaluated  # whose evaluation overwrites the table
             records = [describe_group(*one, entry, weights) for one in enumerate(groups)] if is_new else []
             yield last + 1, entry, [*filter(is_record, records)]
             last = entry["step"]
@@ -95,19 +93,14 @@ def find_weights(log: list[dict[str, Any]]) -> dict[str, float]:
     """Return the weights of the rewards if they give all mean totals exactly. A log does not contain them."""
     rows = [{**list_means(entry), "": entry["reward"]} for entry in log if "reward" in entry]
     known = [[*row.values()] for row in rows if row.keys() == rows[0].keys() and all(map(is_number, row.values()))]
-    *means, totals = np.array(known or [[0.0]], dtype=float).T
-    used = [place for place, mean in enumerate(means) if mean.any()]  # a reward that is always 0 may have any weight
-    weights, rank = np.ones(len(means)), len(used)
-    if used and not is_exact(weights, means, totals):
-        weights[used], _, rank, _ = np.linalg.lstsq(
-            np.transpose([means[place] for place in used]), totals, rcond=EXACT
-        )
-    is_known = means and rank == len(used) and is_exact(weights, means, totals)
-    return dict(zip(rows[0], weights.round(4).tolist(), strict=False)) if is_known else {}
-
-
-def is_exact(weights: np.ndarray, means: list[np.ndarray], totals: np.ndarray) -> bool:
-    return bool(np.abs(weights @ means - totals).max() <= EXACT * max(*np.abs(totals), 1.0))
+    if not known or len(known[0]) < 2:
+        return {}
+    *means, totals = np.array(known, dtype=float).T
+    used = [mean.any() for mean in means]  # a reward that is always 0 may have any weight
+    weights, _, rank, _ = np.linalg.lstsq(np.transpose(means), totals, rcond=EXACT)
+    error = np.abs(weights @ means - totals).max() / max(*np.abs(totals), 1.0)
+    pairs = zip(rows[0], np.where(used, weights.round(4), 1.0).tolist(), strict=False)
+    return dict(pairs) if rank == sum(used) and error <= EXACT else {}
 
 
 def describe_group(place: int, group: Group, entry: dict[str, Any], weights: dict[str, float]) -> dict[str, Any]:

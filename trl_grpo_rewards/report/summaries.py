@@ -20,8 +20,8 @@ from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin
 from .verdicts import name_worst, write_verdict
 
 
-OUR_TRAINER = "from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer"
-"""The line with which a script trains with group records."""
+LINES = ("from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer", "group_records=True")
+"""What makes TRL's trainer, or this one, write group records."""
 
 
 class Summary:
@@ -60,24 +60,17 @@ class Summary:
     def name(self) -> str:
         return find_output_dir(self.source).name
 
-    @property
-    def last(self) -> int:
-        """The last step. With `num_iterations`, not every entry of the log has rewards."""
-        return self.run.whole.last if self.is_recorded else int(self.log[-1]["step"])
-
 
 FIELDS: dict[str, Callable[[Summary], Any]] = {
     "name": lambda summary: summary.name,
     "progress": lambda summary: describe_progress(
-        summary.last, summary.description.get("options") or {}, summary.log, not summary.is_recorded
+        summary.run.whole.last, summary.description.get("options") or {}, summary.log, not summary.is_recorded
     ),
     "verdict": lambda summary: write_verdict(
         summary.run, find_ends(summary.run), compare_held_out(summary.log), summary.description.get("held_out")
     ),
     "examples": lambda summary: summary.examples.describe(),
-    "advice": lambda summary: (
-        "" if summary.is_recorded else "group_records=True" if "rewards" in summary.description else OUR_TRAINER
-    ),
+    "advice": lambda summary: "" if summary.is_recorded else LINES["rewards" in summary.description],
     "facts": lambda summary: list({**list_facts(summary.description), **describe_savings(summary.log)}.items()),
     "size": lambda summary: summary.run.size,
     "groups": lambda summary: summary.excerpts.count,
@@ -145,12 +138,9 @@ def find_ends(run: RunStatistics) -> list[StepBin]:
 
 def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
     """Return values at the beginning and at the end of a run."""
-    ends = find_ends(run)
+    ends, names = find_ends(run), [run.outcome] if run.outcome else [*run.rewards]
     rows: list[tuple[str, bool, list[float | None]]] = [
-        *(
-            (f"{name} (training)", run.is_share, [part.mean(("reward", name)) for part in ends])
-            for name in ([run.outcome] if run.outcome else run.rewards)
-        ),
+        *((f"{name} (training)", run.is_share, [part.mean(("reward", name)) for part in ends]) for name in names),
         ("Solved groups", True, [outcome_share(part, "solved") for part in ends]),
         ("Live groups", True, [outcome_share(part, "live") for part in ends]),
         ("Total reward", False, [part.mean("mean") for part in ends]),

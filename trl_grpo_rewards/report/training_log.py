@@ -31,6 +31,9 @@ HELD_OUT = re.compile("reward|rewards/(.+)/mean|groups/solved|groups/dead|comple
 DEVIATION = re.compile("reward_std|rewards/(.+)/std")
 """Names of the standard deviations of scores over all completions."""
 
+SIZE = ("runtime", "samples_per_second")
+"""Names in an evaluation whose product is its number of problems."""
+
 TITLES = {
     "reward": "total reward",
     "reward_std": "total reward",
@@ -100,6 +103,7 @@ def measure_time(log: list[dict[str, Any]]) -> list[list[float]]:
 
 def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, Any]], is_saved: bool) -> dict[str, Any]:
     """Return how far a run is. Without `max_steps`, the planned steps follow from the share of an epoch that was trained."""
+    last = max([last, *(entry["step"] for entry in log)])  # with num_iterations, not every entry has rewards
     planned = options.get("max_steps")
     if not isinstance(planned, int) or planned < 1:
         known = [(entry["step"], read_finite(entry.get("epoch"))) for entry in log if entry["step"]]
@@ -120,7 +124,7 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "dataset": dataset,
             "evaluations": len(evaluations),
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
-            "problems": count_problems(evaluations[-1]),
+            "problems": round(math.prod(read_finite(evaluations[-1].get(name)) or 0.0 for name in SIZE)),
             "values": pair_evaluations(evaluations[0], evaluations[-1], HELD_OUT),
             "deviations": dict(pair_evaluations(evaluations[0], evaluations[-1], DEVIATION)),
         }
@@ -135,12 +139,6 @@ def read_evaluation(entry: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
         return None
     values = {name.removeprefix(f"{found}_").removeprefix("eval_"): value for name, value in entry.items()}
     return found.removeprefix("eval").removeprefix("_"), values
-
-
-def count_problems(evaluation: dict[str, Any]) -> int:
-    """Return the number of rows of an evaluation. The log has their number per second."""
-    seconds, rate = (read_finite(evaluation.get(name)) for name in ("runtime", "samples_per_second"))
-    return round((seconds or 0.0) * (rate or 0.0))
 
 
 def pair_evaluations(
