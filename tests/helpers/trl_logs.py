@@ -7,7 +7,7 @@ import math
 def entry(step, right=0.25, style=0.5, *, weight=0.5, **more):
     """An entry of training in TRL's log."""
     return {
-        "step": step, "epoch": step / 60, "loss": 0.1, "reward": right + weight * style, "reward_std": 0.4, "entropy": 1 / step,
+        "step": step, "epoch": step / 60, "loss": 0.1, "reward": right + weight * style, "reward_std": 0.4, "entropy": 2 - step / 100,
         "rewards/correct/mean": right, "rewards/correct/std": math.sqrt(right * (1 - right)), "rewards/style/mean": style,
         "rewards/style/std": 0.1, "completions/mean_length": 40.0, "completions/min_length": 3.0,
         "completions/max_length": 64.0, "completions/clipped_ratio": 0.125, "frac_reward_zero_std": 0.25,
