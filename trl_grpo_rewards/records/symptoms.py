@@ -361,7 +361,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "entropy-falls-to-0-or-rises", "Completions do not become duplicates without being right."),
     ("constant", "rewards", LONG, find_constant, "{name} is constant",
      "It was {score:.3g} for every completion in {steps}. A constant reward has no training signal. Read some of the "
-     "completions below, and check what the reward expects of them.",
+     "completions, and check what the reward expects of them.",
      "my-rewards-never-rise", f"No reward is constant for {LONG} steps, unless at its best score.", ("dead", "unpaid")),
     ("unscored", "rewards", LONG, find_unscored, "{name} gives no score",
      "It was None for every completion in steps {since}–{last}. Check what it needs, such as its dataset column or the server "
