@@ -59,10 +59,10 @@ def test_the_verdict_says_what_changed(stepped, verdict):
 def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
     run = summed(constant([0, 1]))
 
-    def evaluated(*values, dataset="", std=0.4):
+    def evaluated(*values, dataset="", std=0.4, seconds=2.0):
         steps = [0, 2][: len(values)]
         log = [
-            {"step": step, f"eval_{dataset and dataset + '_'}runtime": 2.0, f"eval_{dataset and dataset + '_'}samples_per_second": 20.0,
+            {"step": step, f"eval_{dataset and dataset + '_'}runtime": seconds, f"eval_{dataset and dataset + '_'}samples_per_second": 40 / seconds,
              "eval_rewards/boxed/mean": value, "eval_rewards/boxed/std": std}
             for step, value in zip(steps, values, strict=True)
         ]  # fmt: skip
@@ -74,6 +74,7 @@ def test_held_out_problems_come_before_training_if_they_were_evaluated_twice():
     for std, told in ((0.1, "fell from 30% to 10%"), (0.7, "went from 30% to 10%, which may be chance")):
         assert say(evaluated(0.3, 0.1, std=std)) == f"On 40 held-out problems, boxed {told}."
     assert say(evaluated(0.3, 0.1, std=None)).endswith("which may be chance.")
+    assert say(evaluated(0.3, 0.1, std=0.1, seconds=2000.0)).startswith("On about 40 held-out problems, boxed fell")
     for rows, told in (
         (20, "20 held-out problems, boxed rose"),
         (1, "1 held-out problem, boxed went"),

@@ -1,4 +1,4 @@
-"""One page about a training run or several, from their group records: a single file that loads nothing else.
+"""One page about a training run or several, from their records or logs: a single file that loads nothing else.
 
 The records are read once, one at a time. Statistics for the charts are computed on the way, and a sample of the groups
 is kept with their texts.
@@ -37,7 +37,8 @@ def write_report(source: str | Path | Sequence[str | Path], out: str | Path) -> 
 
     Args:
         source (`str`, `Path` or a list of them):
-            Output directory of the run, its folder of groups, or one file. With a list, the runs are compared.
+            Output directory of the run, its folder of groups, or one file; for a run without group records, also a
+            checkpoint or its `trainer_state.json`. With a list, the runs are compared.
         out (`str` or `Path`):
             File to write.
 
@@ -45,8 +46,8 @@ def write_report(source: str | Path | Sequence[str | Path], out: str | Path) -> 
         `Path`: the file.
 
     Raises:
-        `FileNotFoundError`: there are no records, or the folder of `out` does not exist.
-        `ValueError`: the records contain no group.
+        `FileNotFoundError`: there are no records and no log, or the folder of `out` does not exist.
+        `ValueError`: the records contain no group, or the log is not one of GRPO.
     """
     write_page(source, Path(out))
     return Path(out)

@@ -23,7 +23,7 @@ CURVES = (
 """Names in the log that the page draws, unless they are always 0 or not logged."""
 
 EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
-"""Names in an entry that say that it is an evaluation. What comes before is `eval`, `eval_` and a dataset, or another word."""
+"""Names in an evaluation. They begin with `eval`, `eval_` and the dataset, or another word."""
 
 HELD_OUT = re.compile("reward|rewards/(.+)/mean|groups/solved|groups/dead|completions/mean_length")
 """Names in the log that are compared before and after training."""
@@ -33,6 +33,9 @@ DEVIATION = re.compile("reward_std|rewards/(.+)/std")
 
 SIZE = ("runtime", "samples_per_second")
 """Names in an evaluation whose product is its number of problems."""
+
+LONG = 1000.0
+"""Seconds of an evaluation above which this is not exact, because a log rounds the second factor to 0.001."""
 
 TITLES = {
     "reward": "total reward",
@@ -51,11 +54,8 @@ ROUNDING = 1e-6
 def sum_entry(entry: dict[str, Any], first: int) -> StepBin:
     """Return a bin with the means of an entry of training, for a run without records."""
     point = StepBin(first, entry["step"])
-    for series, name in (
-        ("mean", "reward"),
-        ("length", "completions/mean_length"),
-        ("truncated", "completions/clipped_ratio"),
-    ):
+    names = {"mean": "reward", "length": "completions/mean_length", "truncated": "completions/clipped_ratio"}
+    for series, name in names.items():
         point.add(series, [read_finite(entry.get(name))])
     for name, mean in list_means(entry).items():
         std = read_finite(entry.get(f"rewards/{name}/std")) or 0.0
@@ -125,6 +125,7 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "evaluations": len(evaluations),
             "steps": [evaluations[0]["step"], evaluations[-1]["step"]],
             "problems": round(math.prod(read_finite(evaluations[-1].get(name)) or 0.0 for name in SIZE)),
+            "is_long": (read_finite(evaluations[-1].get("runtime")) or 0.0) > LONG,
             "values": pair_evaluations(evaluations[0], evaluations[-1], HELD_OUT),
             "deviations": dict(pair_evaluations(evaluations[0], evaluations[-1], DEVIATION)),
         }

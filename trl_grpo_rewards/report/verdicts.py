@@ -29,7 +29,8 @@ def write_verdict(
     Return how the outcome reward and the share of solved groups changed, between `ends` or in `held_out` evaluations.
 
     The verdict is about the first dataset that was evaluated twice, and about training if there is none. `rows` has the
-    number of problems of each as the run's description has it, in which anything may stand.
+    number of problems of each as the run's description has it, in which anything may stand. The completions of a
+    held-out problem count as one, so that its interval is rather too wide than too narrow.
     """
     name = run.outcome or "total reward"
     series, means = (("reward", name), ("group mean", name)) if run.outcome else ("mean", "mean")
@@ -40,17 +41,15 @@ def write_verdict(
         if pair and None not in pair and one["evaluations"] > 1:
             known = rows.get(one["dataset"] or "") if isinstance(rows, dict) else None
             count = known if isinstance(known, int) and known > 0 else one["problems"]
-            problems = f"{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
+            about = "about " if count != known and one["is_long"] else ""
+            problems = (
+                f"{about}{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
+            )
             values, where = pair, f"On {problems}" + (f" of {one['dataset']}" if one["dataset"] else "")
-            errors = [
-                math.inf if std is None else std / math.sqrt(count or 1) for std in errors
-            ]  # a problem counts as one
+            errors = [math.inf if std is None else std / math.sqrt(count or 1) for std in errors]
             margin = measure_margin(errors, [count] * 2)
-    first = (
-        [f"{where}, {run.outcome or 'the total reward'} {tell_change(values, run.is_share, margin)}."]
-        if values
-        else []
-    )
+    told = tell_change(values, run.is_share, margin) if values else ""
+    first = [f"{where}, {run.outcome or 'the total reward'} {told}."] if told else []
     return [*first, *tell_solved(ends)]
 
 

@@ -19,7 +19,7 @@ function tokenPairs({ points }) {
 
 /** The places on the horizontal axis of these ranges of steps of a run. */
 function places(run, ranges) {
-  if (axisName === "steps") return ranges.map(([first, last]) => (first + last) / 2);
+  if (axisName === "steps") return ranges.map(([first, last]) => (run.advice ? last : (first + last) / 2));
   const pairs = axisName === "seconds" ? run.time : tokenPairs(run);
   return ranges.map(([, last]) => between(pairs, last));
 }
