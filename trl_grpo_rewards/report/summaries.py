@@ -50,7 +50,7 @@ class Summary:
     def describe(self) -> dict[str, Any]:
         """Return the data of the page, with the description of the run and its log."""
         self.run.end_step()
-        self.description, self.log = read_run(self.source) or {}, read_log(self.source)
+        self.description, self.log = read_run(find_output_dir(self.source)) or {}, read_log(self.source)
         if not self.is_recorded:
             self.description = self.description or {"options": {"max_steps": read_state(self.source).get("max_steps")}}
         found = {name: describe(self) for name, describe in FIELDS.items()}
