@@ -33,16 +33,16 @@ HEALTHY: dict[str, Callable[[float], float]] = {
 }
 """The curves of a run that learns, over the share of its steps."""
 
-flat, stuck = ramp(0.3, 0.3), ramp(0.0, 0.0)
+flat, low, stuck = ramp(0.25, 0.25), ramp(0.03, 0.04), ramp(0.0, 0.0)
 SITUATIONS: dict[str, dict[str, Callable[[float], float]]] = {
     "unpaid": {"accuracy": stuck, "held_out": stuck, "format": stuck},
     "cut_off": {"clipped": ramp(1.0, 1.0)},
     "dead": {"accuracy": stuck, "format": stuck, "dead": ramp(1.0, 1.0), "held_out": stuck},
     "not_finite": {"grad_norm": lambda at: math.nan if at > 0.7 else 0.4},
     "truncation": {"clipped": ramp(0.08, 0.55), "length": ramp(120, 230)},
-    "mostly_dead": {"accuracy": ramp(0.03, 0.04), "held_out": ramp(0.03, 0.04), "dead": ramp(0.8, 0.9), "format": ramp(0.9, 0.95)},
+    "mostly_dead": {"accuracy": low, "held_out": low, "dead": ramp(0.8, 0.9), "format": ramp(0.9, 0.95)},
     "held_out_fall": {"held_out": bump(0.3, 0.6, 0.3)},
-    "form": {"accuracy": ramp(0.25, 0.25), "held_out": ramp(0.25, 0.25), "format": ramp(0.2, 0.95)},
+    "form": {"accuracy": flat, "held_out": flat, "format": ramp(0.2, 0.95)},
     "entropy": {"entropy": ramp(0.6, 0.01), "accuracy": ramp(0.2, 0.45), "held_out": ramp(0.2, 0.4)},
     "kl": {"kl": lambda at: 0.05 * math.exp(max(0.0, 10 * (at - 0.55)))},
     "gradient": {"grad_norm": lambda at: 40.0 if round(at * 100) in (31, 52, 53, 77, 90) else 0.4},
@@ -53,47 +53,39 @@ SITUATIONS: dict[str, dict[str, Callable[[float], float]]] = {
 """What is different in runs that fail, by the name of the rule that should find it."""
 
 
-def simulate(situation: str = "", seed: int = 0, *, steps: int = 100, every: int = 1) -> list[dict[str, Any]]:
+def simulate(
+    situation: str = "", seed: int = 0, *, steps: int = 100, every: int = 1, **curves: Callable[[float], float]
+) -> list[dict[str, Any]]:
     """Return the log of a run with 8 groups of 8 completions in each step, an entry for `every` steps, and evaluations."""
-    rng, curves, log = random.Random(f"{situation} {seed}"), HEALTHY | SITUATIONS.get(situation, {}), []
+    rng, log, curves = random.Random(f"{situation} {seed}"), [], HEALTHY | SITUATIONS.get(situation, {}) | curves
 
-    def share(name: str, at: float, count: int) -> float:
-        mean = (
-            min(max(curves[name](at) * rng.gauss(1, 0.1), 0.0), 1.0) if 0 < curves[name](at) < 1 else curves[name](at)
-        )
+    def share(name: str, count: int) -> float:
+        mean = curves[name](at)
+        mean = min(max(mean * rng.gauss(1, 0.1), 0.0), 1.0) if 0 < mean < 1 else mean
         return sum(rng.random() < mean for _ in range(count)) / count
 
-    def vary(name: str, at: float, spread: float = 0.1) -> float:
+    def vary(name: str, spread: float = 0.1) -> float:
         return curves[name](at) * math.exp(rng.gauss(0, spread))
 
     for step in range(every, steps + 1, every):
         at = step / steps
-        means = {name: share(name, at, 64 * every) for name in ("accuracy", "format")} | {
-            "short": 0.5 - vary("length", at) / 2000
-        }
-        entry: dict[str, Any] = {
-            "step": step,
-            "loss": rng.gauss(0, 0.01),
-            "learning_rate": 1e-6,
-            "grad_norm": vary("grad_norm", at, 0.5),
-        }
+        means = {name: share(name, 64 * every) for name in ("accuracy", "format")}
+        means["short"] = 0.5 - vary("length") / 2000
+        entry = {"step": step, "loss": rng.gauss(0, 0.01), "reward": sum(means.values())}
         for name, mean in means.items():
             entry |= {f"rewards/{name}/mean": mean, f"rewards/{name}/std": math.sqrt(max(mean * (1 - mean), 0.0))}
         entry |= {
-            "reward": sum(means.values()),
-            "frac_reward_zero_std": share("dead", at, 8 * every),
-            "completions/mean_length": vary("length", at, 0.05),
+            "frac_reward_zero_std": share("dead", 8 * every),
+            "completions/mean_length": vary("length", 0.05),
             "completions/max_length": 256.0,
-            "completions/clipped_ratio": share("clipped", at, 64 * every),
-            "entropy": vary("entropy", at),
-            "kl": vary("kl", at, 0.2),
-            "clip_ratio/region_mean": vary("clip_ratio", at, 0.3),
-            "step_time": vary("step_time", at),
+            "completions/clipped_ratio": share("clipped", 64 * every),
+            "clip_ratio/region_mean": vary("clip_ratio", 0.3),
+            "grad_norm": vary("grad_norm", 0.5),
+            "kl": vary("kl", 0.2),
+            **{name: vary(name) for name in ("entropy", "step_time")},
         }
         log.append(entry)
         if step % max(5, every) == 0:
-            score = share("held_out", at, 128)
-            log.append(
-                {"step": step, "eval_runtime": 1.0, "eval_rewards/accuracy/mean": score, "eval_reward": score + 0.5}
-            )
+            score = share("held_out", 128)
+            log.append({"step": step, "eval_runtime": 1.0, "eval_rewards/accuracy/mean": score, "eval_reward": score})
     return log

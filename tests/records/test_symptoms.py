@@ -1,11 +1,12 @@
 """The table of rules about a run, judged on made logs of TRL's trainer. The tests of the report have runs with records."""
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 
-from helpers.made_logs import SITUATIONS, simulate
+from helpers.made_logs import SITUATIONS, bump, ramp, simulate
 from trl_grpo_rewards.records.dead_groups import count_lessons
 from trl_grpo_rewards.records.signs import Signs
 from trl_grpo_rewards.records.symptoms import RULES, judge
@@ -36,6 +37,28 @@ def test_a_run_that_learns_has_no_warning(steps, every):
 def test_a_run_that_learns_has_none_at_any_time():
     logs = [simulate(seed=seed) for seed in range(5)]
     assert not any(find([one for one in log if one["step"] <= step]) for log in logs for step in range(5, 100, 5))
+
+
+ALIKE = {
+    "longer, slower, and better": {"length": ramp(120, 300), "step_time": ramp(10, 24)},
+    "solved at the end": {"accuracy": ramp(0.4, 1), "dead": ramp(0.3, 1), "entropy": ramp(0.3, 1e-3), "grad_norm": ramp(0.5, 0)},
+    "float16": {"grad_norm": lambda at: math.inf if at < 0.05 or at == 0.5 else 0.4},
+    "form first": {"format": ramp(0, 1), "accuracy": ramp(0.1, 0.75, 0.15)},
+    "some divergence": {"kl": ramp(0.001, 0.9)},
+    "held out, it stays": {"held_out": bump(0.3, 0.6, 0.56)},
+    "half cut off, and less": {"clipped": ramp(0.7, 0.4)},
+}  # fmt: skip
+"""Runs that learn, and look like runs that fail."""
+
+
+@pytest.mark.parametrize("curves", ALIKE.values(), ids=[*ALIKE])
+def test_what_looks_alike_and_learns_has_no_warning(curves):
+    assert not [found for seed in range(5) if (found := find(simulate(seed=seed, **curves)))]
+
+
+def test_a_penalty_that_is_never_due_is_no_term_that_pays_nothing():
+    log = [{"rewards/overlong/mean": 0.0, "rewards/overlong/std": 0.0} | one for one in simulate(steps=40)]
+    assert Signs(log).terms[0] == "overlong" and not find(log)
 
 
 @pytest.mark.parametrize("situation", ["unpaid", "cut_off", "dead", "not_finite"])

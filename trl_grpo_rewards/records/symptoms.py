@@ -17,8 +17,8 @@ from .partings import Point, find_first_parting
 from .signs import MIN_POINTS, Series, Signs, Trend, has_risen
 
 
-FEW = 5
-"""Number of steps from which facts are told."""
+FEW, MIN_STEPS, LONG = 5, 20, 50
+"""Numbers of steps from which facts are told, from which a run has trends, and in which nothing changes for too long."""
 
 MIN_GROUPS = 20
 """Number of groups that are not all dead by chance: if half are, 5 groups in a row are dead in one of 32 cases."""
@@ -31,12 +31,6 @@ REMEDIES: dict[GroupKind, str] = {
     "unscored": "Find out why {outcome} gives no score: its dataset column, or the server that it calls.",
 }
 """What to do about dead groups."""
-
-MIN_STEPS = 20
-"""Number of steps from which a run has trends."""
-
-LONG = 50
-"""Number of steps in a row without a different score, or without any score, that causes a warning."""
 
 Facts: TypeAlias = list[dict[str, Any]] | None
 """The values for the sentence of each warning. None if the run does not have the metric. `about` names rewards."""
@@ -119,10 +113,9 @@ def find_dead_stretch(signs: Signs, metric: str) -> Facts:
     dead, lessons = signs.dead.since(live), Counter[GroupKind]()
     for one in signs.groups:
         lessons.update(one["lessons"] if one["step"] > live else ())
-    means = signs.mean(signs.outcome).since(live).values
-    kind: GroupKind = (
-        "unscored" if not means else "solved" if min(means) >= 1 else "failed" if max(means) <= 0 else "flat"
-    )
+    kind: GroupKind = "unscored"
+    if means := signs.mean(signs.outcome).since(live).values:  # a few of the groups may be of another kind
+        kind = "failed" if max(means) <= 0 else "solved" if fmean(means) >= 0.8 else "flat"
     if lessons:
         ((kind, count),) = lessons.most_common(1)
         counts = f"{count} of {lessons.total()} groups"
@@ -171,13 +164,13 @@ def find_held_out_fall(signs: Signs, metric: str) -> Facts:
     rewards, sets = signs.series(metric), {name: one for name, one in signs.held_out().items() if len(one.values) > 4}
     if rewards.trend is None or not sets:
         return None
-    falls = [(name, *fall) for name, one in sets.items() if (fall := one.find_fall()) and rewards.trend.sign > 0]
-    since = [rewards.since(best.steps[-1][1]).trend for _, best, _ in falls]
-    return [
-        {"where": f" of {name}" * bool(name), "best": best, "worst": worst, **rewards.trend._asdict()}
-        for (name, best, worst), trend in zip(falls, since, strict=True)
-        if trend is None or trend.sign >= 0
-    ]
+    found = []
+    for name, fall in ((name, one.find_fall()) for name, one in sets.items()):
+        since = rewards.since(fall[0].steps[-1][1]).trend if fall else None
+        if fall and rewards.trend.sign > 0 and (since is None or since.sign >= 0):
+            where = f" of {name}" if name else ""
+            found.append({"where": where, "best": fall[0], "worst": fall[1], **rewards.trend._asdict()})
+    return found
 
 
 def find_form(signs: Signs, metric: str) -> Facts:
@@ -217,9 +210,10 @@ def find_length_growth(signs: Signs, metric: str) -> Facts:
     start, end, fall = series.trend.start, series.trend.end, series.find_fall()
     if fall:
         start, end = fall[0].mean, fall[1].mean
-    least = 1.2 if fall else 1.5 if end < 0.8 and not has_risen(series) else math.inf
-    is_fault = lengths.sign > 0 and lengths.end >= least * lengths.start
-    verb = "worse" if fall else "not better"
+    least, verb = (1.2, "worse") if fall else (1.5, "not better")
+    is_fault = (
+        lengths.sign > 0 and lengths.end >= least * lengths.start and (fall or not (end >= 0.8 or has_risen(series)))
+    )
     return [{"verb": verb, "best": start, "worst": end, **lengths._asdict()}] if is_fault else []
 
 
