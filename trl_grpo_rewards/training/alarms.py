@@ -53,7 +53,7 @@ class FactAlarm(TrainerCallback):
         if args.process_index:
             return
         since = self.groups[0]["first"] - 1 if self.groups else 0  # a resumed run is judged by its own steps
-        signs = Signs(log, list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
+        signs = Signs(log[-MAX_STEPS:], list(self.groups), since=since, outcome=self.outcome, weights=self.weights)
         for name, found in judge(signs, FACTS).items():
             if found and name not in self.told:
                 self.told.add(name)
