@@ -19,6 +19,8 @@ MISSED = {"keys_only"}
 WARNED = {
     "last_number": "'the answer denied'",
     "first_number": "'the answer denied'",
+    "with_unit": "'the answer denied'",
+    "only_label": "'the answer denied'",
     "alike_enough": "'(one character changed|the answer denied)'",
 }
 """Healthy rewards that a warning is said of, with the attacks that it names."""

@@ -1,7 +1,7 @@
 """Attacks: worthless completions in the form that the rewards ask for."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
@@ -41,6 +41,7 @@ class Material:
     golds: list[str]
     question: str
     count: Callable[[str], int]
+    others: list[str]
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -66,7 +67,11 @@ class Material:
     def guesses(self) -> list[str]:
         guesses = [one for one in list_guesses(self.gold) if one not in (*self.golds, self.wrong)]
         half = len(guesses) // 2
-        return [*guesses[:half], *self.golds[:1], *guesses[half:], self.wrong]
+        guesses = [*guesses[:half], *self.golds[:1], *guesses[half:], self.wrong]
+        others = (
+            self.others if self.number is None else []
+        )  # a reward may read nothing else, such as one of the labels
+        return [*others[: len(others) // 2], *guesses, *others[len(others) // 2 :]]
 
     def write(self, final: str, working: str = WORKING) -> str:
         return write_completion(self.form, working, final, self.count)
@@ -106,7 +111,7 @@ TABLE: dict[Kind, dict[str, Callable[[Material], str | None]]] = {
         "many answers in a box": lambda made: made.answer(", ".join(made.guesses)),
         "every choice": lambda made: made.answer(", ".join(made.form.choices)) if made.form.choices else None,
         "right between wrong answers": lambda made: (
-            made.answer(made.guesses[0], made.gold, made.wrong) if made.golds else None
+            made.answer(made.guesses[0], made.gold, made.guesses[-1]) if made.golds else None
         ),
         "question restated": lambda made: made.answer(find_expression(made.question)),
         "prompt echoed": lambda made: made.question,
@@ -134,7 +139,11 @@ def find_kind(attack: str) -> Kind:
 
 
 def attacks(
-    rewards: Reward, row: Mapping[str, Any], count: Callable[[str], int] = count_words, form: Form = BOX
+    rewards: Reward,
+    row: Mapping[str, Any],
+    count: Callable[[str], int] = count_words,
+    form: Form = BOX,
+    others: Sequence[str] = (),
 ) -> dict[str, str]:
     r"""
     Return completions that should earn nothing, by the name of the attack.
@@ -150,6 +159,8 @@ def attacks(
             Returns the number of tokens of a text. By default it counts words.
         form ([`Form`], *optional*):
             What the rewards do not declare of their form.
+        others (`list[str]`, *optional*):
+            Right answers of other rows, to guess.
 
     Example:
 
@@ -164,17 +175,28 @@ def attacks(
     ```
     """
     golds = [gold for gold in map(read_gold, list_known_solutions(rewards, row)) if gold is not None]
-    material = Material(merge_forms(rewards, row, form), golds, prompt_text(row.get("prompt")), count)
+    material = Material(
+        merge_forms(rewards, row, form),
+        golds,
+        prompt_text(row.get("prompt")),
+        count,
+        [one for one in others if one not in golds],
+    )
     made = {name: write(material) for attacks in TABLE.values() for name, write in attacks.items()}
     return {name: text for name, text in made.items() if text is not None} | collect_worthless(rewards)
 
 
 def choose_attacks(
-    rewards: Reward, row: Mapping[str, Any], is_solved: bool, count: Callable[[str], int], form: Form = BOX
+    rewards: Reward,
+    row: Mapping[str, Any],
+    is_solved: bool,
+    count: Callable[[str], int],
+    form: Form = BOX,
+    others: Sequence[str] = (),
 ) -> dict[str, str]:
     """Return the attacks that must not pay. Those with a good form may, unless a right completion is known."""
     declared = collect_worthless(rewards)
-    made = attacks(rewards, row, count, form).items()
+    made = attacks(rewards, row, count, form, others).items()
     return {name: text for name, text in made if is_solved or name in FORMLESS or name in declared}
 
 
@@ -199,6 +221,8 @@ def make_wrong_answer(golds: list[str], choices: str) -> str:
     if golds and golds[0] in [*choices]:
         place = choices.index(golds[0])
         return next((one for one in reversed(choices[place:] + choices[:place]) if one not in golds), PROBE)
+    if golds and all(map(NUMBER.fullmatch, golds)):
+        return f"{max(map(Decimal, golds)) + 13}"
     values = [evaluate_exactly(value) for value in map(read, golds) if value is not None]
     known = [value for value in values if value is not None]
     return f"{max(known) + 13}" if known else PROBE

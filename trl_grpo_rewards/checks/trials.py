@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ..expressions import Reward, add, leave_out_witnesses, score_known_groups
 from ..function_rewards import FunctionReward
 from ..scores import Score
+from ..verify.golds import read_gold
 from .answer_forms import FoundForm, ScoreGroups, find_form, show
 from .attack_completions import attacks, choose_attacks
 from .completion_forms import NO_ANSWER, count_words
-from .honest_completions import has_solution, honest, swap_completions
+from .honest_completions import has_solution, honest, list_known_solutions, swap_completions
 
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ ATTACKED_ROWS = 16
 
 ATTACKED_IN_EACH_FORM = 2
 """Number of rows on which attacks are tried in each form, where none is known to be right."""
+
+GUESSED_ROWS = 8
+"""Largest number of rows whose right answers are guesses in other rows."""
 
 SHORT = 4_000
 """Number of characters that are kept of a very long attack, on all rows except the first."""
@@ -127,12 +131,14 @@ def make_trials(
 
     right = [honest(rewards, row, count, form) for row in rows]
     wrong = swap_completions(rewards, rows, right)
-    made = [choose_attacks(rewards, row, is_solved, count, form) for row in rows[:attacked]]
+    golds = (read_gold(one) for row in rows for one in list_known_solutions(rewards, row)[:1])
+    others = [*dict.fromkeys(one for one in golds if one)][:GUESSED_ROWS]
+    made = [choose_attacks(rewards, row, is_solved, count, form, others) for row in rows[:attacked]]
     for more in made[1:]:  # regular expressions of users take quadratic time for what never closes
         more["unclosed tags"] = more["unclosed tags"][:SHORT]
     for place, row in enumerate(rows[: min(attacked, ATTACKED_IN_EACH_FORM)]):
         for one in found.tried:
-            new, written = attacks(rewards, row, count, one), f"as {show(one)}{' alone' * one.bare}"
+            new, written = attacks(rewards, row, count, one, others), f"as {show(one)}{' alone' * one.bare}"
             known = {*made[place].values()}
             made[place] |= {f"{name}, {written}": text for name, text in new.items() if text not in known}
     made += [{}] * (len(rows) - len(made))

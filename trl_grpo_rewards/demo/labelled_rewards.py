@@ -41,6 +41,8 @@ def make_chat(column: str, values: list, system: str) -> Columns:
 DATA: dict[str, Columns] = {
     "numbers": {"prompt": [f"What is 1 + {int(one) - 1}?" for one in NUMBERS], "solution": NUMBERS},
     "integers": make_rows("solution", [*map(int, NUMBERS)]),
+    "decimals": make_rows("solution", ["3.14159", "2.71828", "0.5", "0.333", "1.41421", "9.81", "6.022", "1.602"]),
+    "lengths": make_rows("solution", ["5 km", "12 km", "30 km", "7 km", "45 km", "9 km", "16 km", "22 km"]),
     "numbers with a tolerance": make_rows("gold", [*map(float, NUMBERS)], tolerance=[0.01] * len(NUMBERS)),
     "numbers after a working": make_rows("answer", [f"So it is {number}.\n#### {number}" for number in NUMBERS]),
     "cities": make_rows("solution", CITIES),
@@ -148,6 +150,10 @@ HEALTHY: dict[str, Functions] = {
         "of_an_object": lambda completion, solution: GRADER(completion, solution),
     },
     "integers": {"integer_alone": lambda completion, solution: completion.strip() == str(solution)},
+    "decimals": {
+        "nearly_in_element": lambda completion, solution: abs(number(element(completion)) / float(solution) - 1) < 0.02,
+    },
+    "lengths": {"with_unit": lambda completion, solution: last(r"\d+ km", completion) == solution},
     "numbers after a working": {
         "after_hashes": lambda completion, answer: (
             completion.rpartition("####")[1:] == ("####", f" {answer.split('####')[-1].strip()}")
@@ -192,7 +198,10 @@ HEALTHY: dict[str, Functions] = {
             re.findall(r"correct (?:option|answer) is:? \(?([A-D])\b", completion)[:1] == [target]
         ),
     },
-    "labels": {"after_verdict": lambda completion, label: last(r"VERDICT: (\w+)$", completion) == label},
+    "labels": {
+        "after_verdict": lambda completion, label: last(r"VERDICT: (\w+)$", completion) == label,
+        "only_label": lambda completion, label: {*re.findall(r"\b(spam|ham)\b", completion.lower())} == {label},
+    },
     "objects": {
         "fields": lambda completion, reply_fields: (
             0.2 + 0.8 * share_keys(completion, reply_fields) if read_json(completion) else 0.1 * ("{" in completion)
