@@ -61,6 +61,13 @@ def test_a_penalty_that_is_never_due_is_no_term_that_pays_nothing():
     assert Signs(log).terms[0] == "overlong" and not find(log)
 
 
+def test_odd_values_are_no_errors():
+    odd = ["many", None, True, 10**400, -math.inf, [1]]
+    log = [{name: odd[(place + number) % 6] if name != "step" else value for number, (name, value) in enumerate(one.items())}
+           for place, one in enumerate(simulate())]  # fmt: skip
+    assert {*find(log)} <= {rule.name for rule in RULES} and not find([]) and not find([{"step": 30}])
+
+
 @pytest.mark.parametrize("situation", ["unpaid", "cut_off", "dead", "not_finite"])
 def test_facts_are_told_from_the_fifth_step_on_whatever_the_length(situation):
     entries = {"loss": 0.1, "grad_norm": float("nan")} if situation == "not_finite" else {}

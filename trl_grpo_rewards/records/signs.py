@@ -106,7 +106,7 @@ def build_series(entries: Iterable[dict[str, Any]], name: str, last: int = 0) ->
     series = Series([], [])
     for entry in entries:
         value = entry.get(name)
-        if isinstance(value, (int, float)) and math.isfinite(value):
+        if isinstance(value, (int, float)) and abs(value) < 1e300:  # neither NaN nor an integer that is no float
             series.steps.append((min(last + 1, entry["step"]), entry["step"]))
             series.values.append(float(value))
         if name in entry:
