@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from ..expressions import Reward, add, leave_out_witnesses, score_known_groups
 from ..function_rewards import FunctionReward
 from ..scores import Score
-from ..verify.golds import read_gold
+from ..verify.solutions import read_gold
 from .answer_forms import FoundForm, ScoreGroups, find_form, show
 from .attack_completions import attacks, choose_attacks
 from .completion_forms import NO_ANSWER, count_words
