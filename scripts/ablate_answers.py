@@ -227,8 +227,8 @@ def judge(package: str, rows: list[Row], order: list[int], before: list[str] | N
 
     If the verdicts of an earlier run are given, it ends with the first row whose verdicts are others.
     """
-    settle = importlib.import_module(f"{package}.verify.equality").settle
-    read_gold = importlib.import_module(f"{package}.verify.golds").read_gold
+    settle = importlib.import_module(f"{package}.verify.verification").settle
+    read_gold = importlib.import_module(f"{package}.verify.solutions").read_gold
     statements = importlib.import_module(f"{package}.verify.statements")
     strip_reasoning = importlib.import_module(f"{package}.reasoning").strip_reasoning
     make_rules = importlib.import_module(f"{package}.mathematics.matching").AnswerRules
@@ -261,8 +261,8 @@ def judge_cell(package: str, line: str) -> str:
     Return the verdict on a value of a column, and what texts alone decide: whether math-verify is not asked, and whether
     the answer is copied from the prompt or spelt as a solution.
     """
-    equality = importlib.import_module(f"{package}.verify.equality")
-    golds = importlib.import_module(f"{package}.verify.golds")
+    equality = importlib.import_module(f"{package}.verify.verification")
+    golds = importlib.import_module(f"{package}.verify.solutions")
     spell = importlib.import_module(f"{package}.mathematics.tokens").spell
     rules = importlib.import_module(f"{package}.mathematics.matching").AnswerRules()
     _, cell, answer, prompt = eval(line, {"decimal": decimal, "fractions": fractions, "numpy": numpy})
