@@ -46,7 +46,7 @@ MODULES = {
         def never_called(words: list[str]) -> bool:
             return words == []
     """,
-    "verify/equality.py": """
+    "verify/verification.py": """
         from ..mathematics.units import drop, find_unit
 
 
@@ -55,7 +55,7 @@ MODULES = {
                 return False
             return [*map(find_unit, drop(gold.split()))] == [*map(find_unit, drop(answer.split()))]
     """,
-    "verify/golds.py": "def read_gold(gold):\n    return gold\n",
+    "verify/solutions.py": "def read_gold(gold):\n    return gold\n",
     "verify/statements.py": "def find_boxed_answer(text):\n    return text\n",
     "reasoning.py": "def strip_reasoning(text):\n    return text\n",
 }
