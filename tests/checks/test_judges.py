@@ -29,7 +29,7 @@ async def vain(completion: str, solution: str) -> float:
 
 
 @reward
-async def wordy(completion: str, solution: str) -> float:
+async def likes_length(completion: str, solution: str) -> float:
     return 0.5 * is_right(completion, solution) + min(len(completion) / 4000, 0.5)
 
 
@@ -60,7 +60,7 @@ async def unreachable(completion: str, solution: str) -> float:
     [
         (upright(), []),
         (vain(), ["flattery"]),
-        (wordy(), ["length"]),
+        (likes_length(), ["length"]),
         (boxed() + 0.2 * gate(hasty(), by=boxed()), ["the answer denied", "nothing"]),
         (first_is_best(), ["order"]),
     ],
@@ -73,7 +73,7 @@ def test_what_moves_a_judge_is_a_warning(rewards, moved):
     assert [re.search(" is moved by (.*?):", text)[1] for text in found.warnings] == moved and not found.faults
     assert re.search(r": \d+ requests about 3 rows of the dataset\.$", said[0])
     assert rewards.is_grouped or len(ASKED) == int(re.search(r"(\d+) requests", said[0])[1]) <= REQUESTS
-    assert len(found.lines) == 6 and "1.000" in found.lines[0] or rewards == wordy()
+    assert len(found.lines) == 6 and "1.000" in found.lines[0] or rewards == likes_length()
 
 
 def test_a_judge_that_cannot_tell_or_cannot_be_asked_is_named():
