@@ -61,7 +61,7 @@ async def unreachable(completion: str, solution: str) -> float:
         (upright(), []),
         (vain(), ["flattery"]),
         (likes_length(), ["length"]),
-        (boxed() + 0.2 * gate(hasty(), by=boxed()), ["the answer denied", "nothing"]),
+        (boxed() + 0.2 * gate(hasty(), by=boxed()), ["the answer denied", "an empty text"]),
         (first_is_best(), ["order"]),
     ],
     ids=str,
@@ -70,7 +70,7 @@ def test_what_moves_a_judge_is_a_warning(rewards, moved):
     ASKED.clear()
     said = []
     found = check_judges(rewards, DATA, said.append)
-    assert [re.search(" is moved by (.*?):", text)[1] for text in found.warnings] == moved and not found.faults
+    assert [re.search(" is moved by (.*?), by at", text)[1] for text in found.warnings] == moved and not found.faults
     assert re.search(r": \d+ requests about 3 rows of the dataset\.$", said[0])
     assert rewards.is_grouped or len(ASKED) == int(re.search(r"(\d+) requests", said[0])[1]) <= REQUESTS
     assert len(found.lines) == 6 and "1.000" in found.lines[0] or rewards == likes_length()

@@ -34,6 +34,34 @@ def test_a_run_that_learns_has_no_warning(steps, every):
     assert not [found for seed in range(20) if (found := find(simulate(seed=seed, steps=steps, every=every)))]
 
 
+@pytest.mark.parametrize("overflows", [range(1, 9), [40], [6, 25], [40, 41, 42]])
+def test_overflows_in_float16_are_told_neither_while_they_come_nor_later(overflows):
+    log = simulate(steps=60)
+    for one in log:
+        if "grad_norm" in one and one["step"] in overflows:
+            one["grad_norm"] = math.inf
+    assert not any(find([one for one in log if one["step"] <= step]) for step in range(5, 61))
+
+
+def test_a_log_does_not_say_whether_dead_groups_of_two_kinds_are_flat():
+    means = enumerate([0.25, 0, 0.5, 0.25, 0.25, 0], 1)
+    log = [
+        {"step": step, "frac_reward_zero_std": 1.0, "rewards/accuracy/mean": mean, "rewards/accuracy/std": 0.4}
+        for step, mean in means
+    ]
+    ((dead,),) = find(log).values()
+    assert "earned the same, 0.21 on average by accuracy" in dead.details and "flat" not in dead.details
+
+
+def test_a_form_that_is_perfect_and_a_penalty_that_is_never_due_are_fine():
+    always = {
+        f"rewards/{name}/{part}": value
+        for name, score in (("format", 1.0), ("overlong", 0.0))
+        for part, value in (("mean", score), ("std", 0.0))
+    }
+    assert not find([{**one, **always} for one in simulate(steps=60)])
+
+
 def test_a_run_that_learns_has_none_at_any_time():
     logs = [simulate(seed=seed) for seed in range(5)]
     assert not any(find([one for one in log if one["step"] <= step]) for log in logs for step in range(5, 100, 5))

@@ -158,7 +158,7 @@ STORIES = {
     "healthy": ({}, []),
     "healthy and longer": ({"tokens": (40, 120), "alike": (0.0, 0.9)}, []),
     "healthy from the start": ({"right": (0.9, 0.95), "style": (0.9, 0.9), "alike": (0.4, 0.9)}, []),
-    "standing still": ({"style": (1, 1)}, ["style is constant"]),
+    "standing still": ({"style": (1, 1)}, ["style has a large weight but little signal"]),
     "hacked": ({"right": (0.7, 0.3), "style": (0.2, 0.9)}, ["style rises while boxed falls"]),
     "rambling": (
         {"right": (0.7, 0.3), "style": (0.5, 0.5), "tokens": (40, 120)},

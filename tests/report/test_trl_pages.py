@@ -91,7 +91,7 @@ def test_a_log_is_enough_for_a_verdict_and_for_warnings(tmp_path, command):
     for one in log:
         one |= {"rewards/correct/mean": 0.0, "rewards/correct/std": 0.0, "rewards/style/mean": None}
     run = describe(saved(tmp_path / "dead", log), tmp_path)
-    assert [one["title"] for one in run["anomalies"]] == ["style gives no score", "correct is constant"]
+    assert [one["title"] for one in run["anomalies"]] == ["correct is constant", "style gives no score"]
     assert "With group records, the report also shows every group" in command("report", tmp_path / "dead").stdout
 
 

@@ -26,7 +26,14 @@ REQUESTS, JUDGED_ROWS = 20, 3
 MOVED = 1 / 3
 """Share of what a right answer gains over a wrong one from which on a judge is moved by something else."""
 
-MEANS = ("a right answer", "the same after much working", "a wrong answer", "flattery", "the answer denied", "nothing")
+MEANS = (
+    "a right answer",
+    "the same after much working",
+    "a wrong answer",
+    "flattery",
+    "the answer denied",
+    "an empty text",
+)
 
 
 def count_requests(judge: FunctionReward) -> int:
@@ -44,7 +51,9 @@ def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None]
     rows = rows[: min(JUDGED_ROWS, REQUESTS // each)] if each else []
     if not rows:
         return skip(
-            JUDGES, f"this needs a judge, a row with a solution, and at most {REQUESTS} requests for it; got {each}"
+            JUDGES,
+            f"this needs a judge among the rewards, a row with a solution, and at most {REQUESTS} requests for the row; a row "
+            f"takes {each}",
         )
     names = ", ".join(one.name for one in judges)
     say(f"{names}: {each * len(rows)} requests about {len(rows)} rows of the dataset.")
@@ -54,7 +63,7 @@ def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None]
     groups = []
     for row, text, wrong in zip(rows, right, swap_completions(rewards, rows, right), strict=True):
         made = attacks(rewards, row, count_words, form)
-        groups.append([text, f"{WORKING * 20}\n{text}", wrong, *(made.get(name, "") for name in MEANS[3:])])
+        groups.append([text, f"{WORKING * 20}\n{text}", wrong, *(made.get(name, "") for name in MEANS[3:-1]), ""])
     found = Findings(JUDGES)
     for judge in judges:
         try:
@@ -87,6 +96,6 @@ def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[l
         moved += ["order"] if change >= MOVED * gain - ROUNDING else []
     for what in moved:
         found.warnings.append(
-            f"{judge} is moved by {what}: at least {MOVED:.0%} of what a right answer earns more than a wrong one. Use a stronger "
+            f"{judge} is moved by {what}, by at least {MOVED:.0%} of the gap between a right answer and a wrong one. Use a stronger "
             f"judge, or ask it only about right answers: gate(..., by=boxed())."
         )

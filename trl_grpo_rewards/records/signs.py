@@ -16,8 +16,11 @@ MIN_POINTS = 10
 EVALUATION = re.compile(r"eval_(?:(?P<dataset>.+)_)?runtime")
 """The name in an entry that says that it is an evaluation, and of which dataset."""
 
-OUTCOMES = re.compile("accura|answer|correct|exact|outcome|pass|right|solv|succe|valid", re.IGNORECASE)
-"""Names of rewards that say what is right, for logs that do not say which reward does."""
+OUTCOMES = re.compile(
+    "accura|answer|boxed|code|correct|exact|math|outcome|pass|right|solv|succe|valid|verif", re.IGNORECASE
+)
+FORMS = re.compile("format|json|length|penalty|style|tag|xml", re.IGNORECASE)
+"""Names of rewards that say what is right, and of those that do not, for logs that do not say which reward does."""
 
 
 class Trend(NamedTuple):
@@ -127,7 +130,7 @@ class Signs:
 
     def __post_init__(self) -> None:
         self.log = [entry for entry in self.log if entry["step"] > self.since or not self.since]
-        named = [name for name in self.terms if OUTCOMES.search(name)]
+        named = [name for name in self.terms if OUTCOMES.search(name) and not FORMS.search(name)]
         self.outcome = self.outcome or next(iter([*named, *self.terms]), "")
 
     @cached_property

@@ -119,6 +119,10 @@ def find_dead_stretch(signs: Signs, metric: str) -> Facts:
     if lessons:
         ((kind, count),) = lessons.most_common(1)
         counts = f"{count} of {lessons.total()} groups"
+    told, remedy = f"{counts} were {kind!r}", REMEDIES[kind].format(outcome=signs.outcome)
+    if kind == "flat" and not lessons:  # a log does not say whether some are solved and the others are failed
+        told = f"all completions of a prompt earned the same, {fmean(means):.2g} on average by {signs.outcome}"
+        remedy = "Use prompts that are solved now and then, or make the rewards finer."
     patience = signs.patience * (1 if signs.groups or live < first else 2)
     is_few = last - live < max(patience, (last - first + 1) / 10 * (live >= first)) or 0 < lessons.total() < MIN_GROUPS
     if not signs.dead.values or is_few or (live >= first and kind == "solved"):
@@ -127,17 +131,18 @@ def find_dead_stretch(signs: Signs, metric: str) -> Facts:
     if min(dead.values) < 1:
         lesson = f"{signs.outcome} was the same for all completions of each prompt in {dead.span}, so only other rewards were learned"
         about = [signs.outcome]
-    remedy = REMEDIES[kind].format(outcome=signs.outcome)
-    return [{"about": about, "lesson": lesson, "counts": counts, "kind": kind, "remedy": remedy}]
+    return [{"about": about, "lesson": lesson, "told": told, "remedy": remedy}]
 
 
 def find_not_finite(signs: Signs, metric: str) -> Facts:
-    """Values are NaN or infinite. The first steps in float16, and one step later on, may be without harm."""
+    """Values are NaN or infinite. Gradients overflow in float16 without harm, at first and now and then."""
     found = []
     for name in metric.split():
         values = [(entry["step"], entry[name]) for entry in signs.log if isinstance(entry.get(name), float)]
-        steps = [step for step, value in values if not math.isfinite(value) and step >= FEW]
-        if steps and (steps[-1] == values[-1][0] or len(steps) > max(1, len(values) / 200)):
+        steps = [step for step, value in values if not math.isfinite(value) and step - signs.since >= FEW]
+        at_end, share = (FEW, 0.1) if name == "grad_norm" else (1, 0.005)
+        is_at_end = len(steps) >= at_end and all(step in steps for step, _ in values[-at_end:])
+        if is_at_end or len(steps) > max(at_end, share * len(values)):
             found.append({"name": name, "first": steps[0], "count": f"{len(steps)} of {len(values)}"})
     return found if signs.log else None
 
@@ -179,6 +184,8 @@ def find_form(signs: Signs, metric: str) -> Facts:
     trend, fall, found = outcome.trend, outcome.find_fall(), []
     if trend is None or not others:
         return None
+    if any(map(has_risen, signs.held_out().values())):
+        return []
     stays = trend.end - trend.start < 0.1 and trend.score < 2 and trend.end < 0.5
     best, worst = (fall[0].mean, fall[1].mean) if fall else (trend.start, trend.end)
     for name in filter(signs.weight, others) if fall or stays else ():
@@ -203,7 +210,7 @@ def find_gradient_spikes(signs: Signs, metric: str) -> Facts:
 
 def find_length_growth(signs: Signs, metric: str) -> Facts:
     """Completions grow, and the held-out score, or the outcome in training, falls or does not rise."""
-    lengths, scores = signs.series(metric).trend, [signs.mean(signs.outcome), *signs.held_out().values()]
+    lengths, scores = signs.series(metric).trend, [*signs.held_out().values(), signs.mean(signs.outcome)]
     series = max(scores, key=lambda one: len(one.values) >= MIN_POINTS)
     if lengths is None or series.trend is None:
         return None
@@ -242,7 +249,8 @@ def find_constant(signs: Signs, metric: str) -> Facts:
         best = find_best(signs.mean(name).values, default=0.0)
         for score, span in groupby(zip(*series, strict=True), key=lambda one: one[1]):
             steps = [one for one, _ in span]
-            is_learned = steps[0][0] > signs.span[0] and score == best
+            is_due = signs.outcome != name and (score >= 1 or score == 0 and signs.is_learned())  # such as a penalty
+            is_learned = score == best and (steps[0][0] > signs.span[0] or is_due)
             if score == score and steps[-1][1] - steps[0][0] + 1 >= LONG and not is_learned:
                 found.append({"about": [name], "name": name, "score": score, "steps": Series(steps, []).span})
     return found if signs.terms else None
@@ -291,13 +299,13 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
     ("cut_off", "completions/clipped_ratio", FEW, find_cut_off, "Nearly all completions are cut off",
      "{share:.0%} of the completions in {steps} were cut off{limit}. Raise max_completion_length, or ask for shorter answers.",
      "completions-are-cut-off", "Most completions end before the limit."),
-    ("dead", "groups/dead", FEW, find_dead_stretch, "{outcome} teaches nothing at the end", "{lesson}: {counts} were {kind!r}. {remedy}",
+    ("dead", "groups/dead", FEW, find_dead_stretch, "{outcome} teaches nothing at the end", "{lesson}: {told}. {remedy}",
      "reward_std-is-0-or-frac_reward_zero_std-is-1",
      "In the latest steps, {outcome} differs within groups, or most are solved.", ("unpaid",)),
     ("not_finite", "loss grad_norm kl entropy", FEW, find_not_finite, "{name} is not finite",
      "{name} was NaN or infinite in {count} entries of the log, first in step {first}. Train again from a checkpoint before "
      "it with a lower learning rate, or with bf16 instead of fp16.",
-     "values-are-nan-or-the-gradient-has-spikes", "All values are finite."),
+     "values-are-nan-or-the-gradient-has-spikes", "The loss, the gradient, the KL divergence and the entropy are finite."),
     ("held_out_fall", "reward", MIN_STEPS, find_held_out_fall, "The held-out score falls while the reward rises",
      "On held-out problems{where}, the score fell from {best.mean:.2f} in {best.span} to {worst.mean:.2f} in {worst.span}. In "
      "training, the reward went from {start:.2f} in {early} to {end:.2f} in {late}. Use the checkpoint with the best held-out "
@@ -339,7 +347,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
     ("longer", "completions/mean_length", MIN_STEPS, find_length_growth, "Completions grow longer and {verb}",
      "Between {early} and {late}, the mean length went from {start:.0f} to {end:.0f} tokens, and the score from {best:.2f} to "
      "{worst:.2f}. Check whether a reward grows with length, and how many completions are cut off.",
-     "completions-grow-but-do-not-improve", "Completions do not grow longer without being better."),
+     "completions-grow-but-do-not-improve", "Completions do not grow longer without being better.", ("held_out_fall",)),
     ("clipping", "clip_ratio/region_mean", MIN_STEPS, when(lambda signs, share: share.end >= 0.3), "Many tokens are clipped",
      "In {late}, {end:.0%} of the tokens were clipped, and taught nothing. Lower the learning rate or num_iterations.",
      "many-tokens-are-clipped", "Few tokens are clipped."),

@@ -40,8 +40,9 @@ def find_run(source: Path) -> Path:
     """Return what a run is read from: records, also those next to a checkpoint, or a log. Raise an error without both."""
     if has_records(source) or has_records(find_output_dir(source)):
         return source if has_records(source) else find_output_dir(source)
-    names = dict.fromkeys(name for entry in read_log(source) for name in entry if name not in ("step", "epoch"))
-    if "reward" in names:
+    log = read_log(source)
+    names = dict.fromkeys(name for entry in log for name in entry if name not in ("step", "epoch"))
+    if any("reward" in entry and entry["step"] for entry in log):
         return source
     remedy = "Pass the output_dir of a run, a checkpoint, or a trainer_state.json."
     if not (files := list_log_files(source)):
@@ -50,7 +51,7 @@ def find_run(source: Path) -> Path:
         listed = ", ".join(one.name for one in (runs or children)[:10]) or "nothing"
         found = f"'{source}' contains {listed}" if source.is_dir() else f"'{source}' does not exist"
         remedy = f"Pass one of these, such as {runs[0]}." if runs else remedy
-    elif names and "eval_reward" not in names:
+    elif names.keys().isdisjoint(("reward", "eval_reward")) and names:
         listed = ", ".join(map(repr, [*names][:5]))
         found = f"'{files[0]}' is the log of another trainer, with {listed} and without 'reward'"
     elif decode(files[0].read_text(encoding="utf-8", errors="replace")) or names:

@@ -10,8 +10,7 @@ from .trends import GROUP_OUTCOMES, RunStatistics, StepBin, merge_bins
 
 def read_signs(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> Signs:
     """Return what is known about a run. A run may have no groups."""
-    is_whole = all(one.sums["groups"] for one in run.points)  # not if a log has more steps than TRL's tables
-    groups = [describe_bin(run, one) for one in run.points] if is_whole else []
+    groups = [describe_bin(run, one) for one in run.points] if run.is_whole else []
     return Signs(log, groups, outcome=run.outcome, weights=run.weights)
 
 

@@ -138,7 +138,7 @@ class RunStatistics:
 
     def __init__(self) -> None:
         self.points = Timeline(MAX_POINTS)
-        self.whole = StepBin()
+        self.whole, self.is_whole = StepBin(), True  # whether the groups of all steps are known
         self.rewards: dict[str, None] = {}
         self.weights: dict[str, float] = {}
         self.outcome = ""
@@ -162,6 +162,7 @@ class RunStatistics:
         known = self._step or StepBin()
         ends = known.lowest | entry.lowest, known.highest | entry.highest
         self._step = StepBin(entry.first, entry.last, known.sums | entry.sums, *ends)
+        self.is_whole &= entry.first == entry.last and known.sums["groups"] > 0
         self.rewards |= dict.fromkeys(rewards)
         self.end_step()
 

@@ -74,7 +74,7 @@ def tell_change(values: Sequence[float], is_share: bool, margin: float) -> str:
 def tell_solved(ends: Sequence[StepBin]) -> list[str]:
     """Return the share of solved groups, and that of the most common other kind. Nothing if the groups are not known."""
     counts = [int(part.sums["groups"]) for part in ends]
-    if not all(counts):
+    if not counts or not all(counts):
         return []
     shares = [{kind: part.sums["outcome", kind] / part.sums["groups"] for kind in GROUP_OUTCOMES} for part in ends]
     solved = [one.pop("solved") for one in shares]
