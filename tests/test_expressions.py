@@ -36,7 +36,7 @@ def of_lists(completions, solution, **kwargs):
     return [float(one == own) for one, own in zip(completions, solution, strict=True)]
 
 
-async def awaited(completions, **kwargs):
+async def awaits_lists(completions, **kwargs):
     return of_lists(completions, **kwargs)
 
 
@@ -90,7 +90,7 @@ def test_a_plain_function_is_told_to_become_a_reward(combine):
     (lambda a, f: a + f, "first() + {}()"), (lambda a, f: f + a, "{}() + first()"), (lambda a, f: a - f, "first() - {}()"),
     (lambda a, f: f - 2 * a, "-2.0 * first() + {}()"), (lambda a, f: sum([a, f]), "first() + {}()"),
 ])  # fmt: skip
-@pytest.mark.parametrize("function", [of_lists, awaited])
+@pytest.mark.parametrize("function", [of_lists, awaits_lists])
 def test_a_function_that_trl_can_call_is_a_reward_in_a_sum(combine, text, function):
     total = combine(first(), function)
     assert str(total) == text.format(function.__name__)

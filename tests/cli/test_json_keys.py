@@ -12,7 +12,7 @@ from trl_grpo_rewards.cli.main import COMMANDS
 from trl_grpo_rewards.records.files import GroupWriter
 
 
-PAGE = (ROOT / "docs" / "commands.md").read_text()
+PAGE = (ROOT / "docs" / "commands.md").read_text().partition("## Exit codes")[2]
 WORDS = {word for line in PAGE.splitlines() if line.startswith("|") for word in re.findall(r"`(\w+)`", line)}
 
 
