@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.judged_programs import count_passed
-from trl_grpo_rewards.programs import columns
+from trl_grpo_rewards.programs import formats
 from trl_grpo_rewards.programs.cases import CallCase, OutputCase, PythonTests, UnreadableTests
 from trl_grpo_rewards.programs.formats import COMPANION_COLUMNS, read_tests
 
@@ -86,7 +86,7 @@ MEMO_BOMB = base64.b64encode(zlib.compress(b"\x80\x02X\x02\x00\x00\x00[]r\xff\xf
     ids=range(11),
 )
 def test_other_packed_texts_are_refused_and_run_nothing(value, reason, capsys, monkeypatch):
-    monkeypatch.setattr(columns, "MAX_UNPACKED_BYTES", 1000)
+    monkeypatch.setattr(formats, "MAX_UNPACKED_BYTES", 1000)
     with pytest.raises(UnreadableTests, match=reason):
         read_tests(value)
     assert not capsys.readouterr().out

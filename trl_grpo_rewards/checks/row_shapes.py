@@ -11,8 +11,7 @@ from ..mathematics.grammar import read
 from ..mathematics.kinds.texts import Text
 from ..parsing import parse
 from ..programs.cases import UnreadableTests
-from ..programs.columns import parse_column
-from ..programs.formats import COMPANION_COLUMNS, read_tests
+from ..programs.formats import COMPANION_COLUMNS, parse_column, read_tests
 from ..tools.call_reading import read_expected_calls
 from ..verify.solutions import MAX_WORDS, list_solutions, read_gold
 

@@ -48,13 +48,7 @@ class Block:
 
 
 def find_program(text: str, tests: RowTests | UnreadableTests | None = None) -> str | None:
-    """
-    Return the last of the blocks that define most of the names that the tests need. Blocks in Python go before blocks
-    without a language.
-
-    Blocks in other languages and in the reasoning are ignored. If the last block is never closed, the text was cut off,
-    and has no program. Programs that are too long are None.
-    """
+    """Return the last block that defines most of the names that the tests need. A last block without an end is none."""
     blocks = list_blocks(text)
     programs = [
         (PYTHON.match(one.info) is not None, one.program)

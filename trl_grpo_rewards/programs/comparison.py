@@ -42,10 +42,7 @@ SPARE_LEVELS = 10
 
 
 def is_right_output(output: str, expected: str) -> bool:
-    """
-    Return whether an output consists of the expected words. Two words may also be numbers that are close, within 1e-6, if
-    one has a decimal point or an exponent. If a bracket is expected, `[1, 2]` equals `[1,2]`.
-    """
+    """Return whether an output has the expected words. Numbers with a point or an exponent may differ by 1e-6."""
     words, expected_words = output.split(), expected.split()
     if len(words) == len(expected_words) and all(map(is_right_word, words, expected_words)):
         return True
@@ -75,10 +72,7 @@ def is_close(number: float, expected: float) -> bool:
 
 
 def is_right_value(output: str, case: CallCase) -> bool:
-    """
-    Return whether the answer to a call is one of the accepted values by Python's `==`, after JSON has made tuples lists and
-    keys texts. Floats may be close. A value that is much longer or deeper than what is expected is not read.
-    """
+    """Return whether an answer is an accepted value by Python's `==`, as JSON holds both. Floats may be close."""
     accepted = [convert(one) for one in case.accepted]
     # a function that returns None also answers with its first argument
     longest = [case.arguments, *map(json.dumps, accepted)]

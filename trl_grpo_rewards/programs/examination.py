@@ -12,34 +12,24 @@ from ..sandbox.protocol import Limits, Sandbox
 from ..traits import Examination
 from .blocks import find_program
 from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
-from .cheats import find_cheat
+from .cheats import find_cheat, find_unnoticed
 from .formats import COMPANION_COLUMNS, read_tests
 from .inside.prelude import PACKAGES
-from .mutants import find_unnoticed
 from .names import find_use
 from .row_verdicts import ProgramVerdict, keeps_apart, try_program
 
 
-MAX_TRIED = 64
-"""Number of rows whose tests are tried with programs."""
+MAX_TRIED, SHOWN_ROWS = 64, 10
+"""Number of rows whose tests are tried with programs, and of rows that a warning names at most."""
 
-MAX_UNREADABLE = 0.05
-"""Share of rows with unreadable or impossible tests above which they are a fault."""
-
-MAX_UNSOLVED = 0.1
-"""Share of rows whose own solution fails above which they are a fault, as for the solutions of other rewards."""
-
-MAX_UNNOTICED = 0.1
-"""Share of rows whose tests do not notice a fault above which they are a warning. A few faults change nothing."""
-
-SHOWN_ROWS = 10
-"""Largest number of rows that a warning names."""
+MAX_UNREADABLE, MAX_UNSOLVED, MAX_UNNOTICED = 0.05, 0.1, 0.1
+"""Shares of rows with unreadable or impossible tests, and of those whose own solution fails, above which they are a fault; and
+of rows whose tests do not notice a fault, above which they are a warning, because a few faults change nothing."""
 
 REFERENCE_COLUMNS = ("solution", "canonical_solution", "code", "reference_solution", "gold_standard_solution")
 """Names of the column with a program that passes, if a dataset has one."""
 
-EMPTY = "\n"
-"""The program that does nothing."""
+EMPTY = "\n"  # the program that does nothing
 
 Outcome: TypeAlias = ProgramVerdict | UnreadableTests
 """How a program did, or why its tests cannot be run."""

@@ -94,13 +94,7 @@ def convert_nodes(value: Any, hint: str) -> Any:
 
 
 def convert(value: Any) -> Any:
-    """
-    Return a value as JSON can hold it, equal to what Python's `==` finds equal.
-
-    Tuples become lists, and keys that are numbers become their JSON text. An object has a single key, which says what it
-    is: `{"dict": {...}}`, `{"int": "ff"}` (hexadecimal, for long ones), `{"float": "nan"}`, or `{"object": "set"}` for
-    what has no counterpart in JSON.
-    """
+    """Return a value as JSON can hold it; one without a counterpart is an object with a key such as `dict` or `int`."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
