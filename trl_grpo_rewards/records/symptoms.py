@@ -306,7 +306,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "{name} was NaN or infinite in {count} entries of the log, first in step {first}. Train again from a checkpoint before "
      "it with a lower learning rate, or with bf16 instead of fp16.",
      "values-are-nan-or-the-gradient-has-spikes", "The loss, the gradient, the KL divergence and the entropy are finite."),
-    ("held_out_fall", "reward", MIN_STEPS, find_held_out_fall, "The held-out score falls while the reward rises",
+    ("held_out_fall", "reward", MIN_STEPS, find_held_out_fall, "The held-out score{where} falls while the reward rises",
      "On held-out problems{where}, the score fell from {best.mean:.2f} in {best.span} to {worst.mean:.2f} in {worst.span}. In "
      "training, the reward went from {start:.2f} in {early} to {end:.2f} in {late}. Use the checkpoint with the best held-out "
      "score, and read completions with high rewards.",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..records.signs import Signs
+from ..records.signs import MIN_POINTS, Signs
 from ..records.symptoms import MIN_STEPS, Anomaly, explain_passed, judge
 from .trends import GROUP_OUTCOMES, RunStatistics, StepBin, merge_bins
 
@@ -24,10 +24,17 @@ def list_passed(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> list[
     return explain_passed(read_signs(run, log))
 
 
+def count_needed(run: RunStatistics) -> list[int]:
+    """Return how many steps a run has, and how many trends need; or how many values and how many of these, if it is long."""
+    steps = run.whole.last - run.whole.first + 1
+    return [steps, MIN_STEPS] if steps < MIN_STEPS else [len([*run.points]), MIN_POINTS]
+
+
 def split_into_tenths(run: RunStatistics) -> list[StepBin]:
     """Return the run in ten parts, or an empty list if the run is too short."""
     points = list(run.points)
-    borders = [round(len(points) * tenth / 10) for tenth in range(11)] if len(points) >= MIN_STEPS else []
+    there, needed = count_needed(run)
+    borders = [round(len(points) * tenth / 10) for tenth in range(11)] if there >= needed else []
     return [merge_bins(points[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
 
 

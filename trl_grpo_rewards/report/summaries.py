@@ -8,9 +8,8 @@ from typing import Any
 from ..records.logs import read_log, read_state
 from ..records.runs import list_facts, read_run
 from ..records.savings import describe_savings
-from ..records.symptoms import MIN_STEPS
 from ..records.trl_runs import find_output_dir, find_weights, has_records, list_means, read_steps
-from .anomalies import find_anomalies, list_passed, split_into_tenths
+from .anomalies import count_needed, find_anomalies, list_passed, split_into_tenths
 from .examples import Examples
 from .excerpts import Excerpts
 from .group_sizes import compare_group_sizes
@@ -80,7 +79,7 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
     "outcome": lambda summary: summary.run.outcome,
     "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
     "checked": lambda summary: bool(split_into_tenths(summary.run)),
-    "needed": lambda summary: [len([*summary.run.points]), MIN_STEPS],
+    "needed": lambda summary: count_needed(summary.run),
     "passed": lambda summary: list_passed(summary.run, summary.log),
     "anomalies": lambda summary: [asdict(anomaly) for anomaly in find_anomalies(summary.run, summary.log)],
     "ends": lambda summary: [[part.first, part.last] for part in find_ends(summary.run)],

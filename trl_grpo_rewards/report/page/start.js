@@ -46,7 +46,7 @@ function addAnomalies() {
 /** The checks that a run passed, on demand. */
 function ticks(run, place) {
   const { checked, needed: [there, needed], passed } = run;
-  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most checks (${there} of ${plural(needed, run.advice ? "logged step" : "step")})`);
+  if (!checked) return make("p", { className: "calm" }, `${ofRun(run)}Too short for most checks (${there} of ${plural(needed, needed < 20 ? "logged step" : "step")})`);
   const text = make("summary", {}, make("span", { className: "tick" }, "✓ "), `${ofRun(run)}${plural(passed.length, "check")} passed`);
   return make("details", { id: `passed-${place}`, className: "calm" }, text, make("ul", {}, ...passed.map((one) => make("li", {}, one))));
 }
