@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import shutil
 
@@ -108,6 +109,7 @@ def test_a_table_is_read_once_and_what_is_odd_is_left_out(tmp_path, caplog):
     for step in (1, 2, 9):  # step 2 trains on the same completions again, and step 9 is not in the log
         save_table(tmp_path, step, ["5", "5", "", "no"], note=[b"\xff", b"", b"", b""], **scores)
     (tmp_path / "completions" / "completions_00003.parquet").write_bytes(b"PAR1")
+    os.mkfifo(tmp_path / "completions" / "completions_00005.parquet")
     save_table(tmp_path, 4, ["5", "6"])  # without scores
     run = describe(tmp_path, tmp_path)
     assert run["groups"] == 1 and caplog.text.count("The report leaves it out") == 1

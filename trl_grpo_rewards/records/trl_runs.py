@@ -13,7 +13,7 @@ from .completions import Group, read_groups
 from .dead_groups import is_dead, kind_of_group
 from .fields import drop_infinite, hash_prompt, summarize_totals
 from .files import FOLDER, match_files
-from .logs import decode, list_log_files, read_log
+from .logs import MAX_LOG_SIZE, decode, list_log_files, read_log
 from .readable import make_readable
 from .runs import find_run_folder
 from .shapes import is_number, is_record
@@ -79,7 +79,7 @@ def read_steps(source: Path, log: list[dict[str, Any]]) -> Iterator[tuple[int, d
 
 def read_table(file: Path) -> list[Group]:
     try:
-        return [*read_groups(file)] if file.exists() else []
+        return [*read_groups(file)] if file.is_file() and file.stat().st_size <= MAX_LOG_SIZE else []
     except (OSError, ValueError) as error:
         logger.warning(f"The table '{file}' cannot be read: {error}. The report leaves it out.")
         return []
