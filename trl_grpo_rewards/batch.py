@@ -213,7 +213,7 @@ class Batch:
         return self if self.path[-1:] == (name,) else replace(self, path=(*self.path, name))
 
     def find_groups(self) -> "Batch":
-        """Return the batch with its groups: those of the trainer, or else runs of rows with equal prompt and columns."""
+        """Return the batch with its groups. Otherwise, consecutive rows with equal prompt and columns are a group."""
         shared = {name: values for name, values in self.columns.items() if name not in ROW_COLUMNS}
         changed = {
             row: [name for name, values in shared.items() if not is_same_value(values[row], values[row - 1])]

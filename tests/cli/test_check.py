@@ -72,7 +72,7 @@ def test_judges_are_asked_on_demand_and_the_number_of_requests_is_said(command, 
         "judge: 18 requests about 3 rows of the dataset." in shown
         and "right answers 0.700 and wrong ones 0.700" in " ".join(shown.split())
     )
-    assert 0 < len(server.messages) <= 18  # nothing is no request
+    assert 0 < len(server.messages) <= 18  # an empty completion is not sent
     found = json.loads(command(*given, "--judge", "--json").stdout)
     assert any("Use a stronger judge" in text for text in found["warnings"])
 

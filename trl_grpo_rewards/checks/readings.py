@@ -178,7 +178,7 @@ def find_contradictory_rows(prompts: list[str], values: list[str | None]) -> lis
 
 
 def find_shown_solutions(prompts: list[str], values: list[str | None]) -> int | None:
-    """Return a row whose prompt contains its solution, but not those of others, if nearly all prompts do."""
+    """Return a row whose prompt contains its own solution and no other, if nearly all prompts contain theirs."""
     known = [row for row, value in enumerate(values[:CHECKED_PROMPTS]) if value]
     shown, others = [], 0
     for row, other in zip(known, [*known[1:], *known[:1]], strict=True):

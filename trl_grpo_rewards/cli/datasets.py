@@ -42,7 +42,7 @@ def load_problems(
     test_size: int = 64,
     least_rows: int = 0,
 ) -> tuple[Dataset, Dataset | None]:
-    """Return problems for training, and held-out ones: those of a split, or at most a tenth of the training split."""
+    """Return problems for training and held-out ones. Without a test split, at most a tenth of the rows is held out."""
     if test_size < 0:
         raise ValueError(f"eval_prompts must be at least 0; got {test_size}. Set it to 0 to evaluate nothing.")
     name, data_files = name_format(name, data_files)

@@ -63,7 +63,7 @@ class DeclaredOption:
 
 
 def read_options(module: str, name: str) -> list[DeclaredOption]:
-    """Return the fields of a dataclass, those of its base classes first."""
+    """Return the fields of a dataclass. Those of its base classes come first."""
     declared: dict[str, DeclaredOption] = {}
     for place, node in find_classes(module, name):
         for line in node.body:

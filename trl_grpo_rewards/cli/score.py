@@ -66,7 +66,7 @@ def build_parser() -> CommandParser:
 
 
 def read_rewards(args: argparse.Namespace) -> Reward:
-    """Return the rewards to score with: those of the command line, or else those of the run."""
+    """Return the rewards of the command line. Without them, return those of the run."""
     if args.rewards is not None:
         return parse_for_run(args.rewards, args)
     if not Path(args.completions).exists():

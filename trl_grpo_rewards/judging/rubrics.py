@@ -197,7 +197,7 @@ def split_items(text: str) -> list[str]:
 
 
 def split_columns(fields: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
-    """Return a dict of lists as a list of dicts. Fields that are no such list are left out."""
+    """Turn a dict of lists into a list of dicts. Values that are not lists of this size are left out."""
     columns = {key: item for key, item in fields.items() if isinstance(item, list) and len(item) == size}
     return [{key: item[row] for key, item in columns.items()} for row in range(size)]
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 MIN_POINTS = 10
 """Number of values from which a series has a trend."""
 
-EVALUATION = re.compile(r"eval_(?:(?P<dataset>.+)_)?runtime")
-"""The name in an entry that says that it is an evaluation, and of which dataset."""
+EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
+"""Names that only an evaluation has. They begin with `eval`, with `eval_` and the dataset, or with another word."""
 
 OUTCOMES = re.compile(
     "accura|answer|boxed|code|correct|exact|math|outcome|pass|right|solv|succe|valid|verif", re.IGNORECASE
@@ -109,12 +109,23 @@ def build_series(entries: Iterable[dict[str, Any]], name: str, last: int = 0) ->
     series = Series([], [])
     for entry in entries:
         value = entry.get(name)
-        if isinstance(value, (int, float)) and abs(value) < 1e300:  # neither NaN nor an integer that is no float
+        if (
+            isinstance(value, (int, float)) and abs(value) < 1e300
+        ):  # leaves out NaN, and integers that are too large for a float
             series.steps.append((min(last + 1, entry["step"]), entry["step"]))
             series.values.append(float(value))
         if name in entry:
             last = entry["step"]
     return series
+
+
+def read_evaluation(entry: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
+    """Return the dataset of an evaluation, and its values by their names in training. None for an entry of training."""
+    found = next((match[1] for one in EVALUATION for name in entry if (match := one.fullmatch(name))), None)
+    if found is None or "reward" in entry:
+        return None
+    values = {name.removeprefix(f"{found}_").removeprefix("eval_"): value for name, value in entry.items()}
+    return found.removeprefix("eval").removeprefix("_"), values
 
 
 @dataclass
@@ -184,7 +195,7 @@ class Signs:
         """Return the scores of the evaluations by dataset: by the outcome reward, or else the total."""
         sets: dict[str, list[dict[str, Any]]] = {}
         for entry in self.log:
-            if found := next(filter(None, map(EVALUATION.fullmatch, entry)), None):
-                sets.setdefault(found["dataset"] or "", []).append(entry)
-        names = f"eval_rewards/{self.outcome}/mean", "eval_reward"
+            if found := read_evaluation(entry):
+                sets.setdefault(found[0], []).append(found[1])
+        names = f"rewards/{self.outcome}/mean", "reward"
         return {one: Signs(entries, outcome=self.outcome).series(*names) for one, entries in sets.items()}

@@ -104,7 +104,7 @@ def find_cut_off(signs: Signs, metric: str) -> Facts:
 
 
 def find_dead_stretch(signs: Signs, metric: str) -> Facts:
-    """No group of the last steps taught anything. Groups that are solved because the run has learned them are no fault."""
+    """No group of the last steps taught anything, and the run has not simply learned to solve them all."""
     first, last = signs.span
     live = max((steps[1] for steps, share in zip(*signs.dead, strict=True) if share < 1), default=first - 1)
     counts, about = "all", signs.terms
@@ -249,8 +249,8 @@ def find_constant(signs: Signs, metric: str) -> Facts:
         best = find_best(signs.mean(name).values, default=0.0)
         for score, span in groupby(zip(*series, strict=True), key=lambda one: one[1]):
             steps = [one for one, _ in span]
-            is_due = signs.outcome != name and (score >= 1 or score == 0 and signs.is_learned())  # such as a penalty
-            is_learned = score == best and (steps[0][0] > signs.span[0] or is_due)
+            is_harmless = signs.outcome != name and (score >= 1 or score == 0 and signs.is_learned())  # such as a penalty
+            is_learned = score == best and (steps[0][0] > signs.span[0] or is_harmless)
             if score == score and steps[-1][1] - steps[0][0] + 1 >= LONG and not is_learned:
                 found.append({"about": [name], "name": name, "score": score, "steps": Series(steps, []).span})
     return found if signs.terms else None

@@ -1,4 +1,4 @@
-"""Runs without group records, such as those of TRL's own trainer: their log, and TRL's tables of completions."""
+"""Reads runs without group records, such as those of TRL's own trainer, from their log and TRL's tables of completions."""
 
 import logging
 import math

@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any
 
+from ..records.signs import read_evaluation
 from ..records.trl_runs import list_means
 from .trends import MAX_POINTS, StepBin, Timeline, keep_finite
 
@@ -21,9 +22,6 @@ CURVES = (
     "groups/seconds_scoring",
 )
 """Names in the log that the page draws, unless they are always 0 or not logged."""
-
-EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
-"""Names in an evaluation. They begin with `eval`, `eval_` and the dataset, or another word."""
 
 HELD_OUT = re.compile("reward|rewards/(.+)/mean|groups/solved|groups/dead|completions/mean_length")
 """Names in the log that are compared before and after training."""
@@ -131,15 +129,6 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
         }
         for dataset, evaluations in entries.items()
     ]
-
-
-def read_evaluation(entry: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """Return the dataset of an evaluation, and its values by their names in training. None for an entry of training."""
-    found = next((match[1] for one in EVALUATION for name in entry if (match := one.fullmatch(name))), None)
-    if found is None or "reward" in entry:
-        return None
-    values = {name.removeprefix(f"{found}_").removeprefix("eval_"): value for name, value in entry.items()}
-    return found.removeprefix("eval").removeprefix("_"), values
 
 
 def pair_evaluations(
