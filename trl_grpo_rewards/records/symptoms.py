@@ -249,7 +249,7 @@ def find_constant(signs: Signs, metric: str) -> Facts:
         best = find_best(signs.mean(name).values, default=0.0)
         for score, span in groupby(zip(*series, strict=True), key=lambda one: one[1]):
             steps = [one for one, _ in span]
-            is_harmless = signs.outcome != name and (score >= 1 or score == 0 and signs.is_learned())  # such as a penalty
+            is_harmless = signs.outcome != name and (score >= 1 or score == 0 and signs.is_learned())  # as a penalty
             is_learned = score == best and (steps[0][0] > signs.span[0] or is_harmless)
             if score == score and steps[-1][1] - steps[0][0] + 1 >= LONG and not is_learned:
                 found.append({"about": [name], "name": name, "score": score, "steps": Series(steps, []).span})
