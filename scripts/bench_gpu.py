@@ -1,19 +1,22 @@
 r"""Compare the update of TRL's `GRPOTrainer` with ours on one GPU, in less than eight minutes and without a download.
 
     python scripts/bench_gpu.py --output_dir gpu                        # 0.5B and 1.5B in bf16, completions up to 4,096
-    python scripts/bench_gpu.py --output_dir gpu --shapes 0.5B --rows 32 --time_limit 200
+    python scripts/bench_gpu.py --output_dir gpu --shapes 0.5B --rows 32 --time_limit 220
     python scripts/bench_gpu.py --output_dir cpu                        # without a GPU: a tiny model
 
 Models have random weights in Qwen2's shapes, and completions are random tokens of lognormal lengths, so both trainers
-train on the same rows. Their runs alternate. The first round measures every case once. Further rounds repeat the cases
-while the time allows it. The script writes `table.md` and `results.json`.
+train on the same rows. Their runs alternate. The first round measures every case once: prompts of several lengths with
+each implementation of attention, then dead groups and a KL term. Further rounds repeat the cases while the time allows it.
+The script writes `table.md` and `results.json`.
 
-Generation is not part of these runs. The model generates a few tokens for as many rows, and the seconds of a token,
-times the longest completion, are the generation of a step. This is a little too short, because attention to more tokens
-takes longer. The table says which share of TRL's step it would be, and how long a whole step of ours would take.
+Generation is not part of these runs. The model generates a few tokens for as many rows, after the shortest prompts and with
+the first implementation, and the seconds of a token, times the longest completion, are the generation of a step. This is a
+little too short, because attention to more tokens takes longer. The table says which share of TRL's step it would be, and
+how long a whole step of ours would take.
 """
 
 import argparse
+import importlib.util
 import itertools
 import json
 import platform
@@ -31,6 +34,8 @@ from transformers import AutoModelForCausalLM
 
 
 CASES = [(dead, beta) for beta in (0.0, 0.1) for dead in (0.0, 0.5)]
+
+HAS_FLASH = importlib.util.find_spec("flash_attn") is not None
 
 COLUMNS = {
     "update": "update",
@@ -50,6 +55,7 @@ class Case:
     def __init__(self, shape: str, job: Job, seconds: float) -> None:
         self.shape, self.job, self.generation = shape, job, seconds
         self.size = sum(file.stat().st_size for file in Path(job.model).glob("*.safetensors"))
+        self.size *= job.lengths.prompt + job.lengths.mean
         self.pairs: list[Pair] = []
         self.duration = 0.0
 
@@ -63,6 +69,8 @@ class Case:
         theirs, ours = costs["seconds"]
         return {
             "shape": self.shape,
+            "prompt": self.job.lengths.prompt,
+            "attention": self.job.attention,
             "dead": self.job.dead,
             "beta": self.job.options["beta"],
             **costs,
@@ -91,14 +99,17 @@ def time_generation(job: Job, tokens: int) -> float:
 def list_cases(args: argparse.Namespace) -> list[Case]:
     cases = []
     for shape in args.shapes:
-        job = Job(
-            make_model(shape, args.bf16), Lengths(args.mean, args.cap, args.prompt), rows=args.rows,
-            accumulate=args.rows // args.micro_batch, steps=1, bf16=args.bf16, attention=args.attn_implementation,
+        first = Job(
+            make_model(shape, args.bf16), Lengths(args.mean, args.cap, min(args.prompt)), rows=args.rows,
+            accumulate=args.rows // args.micro_batch, steps=1, bf16=args.bf16, attention=args.attn_implementation[0],
         )  # fmt: skip
-        seconds = time_generation(job, args.generated)
+        seconds = time_generation(first, args.generated)
         print(f"{shape}: a generation takes about {seconds:.1f} s", flush=True)
-        cases += [Case(shape, replace(job, dead=dead, options={"beta": beta}), seconds) for dead, beta in CASES]
-    return cases
+        for (dead, beta), prompt, attention in itertools.product(CASES, args.prompt, args.attn_implementation):
+            lengths = first.lengths._replace(prompt=prompt)
+            job = replace(first, lengths=lengths, attention=attention, dead=dead, options={"beta": beta})
+            cases.append(Case(shape, job, seconds))
+    return sorted(cases, key=lambda case: CASES.index((case.job.dead, case.job.options["beta"])))
 
 
 def describe_device() -> str:
@@ -115,16 +126,17 @@ def write(cases: list[Case], args: argparse.Namespace) -> str:
         "settings": settings,
     }
     lines = [
-        f"{about['device']}, {args.rows} completions of at most {args.cap:,} tokens (mean {args.mean:,}), prompts of "
-        f"about {args.prompt}, micro-batches of {args.micro_batch}, {'bf16' if args.bf16 else 'float32'}, TRL "
-        f"{trl.__version__}. Generation is extrapolated from {args.generated} tokens.",
+        f"{about['device']}, {args.rows} completions of at most {args.cap:,} tokens (mean {args.mean:,}), micro-batches of "
+        f"{args.micro_batch}, {'bf16' if args.bf16 else 'float32'}, TRL {trl.__version__}. Generation is extrapolated "
+        f"from {args.generated} tokens.",
         "",
-        f"| shape | dead | beta | {' | '.join(COLUMNS.values())} | pairs |",
-        "|---" * (len(COLUMNS) + 4) + "|",
+        f"| shape | prompt | attention | dead | beta | {' | '.join(COLUMNS.values())} | pairs |",
+        "|---" * (len(COLUMNS) + 6) + "|",
     ]
     for row in rows:
         cells = " | ".join(show(row.get(name)) for name in COLUMNS)
-        lines.append(f"| {row['shape']} | {row['dead']:.0%} | {row['beta']} | {cells} | {len(row['pairs'])} |")
+        about_case = f"{row['shape']} | {row['prompt']:,} | {row['attention']} | {row['dead']:.0%} | {row['beta']}"
+        lines.append(f"| {about_case} | {cells} | {len(row['pairs'])} |")
     table = "\n".join([*lines, ""])
     args.output_dir.mkdir(parents=True, exist_ok=True)
     (args.output_dir / "table.md").write_text(table)
@@ -139,12 +151,14 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--shapes", nargs="+", default=["0.5B", "1.5B"] if has_gpu else ["tiny"])
     parser.add_argument("--cap", type=int, default=4096 if has_gpu else 256, help="maximum tokens of a completion")
     parser.add_argument("--mean", type=int, default=1500 if has_gpu else 94, help="mean tokens of a completion")
-    parser.add_argument("--prompt", type=int, default=300 if has_gpu else 20, help="mean tokens of a prompt")
+    prompts = [100, 1000, 4000] if has_gpu else [20, 200]
+    parser.add_argument("--prompt", type=int, nargs="+", default=prompts, help="mean tokens of a prompt")
     parser.add_argument("--rows", type=int, default=64, help="completions per step")
     parser.add_argument("--micro_batch", type=int, default=2, help="TRL's per_device_train_batch_size")
     parser.add_argument("--generated", type=int, default=128 if has_gpu else 16, help="tokens of the short generation")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=has_gpu)
-    parser.add_argument("--attn_implementation", default="sdpa")
+    implementations = ["sdpa", *["flex_attention"] * has_gpu, *["flash_attention_2"] * (has_gpu and HAS_FLASH)]
+    parser.add_argument("--attn_implementation", nargs="+", default=implementations)
     parser.add_argument(
         "--time_limit", type=float, default=420, help="start nothing that would end after these seconds"
     )

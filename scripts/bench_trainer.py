@@ -3,15 +3,17 @@ r"""Compare the cost of a step under TRL's `GRPOTrainer` and under ours, on comp
     python scripts/bench_trainer.py                # updates
     python scripts/bench_trainer.py --generation   # whole steps
     torchrun --nproc_per_node 2 scripts/bench_trainer.py
+    python scripts/bench_trainer.py --prompt 1000 --cases plain          # long prompts
     python scripts/bench_trainer.py --model FOLDER --cases lora --bf16   # a model of your own
 
 Runs of both trainers alternate (A B A B ...) in one process, with the same prompts and initial weights, so that other
 load on the machine affects both. Completions are random tokens of lognormal lengths. A scripted reward makes a fixed
 share of the groups dead, chosen at random in every step. With `--generation`, the model also generates as many tokens.
 
-The table has a row for each case. Seconds are ours relative to TRL's, as medians over pairs of runs. Token counts are
-what each trainer computes for each token that it needs: the prompts and completions of live rows, or of all rows if dead
-ones are kept. An update is a step without its generation. `bench_gpu.py` does the same on one GPU.
+The table has a row for each case. Seconds are ours relative to TRL's, as medians over pairs of runs. On one rank of a CPU,
+they are seconds of the CPU, which other load hardly changes. Token counts are what each trainer computes for each token
+that it needs: the prompts, once for each group, and completions of live groups, or of all groups if dead ones are kept. An
+update is a step without its generation. `bench_gpu.py` does the same on one GPU.
 """
 
 import argparse
@@ -77,14 +79,15 @@ VOCABULARIES = {"0.5B": 151_936, "1.5B": 151_936}
 
 
 class Lengths(NamedTuple):
-    """Lognormal numbers of tokens. A completion that reaches the cap is cut."""
+    """Lognormal numbers of tokens, or equal ones. A completion that reaches the cap is cut."""
 
     mean: int
     cap: int
     prompt: int
+    spread: float = SPREAD
 
     def draw(self, rng: random.Random, groups: int) -> list["Row"]:
-        sigma = math.sqrt(math.log(1 + SPREAD**2))
+        sigma = math.sqrt(math.log(1 + self.spread**2))
         half = sigma / math.sqrt(2)
         rows = []
         for _ in range(groups):
@@ -185,7 +188,7 @@ class Meter(TrainerCallback):
         self.add("generation", read_clock() - start)
         for row, (prompt, completion) in enumerate(zip(prompt_ids, completions, strict=True)):
             if self.keeps_dead or not self.is_dead(row, len(prompt_ids)):
-                self.add("needed", len(prompt) + len(completion))
+                self.add("needed", len(prompt) * (row % GROUP == 0) + len(completion))
         return completions, None
 
     def write_completions(self, rng: random.Random, groups: int) -> list[list[int]]:
@@ -234,7 +237,8 @@ class Meter(TrainerCallback):
 def read_clock() -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    return time.perf_counter()
+        return time.perf_counter()
+    return time.process_time() if WORLD == 1 else time.perf_counter()
 
 
 @functools.cache
@@ -369,6 +373,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--mean", type=int, default=150, help="mean number of tokens of a completion")
     parser.add_argument("--cap", type=int, default=512, help="maximum number of tokens of a completion")
     parser.add_argument("--prompt", type=int, default=20, help="mean number of tokens of a prompt")
+    parser.add_argument("--lengths", choices=["lognormal", "equal"], default="lognormal")
     parser.add_argument("--generation", action="store_true", help="generate as many tokens as are scripted")
     parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--steps", type=int, default=2, help="generations that are measured, after one that warms up")
@@ -382,7 +387,8 @@ def main() -> None:
     args = read_options()
     keep_quiet(args.threads)
     model = make_model(args.model, args.bf16) if args.model in SHAPES else args.model
-    lengths, rows = Lengths(args.mean, args.cap, args.prompt), []
+    spread = SPREAD if args.lengths == "lognormal" else 0.0
+    lengths, rows = Lengths(args.mean, args.cap, args.prompt, spread), []
     if RANK == 0:
         print(f"{args.model} model, {WORLD} rank(s), {args.rows} completions per rank, cap {args.cap}\n")
         print("| case | dead |", " | ".join(COLUMNS.values()), "| TRL's update |")

@@ -1,5 +1,6 @@
 """Training runs of TRL's trainer and of ours in one setting, with their gradients and with what they compute."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from trl import GRPOTrainer
 from helpers.architectures import build_model
 from helpers.gradients import difference
 from helpers.passes import train_and_count
+from helpers.precision import in_own_precision
 from helpers.ranks import run_on_two_ranks
 from helpers.runs import small_config
 from helpers.settings import OPTIONS, RANKS, TOKENIZER, Setting
@@ -84,16 +86,17 @@ def train(trainer_class: type, setting: Setting, folder: Path, **options):
     if setting.adapter:
         config_class, of_adapter = ADAPTERS[setting.adapter]
         options["peft_config"] = config_class(**of_adapter)
-    return train_and_count(
-        trainer_class,
-        lambda cls=FilteredGRPOConfig, **options: small_config(folder, cls, **options),
-        make_dataset(setting.prompts, setting.dead),
-        setting.vllm,
-        [score, count][: setting.rewards],
-        model=save_model(setting.model, folder / setting.model),
-        processing_class=TOKENIZER,
-        **{**OPTIONS, **setting.options, **options},
-    )
+    with in_own_precision() if setting.is_exact else nullcontext():
+        return train_and_count(
+            trainer_class,
+            lambda cls=FilteredGRPOConfig, **options: small_config(folder, cls, **options),
+            make_dataset(setting.prompts, setting.dead),
+            setting.vllm,
+            [score, count][: setting.rewards],
+            model=save_model(setting.model, folder / setting.model),
+            processing_class=TOKENIZER,
+            **{**OPTIONS, **setting.options, **options},
+        )
 
 
 def compare(setting: Setting, folder: Path) -> list[Comparison]:

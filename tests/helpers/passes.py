@@ -1,11 +1,14 @@
 """Passes of the model over the rows of a batch, counted."""
 
+import functools
+
 import torch
 from trl import GRPOTrainer
 
 from helpers.gradients import train_for_gradients
 from helpers.reward_functions import half_dead
 from helpers.stand_in_vllm import with_vllm
+from trl_grpo_rewards.training.trees import run_tree
 
 
 class Passes:
@@ -19,11 +22,14 @@ class Passes:
         self.plain = GRPOTrainer._get_per_token_logps_and_entropies
 
     def __enter__(self):
+        @functools.wraps(self.plain)  # the wrapper is not taken for a subclass's own method
         def watched(trainer, model, input_ids, *args, **kwargs):
+            is_tree = getattr(model, "func", None) is run_tree
+            rows = model.args[1].shape[0] if is_tree else len(input_ids)
             if torch.is_grad_enabled():
-                self.calls.append(len(input_ids))
+                self.calls.append(rows)
             else:
-                self.quiet += len(input_ids)
+                self.quiet += rows
             self.tokens += input_ids.numel()
             return self.plain(trainer, model, input_ids, *args, **kwargs)
 

@@ -50,6 +50,17 @@ class Setting:
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether everything is computed in float64, see `precision.py`."""
+        return self.model in ("dense", "shallow", "experts")
+
+    @property
+    def most(self) -> float:
+        """The largest relative difference between gradients. Routers and rewards are computed in float32."""
+        is_rounded = self.model == "experts" or "multi_objective_aggregation" in self.options
+        return (1e-7 if is_rounded else 1e-11) if self.is_exact else 1e-6
+
 
 def make(name: str, **options: Any) -> Setting:
     """Return a setting of fields of [`Setting`] and of options of TRL."""

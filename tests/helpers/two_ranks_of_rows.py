@@ -257,7 +257,7 @@ def spread(folder) -> dict:
     exchange.dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
     rows = unstack(batch)
     shortest = min(map(count_tokens, rows))
-    rows = exchange.spread_rows(rows, count_tokens, accelerator)
+    rows = exchange.spread_groups([[row] for row in rows], [*map(count_tokens, rows)], accelerator)
     ids = [int(row["advantages"]) for row in rows]
     assert all((row["completion_ids"] == number).all() for row, number in zip(rows, ids, strict=True))
     tokens = sum(map(count_tokens, rows))

@@ -27,7 +27,7 @@ def test_runs_of_both_trainers_are_compared_on_the_same_rows(tmp_path):
 
 @pytest.mark.slow
 def test_the_benchmark_for_a_gpu_writes_its_table_on_a_cpu(tmp_path):
-    options = "--rows 16 --mean 20 --cap 64 --rounds 1 --shapes tiny"
+    options = "--rows 16 --mean 20 --cap 64 --rounds 1 --shapes tiny --prompt 20"
     printed = run(tmp_path, "bench_gpu.py", *options.split(), "--output_dir", tmp_path)
     table = (tmp_path / "table.md").read_text()
     assert table.strip() in printed and table.count("\n| tiny") == 4

@@ -39,7 +39,7 @@ def check(setting, comparisons):
     assert len(comparisons) == len(setting.modes) > 0
     for asked, found in zip(setting.modes, comparisons, strict=True):
         assert found.mode == (setting.auto if asked == "auto" else asked)
-        assert found.difference <= 1e-6
+        assert found.difference <= setting.most
         has_gradient = setting.dead < 1 and setting.options.get("max_completion_length") != 1
         assert (found.norm > 0) == has_gradient
         needed = found.live_rows if found.mode == "skip" else found.rows_of_trl

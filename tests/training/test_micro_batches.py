@@ -20,13 +20,13 @@ def accelerator():
 
 
 def part(*lengths: int, live: list[bool], first: int = 1) -> dict:
-    """A micro-batch with completions of these lengths; the advantage of a row is its number, from `first` on."""
+    """A micro-batch with one prompt and these lengths of completions; the number of a row is its advantage and its token."""
     width = max(lengths)
     mask = (torch.arange(width) < torch.tensor(lengths)[:, None]).long()
     return {
         "prompt_ids": torch.ones(len(lengths), PROMPT, dtype=torch.long),
         "prompt_mask": torch.ones(len(lengths), PROMPT, dtype=torch.long),
-        "completion_ids": 7 * mask,
+        "completion_ids": torch.arange(first, first + len(lengths))[:, None] * mask,
         "completion_mask": mask,
         "advantages": torch.arange(first, first + len(lengths)).float(),
         "num_items_in_batch": torch.tensor(60.0),
@@ -58,7 +58,7 @@ def test_live_rows_fill_the_last_micro_batches_by_length(accelerator):
     assert [batch["most_rows"] for batch in made.batches] == [1, 2]
     assert not any(batch.get("silent") for batch in made.batches)
     assert made.tokens == TokenCounts(
-        needed=3 + 18 + 4 + 3 * PROMPT, computed=20 + 2 * 6, padded=2 * 21 + 2 * 20, skipped=21
+        needed=3 + 18 + 4 + PROMPT, computed=20 + 2 * 6, padded=2 * 21 + 2 * 20, skipped=21
     )
 
 
@@ -76,7 +76,7 @@ def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerat
     batches, logged = packer(accelerator, keeps_rows=True).pack([one, other])
     assert [batch["advantages"].tolist() for batch in batches] == [[1.0, 2.0], [3.0, 4.0]]
     assert [batch["completion_ids"].size(1) for batch in batches] == [3, 9]
-    needed, computed = 19 + 4 * PROMPT, 2 * 5 + 2 * 11
+    needed, computed = 19 + 2 * PROMPT, 2 * 5 + 2 * 11
     assert logged == {
         "rows_computed": 4, "tokens_needed": needed, "tokens_computed": computed, "tokens_padded": 4 * 11, "tokens_skipped": 0,
         "padding": computed / needed,

@@ -1,6 +1,6 @@
 """The exchange of rows between ranks. Rows move one at a time, so that no rank holds more than its own."""
 
-from collections.abc import Callable
+from itertools import accumulate
 
 import torch
 import torch.distributed as dist
@@ -12,10 +12,18 @@ from .placement import Move, plan_moves
 from .rows import TensorRow
 
 
-def spread_rows(rows: list[TensorRow], weigh: Callable[[TensorRow], int], accelerator: Accelerator) -> list[TensorRow]:
-    """Spread rows over the ranks so that they weigh about the same, and return those of this rank. All must call it."""
-    moves = plan_moves(gather_object([[*map(weigh, rows)]]))
-    return move_rows(rows, moves, accelerator.process_index, accelerator.device)
+def spread_groups(groups: list[list[TensorRow]], weights: list[int], accelerator: Accelerator) -> list[TensorRow]:
+    """Spread groups of rows over the ranks so that they weigh about the same, and return the rows of this rank."""
+    gathered = gather_object([[*zip(weights, map(len, groups), strict=True)]])
+    moves = plan_moves([[weight for weight, _ in own] for own in gathered])
+    starts = [[*accumulate((size for _, size in own), initial=0)] for own in gathered]
+    of_rows = [
+        Move(source, target, row)
+        for source, target, place in moves
+        for row in range(*starts[source][place : place + 2])
+    ]
+    rows = [row for group in groups for row in group]
+    return move_rows(rows, of_rows, accelerator.process_index, accelerator.device)
 
 
 def move_rows(rows: list[TensorRow], moves: list[Move], rank: int, device: torch.device) -> list[TensorRow]:

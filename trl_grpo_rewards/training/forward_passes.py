@@ -12,6 +12,7 @@ from .placement import Size, count_padded, plan_micro_batches
 from .positions import Positioned, count_positions
 from .rows import BOTH_WIDE, TensorBatch, count_columns, select_rows
 from .token_counts import TokenCounts
+from .trees import Path, Sharing, count_different, plan_forest, read_paths, score_tree
 
 
 Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]
@@ -33,6 +34,7 @@ def score_rows(
     keeps_positions: bool = False,
     limit: float = math.inf,
     multiple: int | None = None,
+    sharing: Sharing | None = None,
 ) -> tuple[Logps, TokenCounts]:
     """
     Return what the model says about some rows of a batch of TRL, with 0 for padding, and the tokens that were counted.
@@ -47,27 +49,44 @@ def score_rows(
         Size(prompt if keeps_positions else size.prompt, width - prompt if width >= limit else size.completion)
         for size in measure_rows(batch, rows, prompt, multiple)
     ]
+    paths, forest = read_batch(batch, rows, prompt), None
+    if sharing is not None and paths and width < limit:
+        forest = plan_forest(paths, batch_size * width, sharing)
+        sizes = [Size(0, length) for length in forest.lengths]
     max_rows = batch_size if batch.get("num_images") else max(1, len(rows))
     plan = plan_micro_batches(sizes, batch_size * width, math.ceil(len(rows) / batch_size), max_rows)
     outputs: list[Tensor] = []
     for places in plan + [[]] * count_missing(len(plan), distributed_type):
-        part = [rows[place] for place in places] or rows[:1] or [0]
-        own = [sizes[place] for place in places] or [Size(prompt, width - prompt)]
-        before, after = max(size.prompt for size in own), max(size.completion for size in own)
-        narrow = cut_columns(select_rows(batch, count, part), prompt - before, prompt + after)
-        cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
-        positions = {} if keeps_positions else {"position_ids": count_positions(before + after, cut)}
-        own_options = {"logits_to_keep": after, "batch_size": len(part)}
-        logps, entropies, _ = score(Positioned(model, **positions), **{**narrow, **own_options})
-        found = [logps] if entropies is None else [logps, entropies]
+        if forest and places:
+            part = [rows[row] for place in places for row in forest.sequences[place]]
+            tree = forest.build(places, after := width - prompt, batch["input_ids"].device)
+            said = score_tree(score, model, tree, batch.get("compute_entropy", False))
+        else:
+            part = [rows[place] for place in places] or rows[:1] or [0]
+            own = [sizes[place] for place in places] or [Size(prompt, width - prompt)]
+            before, after = max(size.prompt for size in own), max(size.completion for size in own)
+            narrow = cut_columns(select_rows(batch, count, part), prompt - before, prompt + after)
+            cut = torch.full((len(part),), prompt - before, device=batch["input_ids"].device)
+            positions = {} if keeps_positions else {"position_ids": count_positions(before + after, cut)}
+            own_options = {"logits_to_keep": after, "batch_size": len(part)}
+            said = score(Positioned(model, **positions), **{**narrow, **own_options})
+        found = [one for one in said[:2] if one is not None]
         outputs = outputs or [make_result(batch, rows, one) for one in found]
         if places:
             for whole, one in zip(outputs, found, strict=True):
                 whole[part, :after] = one
     outputs = outputs or [make_result(batch, rows, batch["input_ids"].new_zeros((), dtype=torch.float32))]
-    needed = int(batch["attention_mask"][rows].sum())
+    needed = int(batch["attention_mask"][rows].sum()) if paths is None else count_different(paths)
     counts = TokenCounts(needed, count_padded(sizes, plan), count * width, (count - len(rows)) * width)
     return (outputs[0], outputs[1] if len(outputs) > 1 else None, None), counts
+
+
+def read_batch(batch: TensorBatch, rows: list[int], prompt: int) -> list[Path] | None:
+    """Return some rows without their padding, or None if one has an image or a hole."""
+    if batch.get("num_images"):
+        return None
+    values = zip(*(batch[name][rows].tolist() for name in ("input_ids", "attention_mask")), strict=True)
+    return read_paths((0, ids, mask, prompt) for ids, mask in values)
 
 
 def measure_rows(batch: TensorBatch, rows: list[int], prompt: int, multiple: int | None) -> list[Size]:

@@ -1,10 +1,11 @@
 """The micro-batches of an optimizer step: its live rows, in few batches with little padding, spread evenly over ranks."""
 
+import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any, NamedTuple
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
-from .exchange import spread_rows
+from .exchange import spread_groups
 from .forward_passes import Logps, score_rows
 from .metric_means import Weights
 from .placement import Size, compute_pack_span, plan_micro_batches
@@ -32,7 +33,21 @@ from .rows import (
     unstack,
 )
 from .token_counts import TokenCounts, add_counts, describe_counts
+from .trees import (
+    Forest,
+    Path,
+    Sharing,
+    Tree,
+    count_different,
+    find_sharing,
+    list_groups,
+    plan_forest,
+    read_paths,
+)
 from .trl_members import replace_members
+
+
+logger = logging.getLogger(__name__)
 
 
 class PackedStep(NamedTuple):
@@ -57,6 +72,7 @@ class Packer:
     keeps_rows: bool = False  # each micro-batch has TRL's rows, and only its padding is cut
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
+    sharing: Sharing | None = None  # how rows share what they have in common, unless they cannot
     scored: TokenCounts = TokenCounts()  # of passes without gradient since the last generation was packed
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
@@ -80,7 +96,8 @@ class Packer:
     ) -> Logps:
         """Run passes without gradient over some rows, see [`score_rows`]."""
         kind, multiple = self.accelerator.distributed_type, self.args.pad_to_multiple_of
-        logps, counts = score_rows(score, model, batch, rows, kind, self.keeps_positions, self.limit, multiple)
+        own = (self.keeps_positions, self.limit, multiple, self.sharing)
+        logps, counts = score_rows(score, model, batch, rows, kind, *own)
         if is_counted:
             self.scored = add_counts(self.scored, counts)
         return logps
@@ -106,10 +123,13 @@ class Packer:
 
     def cut_padding(self, part: TensorBatch) -> PackedStep:
         """Return a micro-batch of TRL at the width of its own rows."""
-        rows = self.unstack(part)
-        batch = self.build([{key: value for key, value in row.items() if key != "live"} for row in rows])
-        count = len(rows) * self.accelerator.num_processes
-        tokens = TokenCounts(sum(map(count_tokens, rows)), count_padded_tokens(batch), count_padded_tokens(part))
+        rows = [{key: value for key, value in row.items() if key != "live"} for row in self.unstack(part)]
+        paths, count = read_rows(rows), len(rows) * self.accelerator.num_processes
+        batch, needed = self.build(rows), count_needed(rows, paths)
+        if self.sharing is not None and paths is not None and not self.is_wide(rows):
+            forests = [plan_forest(paths, count_computed(batch), self.sharing, weight) for weight in (1, 0)]
+            batch = min(batch, *(self.share(rows, forest) for forest in forests), key=self.weigh)
+        tokens = TokenCounts(needed, count_computed(batch), count_padded_tokens(part))
         return PackedStep([batch], [self.accelerator.num_processes], count, count, count, tokens)
 
     def pack_step(self, parts: list[TensorBatch]) -> PackedStep:
@@ -119,21 +139,25 @@ class Packer:
         # The shortest row with an image. If no row has an image, it is the shortest row.
         with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), self.measure_row(row).total)))
         own = [row for row in rows if row["live"]]
-        wide = max(row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows)
-        facts = gather_object(
-            [(max(map(count_padded_tokens, parts)), wide >= self.limit, has_images(own), has_images(rows))]
-        )
-        budgets, are_wide, has_live_images, has_any_images = zip(*facts, strict=True)  # each with one value per rank
+        paths = read_rows(own)
+        budget, shares = max(map(count_padded_tokens, parts)), self.sharing is not None and paths is not None
+        facts = gather_object([(budget, shares, self.is_wide(rows), has_images(own), has_images(rows))])
+        budgets, share, are_wide, has_live_images, has_any_images = zip(*facts, strict=True)  # with one value per rank
         # The padding of another rank would change positions, but not those of models with images.
         stays = any(are_wide) or self.keeps_positions and not any(has_any_images)
-        live = own if stays else spread_rows(own, lambda row: self.measure_row(row).total, self.accelerator)
+        sharing = self.sharing if all(share) and not stays else None
+        live = own if stays else self.spread(own, paths if sharing else None)
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
-        plan = plan_micro_batches([*map(self.measure_row, live)], max(budgets), len(parts), max_rows)
-        tokens = [sum(count_loss_tokens(live[place]) for place in places) for places in plan]
-        gathered = gather_object([([*map(len, plan)], tokens)])
+        shared = read_rows(live) if sharing else None  # in another order, and with rows of other ranks
+        forest = plan_forest(shared, max(budgets), sharing) if sharing and shared else None
+        sizes = [Size(0, length) for length in forest.lengths] if forest else [*map(self.measure_row, live)]
+        plan = plan_micro_batches(sizes, max(budgets), len(parts), max_rows)
+        flat = [[row for place in places for row in forest.sequences[place]] for places in plan] if forest else plan
+        tokens = [sum(count_loss_tokens(live[place]) for place in places) for places in flat]
+        gathered = gather_object([([*map(len, flat)], tokens)])
         planned = [rows for rows, _ in gathered]  # for each rank, the rows of its micro-batches
         loud = max(map(len, planned))
-        members = [[live[place] for place in places] for places in plan] + [[filler]] * (loud - len(plan))
+        members = [[live[place] for place in places] for places in flat] + [[filler]] * (loud - len(plan))
         counts = [[*sizes, *[1] * (loud - len(sizes))] for sizes in planned]
         if loud and any(has_any_images) and not any(has_live_images):
             # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
@@ -150,6 +174,8 @@ class Packer:
             }
             for rows, sizes, live, tokens in zip(members, *on_all, strict=True)
         ]
+        for batch, places in zip(batches, plan if forest else (), strict=False):
+            batch["tree"] = grow_tree(forest, places, batch)
         return PackedStep(
             [dict(silent) for _ in parts[loud:]] + batches,
             ranks=[sum(place < len(sizes) for sizes in planned) for place in range(loud)],
@@ -157,12 +183,37 @@ class Packer:
             rows=len(rows) * len(planned),
             computed=sum(map(sum, counts)) or len(counts),
             tokens=TokenCounts(
-                sum(map(count_tokens, own)),
-                sum(map(count_padded_tokens, batches or [silent])),
+                count_needed(own, paths),
+                sum(map(count_computed, batches or [silent])),
                 sum(map(count_padded_tokens, parts)),
                 sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
             ),
         )
+
+    def is_wide(self, rows: list[TensorRow]) -> bool:
+        """Return whether rotary embeddings depend on the width of these rows."""
+        widths = [row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows]
+        return bool(max(widths) >= self.limit)
+
+    def spread(self, rows: list[TensorRow], paths: list[Path] | None) -> list[TensorRow]:
+        """Spread rows evenly over the ranks. If they share tokens, the rows of a prompt move together."""
+        groups, weights = [[place] for place in range(len(rows))], [self.measure_row(row).total for row in rows]
+        if paths is not None:
+            groups = list_groups(paths)
+            weights = [count_different([paths[place] for place in group]) for group in groups]
+        return spread_groups([[rows[place] for place in group] for group in groups], weights, self.accelerator)
+
+    def share(self, rows: list[TensorRow], forest: Forest) -> TensorBatch:
+        """Return the micro-batch of rows that share tokens."""
+        batch = self.build([rows[place] for sequence in forest.sequences for place in sequence])
+        batch["tree"] = grow_tree(forest, range(len(forest.sequences)), batch)
+        return batch
+
+    def weigh(self, batch: TensorBatch) -> float:
+        """Return what a micro-batch costs, in tokens."""
+        computed = count_computed(batch)
+        rows = batch["tree"].tokens.size(0) if "tree" in batch else count_rows(batch)
+        return computed + computed**2 / rows / (self.sharing.even if self.sharing else math.inf)
 
     def measure_row(self, row: TensorRow) -> Size:
         return measure_row(row, self.args.pad_to_multiple_of)
@@ -171,6 +222,13 @@ class Packer:
 def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
     """Return the packer of a trainer, given what happens to dead groups."""
     obstacles = list_obstacles(trainer.args, has_aux_loss) if zero_variance == "keep" else []
+    sharing = find_sharing(trainer.model, trainer.args.pad_to_multiple_of)
+    if has_aux_loss:
+        sharing = "the load-balancing loss of a mixture of experts counts each token of a row"
+    if "passes" in trainer._changes:
+        sharing = f"{trainer._changes['passes']} is given whole rows"
+    if isinstance(sharing, str) and trainer.args.packing and trainer.accelerator.is_main_process:
+        logger.warning(f"The prompt of a group is computed for each completion, because {sharing}.")
     return Packer(
         trainer.accelerator,
         trainer.args,
@@ -179,7 +237,38 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
         keeps_positions=not takes_positions(trainer.model),
         limit=find_limit(trainer.model),
+        sharing=sharing if isinstance(sharing, Sharing) else None,
     )
+
+
+def read_rows(rows: list[TensorRow]) -> list[Path] | None:
+    """Return rows without their padding, or None if one has an image or a hole."""
+    if has_images(rows):
+        return None
+    names = ("prompt_ids", "completion_ids", "prompt_mask", "completion_mask")
+    values = iter(torch.cat([row[name] for row in rows for name in names]).tolist() if rows else ())  # read at once
+    given = []
+    for row in rows:
+        prompt = len(row["prompt_ids"])
+        ids, mask = ([*islice(values, prompt + len(row["completion_ids"]))] for _ in range(2))
+        given.append((row.get("prompt_width", prompt) - prompt, ids, mask, prompt))
+    return read_paths(given)
+
+
+def count_needed(rows: list[TensorRow], paths: list[Path] | None) -> int:
+    """Return the number of different tokens of rows, or of all tokens if nothing is known of what rows share."""
+    return sum(map(count_tokens, rows)) if paths is None else count_different(paths)
+
+
+def grow_tree(forest: Forest | None, places: Sequence[int], batch: TensorBatch) -> Tree | None:
+    """Return the tree of some sequences, whose rows are those of a micro-batch."""
+    ids = batch["completion_ids"]
+    return None if forest is None else forest.build(places, ids.size(1), ids.device)
+
+
+def count_computed(batch: TensorBatch) -> int:
+    """Return the number of tokens that the model computes of a micro-batch."""
+    return batch["tree"].tokens.numel() if "tree" in batch else count_padded_tokens(batch)
 
 
 def count_padded_tokens(batch: TensorBatch) -> int:

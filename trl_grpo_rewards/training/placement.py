@@ -1,6 +1,7 @@
 """The rank and the micro-batch that compute a row. Plans depend on the numbers of tokens only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 
@@ -58,9 +59,10 @@ def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max
     `max_tokens` only where the rows do not fit otherwise.
     """
     cost = max_tokens / PASSES_PER_BUDGET
+    orders = [sorted(range(len(sizes)), key=lambda place: order(sizes[place])) for order in ORDERS]
     most = len(sizes) * max((size.total for size in sizes), default=0)
     while True:
-        plans = [split_in_order(sizes, order, max_tokens, max_rows, cost) for order in ORDERS]
+        plans = [split_in_order(own, partial(measure, sizes, own), max_tokens, max_rows, cost) for own in orders]
         plan = min(plans, key=lambda plan: count_padded(sizes, plan) + cost * len(plan))
         if len(plan) <= max_batches:
             return sorted(plan, key=lambda places: -count_padded(sizes, [places]))
@@ -86,21 +88,35 @@ def count_padded(sizes: list[Size], plan: list[list[int]]) -> int:
     )
 
 
+def measure(sizes: list[Size], places: list[int], end: int) -> Iterator[int]:
+    """Yield the tokens of micro-batches with the last, the last two, ... of the first rows up to `end`, with padding."""
+    prompt = completion = 0
+    for start in range(end - 1, -1, -1):
+        prompt = max(prompt, sizes[places[start]].prompt)
+        completion = max(completion, sizes[places[start]].completion)
+        yield (end - start) * (prompt + completion)
+
+
 def split_in_order(
-    sizes: list[Size], order: Callable[[Size], tuple[int, int]], max_tokens: int, max_rows: int, cost: float
+    places: list[int],
+    measure: Callable[[int], Iterator[int]],
+    max_tokens: float,
+    max_rows: int,
+    cost: float,
+    square: float = 0.0,
 ) -> list[list[int]]:
-    """Split sorted rows into the micro-batches with the fewest tokens. Each costs some tokens on its own."""
-    places = sorted(range(len(sizes)), key=lambda place: order(sizes[place]))
-    best, starts = [0.0], [0]  # for the first rows: their cost, and where the last of their micro-batches starts
+    """
+    Split sorted rows into the batches that cost least: their tokens, `square` times their squares, and `cost` for each.
+
+    `measure(end)` yields the tokens of the row before `end`, of the last two rows before it, and so on.
+    """
+    best, starts = [0.0], [0]  # for the first rows: their cost, and where the last of their batches starts
     for end in range(1, len(places) + 1):
-        choices, prompt, completion = list[tuple[float, int]](), 0, 0
-        for start in range(end - 1, max(end - max_rows, 0) - 1, -1):
-            prompt = max(prompt, sizes[places[start]].prompt)
-            completion = max(completion, sizes[places[start]].completion)
-            tokens = (end - start) * (prompt + completion)
+        choices = list[tuple[float, int]]()
+        for start, tokens in zip(range(end - 1, max(end - max_rows, 0) - 1, -1), measure(end), strict=False):
             if choices and tokens > max_tokens:
                 break
-            choices.append((best[start] + tokens + cost, start))
+            choices.append((best[start] + tokens + square * tokens**2 + cost, start))
         least, start = min(choices)
         best.append(least)
         starts.append(start)

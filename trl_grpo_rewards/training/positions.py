@@ -47,6 +47,8 @@ def find_limit(model: Any) -> float:
 class Positioned(partial[Any]):
     """A model that is told the positions of tokens. It has the attributes of the model, which a subclass may read."""
 
+    tree: Any = None  # of the rows that it will be given, if they share tokens
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.func, name)
 

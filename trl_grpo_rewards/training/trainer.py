@@ -35,6 +35,7 @@ from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
+from .trees import score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
 
@@ -152,6 +153,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
         if changes != self._changes:  # a method was set on this trainer
             self._resolve(changes)
+            self._packer.sharing = None
         try:
             return super().train(checkpoint, *args, **kwargs)
         finally:
@@ -241,6 +243,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
     ) -> Logps:
         plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
         wide = input_ids, attention_mask, logits_to_keep
+        tree = getattr(model, "tree", None)
+        if tree is not None and tree.shape == (len(input_ids), logits_to_keep):
+            shared: Logps = score_tree(plain, model, tree, kwargs.get("compute_entropy", False))
+            return shared
         if torch.is_grad_enabled() or not self._packs or any(args[2:]) or kwargs.get("compute_aux_loss"):
             return plain(model, *wide, *args, **kwargs)
         batch = dict(zip(LOGPS_ARGUMENTS, (*wide, *args), strict=False)) | kwargs
@@ -344,7 +350,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         if "silent" in inputs and not self.accelerator.sync_gradients:
             return torch.zeros((), device=self.accelerator.device)  # a constant, see `skip_constant`
         if "position_ids" in inputs:
-            model = Positioned(model, position_ids=inputs["position_ids"])  # type: ignore[assignment]
+            told = Positioned(model, position_ids=inputs["position_ids"])
+            model, told.tree = told, inputs.get("tree")  # type: ignore[assignment]
         scale = inputs.get("loss_scale", 1.0)
         means = self._means.weigh(self._metrics["train"], inputs.get("weights"))
         with means, pad_gathered(self.accelerator, inputs.get("most_rows", 0), scale):

@@ -46,6 +46,7 @@ CALLED = {
 PARTS = {
     "_generate_and_score_completions": "advantages",
     "_calculate_rewards": "rewards",
+    "_get_per_token_logps_and_entropies": "passes",
     "_get_train_sampler": "order",
 }
 PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "loss")

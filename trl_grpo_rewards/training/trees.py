@@ -1,0 +1,277 @@
+"""Rows that begin alike in one sequence, a tree of tokens: what they have in common goes through the model once."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .placement import split_in_order
+from .positions import Positioned, find_base, takes_positions
+
+
+IMPLEMENTATIONS = ("sdpa", "eager", "flex_attention")
+"""Implementations of attention that take any mask."""
+
+LONGEST = 8192
+"""Largest number of tokens of a sequence of several rows, since a mask has the square of it. Blocks need no such limit."""
+
+BLOCK = 128
+"""Number of tokens that a block of a mask has on each side."""
+
+SEQUENCE = 8
+"""One more sequence is worth it if it saves more than so many tokens."""
+
+
+class Path(NamedTuple):
+    """A row without padding. If rows are sorted, each is next to the one with which it has most tokens in common."""
+
+    first: int  # the position of its first token
+    tokens: list[int]
+    prompt: int  # how many of the tokens are its prompt
+
+
+class Tree(NamedTuple):
+    """Sequences of rows that share tokens. The first six tensors have the shape (sequences, tokens)."""
+
+    tokens: Tensor
+    positions: Tensor
+    starts: Tensor  # each token is part of the rows of its sequence from this one on,
+    ends: Tensor  # and before this one
+    is_scored: Tensor  # whether a row needs its log-probability, given the token in the column before
+    sources: Tensor  # where log-probabilities of completions are among those of all columns but the first,
+    targets: Tensor  # and among those of all rows
+    shape: tuple[int, int]  # of the log-probabilities of all rows
+    has_branches: bool
+    sharing: "Sharing"
+
+
+KINDS = ("full_attention", "sliding_attention")
+"""Kinds of layers whose masks are known."""
+
+
+@dataclass(frozen=True)
+class Sharing:
+    """How a model computes trees."""
+
+    windows: dict[str, int | None]  # of each kind of its layers
+    implementation: str  # of attention
+    even: float  # number of tokens of a sequence for which attention costs as much as all else
+    multiple: int = 1  # sequences are padded to a multiple of this number of tokens
+
+    @property
+    def longest(self) -> float:
+        return math.inf if self.implementation == "flex_attention" else LONGEST
+
+    def round(self, tokens: int) -> int:
+        """Return the number of tokens with padding. A model scores no token but those after the first."""
+        return -(-max(2, tokens) // self.multiple) * self.multiple
+
+
+def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
+    """Return how a model computes trees, or why it cannot."""
+    config = find_base(model).config.get_text_config()
+    window, implementation = getattr(config, "sliding_window", None), config._attn_implementation
+    kinds = dict.fromkeys(getattr(config, "layer_types", None) or [KINDS[bool(window)]])
+    others = [kind for kind in kinds if kind not in KINDS]
+    if not takes_positions(model):
+        return "positions of tokens cannot be given to this model"
+    if others:
+        return f"the model has layers of the kind {others[0]!r}"
+    if implementation not in IMPLEMENTATIONS:
+        return f"attn_implementation={implementation!r} takes no masks of prompts. attn_implementation='sdpa' does"
+    attention = config.num_hidden_layers * config.num_attention_heads
+    attention *= getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    parameters = sum(getattr(one, "ds_numel", one.numel()) for one in model.parameters())  # DeepSpeed has split some
+    multiple = pad_to_multiple_of or (16 if torch.cuda.is_available() else 1)  # which kernels of GPUs need
+    return Sharing(
+        {kind: window if kind == "sliding_attention" else None for kind in kinds},
+        implementation,
+        even=parameters / (2 * attention),
+        multiple=BLOCK if implementation == "flex_attention" else multiple,
+    )
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Rows in sequences, each with the rows that share most tokens."""
+
+    sharing: Sharing
+    paths: Sequence[Path]
+    sequences: list[list[int]]  # the places of rows
+    lengths: list[int]  # tokens of sequences
+
+    def build(self, places: Sequence[int], width: int, device: torch.device) -> Tree:
+        """Return the tree of the rows of some sequences, with log-probabilities of so many completion tokens."""
+        grown = [grow([self.paths[row] for row in self.sequences[place]]) for place in places]
+        columns = max(self.lengths[place] for place in places)
+        rows, sources, targets = 0, list[int](), list[int]()
+        for number, (_, predicting) in enumerate(grown):
+            for own in predicting:
+                sources += [number * (columns - 1) + column for column in own]
+                targets += range(rows * width, rows * width + len(own))
+                rows += 1
+        fills = (0, 0, rows, 0, 0)  # no other token sees padding, and padding sees itself
+        padded = [
+            [[*own, *[fill] * (columns - len(own))] for own, fill in zip(fields, fills, strict=True)]
+            for fields, _ in grown
+        ]
+        tokens, positions, starts, ends, is_scored = torch.tensor(padded).to(device).unbind(1)
+        both = torch.tensor([sources, targets], dtype=torch.long).to(device)
+        has_branches = any(len(self.sequences[place]) > 1 for place in places)
+        return Tree(
+            tokens, positions, starts, ends, is_scored, both[0], both[1], (rows, width), has_branches, self.sharing
+        )
+
+
+def read_paths(rows: Iterable[tuple[int, list[int], list[int], int]]) -> list[Path] | None:
+    """
+    Return rows without their padding, or None if a mask has a hole.
+
+    A row is given by the position of its first column, its tokens, whether they are no padding, and the number of columns
+    of its prompt.
+    """
+    paths = []
+    for first, ids, mask, prompt in rows:
+        start = mask.index(1) if 1 in mask else prompt
+        end = start + sum(mask)
+        if start >= prompt or not all(mask[start:end]):
+            return None
+        paths.append(Path(first + start, ids[start:end], prompt - start))
+    return paths
+
+
+def count_common(one: list[int], other: list[int]) -> int:
+    """Return the number of tokens with which both rows begin."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def list_shared(paths: Sequence[Path], spare: int = 1) -> list[int]:
+    """
+    Return how many of its tokens each of some sorted rows has from the row before it.
+
+    The last common token is computed again, so that the token in the next column is the one that it predicts.
+    """
+    shared = [0] * len(paths)
+    for place, (before, path) in enumerate(zip(paths, paths[1:], strict=False), 1):
+        if before.first == path.first:
+            common = count_common(before.tokens, path.tokens)
+            shared[place] = common if common == len(path.tokens) else max(0, common - spare)
+    return shared
+
+
+def count_different(paths: Sequence[Path], spare: int = 0) -> int:
+    """Return the number of different tokens of rows: those that begin alike have the beginning in common."""
+    ordered = sorted(paths)
+    return sum(len(path.tokens) for path in ordered) - sum(list_shared(ordered, spare))
+
+
+def list_groups(paths: Sequence[Path]) -> list[list[int]]:
+    """Return the places of the rows of each prompt."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for place, path in enumerate(paths):
+        groups.setdefault((path.first, *path.tokens[: path.prompt]), []).append(place)
+    return [*groups.values()]
+
+
+def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing, weight: float = 1.0) -> Forest:
+    """Return rows in the sequences that cost least, if the attention to many tokens counts with a weight."""
+    order = sorted(range(len(paths)), key=paths.__getitem__)
+    ordered = [paths[place] for place in order]
+    own = [len(path.tokens) for path in ordered]
+    added = [tokens - shared for tokens, shared in zip(own, list_shared(ordered), strict=True)]
+
+    def measure(end: int) -> Iterator[int]:
+        after = 0
+        for start in range(end - 1, -1, -1):
+            yield after + own[start]
+            after += added[start]
+
+    most = min(max_tokens, sharing.longest)
+    sequences = split_in_order(order, measure, most, len(order), SEQUENCE, weight / sharing.even)
+    lengths = [sharing.round(count_different([paths[row] for row in rows], 1)) for rows in sequences]
+    return Forest(sharing, paths, sequences, lengths)
+
+
+def grow(paths: Sequence[Path]) -> tuple[list[list[int]], list[list[int]]]:
+    """Return the first fields of a tree of one sequence, and the columns that predict the completion of each row."""
+    tokens, positions, starts, ends = list[int](), list[int](), list[int](), list[int]()
+    columns, predicting = list[int](), list[list[int]]()
+    for row, (path, shared) in enumerate(zip(paths, list_shared(paths), strict=True)):
+        for column in columns[shared:]:
+            ends[column] = row
+        columns = [*columns[:shared], *range(len(tokens), len(tokens) + len(path.tokens) - shared)]
+        tokens += path.tokens[shared:]
+        positions += range(path.first + shared, path.first + len(path.tokens))
+        starts += [row] * (len(tokens) - len(starts))
+        ends += [len(paths)] * (len(tokens) - len(ends))
+        predicting.append(columns[path.prompt - 1 : -1])
+    scored = {column + 1 for own in predicting for column in own}
+    return [tokens, positions, starts, ends, [int(column in scored) for column in range(len(tokens))]], predicting
+
+
+def score_tree(score: Callable[..., Any], model: Any, tree: Tree, has_entropy: bool) -> Any:
+    """Return what a method of TRL says about the rows of a tree, with 0 for padding."""
+    inner = model.func if isinstance(model, Positioned) else model
+    last = tree.tokens.size(1) - 1
+    found = score(partial(run_tree, inner, tree), tree.tokens, tree.is_scored, last, compute_entropy=has_entropy)
+    return *(None if one is None else place_values(one, tree) for one in found[:2]), None
+
+
+def place_values(values: Tensor, tree: Tree) -> Tensor:
+    """Return values of all columns but the first at the places of the rows' completion tokens."""
+    rows, width = tree.shape
+    whole = values.new_zeros(rows * width).index_put((tree.targets,), values.flatten()[tree.sources])
+    return whole.view(rows, width) + 0 * values[0, 0]  # connected to the model also if no row has a completion
+
+
+def run_tree(model: Any, tree: Tree, **inputs: Any) -> Any:
+    """Call a model with the masks and the positions of a tree."""
+    device = tree.tokens.device.type
+    dtype = next(one.dtype for one in model.parameters() if one.is_floating_point())
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+    return model(**{**inputs, "attention_mask": build_masks(tree, dtype), "position_ids": tree.positions})
+
+
+def build_masks(tree: Tree, dtype: torch.dtype) -> Any:
+    """Return what a model takes as `attention_mask`: one mask, or one for each kind of its layers."""
+    if not tree.has_branches:
+        return torch.ones_like(tree.tokens)
+    masks = {kind: build_mask(tree, window, dtype) for kind, window in tree.sharing.windows.items()}
+    return masks if len(masks) > 1 else next(iter(masks.values()))
+
+
+def build_mask(tree: Tree, window: int | None, dtype: torch.dtype) -> Any:
+    """Return the mask of layers with a window, in the form that an implementation of attention takes."""
+    positions, starts, ends = tree.positions, tree.starts, tree.ends
+    after = positions - window if window else torch.full_like(positions, -1)
+
+    def sees(batch: Any, head: Any, query: Any, key: Any) -> Any:
+        is_before = positions[batch, key] <= positions[batch, query]
+        is_near = positions[batch, key] > after[batch, query]
+        return (
+            is_before
+            & is_near
+            & (starts[batch, key] <= starts[batch, query])
+            & (ends[batch, key] >= ends[batch, query])
+        )
+
+    count, columns = tree.tokens.shape
+    if tree.sharing.implementation == "flex_attention":
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        return create_block_mask(sees, count, None, columns, columns, device=positions.device)
+    column = torch.arange(columns, device=positions.device)
+    seen = sees(torch.arange(count, device=column.device)[:, None, None, None], None, column[:, None], column)
+    return (~seen).to(dtype).mul_(torch.finfo(dtype).min)
