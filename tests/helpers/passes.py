@@ -13,8 +13,8 @@ from trl_grpo_rewards.training.trees import run_tree
 
 class Passes:
     """
-    Counts the rows of TRL's passes without gradient, the rows of each one with gradient, in training, and the tokens of
-    both with their padding.
+    Counts the rows of TRL's passes without gradient, the rows of each one with gradient, and the tokens of both with their
+    padding. Passes of a model in evaluation are not counted.
     """
 
     def __init__(self):
@@ -28,9 +28,9 @@ class Passes:
             rows = model.args[1].shape[0] if is_tree else len(input_ids)
             if torch.is_grad_enabled():
                 self.calls.append(rows)
-            else:
+            elif trainer.model.training:
                 self.quiet += rows
-            self.tokens += input_ids.numel()
+            self.tokens += input_ids.numel() * trainer.model.training
             return self.plain(trainer, model, input_ids, *args, **kwargs)
 
         GRPOTrainer._get_per_token_logps_and_entropies = watched

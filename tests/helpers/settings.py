@@ -53,12 +53,12 @@ class Setting:
     @property
     def is_exact(self) -> bool:
         """Whether everything is computed in float64, see `precision.py`."""
-        return self.model in ("dense", "shallow", "experts")
+        return self.model in ("dense", "shallow", "experts") and self.adapter in (None, "LoRA")
 
     @property
     def most(self) -> float:
-        """The largest relative difference between gradients. Routers and rewards are computed in float32."""
-        is_rounded = self.model == "experts" or "multi_objective_aggregation" in self.options
+        """The largest relative difference between gradients. Routers, rewards and some denominators are in float32."""
+        is_rounded = self.model == "experts" or "drop" in self.modes or "multi_objective_aggregation" in self.options
         return (1e-7 if is_rounded else 1e-11) if self.is_exact else 1e-6
 
 

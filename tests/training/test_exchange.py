@@ -3,7 +3,7 @@
 import torch
 
 from helpers.ranks import run_on_forked_ranks
-from trl_grpo_rewards.training.exchange import move_rows
+from trl_grpo_rewards.training.exchange import move_groups
 from trl_grpo_rewards.training.placement import Move
 from trl_grpo_rewards.training.rows import unstack
 
@@ -24,7 +24,7 @@ def make_rows(rank: int, count: int) -> list[dict]:
 
 def exchange(rank: int) -> list[tuple]:
     moves = [Move(0, 1, 5), Move(0, 1, 3), Move(1, 0, 1)]
-    rows = move_rows(make_rows(rank, [7, 2][rank]), moves, rank, torch.device("cpu"))
+    groups = move_groups([[row] for row in make_rows(rank, [7, 2][rank])], moves, rank, torch.device("cpu"))
     return [
         (
             row["advantages"].item(),
@@ -34,7 +34,7 @@ def exchange(rank: int) -> list[tuple]:
             row["prompt_ids"].untyped_storage().nbytes(),
             {*row},
         )
-        for row in rows
+        for (row,) in groups
     ]
 
 
@@ -55,8 +55,8 @@ def test_a_rank_with_many_rows_gives_some_to_one_with_few():
 
 def keep(rank: int) -> bool:
     rows = make_rows(rank, 3 - rank)
-    kept = move_rows(rows, [], rank, torch.device("cpu"))
-    return len(kept) == len(rows) and all(one is same for one, same in zip(rows, kept, strict=True))
+    kept = move_groups([rows], [], rank, torch.device("cpu"))
+    return len(kept) == 1 and kept[0] is rows
 
 
 def test_without_moves_ranks_keep_their_rows():

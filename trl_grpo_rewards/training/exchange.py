@@ -1,6 +1,4 @@
-"""The exchange of rows between ranks. Rows move one at a time, so that no rank holds more than its own."""
-
-from itertools import accumulate
+"""The exchange of rows between ranks. Groups move one at a time, so that no rank holds much more than its own."""
 
 import torch
 import torch.distributed as dist
@@ -14,38 +12,31 @@ from .rows import TensorRow
 
 def spread_groups(groups: list[list[TensorRow]], weights: list[int], accelerator: Accelerator) -> list[TensorRow]:
     """Spread groups of rows over the ranks so that they weigh about the same, and return the rows of this rank."""
-    gathered = gather_object([[*zip(weights, map(len, groups), strict=True)]])
-    moves = plan_moves([[weight for weight, _ in own] for own in gathered])
-    starts = [[*accumulate((size for _, size in own), initial=0)] for own in gathered]
-    of_rows = [
-        Move(source, target, row)
-        for source, target, place in moves
-        for row in range(*starts[source][place : place + 2])
+    moves = plan_moves(gather_object([weights]))
+    return [
+        row for group in move_groups(groups, moves, accelerator.process_index, accelerator.device) for row in group
     ]
-    rows = [row for group in groups for row in group]
-    return move_rows(rows, of_rows, accelerator.process_index, accelerator.device)
 
 
-def move_rows(rows: list[TensorRow], moves: list[Move], rank: int, device: torch.device) -> list[TensorRow]:
-    """Carry out moves, which are the same on every rank, and return the rows that this rank has afterwards."""
+def move_groups(
+    groups: list[list[TensorRow]], moves: list[Move], rank: int, device: torch.device
+) -> list[list[TensorRow]]:
+    """Carry out moves, which are the same on every rank, and return the groups that this rank has afterwards."""
     received, left = [], set[int]()
     for source, target, place in moves:
         if rank == source:
-            send_row(rows[place], target)
+            dist.send_object_list([[copy_row(row, "cpu") for row in groups[place]]], target)
             left.add(place)
         elif rank == target:
-            received.append(receive_row(source, device))
-    return [row for place, row in enumerate(rows) if place not in left] + received
+            box: list[list[TensorRow]] = [[]]
+            dist.recv_object_list(box, source)
+            received.append([copy_row(row, device) for row in box[0]])
+    return [group for place, group in enumerate(groups) if place not in left] + received
 
 
-def send_row(row: TensorRow, target: int) -> None:
-    """Send a copy of a row. Its tensors are views of a batch, which would otherwise be sent as a whole."""
-    own = {key: value.to("cpu", copy=True) if isinstance(value, Tensor) else value for key, value in row.items()}
-    dist.send_object_list([own], target)
-
-
-def receive_row(source: int, device: torch.device) -> TensorRow:
-    """Receive a row that another rank sends with [`send_row`]."""
-    box: list[TensorRow] = [{}]
-    dist.recv_object_list(box, source)
-    return {key: value.to(device) if isinstance(value, Tensor) else value for key, value in box[0].items()}
+def copy_row(row: TensorRow, device: torch.device | str | None = None) -> TensorRow:
+    """Return a row of its own. The tensors of a row are views, with which the whole batch would be kept, or sent."""
+    return {
+        key: value.to(device or value.device, copy=True) if isinstance(value, Tensor) else value
+        for key, value in row.items()
+    }

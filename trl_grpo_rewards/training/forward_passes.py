@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from itertools import repeat
 from typing import TypeAlias
 
 import torch
@@ -12,7 +13,7 @@ from .placement import Size, count_padded, plan_micro_batches
 from .positions import Positioned, count_positions
 from .rows import BOTH_WIDE, TensorBatch, count_columns, select_rows
 from .token_counts import TokenCounts
-from .trees import Path, Sharing, count_different, plan_forest, read_paths, score_tree
+from .trees import Sharing, count_different, plan_forest, read_paths, score_tree
 
 
 Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]
@@ -49,7 +50,9 @@ def score_rows(
         Size(prompt if keeps_positions else size.prompt, width - prompt if width >= limit else size.completion)
         for size in measure_rows(batch, rows, prompt, multiple)
     ]
-    paths, forest = read_batch(batch, rows, prompt), None
+    paths, forest = None, None
+    if not batch.get("num_images"):
+        paths = read_paths(batch["input_ids"][rows], batch["attention_mask"][rows], prompt, repeat(0))
     if sharing is not None and paths and width < limit:
         forest = plan_forest(paths, batch_size * width, sharing)
         sizes = [Size(0, length) for length in forest.lengths]
@@ -79,14 +82,6 @@ def score_rows(
     needed = int(batch["attention_mask"][rows].sum()) if paths is None else count_different(paths)
     counts = TokenCounts(needed, count_padded(sizes, plan), count * width, (count - len(rows)) * width)
     return (outputs[0], outputs[1] if len(outputs) > 1 else None, None), counts
-
-
-def read_batch(batch: TensorBatch, rows: list[int], prompt: int) -> list[Path] | None:
-    """Return some rows without their padding, or None if one has an image or a hole."""
-    if batch.get("num_images"):
-        return None
-    values = zip(*(batch[name][rows].tolist() for name in ("input_ids", "attention_mask")), strict=True)
-    return read_paths((0, ids, mask, prompt) for ids, mask in values)
 
 
 def measure_rows(batch: TensorBatch, rows: list[int], prompt: int, multiple: int | None) -> list[Size]:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, zip_longest
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import torch
@@ -32,12 +32,12 @@ from .rows import (
     stack,
     unstack,
 )
+from .self_check import compare_trees
 from .token_counts import TokenCounts, add_counts, describe_counts
 from .trees import (
     Forest,
     Path,
     Sharing,
-    Tree,
     count_different,
     find_sharing,
     list_groups,
@@ -48,6 +48,8 @@ from .trl_members import replace_members
 
 
 logger = logging.getLogger(__name__)
+
+SEPARATE = "The prompt of a group is computed for each of its completions: {}."
 
 
 class PackedStep(NamedTuple):
@@ -73,23 +75,45 @@ class Packer:
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
     sharing: Sharing | None = None  # how rows share what they have in common, unless they cannot
+    tried: int = 0  # how often it was tried whether they can
     scored: TokenCounts = TokenCounts()  # of passes without gradient since the last generation was packed
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
 
-    def build(self, rows: list[TensorRow]) -> TensorBatch:
-        """Return the micro-batch of these rows, with the positions of their tokens."""
-        batch = self.stack(rows)
-        widths = batch.pop("prompt_width", None)
+    def build(self, rows: list[TensorRow], forest: Forest | None = None, places: Sequence[int] = ()) -> TensorBatch:
+        """Return the micro-batch of these rows, in some sequences if they share tokens, with the positions of tokens."""
+        batch = self.stack([rows[row] for place in places for row in forest.sequences[place]] if forest else rows)
+        widths, completion = batch.pop("prompt_width", None), batch["completion_ids"].size(1)
         if widths:
-            prompt, completion = (batch[key].size(1) for key in ("prompt_ids", "completion_ids"))
+            prompt = batch["prompt_ids"].size(1)
             cut = torch.tensor(widths, device=batch["prompt_ids"].device) - prompt
             batch["position_ids"] = count_positions(prompt + completion, cut)
+        if forest:
+            batch["tree"] = forest.build(places, completion, batch["prompt_ids"].device)
         return batch
 
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
         return unstack(batch, self.keeps_positions, self.limit)
+
+    def check_sharing(
+        self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], ids: list[list[int]], size: int
+    ) -> None:
+        """Try once with the longest group whether its rows can share tokens, and again when rows exceed a window first."""
+        if self.sharing is None:
+            return
+        lengths = [len(prompt) + len(own) for prompt, own in zip(prompts, ids, strict=True)]
+        start = lengths.index(max(lengths)) // size * size
+        longest = max(gather_object([max(lengths)]))
+        tried = 1 + sum(longest > window for window in self.sharing.windows.values() if window)
+        if tried > self.tried and longest + 6 < self.limit:  # embeddings may keep what they computed for wider rows
+            self.tried, rows = tried, slice(start, start + size)
+            own = prompts[rows], ids[rows], self.args.per_device_train_batch_size
+            faults = [*filter(None, gather_object([compare_trees(score, model, self.sharing, *own)]))]
+            if faults:
+                self.sharing = None
+                if self.accelerator.is_main_process:
+                    logger.warning(SEPARATE.format(faults[0]))
 
     def score(
         self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int], is_counted: bool
@@ -124,11 +148,11 @@ class Packer:
     def cut_padding(self, part: TensorBatch) -> PackedStep:
         """Return a micro-batch of TRL at the width of its own rows."""
         rows = [{key: value for key, value in row.items() if key != "live"} for row in self.unstack(part)]
-        paths, count = read_rows(rows), len(rows) * self.accelerator.num_processes
+        paths, count = self.read(rows), len(rows) * self.accelerator.num_processes
         batch, needed = self.build(rows), count_needed(rows, paths)
         if self.sharing is not None and paths is not None and not self.is_wide(rows):
-            forests = [plan_forest(paths, count_computed(batch), self.sharing, weight) for weight in (1, 0)]
-            batch = min(batch, *(self.share(rows, forest) for forest in forests), key=self.weigh)
+            forest = plan_forest(paths, count_computed(batch), self.sharing)
+            batch = min(batch, self.build(rows, forest, range(len(forest.sequences))), key=count_computed)
         tokens = TokenCounts(needed, count_computed(batch), count_padded_tokens(part))
         return PackedStep([batch], [self.accelerator.num_processes], count, count, count, tokens)
 
@@ -139,16 +163,23 @@ class Packer:
         # The shortest row with an image. If no row has an image, it is the shortest row.
         with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), self.measure_row(row).total)))
         own = [row for row in rows if row["live"]]
-        paths = read_rows(own)
-        budget, shares = max(map(count_padded_tokens, parts)), self.sharing is not None and paths is not None
-        facts = gather_object([(budget, shares, self.is_wide(rows), has_images(own), has_images(rows))])
-        budgets, share, are_wide, has_live_images, has_any_images = zip(*facts, strict=True)  # with one value per rank
+        paths, budget = self.read(own), max(map(count_padded_tokens, parts))
+        needed, shares = count_needed(own, paths), self.sharing is not None and paths is not None
+        facts = gather_object([(budget, needed, shares, self.is_wide(rows), has_images(own), has_images(rows))])
+        budgets, all_needed, share, are_wide, has_live_images, has_any_images = zip(
+            *facts, strict=True
+        )  # of all ranks
         # The padding of another rank would change positions, but not those of models with images.
         stays = any(are_wide) or self.keeps_positions and not any(has_any_images)
         sharing = self.sharing if all(share) and not stays else None
-        live = own if stays else self.spread(own, paths if sharing else None)
+        groups, weights = [[row] for row in own], [self.measure_row(row).total for row in own]
+        if sharing and paths:  # single rows would leave what they share
+            parted = list_groups(paths, sum(all_needed) / len(all_needed))
+            groups = [[own[place] for place in group] for group in parted]
+            weights = [count_different(paths[place] for place in group) for group in parted]
+        live = own if stays else spread_groups(groups, weights, self.accelerator)
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
-        shared = read_rows(live) if sharing else None  # in another order, and with rows of other ranks
+        shared = self.read(live) if sharing else None  # in another order, and with rows of other ranks
         forest = plan_forest(shared, max(budgets), sharing) if sharing and shared else None
         sizes = [Size(0, length) for length in forest.lengths] if forest else [*map(self.measure_row, live)]
         plan = plan_micro_batches(sizes, max(budgets), len(parts), max_rows)
@@ -157,25 +188,26 @@ class Packer:
         gathered = gather_object([([*map(len, flat)], tokens)])
         planned = [rows for rows, _ in gathered]  # for each rank, the rows of its micro-batches
         loud = max(map(len, planned))
-        members = [[live[place] for place in places] for places in flat] + [[filler]] * (loud - len(plan))
+        members: list[tuple[Any, ...]] = [(live, forest, places) for places in plan]
+        if not forest:
+            members = [([live[place] for place in places],) for places in plan]
+        members += [([filler],)] * (loud - len(plan))
         counts = [[*sizes, *[1] * (loud - len(sizes))] for sizes in planned]
         if loud and any(has_any_images) and not any(has_live_images):
             # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
             # skip it.
-            members[-1] = [*members[-1], with_image]
+            members[-1] = ([*members[-1][0], with_image],)
             counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
         silent = {**self.build([with_image]), "silent": True, "weights": Weights(0, 0, len(counts), len(parts))}
         on_all = zip(*counts, strict=True), *(zip_longest(*each, fillvalue=0) for each in zip(*gathered, strict=True))
         batches = [
             {
-                **self.build(rows),
+                **self.build(*member),
                 "most_rows": max(sizes),
                 "weights": Weights(sum(tokens), sum(live), sum(sizes) - sum(live), len(parts) / loud),
             }
-            for rows, sizes, live, tokens in zip(members, *on_all, strict=True)
+            for member, sizes, live, tokens in zip(members, *on_all, strict=True)
         ]
-        for batch, places in zip(batches, plan if forest else (), strict=False):
-            batch["tree"] = grow_tree(forest, places, batch)
         return PackedStep(
             [dict(silent) for _ in parts[loud:]] + batches,
             ranks=[sum(place < len(sizes) for sizes in planned) for place in range(loud)],
@@ -183,7 +215,7 @@ class Packer:
             rows=len(rows) * len(planned),
             computed=sum(map(sum, counts)) or len(counts),
             tokens=TokenCounts(
-                count_needed(own, paths),
+                needed,
                 sum(map(count_computed, batches or [silent])),
                 sum(map(count_padded_tokens, parts)),
                 sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
@@ -195,25 +227,15 @@ class Packer:
         widths = [row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows]
         return bool(max(widths) >= self.limit)
 
-    def spread(self, rows: list[TensorRow], paths: list[Path] | None) -> list[TensorRow]:
-        """Spread rows evenly over the ranks. If they share tokens, the rows of a prompt move together."""
-        groups, weights = [[place] for place in range(len(rows))], [self.measure_row(row).total for row in rows]
-        if paths is not None:
-            groups = list_groups(paths)
-            weights = [count_different([paths[place] for place in group]) for group in groups]
-        return spread_groups([[rows[place] for place in group] for group in groups], weights, self.accelerator)
-
-    def share(self, rows: list[TensorRow], forest: Forest) -> TensorBatch:
-        """Return the micro-batch of rows that share tokens."""
-        batch = self.build([rows[place] for sequence in forest.sequences for place in sequence])
-        batch["tree"] = grow_tree(forest, range(len(forest.sequences)), batch)
-        return batch
-
-    def weigh(self, batch: TensorBatch) -> float:
-        """Return what a micro-batch costs, in tokens."""
-        computed = count_computed(batch)
-        rows = batch["tree"].tokens.size(0) if "tree" in batch else count_rows(batch)
-        return computed + computed**2 / rows / (self.sharing.even if self.sharing else math.inf)
+    def read(self, rows: list[TensorRow]) -> list[Path] | None:
+        """Return rows without their padding, or None if one has an image or a hole."""
+        if not rows or has_images(rows):
+            return None if rows else []
+        batch = self.stack(rows)
+        kinds = ("prompt", "completion")
+        ids, mask = (torch.cat([batch[f"{kind}_{name}"] for kind in kinds], 1) for name in ("ids", "mask"))
+        prompt = batch["prompt_ids"].size(1)
+        return read_paths(ids, mask, prompt, [own - prompt for own in batch.get("prompt_width", [prompt] * len(rows))])
 
     def measure_row(self, row: TensorRow) -> Size:
         return measure_row(row, self.args.pad_to_multiple_of)
@@ -228,7 +250,7 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
     if "passes" in trainer._changes:
         sharing = f"{trainer._changes['passes']} is given whole rows"
     if isinstance(sharing, str) and trainer.args.packing and trainer.accelerator.is_main_process:
-        logger.warning(f"The prompt of a group is computed for each completion, because {sharing}.")
+        logger.warning(SEPARATE.format(sharing))
     return Packer(
         trainer.accelerator,
         trainer.args,
@@ -241,29 +263,9 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
     )
 
 
-def read_rows(rows: list[TensorRow]) -> list[Path] | None:
-    """Return rows without their padding, or None if one has an image or a hole."""
-    if has_images(rows):
-        return None
-    names = ("prompt_ids", "completion_ids", "prompt_mask", "completion_mask")
-    values = iter(torch.cat([row[name] for row in rows for name in names]).tolist() if rows else ())  # read at once
-    given = []
-    for row in rows:
-        prompt = len(row["prompt_ids"])
-        ids, mask = ([*islice(values, prompt + len(row["completion_ids"]))] for _ in range(2))
-        given.append((row.get("prompt_width", prompt) - prompt, ids, mask, prompt))
-    return read_paths(given)
-
-
 def count_needed(rows: list[TensorRow], paths: list[Path] | None) -> int:
     """Return the number of different tokens of rows, or of all tokens if nothing is known of what rows share."""
     return sum(map(count_tokens, rows)) if paths is None else count_different(paths)
-
-
-def grow_tree(forest: Forest | None, places: Sequence[int], batch: TensorBatch) -> Tree | None:
-    """Return the tree of some sequences, whose rows are those of a micro-batch."""
-    ids = batch["completion_ids"]
-    return None if forest is None else forest.build(places, ids.size(1), ids.device)
 
 
 def count_computed(batch: TensorBatch) -> int:

@@ -12,7 +12,7 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 from .drawing import PLACE_COLUMN, PromptStream
-from .exchange import spread_groups
+from .exchange import copy_row, spread_groups
 from .generation import Generation
 from .group_statistics import take_first
 from .micro_batches import Packer
@@ -107,11 +107,6 @@ class Resampler:
 def select_rows_of(rows: list[TensorRow], generation: Generation, groups: Tensor) -> list[TensorRow]:
     """Return the rows of this rank that belong to the groups. `groups`: (groups,)"""
     return [row for row, is_in in zip(rows, generation.find_rows(groups).tolist(), strict=True) if is_in]
-
-
-def copy_row(row: TensorRow) -> TensorRow:
-    """Return a row of its own. The tensors of an unstacked row are views, which would keep the whole batch in memory."""
-    return {key: value.clone() if isinstance(value, Tensor) else value for key, value in row.items()}
 
 
 def draw_rows(

@@ -199,7 +199,10 @@ class FilteredGRPOTrainer(GRPOTrainer):
         start, self._generation = time.perf_counter(), None
         generated = generate(prompts)
         sampled = time.perf_counter()
-        _, ids, mask, contents, *_ = generated
+        prompt_ids, ids, mask, contents, *_ = generated
+        if self._packs:
+            plain = super()._get_per_token_logps_and_entropies
+            self._packer.check_sharing(plain, self.model, prompt_ids, ids, self.num_generations)
         add_columns(self._rows, next(part for part in generated if isinstance(part, dict)))
         self.log_multimodal = self.args.log_multimodal and agree_on_images(self._rows, generated[6])
         groups = self._score(prompts, contents, ids)

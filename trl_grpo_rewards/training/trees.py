@@ -1,9 +1,11 @@
 """Rows that begin alike in one sequence, a tree of tokens: what they have in common goes through the model once."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate, pairwise
+from operator import sub
 from typing import Any, NamedTuple
 
 import torch
@@ -11,16 +13,20 @@ from torch import Tensor
 
 from .placement import split_in_order
 from .positions import Positioned, find_base, takes_positions
+from .trl_members import utils
 
 
 IMPLEMENTATIONS = ("sdpa", "eager", "flex_attention")
 """Implementations of attention that take any mask."""
 
+KINDS = ("full_attention", "sliding_attention")
+"""Kinds of layers whose masks are known."""
+
 LONGEST = 8192
-"""Largest number of tokens of a sequence of several rows, since a mask has the square of it. Blocks need no such limit."""
+"""Largest number of tokens of a sequence of several rows, since a mask has the square of it. Masks of blocks are small."""
 
 BLOCK = 128
-"""Number of tokens that a block of a mask has on each side."""
+"""Number of tokens on each side of a block."""
 
 SEQUENCE = 8
 """One more sequence is worth it if it saves more than so many tokens."""
@@ -35,7 +41,7 @@ class Path(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """Sequences of rows that share tokens. The first six tensors have the shape (sequences, tokens)."""
+    """Sequences of rows that share tokens. The first five tensors have the shape (sequences, tokens)."""
 
     tokens: Tensor
     positions: Tensor
@@ -49,26 +55,14 @@ class Tree(NamedTuple):
     sharing: "Sharing"
 
 
-KINDS = ("full_attention", "sliding_attention")
-"""Kinds of layers whose masks are known."""
-
-
-@dataclass(frozen=True)
-class Sharing:
+class Sharing(NamedTuple):
     """How a model computes trees."""
 
     windows: dict[str, int | None]  # of each kind of its layers
     implementation: str  # of attention
     even: float  # number of tokens of a sequence for which attention costs as much as all else
+    longest: float = LONGEST
     multiple: int = 1  # sequences are padded to a multiple of this number of tokens
-
-    @property
-    def longest(self) -> float:
-        return math.inf if self.implementation == "flex_attention" else LONGEST
-
-    def round(self, tokens: int) -> int:
-        """Return the number of tokens with padding. A model scores no token but those after the first."""
-        return -(-max(2, tokens) // self.multiple) * self.multiple
 
 
 def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
@@ -76,84 +70,48 @@ def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
     config = find_base(model).config.get_text_config()
     window, implementation = getattr(config, "sliding_window", None), config._attn_implementation
     kinds = dict.fromkeys(getattr(config, "layer_types", None) or [KINDS[bool(window)]])
-    others = [kind for kind in kinds if kind not in KINDS]
+    if not hasattr(utils, "add_fused_lm_head"):
+        return "trl 1.15 or newer is needed to share it"  # older versions keep the logits of all columns in memory
     if not takes_positions(model):
-        return "positions of tokens cannot be given to this model"
-    if others:
-        return f"the model has layers of the kind {others[0]!r}"
+        return "the positions of its tokens cannot be given to this model"
+    if not kinds.keys() <= {*KINDS}:
+        return f"the model has layers of the kind {next(kind for kind in kinds if kind not in KINDS)!r}"
     if implementation not in IMPLEMENTATIONS:
-        return f"attn_implementation={implementation!r} takes no masks of prompts. attn_implementation='sdpa' does"
-    attention = config.num_hidden_layers * config.num_attention_heads
-    attention *= getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    parameters = sum(getattr(one, "ds_numel", one.numel()) for one in model.parameters())  # DeepSpeed has split some
-    multiple = pad_to_multiple_of or (16 if torch.cuda.is_available() else 1)  # which kernels of GPUs need
+        return (
+            f"attn_implementation={implementation!r} takes no mask for this. attn_implementation='sdpa' shares prompts"
+        )
+    windows = {kind: window if kind == "sliding_attention" else None for kind in kinds}
+    heads = config.num_attention_heads
+    width = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
+    parameters = sum(
+        getattr(one, "ds_numel", one.numel()) for one in model.parameters()
+    )  # DeepSpeed may have split it
+    even = parameters / (2 * config.num_hidden_layers * width)
+    if implementation == "flex_attention":
+        return Sharing(windows, implementation, even, math.inf, BLOCK)
     return Sharing(
-        {kind: window if kind == "sliding_attention" else None for kind in kinds},
-        implementation,
-        even=parameters / (2 * attention),
-        multiple=BLOCK if implementation == "flex_attention" else multiple,
+        windows, implementation, even, LONGEST, pad_to_multiple_of or (16 if torch.cuda.is_available() else 1)
     )
 
 
-@dataclass(frozen=True)
-class Forest:
-    """Rows in sequences, each with the rows that share most tokens."""
-
-    sharing: Sharing
-    paths: Sequence[Path]
-    sequences: list[list[int]]  # the places of rows
-    lengths: list[int]  # tokens of sequences
-
-    def build(self, places: Sequence[int], width: int, device: torch.device) -> Tree:
-        """Return the tree of the rows of some sequences, with log-probabilities of so many completion tokens."""
-        grown = [grow([self.paths[row] for row in self.sequences[place]]) for place in places]
-        columns = max(self.lengths[place] for place in places)
-        rows, sources, targets = 0, list[int](), list[int]()
-        for number, (_, predicting) in enumerate(grown):
-            for own in predicting:
-                sources += [number * (columns - 1) + column for column in own]
-                targets += range(rows * width, rows * width + len(own))
-                rows += 1
-        fills = (0, 0, rows, 0, 0)  # no other token sees padding, and padding sees itself
-        padded = [
-            [[*own, *[fill] * (columns - len(own))] for own, fill in zip(fields, fills, strict=True)]
-            for fields, _ in grown
-        ]
-        tokens, positions, starts, ends, is_scored = torch.tensor(padded).to(device).unbind(1)
-        both = torch.tensor([sources, targets], dtype=torch.long).to(device)
-        has_branches = any(len(self.sequences[place]) > 1 for place in places)
-        return Tree(
-            tokens, positions, starts, ends, is_scored, both[0], both[1], (rows, width), has_branches, self.sharing
-        )
-
-
-def read_paths(rows: Iterable[tuple[int, list[int], list[int], int]]) -> list[Path] | None:
+def read_paths(ids: Tensor, mask: Tensor, prompt: int, firsts: Iterable[int]) -> list[Path] | None:
     """
     Return rows without their padding, or None if a mask has a hole.
 
-    A row is given by the position of its first column, its tokens, whether they are no padding, and the number of columns
-    of its prompt.
+    Args:
+        prompt (`int`):
+            The number of columns of prompts.
+        firsts (`Iterable[int]`):
+            The position of the first column of each row.
     """
     paths = []
-    for first, ids, mask, prompt in rows:
-        start = mask.index(1) if 1 in mask else prompt
-        end = start + sum(mask)
-        if start >= prompt or not all(mask[start:end]):
+    for own, real, first in zip(ids.tolist(), mask.tolist(), firsts, strict=False):
+        start = real.index(1) if 1 in real else prompt
+        end = start + sum(real)
+        if start >= prompt or not all(real[start:end]):
             return None
-        paths.append(Path(first + start, ids[start:end], prompt - start))
+        paths.append(Path(first + start, own[start:end], prompt - start))
     return paths
-
-
-def count_common(one: list[int], other: list[int]) -> int:
-    """Return the number of tokens with which both rows begin."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least
 
 
 def list_shared(paths: Sequence[Path], spare: int = 1) -> list[int]:
@@ -163,44 +121,79 @@ def list_shared(paths: Sequence[Path], spare: int = 1) -> list[int]:
     The last common token is computed again, so that the token in the next column is the one that it predicts.
     """
     shared = [0] * len(paths)
-    for place, (before, path) in enumerate(zip(paths, paths[1:], strict=False), 1):
-        if before.first == path.first:
-            common = count_common(before.tokens, path.tokens)
-            shared[place] = common if common == len(path.tokens) else max(0, common - spare)
+    for place, (before, path) in enumerate(pairwise(paths), 1):
+        one, other = before.tokens, path.tokens
+        most = min(len(one), len(other)) if before.first == path.first else 0
+        common = bisect_left(range(most), True, key=lambda last: one[: last + 1] != other[: last + 1])
+        shared[place] = common if common == len(other) else max(0, common - spare)
     return shared
 
 
-def count_different(paths: Sequence[Path], spare: int = 0) -> int:
+def count_different(paths: Iterable[Path], spare: int = 0) -> int:
     """Return the number of different tokens of rows: those that begin alike have the beginning in common."""
     ordered = sorted(paths)
     return sum(len(path.tokens) for path in ordered) - sum(list_shared(ordered, spare))
 
 
-def list_groups(paths: Sequence[Path]) -> list[list[int]]:
-    """Return the places of the rows of each prompt."""
+def list_groups(paths: Sequence[Path], most: float) -> list[list[int]]:
+    """Return the places of the rows of each prompt, in several parts if they have more different tokens than `most`."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for place, path in enumerate(paths):
         groups.setdefault((path.first, *path.tokens[: path.prompt]), []).append(place)
-    return [*groups.values()]
+    parts = []
+    for group in groups.values():
+        rows = max(1, min(len(group), int(len(group) * most / count_different(paths[place] for place in group))))
+        parts += [group[start : start + rows] for start in range(0, len(group), rows)]
+    return parts
 
 
-def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing, weight: float = 1.0) -> Forest:
-    """Return rows in the sequences that cost least, if the attention to many tokens counts with a weight."""
+class Forest(NamedTuple):
+    """Rows in sequences, each with the rows that share most tokens."""
+
+    sharing: Sharing
+    paths: Sequence[Path]
+    sequences: list[list[int]]  # the places of rows
+    lengths: list[int]  # tokens of sequences
+
+    def build(self, places: Iterable[int], width: int, device: torch.device) -> Tree:
+        """Return the tree of the rows of some sequences, with log-probabilities of so many completion tokens."""
+        rows, sources, targets, grown, columns = (
+            0,
+            list[int](),
+            list[int](),
+            [],
+            max(self.lengths[one] for one in places),
+        )
+        for number, place in enumerate(places):
+            fields, predicting = grow([self.paths[row] for row in self.sequences[place]])
+            grown.append(fields)
+            for row, own in enumerate(predicting, rows):
+                sources += [number * (columns - 1) + column for column in own]
+                targets += range(row * width, row * width + len(own))
+            rows += len(predicting)
+        fills = (0, 0, rows, 0, 0)  # no other token sees padding, and padding sees itself
+        for fields in grown:
+            for field, fill in zip(fields, fills, strict=True):
+                field += [fill] * (columns - len(field))
+        tensors = torch.tensor(grown).to(device).unbind(1)
+        ways = torch.tensor([sources, targets], dtype=torch.long).to(device)
+        return Tree(*tensors, *ways, (rows, width), rows > len(grown), self.sharing)  # type: ignore[call-arg, arg-type]
+
+
+def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> Forest:
+    """Return rows in the sequences that cost least."""
     order = sorted(range(len(paths)), key=paths.__getitem__)
-    ordered = [paths[place] for place in order]
-    own = [len(path.tokens) for path in ordered]
-    added = [tokens - shared for tokens, shared in zip(own, list_shared(ordered), strict=True)]
+    own = [len(paths[place].tokens) for place in order]
+    shared = list_shared([paths[place] for place in order])
+    added = [0, *accumulate(map(sub, own, shared))]
 
     def measure(end: int) -> Iterator[int]:
-        after = 0
-        for start in range(end - 1, -1, -1):
-            yield after + own[start]
-            after += added[start]
+        return (own[start] + added[end] - added[start + 1] for start in range(end - 1, -1, -1))
 
     most = min(max_tokens, sharing.longest)
-    sequences = split_in_order(order, measure, most, len(order), SEQUENCE, weight / sharing.even)
-    lengths = [sharing.round(count_different([paths[row] for row in rows], 1)) for rows in sequences]
-    return Forest(sharing, paths, sequences, lengths)
+    sequences = split_in_order(order, measure, most, len(order), SEQUENCE, 1 / sharing.even)
+    tokens = [max(2, count_different((paths[row] for row in rows), spare=1)) for rows in sequences]
+    return Forest(sharing, paths, sequences, [-(-one // sharing.multiple) * sharing.multiple for one in tokens])
 
 
 def grow(paths: Sequence[Path]) -> tuple[list[list[int]], list[list[int]]]:
@@ -210,8 +203,8 @@ def grow(paths: Sequence[Path]) -> tuple[list[list[int]], list[list[int]]]:
     for row, (path, shared) in enumerate(zip(paths, list_shared(paths), strict=True)):
         for column in columns[shared:]:
             ends[column] = row
-        columns = [*columns[:shared], *range(len(tokens), len(tokens) + len(path.tokens) - shared)]
         tokens += path.tokens[shared:]
+        columns = [*columns[:shared], *range(len(starts), len(tokens))]
         positions += range(path.first + shared, path.first + len(path.tokens))
         starts += [row] * (len(tokens) - len(starts))
         ends += [len(paths)] * (len(tokens) - len(ends))
@@ -258,14 +251,8 @@ def build_mask(tree: Tree, window: int | None, dtype: torch.dtype) -> Any:
     after = positions - window if window else torch.full_like(positions, -1)
 
     def sees(batch: Any, head: Any, query: Any, key: Any) -> Any:
-        is_before = positions[batch, key] <= positions[batch, query]
-        is_near = positions[batch, key] > after[batch, query]
-        return (
-            is_before
-            & is_near
-            & (starts[batch, key] <= starts[batch, query])
-            & (ends[batch, key] >= ends[batch, query])
-        )
+        is_before = (positions[batch, key] <= positions[batch, query]) & (positions[batch, key] > after[batch, query])
+        return is_before & (starts[batch, key] <= starts[batch, query]) & (ends[batch, key] >= ends[batch, query])
 
     count, columns = tree.tokens.shape
     if tree.sharing.implementation == "flex_attention":

@@ -53,7 +53,7 @@ PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "lo
 """Methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides."""
 
 RETURNED = {
-    "_generate": "_, completion_ids, tool_mask, completions, _, extra_fields, images, ...",
+    "_generate": "prompt_ids, completion_ids, tool_mask, completions, _, extra_fields, images, ...",
     "_get_per_token_logps_and_entropies": "logps, entropies, aux_loss",
 }
 """Tuples that methods of `GRPOTrainer` return and this package unpacks: TRL's names of the items, `_` for any item."""

@@ -1,0 +1,206 @@
+"""Rows that share tokens: the tokens of trees, their masks, and models that say the same of them as of whole rows."""
+
+import random
+from contextlib import nullcontext
+from functools import partial
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from trl import GRPOTrainer
+from trl.trainer.utils import add_fused_lm_head
+
+from helpers.architectures import ARCHITECTURES, build_model
+from helpers.marks import slow_except
+from helpers.models import load_layer
+from helpers.reward_functions import half_dead
+from trl_grpo_rewards import FilteredGRPOTrainer
+from trl_grpo_rewards.training import self_check
+from trl_grpo_rewards.training.placement import Size, count_padded, plan_micro_batches, plan_moves
+from trl_grpo_rewards.training.self_check import compare_trees
+from trl_grpo_rewards.training.trees import (
+    Path,
+    Sharing,
+    build_mask,
+    count_different,
+    find_sharing,
+    list_groups,
+    plan_forest,
+    read_paths,
+)
+
+
+SHARING = Sharing({"full_attention": None}, "sdpa", even=1e9)
+CPU = torch.device("cpu")
+tokens = st.lists(st.integers(0, 2), min_size=1, max_size=6)
+rows = st.builds(lambda first, prompt, own: Path(first, prompt + own, len(prompt)), st.integers(0, 1), tokens, tokens)
+sets_of_rows = st.lists(rows, min_size=1, max_size=8)
+
+
+@given(sets_of_rows)
+def test_different_tokens_are_those_that_differ_in_themselves_or_before(paths):
+    beginnings = {(path.first, *path.tokens[:end]) for path in paths for end in range(1, len(path.tokens) + 1)}
+    assert count_different(paths) == len(beginnings)
+
+
+@given(sets_of_rows, st.integers(1, 40), st.sampled_from([1, 4]))
+def test_each_token_of_a_tree_sees_the_row_before_it_and_predicts_the_next_one(paths, most, multiple):
+    forest = plan_forest(paths, most, SHARING._replace(multiple=multiple, even=30))
+    assert sorted(sum(forest.sequences, [])) == [*range(len(paths))]
+    assert all(
+        len(own) == 1 or length < most + multiple for own, length in zip(forest.sequences, forest.lengths, strict=True)
+    )
+    width = max(len(path.tokens) for path in paths)
+    tree = forest.build(range(len(forest.sequences)), width, CPU)
+    assert tree.tokens.size(1) == max(forest.lengths) and tree.tokens.size(1) % multiple == 0
+    sees = build_mask(tree, None, torch.float32)[:, 0] == 0
+    assert sees.any(2).all()  # or attention would be undefined
+    found = {}
+    for source, target in zip(tree.sources.tolist(), tree.targets.tolist(), strict=True):
+        one, last = divmod(source, tree.tokens.size(1) - 1)
+        assert tree.is_scored[one, last + 1]
+        seen, positions = (values[one, sees[one, last]].tolist() for values in (tree.tokens, tree.positions))
+        found[divmod(target, width)] = (seen, positions, tree.tokens[one, last + 1].item())
+    ordered = [paths[row] for own in forest.sequences for row in own]
+    assert found == {
+        (row, end - prompt): (own[:end], [*range(first, first + end)], own[end])
+        for row, (first, own, prompt) in enumerate(ordered)
+        for end in range(prompt, len(own))
+    }
+
+
+def test_a_window_reaches_as_far_back_in_a_row_as_in_the_model():
+    paths = [Path(5, [1, 2, 3, 4, own], 4) for own in (7, 8)]
+    tree = plan_forest(paths, 100, SHARING).build([0], 1, CPU)
+    assert tree.tokens.tolist() == [[1, 2, 3, 4, 7, 4, 8]]
+    sees = build_mask(tree, 3, torch.float32)[0, 0] == 0
+    assert [row.nonzero().flatten().tolist() for row in sees] == [
+        [0],
+        [0, 1],
+        [0, 1, 2],
+        [1, 2, 3],
+        [2, 3, 4],
+        [1, 2, 5],
+        [2, 5, 6],
+    ]
+
+
+def test_rows_with_holes_are_not_shared():
+    ids = torch.tensor([[0, 5, 6, 7, 8, 0], [4, 5, 6, 7, 8, 9]])
+    assert read_paths(ids, (ids > 0).long(), 3, [2, 0]) == [Path(3, [5, 6, 7, 8], 2), Path(0, [4, 5, 6, 7, 8, 9], 3)]
+    for hole in ([1, 0, 1, 1, 1, 1], [1, 1, 1, 0, 1, 1], [0, 0, 0, 1, 1, 1]):
+        assert read_paths(ids, torch.tensor([[1] * 6, hole]), 3, [0, 0]) is None
+
+
+def draw(prompt: int, groups: int, rng: random.Random) -> list[Path]:
+    """Return rows with completions of lognormal lengths, of 150 tokens on average."""
+    drawn = []
+    for _ in range(groups):
+        shared, center = rng.choices(range(10), k=prompt), 4.8 + rng.gauss(0, 0.45)
+        lengths = [min(512, max(4, round(rng.lognormvariate(center, 0.45)))) for _ in range(8)]
+        drawn += [Path(0, shared + rng.choices(range(1000), k=length), prompt) for length in lengths]
+    return drawn
+
+
+@pytest.mark.parametrize("prompt", [50, 200, 1000, 4000])
+@pytest.mark.parametrize("even, most", [(1e9, 1.12), (1152, 1.25)])  # attention for nothing, or as in a tiny model
+def test_few_tokens_are_computed_twice(prompt, even, most):
+    rng, different, computed = random.Random(0), 0, 0
+    for _ in range(8):
+        paths = draw(prompt, 8, rng)
+        budget = 2 * max(len(path.tokens) for path in paths)
+        forest = plan_forest(paths, budget, SHARING._replace(even=even))
+        sizes = [Size(0, length) for length in forest.lengths]
+        computed += count_padded(sizes, plan_micro_batches(sizes, budget, 32, 64))
+        different += count_different(paths)
+    assert different <= computed <= most * different
+
+
+@pytest.mark.parametrize("prompt", [50, 4000])
+@pytest.mark.parametrize("groups, live, most", [(8, 1.0, 1.08), (8, 0.5, 1.15), (1, 0.5, 1.6)])
+def test_eight_ranks_have_about_as_many_different_tokens(prompt, groups, live, most):
+    rng, worst = random.Random(1), []
+    for _ in range(3):
+        ranks = [draw(prompt, sum(rng.random() < live for _ in range(groups)), rng) for _ in range(8)]
+        share = sum(map(count_different, ranks)) / 8
+        parts = [[[paths[place] for place in group] for group in list_groups(paths, share)] for paths in ranks]
+        weights = [[*map(count_different, own)] for own in parts]
+        totals = [*map(sum, weights)]
+        for source, target, place in plan_moves(weights):
+            totals[source] -= weights[source][place]
+            totals[target] += weights[source][place]
+        worst.append(max(totals) / (sum(totals) / 8))
+    assert sum(worst) / 3 <= most
+
+
+score = partial(
+    GRPOTrainer._get_per_token_logps_and_entropies.__wrapped__,
+    SimpleNamespace(accelerator=SimpleNamespace(autocast=nullcontext)),
+)
+
+
+EXACT = {*"biogpt codegen gpt2 gpt_bigcode gptj opt xglm".split()}
+"""Models that are not told positions, but would be right."""
+
+QUICK = ["dense", "mistral", "gemma2", "gpt_oss", "lfm2", "falcon, ALiBi"]
+
+
+def compare(name: str, implementation: str | None = None, **changes) -> tuple[bool, str]:
+    """
+    Return whether a model shares tokens, and the fault that is found if it does, with these changes.
+
+    Two of four rows are equal, and the others begin alike.
+    """
+    rng, model = random.Random(0), build_model(name, vocab_size=97, pad_token_id=0, eos_token_id=1, bos_token_id=1)
+    prompt, one, other, third = (rng.choices(range(3, 90), k=length) for length in (13, 5, 9, 4))
+    model.float().set_experts_implementation("eager")
+    if implementation:
+        model.set_attn_implementation(implementation)
+    add_fused_lm_head(model, outputs=("log_probs", "entropy"))
+    found = find_sharing(model, None)
+    sharing = SHARING._replace(implementation=model.config._attn_implementation) if isinstance(found, str) else found
+    rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
+    return sharing is found, compare_trees(score, model, sharing._replace(**changes), *rows, 4)
+
+
+@pytest.mark.parametrize("name", slow_except(QUICK, [one for one in ARCHITECTURES if one != "llama, dynamic"]))
+def test_models_say_the_same_of_rows_that_share_tokens_or_are_found_out(name, monkeypatch):
+    monkeypatch.setattr(self_check, "MOST", 1e-5)
+    monkeypatch.setattr(self_check, "MOST_ROUNDED", (0, 0))
+    shares, fault = compare(name)
+    assert bool(fault) == (name == "falcon, ALiBi" or not shares and name not in EXACT), fault
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # by torch's compiler
+def test_blocks_are_as_right_as_masks():
+    assert not compare("dense", "flex_attention")[1]
+
+
+def test_a_wrong_window_is_found_out():
+    assert not compare("mistral")[1] and not compare("dense", "eager")[1]
+    for window in (None, 7, 9):
+        assert "differ by" in compare("mistral", windows={"sliding_attention": window})[1]
+
+
+def test_a_run_stops_sharing_where_it_would_be_wrong(config, problems, caplog):
+    def train(window):
+        trainer = FilteredGRPOTrainer(load_layer(), half_dead, args=config(max_steps=1), train_dataset=problems)
+        sharing = trainer._packer.sharing
+        trainer._packer.sharing = sharing._replace(windows={"full_attention": window})
+        trainer.train()
+        return trainer._packer.sharing is not None, trainer.state.log_history[0]["groups/tokens_computed"]
+
+    assert train(None)[0] and not caplog.text
+    (is_shared, computed), (_, fewer) = train(3), train(None)
+    assert not is_shared and fewer < computed
+    assert "The prompt of a group is computed for each of its completions: log-probabilities differ by" in caplog.text
+
+
+def test_what_rules_out_sharing_is_said_once(config, problems, caplog):
+    model = load_layer()
+    model.config._attn_implementation = "flash_attention_2"
+    trainer = FilteredGRPOTrainer(model, half_dead, args=config(), train_dataset=problems)
+    assert trainer._packer.sharing is None and caplog.text.count("attn_implementation='sdpa' shares prompts") == 1
