@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch._dynamo
 import transformers
 import trl
 from bench_trainer import GROUP, Job, Lengths, Pair, compare, compare_costs, keep_quiet, make_model, read_clock, show
@@ -173,6 +174,7 @@ def main() -> None:
     args = read_options()
     end += args.time_limit
     keep_quiet(threads=1)
+    torch._dynamo.config.recompile_limit = 1000  # each case has its own shapes
     cases = list_cases(args)
     for case in itertools.chain.from_iterable([cases] * args.rounds):
         expected = case.duration or case.size * max(other.duration / other.size for other in cases)

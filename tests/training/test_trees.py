@@ -32,7 +32,7 @@ from trl_grpo_rewards.training.trees import (
 )
 
 
-SHARING = Sharing({"full_attention": None}, "sdpa", even=1e9)
+SHARING = Sharing({"full_attention": None}, even=1e9)
 CPU = torch.device("cpu")
 tokens = st.lists(st.integers(0, 2), min_size=1, max_size=6)
 rows = st.builds(lambda first, prompt, own: Path(first, prompt + own, len(prompt)), st.integers(0, 1), tokens, tokens)
@@ -160,7 +160,7 @@ def compare(name: str, implementation: str | None = None, **changes) -> tuple[bo
         model.set_attn_implementation(implementation)
     add_fused_lm_head(model, outputs=("log_probs", "entropy"))
     found = find_sharing(model, None)
-    sharing = SHARING._replace(implementation=model.config._attn_implementation) if isinstance(found, str) else found
+    sharing = SHARING if isinstance(found, str) else found
     rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
     return sharing is found, compare_trees(score, model, sharing._replace(**changes), *rows, 4)
 

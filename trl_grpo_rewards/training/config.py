@@ -39,9 +39,10 @@ class FilteredGRPOConfig(GRPOConfig):
             `"keep"`: they are trained on, as in TRL. `"auto"`: `"skip"` if that keeps TRL's gradient, otherwise
             `"keep"`, and the log names the option that rules out `"skip"`.
         packing (`bool`, *optional*, defaults to `True`):
-            Whether passes over the model take rows of similar lengths together, so that few of their tokens are padding.
-            This changes the time, and not the gradient. A micro-batch then has as many rows as fit into the tokens of TRL's
-            largest one. With `False`, micro-batches are those of TRL, which requires `zero_variance="keep"` or `"auto"`.
+            Whether passes over the model compute each prompt once, and take rows of similar lengths together, so that few of
+            their tokens are padding. This changes the time, and not the gradient. A micro-batch then has as many rows as fit
+            into the tokens of TRL's largest one. Prompts are shared with the attention `"sdpa"`, `"eager"` and
+            `"flex_attention"`. With `False`, micro-batches are those of TRL, which requires `zero_variance="keep"` or `"auto"`.
         zero_variance_tolerance (`float`, *optional*, defaults to `1e-6`):
             Largest difference between the rewards of a dead group.
         outcome_reward (`str`, *optional*):
@@ -87,7 +88,8 @@ class FilteredGRPOConfig(GRPOConfig):
     )
     packing: bool = option(
         default=True,
-        help="Whether rows of similar lengths go through the model together, so that few tokens are padding.",
+        help="Whether each prompt goes through the model once, and rows of similar lengths together, so that few tokens "
+        "are padding.",
     )
     zero_variance_tolerance: float = option(
         default=1e-6, help="Largest difference between the rewards of a dead group."

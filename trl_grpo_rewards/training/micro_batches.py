@@ -82,14 +82,14 @@ class Packer:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
 
     def build(self, rows: list[TensorRow], forest: Forest | None = None, places: Sequence[int] = ()) -> TensorBatch:
-        """Return the micro-batch of these rows, in some sequences if they share tokens, with the positions of tokens."""
-        batch = self.stack([rows[row] for place in places for row in forest.sequences[place]] if forest else rows)
+        """Return the micro-batch of these rows, with positions of tokens, and with the tree of some sequences."""
+        batch = self.stack(rows)
         widths, completion = batch.pop("prompt_width", None), batch["completion_ids"].size(1)
         if widths:
             prompt = batch["prompt_ids"].size(1)
             cut = torch.tensor(widths, device=batch["prompt_ids"].device) - prompt
             batch["position_ids"] = count_positions(prompt + completion, cut)
-        if forest:
+        if forest and places:
             batch["tree"] = forest.build(places, completion, batch["prompt_ids"].device)
         return batch
 
@@ -152,7 +152,8 @@ class Packer:
         batch, needed = self.build(rows), count_needed(rows, paths)
         if self.sharing is not None and paths is not None and not self.is_wide(rows):
             forest = plan_forest(paths, count_computed(batch), self.sharing)
-            batch = min(batch, self.build(rows, forest, range(len(forest.sequences))), key=count_computed)
+            ordered = [rows[row] for sequence in forest.sequences for row in sequence]
+            batch = min(batch, self.build(ordered, forest, range(len(forest.sequences))), key=count_computed)
         tokens = TokenCounts(needed, count_computed(batch), count_padded_tokens(part))
         return PackedStep([batch], [self.accelerator.num_processes], count, count, count, tokens)
 
@@ -166,9 +167,7 @@ class Packer:
         paths, budget = self.read(own), max(map(count_padded_tokens, parts))
         needed, shares = count_needed(own, paths), self.sharing is not None and paths is not None
         facts = gather_object([(budget, needed, shares, self.is_wide(rows), has_images(own), has_images(rows))])
-        budgets, all_needed, share, are_wide, has_live_images, has_any_images = zip(
-            *facts, strict=True
-        )  # of all ranks
+        budgets, all_needed, share, are_wide, has_live_images, has_any_images = zip(*facts, strict=True)  # of ranks
         # The padding of another rank would change positions, but not those of models with images.
         stays = any(are_wide) or self.keeps_positions and not any(has_any_images)
         sharing = self.sharing if all(share) and not stays else None
@@ -182,31 +181,31 @@ class Packer:
         shared = self.read(live) if sharing else None  # in another order, and with rows of other ranks
         forest = plan_forest(shared, max(budgets), sharing) if sharing and shared else None
         sizes = [Size(0, length) for length in forest.lengths] if forest else [*map(self.measure_row, live)]
+        sequences = forest.sequences if forest else [[row] for row in range(len(live))]
         plan = plan_micro_batches(sizes, max(budgets), len(parts), max_rows)
-        flat = [[row for place in places for row in forest.sequences[place]] for places in plan] if forest else plan
-        tokens = [sum(count_loss_tokens(live[place]) for place in places) for places in flat]
-        gathered = gather_object([([*map(len, flat)], tokens)])
+        members = [[live[row] for place in places for row in sequences[place]] for places in plan]
+        tokens = [sum(map(count_loss_tokens, rows)) for rows in members]
+        gathered = gather_object([([*map(len, members)], tokens)])
         planned = [rows for rows, _ in gathered]  # for each rank, the rows of its micro-batches
         loud = max(map(len, planned))
-        members: list[tuple[Any, ...]] = [(live, forest, places) for places in plan]
-        if not forest:
-            members = [([live[place] for place in places],) for places in plan]
-        members += [([filler],)] * (loud - len(plan))
+        members += [[filler]] * (loud - len(plan))
         counts = [[*sizes, *[1] * (loud - len(sizes))] for sizes in planned]
         if loud and any(has_any_images) and not any(has_live_images):
             # In TRL, the vision tower has a gradient of 0 here. Without this row it would have none, and optimizers would
             # skip it.
-            members[-1] = ([*members[-1][0], with_image],)
+            members[-1] = [*members[-1], with_image]
             counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
         silent = {**self.build([with_image]), "silent": True, "weights": Weights(0, 0, len(counts), len(parts))}
         on_all = zip(*counts, strict=True), *(zip_longest(*each, fillvalue=0) for each in zip(*gathered, strict=True))
         batches = [
             {
-                **self.build(*member),
+                **self.build(rows, forest, places),
                 "most_rows": max(sizes),
                 "weights": Weights(sum(tokens), sum(live), sum(sizes) - sum(live), len(parts) / loud),
             }
-            for member, sizes, live, tokens in zip(members, *on_all, strict=True)
+            for places, rows, sizes, live, tokens in zip(
+                plan + [[]] * (loud - len(plan)), members, *on_all, strict=True
+            )
         ]
         return PackedStep(
             [dict(silent) for _ in parts[loud:]] + batches,

@@ -1,6 +1,5 @@
 """Rows that begin alike in one sequence, a tree of tokens: what they have in common goes through the model once."""
 
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -51,7 +50,6 @@ class Tree(NamedTuple):
     sources: Tensor  # where log-probabilities of completions are among those of all columns but the first,
     targets: Tensor  # and among those of all rows
     shape: tuple[int, int]  # of the log-probabilities of all rows
-    has_branches: bool
     sharing: "Sharing"
 
 
@@ -59,10 +57,9 @@ class Sharing(NamedTuple):
     """How a model computes trees."""
 
     windows: dict[str, int | None]  # of each kind of its layers
-    implementation: str  # of attention
     even: float  # number of tokens of a sequence for which attention costs as much as all else
-    longest: float = LONGEST
     multiple: int = 1  # sequences are padded to a multiple of this number of tokens
+    has_blocks: bool = False  # masks are those of FlexAttention
 
 
 def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
@@ -77,21 +74,16 @@ def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
     if not kinds.keys() <= {*KINDS}:
         return f"the model has layers of the kind {next(kind for kind in kinds if kind not in KINDS)!r}"
     if implementation not in IMPLEMENTATIONS:
-        return (
-            f"attn_implementation={implementation!r} takes no mask for this. attn_implementation='sdpa' shares prompts"
-        )
+        return f"attn_implementation={implementation!r} takes no such mask. attn_implementation='sdpa' shares prompts"
     windows = {kind: window if kind == "sliding_attention" else None for kind in kinds}
     heads = config.num_attention_heads
     width = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
-    parameters = sum(
-        getattr(one, "ds_numel", one.numel()) for one in model.parameters()
-    )  # DeepSpeed may have split it
+    # DeepSpeed may have left a part of each parameter.
+    parameters = sum(getattr(one, "ds_numel", one.numel()) for one in model.parameters())
     even = parameters / (2 * config.num_hidden_layers * width)
     if implementation == "flex_attention":
-        return Sharing(windows, implementation, even, math.inf, BLOCK)
-    return Sharing(
-        windows, implementation, even, LONGEST, pad_to_multiple_of or (16 if torch.cuda.is_available() else 1)
-    )
+        return Sharing(windows, even, BLOCK, has_blocks=True)
+    return Sharing(windows, even, pad_to_multiple_of or (16 if torch.cuda.is_available() else 1))
 
 
 def read_paths(ids: Tensor, mask: Tensor, prompt: int, firsts: Iterable[int]) -> list[Path] | None:
@@ -157,13 +149,8 @@ class Forest(NamedTuple):
 
     def build(self, places: Iterable[int], width: int, device: torch.device) -> Tree:
         """Return the tree of the rows of some sequences, with log-probabilities of so many completion tokens."""
-        rows, sources, targets, grown, columns = (
-            0,
-            list[int](),
-            list[int](),
-            [],
-            max(self.lengths[one] for one in places),
-        )
+        columns = max(self.lengths[place] for place in places)
+        rows, grown, sources, targets = 0, [], list[int](), list[int]()
         for number, place in enumerate(places):
             fields, predicting = grow([self.paths[row] for row in self.sequences[place]])
             grown.append(fields)
@@ -177,7 +164,7 @@ class Forest(NamedTuple):
                 field += [fill] * (columns - len(field))
         tensors = torch.tensor(grown).to(device).unbind(1)
         ways = torch.tensor([sources, targets], dtype=torch.long).to(device)
-        return Tree(*tensors, *ways, (rows, width), rows > len(grown), self.sharing)  # type: ignore[call-arg, arg-type]
+        return Tree(*tensors, *ways, (rows, width), self.sharing)  # type: ignore[call-arg, arg-type]
 
 
 def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> Forest:
@@ -190,7 +177,7 @@ def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> For
     def measure(end: int) -> Iterator[int]:
         return (own[start] + added[end] - added[start + 1] for start in range(end - 1, -1, -1))
 
-    most = min(max_tokens, sharing.longest)
+    most = max_tokens if sharing.has_blocks else min(max_tokens, LONGEST)
     sequences = split_in_order(order, measure, most, len(order), SEQUENCE, 1 / sharing.even)
     tokens = [max(2, count_different((paths[row] for row in rows), spare=1)) for rows in sequences]
     return Forest(sharing, paths, sequences, [-(-one // sharing.multiple) * sharing.multiple for one in tokens])
@@ -239,7 +226,7 @@ def run_tree(model: Any, tree: Tree, **inputs: Any) -> Any:
 
 def build_masks(tree: Tree, dtype: torch.dtype) -> Any:
     """Return what a model takes as `attention_mask`: one mask, or one for each kind of its layers."""
-    if not tree.has_branches:
+    if tree.shape[0] == len(tree.tokens):  # each row has a sequence of its own
         return torch.ones_like(tree.tokens)
     masks = {kind: build_mask(tree, window, dtype) for kind, window in tree.sharing.windows.items()}
     return masks if len(masks) > 1 else next(iter(masks.values()))
@@ -255,7 +242,7 @@ def build_mask(tree: Tree, window: int | None, dtype: torch.dtype) -> Any:
         return is_before & (starts[batch, key] <= starts[batch, query]) & (ends[batch, key] >= ends[batch, query])
 
     count, columns = tree.tokens.shape
-    if tree.sharing.implementation == "flex_attention":
+    if tree.sharing.has_blocks:
         from torch.nn.attention.flex_attention import create_block_mask
 
         return create_block_mask(sees, count, None, columns, columns, device=positions.device)
