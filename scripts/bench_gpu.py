@@ -36,6 +36,9 @@ from transformers import AutoModelForCausalLM
 
 CASES = [(dead, beta) for beta in (0.0, 0.1) for dead in (0.0, 0.5)]
 
+WITHOUT_CUDNN = "sdpa without cuDNN"
+"""SDPA that never takes the kernels of cuDNN, which are prepared anew for each shape of a micro-batch."""
+
 HAS_FLASH = importlib.util.find_spec("flash_attn") is not None
 
 COLUMNS = {
@@ -62,7 +65,9 @@ class Case:
 
     def measure(self) -> None:
         start = time.monotonic()
-        self.pairs.append(compare(replace(self.job, seed=len(self.pairs))))
+        torch.backends.cuda.enable_cudnn_sdp(self.job.attention != WITHOUT_CUDNN)
+        attention = self.job.attention.removesuffix(WITHOUT_CUDNN.removeprefix("sdpa"))
+        self.pairs.append(compare(replace(self.job, attention=attention, seed=len(self.pairs))))
         self.duration = time.monotonic() - start
 
     def sum_up(self) -> dict[str, Any]:
@@ -158,7 +163,8 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--micro_batch", type=int, default=2, help="TRL's per_device_train_batch_size")
     parser.add_argument("--generated", type=int, default=128 if has_gpu else 16, help="tokens of the short generation")
     parser.add_argument("--bf16", action=argparse.BooleanOptionalAction, default=has_gpu)
-    implementations = ["sdpa", *["flex_attention"] * has_gpu, *["flash_attention_2"] * (has_gpu and HAS_FLASH)]
+    of_gpu = [WITHOUT_CUDNN, "flex_attention", *["flash_attention_2"] * HAS_FLASH]
+    implementations = ["sdpa", *(of_gpu if has_gpu else [])]
     parser.add_argument("--attn_implementation", nargs="+", default=implementations)
     parser.add_argument(
         "--time_limit", type=float, default=420, help="start nothing that would end after these seconds"
