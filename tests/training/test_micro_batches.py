@@ -9,6 +9,7 @@ from torch.nn import functional
 
 from trl_grpo_rewards.training.micro_batches import PackedStep, Packer, pad_gathered, set_loss_scales, skip_constant
 from trl_grpo_rewards.training.token_counts import TokenCounts
+from trl_grpo_rewards.training.trees import Sharing
 
 
 PROMPT = 2
@@ -60,6 +61,18 @@ def test_live_rows_fill_the_last_micro_batches_by_length(accelerator):
     assert made.tokens == TokenCounts(
         needed=3 + 18 + 4 + PROMPT, computed=20 + 2 * 6, padded=2 * 21 + 2 * 20, skipped=21
     )
+
+
+def test_rows_of_a_prompt_share_a_sequence_unless_a_token_between_others_is_masked(accelerator):
+    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True], first=3)]
+    shares = packer(accelerator, sharing=Sharing({"full_attention": None}, even=1e9))
+    made = shares.pack_step(parts)
+    (silent, batch), copied = made.batches, 2  # the last token of the prompt, for the second and the third row
+    assert silent["silent"] and "tree" not in silent and sorted(batch["advantages"].tolist()) == [1.0, 3.0, 4.0]
+    assert batch["tree"].tokens.shape == (1, PROMPT + 3 + 18 + 4 + copied) and batch["tree"].shape == (3, 18)
+    assert made.tokens[:2] == (PROMPT + 3 + 18 + 4, PROMPT + 3 + 18 + 4 + copied)
+    parts[1]["completion_mask"][0, 5] = 0
+    assert not any("tree" in batch for batch in shares.pack_step(parts).batches)
 
 
 def test_short_rows_share_a_micro_batch_up_to_the_tokens_of_the_largest_of_trl(accelerator):

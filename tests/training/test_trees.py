@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate.utils import DistributedType
 from hypothesis import given
 from hypothesis import strategies as st
 from trl import GRPOTrainer
@@ -18,7 +19,7 @@ from helpers.models import load_layer
 from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOTrainer
 from trl_grpo_rewards.training import self_check
-from trl_grpo_rewards.training.placement import Size, count_padded, plan_micro_batches, plan_moves
+from trl_grpo_rewards.training.placement import count_padded, plan_micro_batches, plan_moves
 from trl_grpo_rewards.training.self_check import compare_trees
 from trl_grpo_rewards.training.trees import (
     Path,
@@ -50,11 +51,11 @@ def test_each_token_of_a_tree_sees_the_row_before_it_and_predicts_the_next_one(p
     forest = plan_forest(paths, most, SHARING._replace(multiple=multiple, even=30))
     assert sorted(sum(forest.sequences, [])) == [*range(len(paths))]
     assert all(
-        len(own) == 1 or length < most + multiple for own, length in zip(forest.sequences, forest.lengths, strict=True)
+        len(own) == 1 or size.total < most + multiple for own, size in zip(forest.sequences, forest.sizes, strict=True)
     )
     width = max(len(path.tokens) for path in paths)
     tree = forest.build(range(len(forest.sequences)), width, CPU)
-    assert tree.tokens.size(1) == max(forest.lengths) and tree.tokens.size(1) % multiple == 0
+    assert tree.tokens.size(1) == max(forest.sizes).total and tree.tokens.size(1) % multiple == 0
     sees = build_mask(tree, None, torch.float32)[:, 0] == 0
     assert sees.any(2).all()  # or attention would be undefined
     found = {}
@@ -112,8 +113,7 @@ def test_few_tokens_are_computed_twice(prompt, even, most):
         paths = draw(prompt, 8, rng)
         budget = 2 * max(len(path.tokens) for path in paths)
         forest = plan_forest(paths, budget, SHARING._replace(even=even))
-        sizes = [Size(0, length) for length in forest.lengths]
-        computed += count_padded(sizes, plan_micro_batches(sizes, budget, 32, 64))
+        computed += count_padded(forest.sizes, plan_micro_batches(forest.sizes, budget, 32, 64))
         different += count_different(paths)
     assert different <= computed <= most * different
 
@@ -162,7 +162,7 @@ def compare(name: str, implementation: str | None = None, **changes) -> tuple[bo
     found = find_sharing(model, None)
     sharing = SHARING if isinstance(found, str) else found
     rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
-    return sharing is found, compare_trees(score, model, sharing._replace(**changes), *rows, 4)
+    return sharing is found, compare_trees(score, model, sharing._replace(**changes), *rows, 4, DistributedType.NO)
 
 
 @pytest.mark.parametrize("name", slow_except(QUICK, [one for one in ARCHITECTURES if one != "llama, dynamic"]))

@@ -55,7 +55,7 @@ def score_rows(
         paths = read_paths(batch["input_ids"][rows], batch["attention_mask"][rows], prompt, repeat(0))
     if sharing is not None and paths and width < limit:
         forest = plan_forest(paths, batch_size * width, sharing)
-        sizes = [Size(0, length) for length in forest.lengths]
+        sizes = forest.sizes
     max_rows = batch_size if batch.get("num_images") else max(1, len(rows))
     plan = plan_micro_batches(sizes, batch_size * width, math.ceil(len(rows) / batch_size), max_rows)
     outputs: list[Tensor] = []

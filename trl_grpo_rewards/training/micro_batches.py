@@ -108,7 +108,7 @@ class Packer:
         tried = 1 + sum(longest > window for window in self.sharing.windows.values() if window)
         if tried > self.tried and longest + 6 < self.limit:  # embeddings may keep what they computed for wider rows
             self.tried, rows = tried, slice(start, start + size)
-            own = prompts[rows], ids[rows], self.args.per_device_train_batch_size
+            own = prompts[rows], ids[rows], self.args.per_device_train_batch_size, self.accelerator.distributed_type
             faults = [*filter(None, gather_object([compare_trees(score, model, self.sharing, *own)]))]
             if faults:
                 self.sharing = None
@@ -180,7 +180,7 @@ class Packer:
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
         shared = self.read(live) if sharing else None  # in another order, and with rows of other ranks
         forest = plan_forest(shared, max(budgets), sharing) if sharing and shared else None
-        sizes = [Size(0, length) for length in forest.lengths] if forest else [*map(self.measure_row, live)]
+        sizes = forest.sizes if forest else [*map(self.measure_row, live)]
         sequences = forest.sequences if forest else [[row] for row in range(len(live))]
         plan = plan_micro_batches(sizes, max(budgets), len(parts), max_rows)
         members = [[live[row] for place in places for row in sequences[place]] for places in plan]

@@ -28,6 +28,7 @@ def compare_trees(
     prompts: list[list[int]],
     completions: list[list[int]],
     batch_size: int,
+    kind: DistributedType,
 ) -> str:
     """Return what differs if rows share tokens, or nothing. Every rank must call it."""
     was_training, columns = model.training, max(1, *map(len, completions))
@@ -47,7 +48,7 @@ def compare_trees(
             wider = *(functional.pad(one, (3, 3)) for one in (ids, mask)), columns + 3
             padded = score(model, *wider, batch_size)[0][:, :columns]
             rows, one_tree = [*range(len(ids))], sharing._replace(even=math.inf)
-            (shared, *_), _ = score_rows(score, model, batch, rows, DistributedType.NO, sharing=one_tree)
+            (shared, *_), _ = score_rows(score, model, batch, rows, kind, sharing=one_tree)
         noise, difference = (((one - whole).abs() * scored).max().item() for one in (padded, shared))
         allowed = max(MOST, min(MOST_ROUNDED[0] * noise, MOST_ROUNDED[1]))
         return "" if difference <= allowed else f"log-probabilities differ by {difference:.1g} if rows share it"

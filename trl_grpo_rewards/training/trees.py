@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .placement import split_in_order
+from .placement import Size, split_in_order
 from .positions import Positioned, find_base, takes_positions
 from .trl_members import utils
 
@@ -80,7 +80,7 @@ def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
     width = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
     # DeepSpeed may have left a part of each parameter.
     parameters = sum(getattr(one, "ds_numel", one.numel()) for one in model.parameters())
-    even = parameters / (2 * config.num_hidden_layers * width)
+    even = parameters / (2.5 * config.num_hidden_layers * width)  # 2 by count, but attention is slower than products
     if implementation == "flex_attention":
         return Sharing(windows, even, BLOCK, has_blocks=True)
     return Sharing(windows, even, pad_to_multiple_of or (16 if torch.cuda.is_available() else 1))
@@ -145,11 +145,11 @@ class Forest(NamedTuple):
     sharing: Sharing
     paths: Sequence[Path]
     sequences: list[list[int]]  # the places of rows
-    lengths: list[int]  # tokens of sequences
+    sizes: list[Size]  # tokens of sequences
 
     def build(self, places: Iterable[int], width: int, device: torch.device) -> Tree:
         """Return the tree of the rows of some sequences, with log-probabilities of so many completion tokens."""
-        columns = max(self.lengths[place] for place in places)
+        columns = max(self.sizes[place].total for place in places)
         rows, grown, sources, targets = 0, [], list[int](), list[int]()
         for number, place in enumerate(places):
             fields, predicting = grow([self.paths[row] for row in self.sequences[place]])
@@ -180,7 +180,9 @@ def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> For
     most = max_tokens if sharing.has_blocks else min(max_tokens, LONGEST)
     sequences = split_in_order(order, measure, most, len(order), SEQUENCE, 1 / sharing.even)
     tokens = [max(2, count_different((paths[row] for row in rows), spare=1)) for rows in sequences]
-    return Forest(sharing, paths, sequences, [-(-one // sharing.multiple) * sharing.multiple for one in tokens])
+    return Forest(
+        sharing, paths, sequences, [Size(0, -(-one // sharing.multiple) * sharing.multiple) for one in tokens]
+    )
 
 
 def grow(paths: Sequence[Path]) -> tuple[list[list[int]], list[list[int]]]:
