@@ -154,12 +154,12 @@ def test_parameters_that_trl_has_changed_are_named(tmp_path, name, parameters, f
 @pytest.mark.parametrize(
     "name, returned, fits",
     [
-        ("_generate", "a, completion_ids, tool_mask, completions, b, extra_fields, images", True),
-        ("_generate", "a, completion_ids, tool_mask, completions, b, extra_fields, images, more, more", True),
-        ("_generate", "a, completion_ids, tool_mask, completions, b, extra_fields", False),
+        ("_generate", "prompt_ids, completion_ids, tool_mask, completions, b, extra_fields, images", True),
+        ("_generate", "prompt_ids, completion_ids, tool_mask, completions, b, extra_fields, images, more, more", True),
+        ("_generate", "prompt_ids, completion_ids, tool_mask, completions, b, extra_fields", False),
         ("_generate", "a, b, completion_ids, tool_mask, completions, extra_fields, images", False),
-        ("_generate", "a, completion_ids, tool_mask, b, completions, extra_fields, images", False),
-        ("_generate", "a, completion_ids, tool_mask, completions, b, images, extra_fields", False),
+        ("_generate", "prompt_ids, completion_ids, tool_mask, b, completions, extra_fields, images", False),
+        ("_generate", "prompt_ids, completion_ids, tool_mask, completions, b, images, extra_fields", False),
         ("_generate", "Generated(completion_ids, completions)", True),  # cannot be known
         (LOGPS, "logps, entropies, aux_loss", True),
         (LOGPS, "logps, entropies", False),
@@ -180,7 +180,7 @@ def test_tuples_that_trl_has_changed_are_named(tmp_path, name, returned, fits):
 def test_a_tuple_that_trl_has_changed_is_named_when_the_trainer_is_built(config, problems, monkeypatch, tmp_path):
     changed = change(tmp_path, "_generate", "self, prompts", "completion_ids, completions")
     monkeypatch.setattr(GRPOTrainer, "_generate", changed._generate)
-    with pytest.raises(ImportError, match=r"_generate returns \(_, completion_ids, .*, images, \.\.\.\)\. In trl"):
+    with pytest.raises(ImportError, match=r"_generate returns \(prompt_ids, completion_ids, .*, images, \.\.\.\)\. In trl"):
         FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=problems)
 
 
