@@ -180,7 +180,9 @@ def test_tuples_that_trl_has_changed_are_named(tmp_path, name, returned, fits):
 def test_a_tuple_that_trl_has_changed_is_named_when_the_trainer_is_built(config, problems, monkeypatch, tmp_path):
     changed = change(tmp_path, "_generate", "self, prompts", "completion_ids, completions")
     monkeypatch.setattr(GRPOTrainer, "_generate", changed._generate)
-    with pytest.raises(ImportError, match=r"_generate returns \(prompt_ids, completion_ids, .*, images, \.\.\.\)\. In trl"):
+    with pytest.raises(
+        ImportError, match=r"_generate returns \(prompt_ids, completion_ids, .*, images, \.\.\.\)\. In trl"
+    ):
         FilteredGRPOTrainer("no/model", boxed(), args=config(), train_dataset=problems)
 
 

@@ -153,7 +153,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         changes = find_changes(self, FilteredGRPOTrainer, GRPOTrainer)
         if changes != self._changes:  # a method was set on this trainer
             self._resolve(changes)
-            self._packer.sharing = None
+            self._packer.sharing = None if "passes" in changes else self._packer.sharing
         try:
             return super().train(checkpoint, *args, **kwargs)
         finally:
@@ -200,13 +200,13 @@ class FilteredGRPOTrainer(GRPOTrainer):
         generated = generate(prompts)
         sampled = time.perf_counter()
         prompt_ids, ids, mask, contents, *_ = generated
-        if self._packs:
-            plain = super()._get_per_token_logps_and_entropies
-            self._packer.check_sharing(plain, self.model, prompt_ids, ids, self.num_generations)
         add_columns(self._rows, next(part for part in generated if isinstance(part, dict)))
         self.log_multimodal = self.args.log_multimodal and agree_on_images(self._rows, generated[6])
         groups = self._score(prompts, contents, ids)
         self._log_groups(seconds_generation=sampled - start, seconds_scoring=time.perf_counter() - sampled)
+        if self._packs:
+            plain = super()._get_per_token_logps_and_entropies
+            self._packer.check_sharing(plain, self.model, prompt_ids, ids, self.num_generations)
         last_ids, logged = {*self.eos_token_ids, self._tokenizer.pad_token_id}, self._pending_extra_logs
         completions = list_completions(self._rows, prompts, contents, ids, mask, last_ids, logged)
         self._generation = Generation(completions, groups, self.accelerator.process_index)
@@ -246,7 +246,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
     ) -> Logps:
         plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
         wide = input_ids, attention_mask, logits_to_keep
-        tree = getattr(model, "tree", None)
+        tree = model.tree if isinstance(model, Positioned) else None
         if tree is not None and tree.shape == (len(input_ids), logits_to_keep):
             shared: Logps = score_tree(plain, model, tree, kwargs.get("compute_entropy", False))
             return shared

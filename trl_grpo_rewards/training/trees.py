@@ -1,5 +1,6 @@
 """Rows that begin alike in one sequence, a tree of tokens: what they have in common goes through the model once."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -25,7 +26,7 @@ LONGEST = 8192
 """Largest number of tokens of a sequence of several rows, since a mask has the square of it. Masks of blocks are small."""
 
 BLOCK = 128
-"""Number of tokens on each side of a block."""
+"""Number of tokens on each side of a block. On a GPU, sequences have a multiple of it, since each new shape takes time."""
 
 SEQUENCE = 8
 """One more sequence is worth it if it saves more than so many tokens."""
@@ -81,9 +82,9 @@ def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
     # DeepSpeed may have left a part of each parameter.
     parameters = sum(getattr(one, "ds_numel", one.numel()) for one in model.parameters())
     even = parameters / (2.5 * config.num_hidden_layers * width)  # 2 by count, but attention is slower than products
-    if implementation == "flex_attention":
-        return Sharing(windows, even, BLOCK, has_blocks=True)
-    return Sharing(windows, even, pad_to_multiple_of or (16 if torch.cuda.is_available() else 1))
+    has_blocks = implementation == "flex_attention"
+    multiple = BLOCK if has_blocks or torch.cuda.is_available() else 1
+    return Sharing(windows, even, math.lcm(multiple, pad_to_multiple_of or 1), has_blocks)
 
 
 def read_paths(ids: Tensor, mask: Tensor, prompt: int, firsts: Iterable[int]) -> list[Path] | None:
