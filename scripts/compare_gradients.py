@@ -7,7 +7,8 @@
 A tiny model with random weights is trained in float64 by TRL's `GRPOTrainer` and by ours, from the same seed. The table
 shows the largest relative difference between the gradients of an optimizer step, the completions that our trainer
 computes with gradient, and the tokens that it computes with and without gradient, padding included, both as shares of
-TRL's. The exit status is 1 if a difference is above 1e-6.
+TRL's. Models that can compute everything in float64 do so. The exit status is 1 if a difference is above what the setting
+allows, which is 1e-11 for these models.
 """
 
 import argparse
@@ -23,7 +24,6 @@ from pathlib import Path
 os.environ.setdefault("MKL_ENABLE_INSTRUCTIONS", "AVX2")  # models sample the same completions on every CPU
 
 REPOSITORY = Path(__file__).parents[1]
-MOST = 1e-6
 
 
 def start_worker() -> None:
@@ -82,12 +82,12 @@ def main() -> int:
     print("| setting | mode | largest difference | completions with gradient | tokens |\n|---|---|---|---|---|")
     with ProcessPoolExecutor(args.processes, get_context("spawn"), start_worker) as pool:
         found = zip(places, pool.map(compare_one, places), strict=True)
-        highest = [print_rows(settings[place].name, comparisons) for place, comparisons in found]
+        highest = {settings[place].name: print_rows(settings[place].name, one) for place, one in found}
     if of_ranks:
         found = {name: one for name, one in compare_on_ranks().items() if is_wanted(name)}
-        highest += [print_rows(name, comparisons) for name, comparisons in found.items()]
-    print(f"\n{len(highest)} settings; largest difference {max(highest):.1e}")
-    return int(max(highest) > MOST)
+        highest |= {name: print_rows(name, one) for name, one in found.items()}
+    print(f"\n{len(highest)} settings; largest difference {max(highest.values()):.1e}")
+    return int(any(highest.get(one.name, 0) > one.most for one in [*settings, *RANKS]))
 
 
 if __name__ == "__main__":
