@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 class TokenCounts(NamedTuple):
     """
-    Numbers of tokens, each counted once for every pass over it: `needed` for live rows, `computed` with padding, `padded`
-    in TRL's batches, which are as wide as the longest row, and `skipped`, those of dead rows among the latter.
+    Numbers of tokens, each counted once for every pass over it: `needed`, the different ones of live rows, `computed` with
+    padding, `padded` in TRL's batches, which are as wide as the longest row, and `skipped`, those of dead rows among the
+    latter.
     """
 
     needed: int = 0
