@@ -25,7 +25,7 @@ class Passes:
         @functools.wraps(self.plain)  # the wrapper is not taken for a subclass's own method
         def watched(trainer, model, input_ids, *args, **kwargs):
             is_tree = getattr(model, "func", None) is run_tree
-            rows = model.args[1].shape[0] if is_tree else len(input_ids)
+            rows = len(model.args[1].sources) if is_tree else len(input_ids)
             if torch.is_grad_enabled():
                 self.calls.append(rows)
             elif trainer.model.training:

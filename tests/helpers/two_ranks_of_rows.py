@@ -19,7 +19,7 @@ from helpers.two_ranks import config, trainer_of
 from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, train
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, demo
-from trl_grpo_rewards.training import exchange
+from trl_grpo_rewards.training import placement
 from trl_grpo_rewards.training.rows import count_tokens, unstack
 
 
@@ -254,10 +254,10 @@ def spread(folder) -> dict:
     own = sum(value.numel() * value.element_size() for value in batch.values()) / 2**20
     before, sent = peak(), []
     plain = dist.send_object_list
-    exchange.dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
+    placement.dist.send_object_list = lambda rows, target: (sent.extend(rows), plain(rows, target))
     rows = unstack(batch)
     shortest = min(map(count_tokens, rows))
-    rows = exchange.spread_groups([[row] for row in rows], [*map(count_tokens, rows)], accelerator)
+    rows = placement.spread_groups([[row] for row in rows], [*map(count_tokens, rows)], accelerator)
     ids = [int(row["advantages"]) for row in rows]
     assert all((row["completion_ids"] == number).all() for row, number in zip(rows, ids, strict=True))
     tokens = sum(map(count_tokens, rows))

@@ -3,8 +3,7 @@
 import torch
 
 from helpers.ranks import run_on_forked_ranks
-from trl_grpo_rewards.training.exchange import move_groups
-from trl_grpo_rewards.training.placement import Move
+from trl_grpo_rewards.training.placement import Move, move_groups
 from trl_grpo_rewards.training.rows import unstack
 
 

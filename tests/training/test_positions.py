@@ -8,7 +8,7 @@ from peft import LoraConfig, PrefixTuningConfig, PromptTuningConfig, get_peft_mo
 
 from helpers.architectures import build_model
 from helpers.vision_models import llava
-from trl_grpo_rewards.training.positions import count_positions, find_limit, takes_positions
+from trl_grpo_rewards.training.trees import count_positions, find_limit, takes_positions
 
 
 def build(name):

@@ -1,6 +1,6 @@
 """Sums of counted tokens, and what is logged of them."""
 
-from trl_grpo_rewards.training.token_counts import TokenCounts, add_counts, describe_counts
+from trl_grpo_rewards.training.metric_means import TokenCounts, add_counts, describe_counts
 
 
 def test_counts_are_added_name_by_name():

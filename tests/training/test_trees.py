@@ -18,17 +18,19 @@ from helpers.marks import slow_except
 from helpers.models import load_layer
 from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.training import self_check
-from trl_grpo_rewards.training.placement import count_padded, plan_micro_batches, plan_moves
-from trl_grpo_rewards.training.self_check import compare_trees
+from trl_grpo_rewards.training import micro_batches
+from trl_grpo_rewards.training.micro_batches import Packer
+from trl_grpo_rewards.training.placement import Size, plan_moves
 from trl_grpo_rewards.training.trees import (
+    Pass,
     Path,
     Sharing,
     build_mask,
     count_different,
     find_sharing,
     list_groups,
-    plan_forest,
+    plan_passes,
+    plan_sequences,
     read_paths,
 )
 
@@ -48,33 +50,32 @@ def test_different_tokens_are_those_that_differ_in_themselves_or_before(paths):
 
 @given(sets_of_rows, st.integers(1, 40), st.sampled_from([1, 4]))
 def test_each_token_of_a_tree_sees_the_row_before_it_and_predicts_the_next_one(paths, most, multiple):
-    forest = plan_forest(paths, most, SHARING._replace(multiple=multiple, even=30))
-    assert sorted(sum(forest.sequences, [])) == [*range(len(paths))]
-    assert all(
-        len(own) == 1 or size.total < most + multiple for own, size in zip(forest.sequences, forest.sizes, strict=True)
-    )
-    width = max(len(path.tokens) for path in paths)
-    tree = forest.build(range(len(forest.sequences)), width, CPU)
-    assert tree.tokens.size(1) == max(forest.sizes).total and tree.tokens.size(1) % multiple == 0
+    sharing = SHARING._replace(multiple=multiple, even=30)
+    sequences, sizes = plan_sequences(paths, most, sharing)
+    assert sorted(sum(sequences, [])) == [*range(len(paths))]
+    assert all(len(own) == 1 or size.total < most + multiple for own, size in zip(sequences, sizes, strict=True))
+    width, columns = max(len(path.tokens) for path in paths), max(sizes).total
+    ordered = [[paths[row] for row in own] for own in sequences]
+    tree = Pass(sum(sequences, []), columns * len(sequences), ordered, sharing).build(width, CPU)
+    assert tree.tokens.size(1) == columns and columns % multiple == 0
     sees = build_mask(tree, None, torch.float32)[:, 0] == 0
     assert sees.any(2).all()  # or attention would be undefined
     found = {}
-    for source, target in zip(tree.sources.tolist(), tree.targets.tolist(), strict=True):
-        one, last = divmod(source, tree.tokens.size(1) - 1)
+    for row, end in (tree.sources >= 0).nonzero().tolist():
+        one, last = divmod(tree.sources[row, end].item(), columns - 1)
         assert tree.is_scored[one, last + 1]
         seen, positions = (values[one, sees[one, last]].tolist() for values in (tree.tokens, tree.positions))
-        found[divmod(target, width)] = (seen, positions, tree.tokens[one, last + 1].item())
-    ordered = [paths[row] for own in forest.sequences for row in own]
+        found[row, end] = (seen, positions, tree.tokens[one, last + 1].item())
     assert found == {
         (row, end - prompt): (own[:end], [*range(first, first + end)], own[end])
-        for row, (first, own, prompt) in enumerate(ordered)
+        for row, (first, own, prompt) in enumerate(sum(ordered, []))
         for end in range(prompt, len(own))
     }
 
 
 def test_a_window_reaches_as_far_back_in_a_row_as_in_the_model():
     paths = [Path(5, [1, 2, 3, 4, own], 4) for own in (7, 8)]
-    tree = plan_forest(paths, 100, SHARING).build([0], 1, CPU)
+    tree = Pass([0, 1], 7, [paths], SHARING).build(1, CPU)
     assert tree.tokens.tolist() == [[1, 2, 3, 4, 7, 4, 8]]
     sees = build_mask(tree, 3, torch.float32)[0, 0] == 0
     assert [row.nonzero().flatten().tolist() for row in sees] == [
@@ -106,33 +107,43 @@ def draw(prompt: int, groups: int, rng: random.Random) -> list[Path]:
 
 
 @pytest.mark.parametrize("prompt", [50, 200, 1000, 4000])
-@pytest.mark.parametrize("even, most", [(1e9, 1.12), (1152, 1.25)])  # attention for nothing, or as in a tiny model
-def test_few_tokens_are_computed_twice(prompt, even, most):
+@pytest.mark.parametrize("even, of_trl, most", [(1e9, 2, 1.11), (1e9, 8, 1.04), (1152, 8, 1.25)])
+def test_few_tokens_are_computed_twice(prompt, even, of_trl, most):
+    """With attention for nothing, and as in a tiny model. Micro-batches of TRL with few rows split groups."""
     rng, different, computed = random.Random(0), 0, 0
     for _ in range(8):
         paths = draw(prompt, 8, rng)
-        budget = 2 * max(len(path.tokens) for path in paths)
-        forest = plan_forest(paths, budget, SHARING._replace(even=even))
-        computed += count_padded(forest.sizes, plan_micro_batches(forest.sizes, budget, 32, 64))
+        sizes = [Size(path.prompt, len(path.tokens) - path.prompt) for path in paths]
+        budget = of_trl * max(len(path.tokens) for path in paths)
+        passes = plan_passes(sizes, paths, SHARING._replace(even=even), budget, 64 // of_trl, 64)
+        computed += sum(one.tokens for one in passes)
         different += count_different(paths)
     assert different <= computed <= most * different
 
 
-@pytest.mark.parametrize("prompt", [50, 4000])
-@pytest.mark.parametrize("groups, live, most", [(8, 1.0, 1.08), (8, 0.5, 1.15), (1, 0.5, 1.6)])
+def find_busiest(ranks: list[list[Path]], share: float) -> float:
+    """Return the tokens of the rank with most, after groups or parts of them have moved."""
+    parts = [[[paths[place] for place in group] for group in list_groups(paths, share)] for paths in ranks]
+    weights = [[*map(count_different, own)] for own in parts]
+    totals = [*map(sum, weights)]
+    for source, target, place in plan_moves(weights):
+        totals[source] -= weights[source][place]
+        totals[target] += weights[source][place]
+    return max(totals)
+
+
+@pytest.mark.parametrize("prompt", [50, 200, 1000, 4000])
+@pytest.mark.parametrize("groups, live, most", [(8, 1.0, 1.08), (8, 0.5, 1.15), (1, 1.0, 1.4), (1, 0.5, 5.0)])
 def test_eight_ranks_have_about_as_many_different_tokens(prompt, groups, live, most):
-    rng, worst = random.Random(1), []
-    for _ in range(3):
+    """The last cases have too few groups. Their parts repeat prompts, so they move only where this is better than nothing."""
+    rng, found, whole = random.Random(1), 0.0, 0.0
+    for _ in range(6):
         ranks = [draw(prompt, sum(rng.random() < live for _ in range(groups)), rng) for _ in range(8)]
         share = sum(map(count_different, ranks)) / 8
-        parts = [[[paths[place] for place in group] for group in list_groups(paths, share)] for paths in ranks]
-        weights = [[*map(count_different, own)] for own in parts]
-        totals = [*map(sum, weights)]
-        for source, target, place in plan_moves(weights):
-            totals[source] -= weights[source][place]
-            totals[target] += weights[source][place]
-        worst.append(max(totals) / (sum(totals) / 8))
-    assert sum(worst) / 3 <= most
+        found += find_busiest(ranks, share) / share / 6
+        whole += find_busiest(ranks, 1e9) / share / 6
+    assert found <= min(most, 1.01 * whole)
+    assert prompt > 50 or groups > 1 or found < 0.7 * whole
 
 
 score = partial(
@@ -162,13 +173,15 @@ def compare(name: str, implementation: str | None = None, **changes) -> tuple[bo
     found = find_sharing(model, None)
     sharing = SHARING if isinstance(found, str) else found
     rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
-    return sharing is found, compare_trees(score, model, sharing._replace(**changes), *rows, 4, DistributedType.NO)
+    args = SimpleNamespace(per_device_train_batch_size=4, pad_to_multiple_of=None)
+    packer = Packer(SimpleNamespace(distributed_type=DistributedType.NO), args, 0, sharing=sharing._replace(**changes))
+    return sharing is found, packer.compare(score, model, *rows)
 
 
 @pytest.mark.parametrize("name", slow_except(QUICK, [one for one in ARCHITECTURES if one != "llama, dynamic"]))
 def test_models_say_the_same_of_rows_that_share_tokens_or_are_found_out(name, monkeypatch):
-    monkeypatch.setattr(self_check, "MOST", 1e-5)
-    monkeypatch.setattr(self_check, "MOST_ROUNDED", (0, 0))
+    monkeypatch.setattr(micro_batches, "MOST", 1e-5)
+    monkeypatch.setattr(micro_batches, "MOST_ROUNDED", (0, 0))
     shares, fault = compare(name)
     assert bool(fault) == (name == "falcon, ALiBi" or not shares and name not in EXACT), fault
 

@@ -1,4 +1,4 @@
-"""Means over the micro-batches of a log of what TRL logs for each of them, weighted by what they are means of."""
+"""Numbers of tokens that are logged, and means over micro-batches of what TRL logs, weighted by what they are means of."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -51,3 +51,29 @@ class MetricMeans:
                 added = weights.sum_up(name, last, self.has_sequence_ratios)
                 total, count = self.sums[name] = before[0] + added[0], before[1] + added[1]
                 values[:] = [total / count if count else last]
+
+
+class TokenCounts(NamedTuple):
+    """Numbers of tokens, each counted once for every pass over it."""
+
+    needed: int = 0  # the different ones of live rows
+    computed: int = 0  # with padding
+    padded: int = 0  # in TRL's batches, which are as wide as the longest row
+    skipped: int = 0  # those of dead rows among the latter
+
+    def times(self, number: int) -> "TokenCounts":
+        return TokenCounts(*(number * value for value in self))
+
+
+def add_counts(*counts: TokenCounts) -> TokenCounts:
+    """Return the sum of some counts."""
+    return TokenCounts(*map(sum, zip(*counts, strict=True)))
+
+
+def describe_counts(with_gradient: TokenCounts, without_gradient: TokenCounts) -> dict[str, float]:
+    """Return the metrics that are logged as `groups/...`."""
+    both = add_counts(with_gradient, without_gradient)
+    metrics: dict[str, float] = {f"tokens_{name}": value for name, value in with_gradient._asdict().items()}
+    if without_gradient.padded:
+        metrics |= {f"tokens_{name}_without_gradient": value for name, value in without_gradient._asdict().items()}
+    return metrics | ({"padding": both.computed / both.needed} if both.needed else {})

@@ -1,55 +1,58 @@
-"""The micro-batches of an optimizer step: its live rows, in few batches with little padding, spread evenly over ranks."""
+"""Passes over the rows that are needed, with little padding: without gradient, and the micro-batches of optimizer steps."""
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import gather_object
+from accelerate.utils import DistributedType, gather_object
 from torch import Tensor, nn
 from torch.nn import functional
 
+from . import trees
 from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
-from .exchange import spread_groups
-from .forward_passes import Logps, score_rows
-from .metric_means import Weights
-from .placement import Size, compute_pack_span, plan_micro_batches
-from .positions import count_positions, find_limit, takes_positions
+from .metric_means import TokenCounts, Weights, add_counts, describe_counts
+from .placement import Size, compute_pack_span, spread_groups
 from .rows import (
+    BOTH_WIDE,
+    IMAGE_COUNTS,
+    IMAGES,
     TensorBatch,
     TensorRow,
     count_loss_tokens,
     count_rows,
     count_tokens,
     has_images,
-    measure_row,
     silence,
     stack,
     unstack,
 )
-from .self_check import compare_trees
-from .token_counts import TokenCounts, add_counts, describe_counts
-from .trees import (
-    Forest,
-    Path,
-    Sharing,
-    count_different,
-    find_sharing,
-    list_groups,
-    plan_forest,
-    read_paths,
-)
-from .trl_members import replace_members
+from .trl_members import replace_members, utils
 
 
 logger = logging.getLogger(__name__)
 
 SEPARATE = "The prompt of a group is computed for each of its completions: {}."
+
+Logps: TypeAlias = tuple[Tensor, Tensor | None, Tensor | None]
+"""Log-probabilities of completion tokens, their entropies, and the load-balancing loss."""
+
+LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size", "compute_entropy")
+"""Arguments of TRL's `_get_per_token_logps_and_entropies` after the model, which Unsloth passes by position."""
+
+REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
+"""Setups in which one rank can run a forward pass without the others."""
+
+MOST = 1e-4
+"""Largest difference of a log-probability if rows share tokens. In float32, models of 28 families differ by at most 2e-6."""
+
+MOST_ROUNDED = 4, 0.2
+"""In bf16, what three more columns of padding change, times the first number, if that is at most the second number."""
 
 
 class PackedStep(NamedTuple):
@@ -74,27 +77,74 @@ class Packer:
     keeps_rows: bool = False  # each micro-batch has TRL's rows, and only its padding is cut
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
-    sharing: Sharing | None = None  # how rows share what they have in common, unless they cannot
+    sharing: trees.Sharing | None = None  # how rows share what they have in common, unless they cannot
     tried: int = 0  # how often it was tried whether they can
-    scored: TokenCounts = TokenCounts()  # of passes without gradient since the last generation was packed
+    scored: TokenCounts = TokenCounts()  # since the last generation was packed
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
 
-    def build(self, rows: list[TensorRow], forest: Forest | None = None, places: Sequence[int] = ()) -> TensorBatch:
-        """Return the micro-batch of these rows, with positions of tokens, and with the tree of some sequences."""
+    def build(self, rows: list[TensorRow], one: trees.Pass | None = None) -> TensorBatch:
+        """Return the micro-batch of these rows, with positions of tokens, and with the tree of a pass."""
         batch = self.stack(rows)
-        widths, completion = batch.pop("prompt_width", None), batch["completion_ids"].size(1)
-        if widths:
+        batch.pop("live", None)
+        completion, device = batch["completion_ids"].size(1), batch["completion_ids"].device
+        if widths := batch.pop("prompt_width", None):
             prompt = batch["prompt_ids"].size(1)
-            cut = torch.tensor(widths, device=batch["prompt_ids"].device) - prompt
-            batch["position_ids"] = count_positions(prompt + completion, cut)
-        if forest and places:
-            batch["tree"] = forest.build(places, completion, batch["prompt_ids"].device)
+            batch["position_ids"] = trees.count_positions(
+                prompt + completion, torch.tensor(widths, device=device) - prompt
+            )
+        if tree := one and one.build(completion, device):
+            batch["tree"] = tree
         return batch
 
     def unstack(self, batch: TensorBatch) -> list[TensorRow]:
         return unstack(batch, self.keeps_positions, self.limit)
+
+    def is_wide(self, rows: list[TensorRow]) -> bool:
+        """Return whether rotary embeddings depend on the width of these rows."""
+        widths = [row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows]
+        return bool(max(widths) >= self.limit)
+
+    def read(self, rows: list[TensorRow]) -> list[trees.Path] | None:
+        """Return rows without their padding, or None if one has an image or a hole."""
+        if not rows or has_images(rows):
+            return None if rows else []
+        batch = self.stack(rows)
+        prompt = batch["prompt_ids"].size(1)
+        firsts = [own - prompt for own in batch.get("prompt_width", [prompt] * len(rows))]
+        return trees.read_paths(join_parts(batch, "ids"), join_parts(batch, "mask"), prompt, firsts)
+
+    def measure_row(self, row: TensorRow) -> Size:
+        step = self.args.pad_to_multiple_of or 1
+        return Size(*(-(-len(row[key]) // step) * step for key in ("prompt_ids", "completion_ids")))
+
+    def score(self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int]) -> Logps:
+        """Return what a model says of some rows of a batch of TRL, 0 for padding and NaN for other rows."""
+        batch = {name: value for name, value in batch.items() if value is not None}
+        ids, mask, completion = (batch.pop(name) for name in LOGPS_ARGUMENTS[:3])
+        (count, width), prompt = ids.shape, ids.size(1) - completion
+        batch_size, has_entropy = batch.pop("batch_size", count), batch.pop("compute_entropy", False)
+        for name, value in (("ids", ids), ("mask", mask)):
+            batch |= {f"prompt_{name}": value[:, :prompt], f"completion_{name}": value[:, prompt:]}
+        every = self.unstack(batch)
+        own = [every[row] for row in rows]
+        paths, sharing = self.read(own), None if self.is_wide(every) else self.sharing
+        limits = math.ceil(len(rows) / batch_size), batch_size if has_images(every) else max(1, len(rows))
+        plan = trees.plan_passes([*map(self.measure_row, own)], paths, sharing, batch_size * width, *limits)
+        outputs: list[Tensor] = []
+        for one in [*plan, *[None] * count_missing(len(plan), self.accelerator.distributed_type)]:
+            part = [rows[place] for place in one.rows] if one else rows[:1] or [0]
+            said = run_pass(score, model, self.build([every[row] for row in part], one), has_entropy)
+            found = [each for each in said[:2] if each is not None]
+            outputs = outputs or [make_result(each, rows, count, completion) for each in found]
+            for whole, each in zip(outputs, found, strict=True) if one else ():
+                whole[part, : each.size(1)] = each[:, :completion]
+        outputs = outputs or [make_result(torch.zeros((), device=ids.device), rows, count, completion)]
+        needed = sum(map(count_tokens, own)) if paths is None else trees.count_different(paths)
+        counts = TokenCounts(needed, sum(one.tokens for one in plan), count * width, (count - len(rows)) * width)
+        self.scored = add_counts(self.scored, counts)
+        return outputs[0], outputs[1] if len(outputs) > 1 else None, None
 
     def check_sharing(
         self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], ids: list[list[int]], size: int
@@ -108,36 +158,47 @@ class Packer:
         tried = 1 + sum(longest > window for window in self.sharing.windows.values() if window)
         if tried > self.tried and longest + 6 < self.limit:  # embeddings may keep what they computed for wider rows
             self.tried, rows = tried, slice(start, start + size)
-            own = prompts[rows], ids[rows], self.args.per_device_train_batch_size, self.accelerator.distributed_type
-            faults = [*filter(None, gather_object([compare_trees(score, model, self.sharing, *own)]))]
+            faults = [*filter(None, gather_object([self.compare(score, model, prompts[rows], ids[rows])]))]
             if faults:
                 self.sharing = None
                 if self.accelerator.is_main_process:
                     logger.warning(SEPARATE.format(faults[0]))
 
-    def score(
-        self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int], is_counted: bool
-    ) -> Logps:
-        """Run passes without gradient over some rows, see [`score_rows`]."""
-        kind, multiple = self.accelerator.distributed_type, self.args.pad_to_multiple_of
-        own = (self.keeps_positions, self.limit, multiple, self.sharing)
-        logps, counts = score_rows(score, model, batch, rows, kind, *own)
-        if is_counted:
-            self.scored = add_counts(self.scored, counts)
-        return logps
+    def compare(
+        self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], completions: list[list[int]]
+    ) -> str:
+        """Return what differs if rows share tokens, or nothing."""
+        sharing, size = self.sharing and self.sharing._replace(even=math.inf), self.args.per_device_train_batch_size
+        was_training, columns = model.training, max(1, *map(len, completions))
+        device = next(model.parameters()).device
+        model.eval()
+        try:
+            parts = [
+                utils.pad([torch.tensor(row, dtype=torch.long, device=device) for row in own], -1, side)
+                for own, side in ((prompts, "left"), (completions, "right"))
+            ]
+            ids = torch.cat(parts, 1)
+            own = ids.clamp(min=0), (ids >= 0).long(), columns
+            batch = dict(zip(LOGPS_ARGUMENTS, (*own, max(2, size)), strict=False))
+            wider = *(functional.pad(one, (3, 3)) for one in own[:2]), columns + 3
+            with torch.no_grad():
+                whole, padded = (score(model, *each, size)[0][:, :columns] for each in (own, wider))
+                shared, *_ = replace(self, sharing=sharing).score(score, model, batch, [*range(len(ids))])
+            noise, difference = (((one - whole) * own[1][:, -columns:]).abs().max().item() for one in (padded, shared))
+            allowed = max(MOST, min(MOST_ROUNDED[0] * noise, MOST_ROUNDED[1]))
+            return "" if difference <= allowed else f"log-probabilities differ by {difference:.1g} if rows share it"
+        except Exception as error:  # of any code of a model
+            return f"rows cannot share it: {type(error).__name__}: {error}"
+        finally:
+            model.train(was_training)
 
     def pack(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], dict[str, float]]:
         """Return the micro-batches of a generation, and what is logged of it as `groups/...`."""
-        if self.keeps_rows:
-            steps = [self.cut_padding(part) for part in parts]
-            counts = gather_object([[sum(map(count_loss_tokens, self.unstack(part))) for part in parts]])
-            for step, tokens in zip(steps, zip(*counts, strict=True), strict=True):
-                step.batches[0]["weights"] = Weights(sum(tokens), step.rows)
-        else:
-            span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
-            steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
-            for step in steps:
-                set_loss_scales(step, self.args.loss_type, self.is_drop, self.accelerator.num_processes)
+        span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
+        span = 1 if self.keeps_rows else span
+        steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
+        for step in () if self.keeps_rows else steps:
+            set_loss_scales(step, self.args.loss_type, self.is_drop, self.accelerator.num_processes)
         own = add_counts(*(step.tokens for step in steps)).times(self.args.num_iterations), self.scored
         self.scored = TokenCounts()
         with_gradient, without_gradient = (add_counts(*each) for each in zip(*gather_object([own]), strict=True))
@@ -145,45 +206,32 @@ class Packer:
         counted |= describe_counts(with_gradient, without_gradient)
         return [batch for step in steps for batch in step.batches], counted
 
-    def cut_padding(self, part: TensorBatch) -> PackedStep:
-        """Return a micro-batch of TRL at the width of its own rows."""
-        rows = [{key: value for key, value in row.items() if key != "live"} for row in self.unstack(part)]
-        paths, count = self.read(rows), len(rows) * self.accelerator.num_processes
-        batch, needed = self.build(rows), count_needed(rows, paths)
-        if self.sharing is not None and paths is not None and not self.is_wide(rows):
-            forest = plan_forest(paths, count_computed(batch), self.sharing)
-            ordered = [rows[row] for sequence in forest.sequences for row in sequence]
-            batch = min(batch, self.build(ordered, forest, range(len(forest.sequences))), key=count_computed)
-        tokens = TokenCounts(needed, count_computed(batch), count_padded_tokens(part))
-        return PackedStep([batch], [self.accelerator.num_processes], count, count, count, tokens)
-
     def pack_step(self, parts: list[TensorBatch]) -> PackedStep:
         """Return the live rows of one optimizer step in few micro-batches, each at most as large as TRL's largest one."""
         rows = [row for part in parts for row in self.unstack(part)]
         filler = silence(min(rows, key=count_tokens))
         # The shortest row with an image. If no row has an image, it is the shortest row.
         with_image = silence(min(rows, key=lambda row: (not row.get("num_images"), self.measure_row(row).total)))
-        own = [row for row in rows if row["live"]]
-        paths, budget = self.read(own), max(map(count_padded_tokens, parts))
-        needed, shares = count_needed(own, paths), self.sharing is not None and paths is not None
-        facts = gather_object([(budget, needed, shares, self.is_wide(rows), has_images(own), has_images(rows))])
-        budgets, all_needed, share, are_wide, has_live_images, has_any_images = zip(*facts, strict=True)  # of ranks
+        live = [row for row in rows if row["live"]]
+        paths, budget = self.read(live), max(map(count_padded_tokens, parts))
+        needed = sum(map(count_tokens, live)) if paths is None else trees.count_different(paths)
+        facts = budget, needed, paths is None, self.is_wide(rows), has_images(live), has_images(rows)
+        budgets, all_needed, are_whole, are_wide, has_live_images, has_any_images = zip(
+            *gather_object([facts]), strict=True
+        )
+        sharing = None if any(are_whole + are_wide) else self.sharing
         # The padding of another rank would change positions, but not those of models with images.
-        stays = any(are_wide) or self.keeps_positions and not any(has_any_images)
-        sharing = self.sharing if all(share) and not stays else None
-        groups, weights = [[row] for row in own], [self.measure_row(row).total for row in own]
+        stays = self.keeps_rows or any(are_wide) or self.keeps_positions and not any(has_any_images)
+        groups, weights = [[place] for place in range(len(live))], [self.measure_row(row).total for row in live]
         if sharing and paths:  # single rows would leave what they share
-            parted = list_groups(paths, sum(all_needed) / len(all_needed))
-            groups = [[own[place] for place in group] for group in parted]
-            weights = [count_different(paths[place] for place in group) for group in parted]
-        live = own if stays else spread_groups(groups, weights, self.accelerator)
+            groups = trees.list_groups(paths, sum(all_needed) / len(all_needed))
+            weights = [trees.count_different(paths[place] for place in group) for group in groups]
+        if not stays:
+            live = spread_groups([[live[place] for place in group] for group in groups], weights, self.accelerator)
+            paths = self.read(live)  # in another order, and with rows of other ranks
         max_rows = count_rows(parts[0]) if any(has_any_images) else max(1, len(live))
-        shared = self.read(live) if sharing else None  # in another order, and with rows of other ranks
-        forest = plan_forest(shared, max(budgets), sharing) if sharing and shared else None
-        sizes = forest.sizes if forest else [*map(self.measure_row, live)]
-        sequences = forest.sequences if forest else [[row] for row in range(len(live))]
-        plan = plan_micro_batches(sizes, max(budgets), len(parts), max_rows)
-        members = [[live[row] for place in places for row in sequences[place]] for places in plan]
+        plan = trees.plan_passes([*map(self.measure_row, live)], paths, sharing, max(budgets), len(parts), max_rows)
+        members = [[live[place] for place in one.rows] for one in plan]
         tokens = [sum(map(count_loss_tokens, rows)) for rows in members]
         gathered = gather_object([([*map(len, members)], tokens)])
         planned = [rows for rows, _ in gathered]  # for each rank, the rows of its micro-batches
@@ -199,13 +247,11 @@ class Packer:
         on_all = zip(*counts, strict=True), *(zip_longest(*each, fillvalue=0) for each in zip(*gathered, strict=True))
         batches = [
             {
-                **self.build(rows, forest, places),
+                **self.build(rows, one),
                 "most_rows": max(sizes),
                 "weights": Weights(sum(tokens), sum(live), sum(sizes) - sum(live), len(parts) / loud),
             }
-            for places, rows, sizes, live, tokens in zip(
-                plan + [[]] * (loud - len(plan)), members, *on_all, strict=True
-            )
+            for one, rows, sizes, live, tokens in zip_longest(plan, members, *on_all)
         ]
         return PackedStep(
             [dict(silent) for _ in parts[loud:]] + batches,
@@ -215,35 +261,20 @@ class Packer:
             computed=sum(map(sum, counts)) or len(counts),
             tokens=TokenCounts(
                 needed,
-                sum(map(count_computed, batches or [silent])),
+                sum(
+                    one["tree"].tokens.numel() if "tree" in one else count_padded_tokens(one)
+                    for one in batches or [silent]
+                ),
                 sum(map(count_padded_tokens, parts)),
                 sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
             ),
         )
 
-    def is_wide(self, rows: list[TensorRow]) -> bool:
-        """Return whether rotary embeddings depend on the width of these rows."""
-        widths = [row.get("prompt_width", len(row["prompt_ids"])) + len(row["completion_ids"]) for row in rows]
-        return bool(max(widths) >= self.limit)
-
-    def read(self, rows: list[TensorRow]) -> list[Path] | None:
-        """Return rows without their padding, or None if one has an image or a hole."""
-        if not rows or has_images(rows):
-            return None if rows else []
-        batch = self.stack(rows)
-        kinds = ("prompt", "completion")
-        ids, mask = (torch.cat([batch[f"{kind}_{name}"] for kind in kinds], 1) for name in ("ids", "mask"))
-        prompt = batch["prompt_ids"].size(1)
-        return read_paths(ids, mask, prompt, [own - prompt for own in batch.get("prompt_width", [prompt] * len(rows))])
-
-    def measure_row(self, row: TensorRow) -> Size:
-        return measure_row(row, self.args.pad_to_multiple_of)
-
 
 def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
     """Return the packer of a trainer, given what happens to dead groups."""
     obstacles = list_obstacles(trainer.args, has_aux_loss) if zero_variance == "keep" else []
-    sharing = find_sharing(trainer.model, trainer.args.pad_to_multiple_of)
+    sharing = trees.find_sharing(trainer.model, trainer.args.pad_to_multiple_of)
     if has_aux_loss:
         sharing = "the load-balancing loss of a mixture of experts counts each token of a row"
     if "passes" in trainer._changes:
@@ -253,23 +284,42 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
     return Packer(
         trainer.accelerator,
         trainer.args,
-        trainer._tokenizer.pad_token_id,
+        pad_token_id=trainer._tokenizer.pad_token_id,
         is_drop=zero_variance == "drop",
         keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
-        keeps_positions=not takes_positions(trainer.model),
-        limit=find_limit(trainer.model),
-        sharing=sharing if isinstance(sharing, Sharing) else None,
+        keeps_positions=not trees.takes_positions(trainer.model),
+        limit=trees.find_limit(trainer.model),
+        sharing=sharing if isinstance(sharing, trees.Sharing) else None,
     )
 
 
-def count_needed(rows: list[TensorRow], paths: list[Path] | None) -> int:
-    """Return the number of different tokens of rows, or of all tokens if nothing is known of what rows share."""
-    return sum(map(count_tokens, rows)) if paths is None else count_different(paths)
+def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, has_entropy: bool) -> Logps:
+    """Return what the model says of the rows of a batch."""
+    if "tree" in batch:
+        shared: Logps = trees.score_tree(score, model, batch["tree"], has_entropy)
+        return shared
+    ids, mask = join_parts(batch, "ids"), join_parts(batch, "mask")
+    positions = {name: value for name, value in batch.items() if name == "position_ids"}
+    others = {name: value for name, value in batch.items() if name in {*BOTH_WIDE, *IMAGES, *IMAGE_COUNTS}}
+    wide = ids, mask, batch["completion_ids"].size(1), len(ids)
+    return score(trees.Positioned(model, **positions), *wide, has_entropy, **others)
 
 
-def count_computed(batch: TensorBatch) -> int:
-    """Return the number of tokens that the model computes of a micro-batch."""
-    return batch["tree"].tokens.numel() if "tree" in batch else count_padded_tokens(batch)
+def join_parts(batch: TensorBatch, name: str) -> Tensor:
+    """Return the ids or the masks of prompts and completions."""
+    return torch.cat([batch[f"prompt_{name}"], batch[f"completion_{name}"]], 1)
+
+
+def make_result(example: Tensor, rows: list[int], count: int, width: int) -> Tensor:
+    """Return a tensor for all rows of a batch, with 0 in some rows and NaN in the others."""
+    whole = example.new_full((count, width), torch.nan)
+    whole[rows] = 0.0
+    return whole
+
+
+def count_missing(passes: int, kind: DistributedType) -> int:
+    """Return how many passes this rank has to add, because a sharded model needs the same number on every rank."""
+    return 0 if kind in REPLICATED else max(gather_object([passes])) - passes
 
 
 def count_padded_tokens(batch: TensorBatch) -> int:
@@ -279,15 +329,10 @@ def count_padded_tokens(batch: TensorBatch) -> int:
 
 
 def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int) -> list[TensorBatch]:
-    """
-    Set the factor of the loss of each micro-batch, and return the micro-batches.
-
-    TRL divides a loss by the rows or the tokens of a micro-batch, and by the number of micro-batches and of ranks. The
-    factor restores the denominator of all rows (`"skip"`), or sets it to the denominator of the live rows (`"drop"`).
-    """
+    """Set factors of the losses of micro-batches, by which their denominator is that of all rows or of live ones."""
+    # TRL divides a loss by rows or tokens of a micro-batch, and by the number of micro-batches and of ranks.
     count, silent = len(step.batches), len(step.batches) - len(step.ranks)
     for place, batch in enumerate(step.batches):
-        del batch["live"]
         if is_drop and not step.live:
             batch["loss_scale"] = 0.0
         elif loss_type in ROW_MEANS:

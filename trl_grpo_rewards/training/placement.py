@@ -2,7 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import torch.distributed as dist
+from accelerate import Accelerator
+from accelerate.utils import gather_object
+from torch import Tensor
 
 
 PASSES_PER_BUDGET = 16
@@ -10,7 +15,7 @@ PASSES_PER_BUDGET = 16
 
 
 class Size(NamedTuple):
-    """The numbers of tokens of a row."""
+    """The numbers of tokens of a row, or of a sequence of rows that share tokens."""
 
     prompt: int
     completion: int
@@ -21,7 +26,7 @@ class Size(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A row that one rank sends to another, with its place among the rows that the source had before all moves."""
+    """A group that one rank sends to another, with its place among the groups that the source had before all moves."""
 
     source: int
     target: int
@@ -51,13 +56,36 @@ def plan_moves(lengths: list[list[int]]) -> list[Move]:
         moves.append(Move(source, target, place))
 
 
-def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max_rows: int) -> list[list[int]]:
-    """
-    Split rows into micro-batches with little padding, and return the places of the rows of each, the largest one first.
+def spread_groups(groups: list[list[dict]], weights: list[int], accelerator: Accelerator) -> list[dict]:
+    """Spread groups of rows over the ranks so that they weigh about the same, and return the rows of this rank."""
+    moves = plan_moves(gather_object([weights]))
+    return sum(move_groups(groups, moves, accelerator.process_index, accelerator.device), list[dict]())
 
-    A micro-batch has as many tokens as its rows times its longest prompt and its longest completion together. It exceeds
-    `max_tokens` only where the rows do not fit otherwise.
-    """
+
+def move_groups(groups: list[list[dict]], moves: list[Move], rank: int, device: Any) -> list[list[dict]]:
+    """Carry out moves, one at a time so that no rank holds much more than its own, and return the groups of this rank."""
+    received, left = [], set[int]()
+    for source, target, place in moves:
+        if rank == source:
+            dist.send_object_list([[copy_row(row, "cpu") for row in groups[place]]], target)
+            left.add(place)
+        elif rank == target:
+            box: list[list[dict]] = [[]]
+            dist.recv_object_list(box, source)
+            received.append([copy_row(row, device) for row in box[0]])
+    return [group for place, group in enumerate(groups) if place not in left] + received
+
+
+def copy_row(row: dict, device: Any = None) -> dict:
+    """Return a row of its own. The tensors of a row are views, with which the whole batch would be kept, or sent."""
+    return {
+        key: value.to(device or value.device, copy=True) if isinstance(value, Tensor) else value
+        for key, value in row.items()
+    }
+
+
+def plan_micro_batches(sizes: list[Size], max_tokens: int, max_batches: int, max_rows: int) -> list[list[int]]:
+    """Split rows into micro-batches with little padding, of at most `max_tokens` if they fit, the largest one first."""
     cost = max_tokens / PASSES_PER_BUDGET
     orders = [sorted(range(len(sizes)), key=lambda place: order(sizes[place])) for order in ORDERS]
     most = len(sizes) * max((size.total for size in sizes), default=0)
@@ -82,10 +110,7 @@ ORDERS: tuple[Callable[[Size], tuple[int, int]], ...] = (
 
 def count_padded(sizes: list[Size], plan: list[list[int]]) -> int:
     """Return the number of tokens of micro-batches with these rows, with padding."""
-    return sum(
-        len(places) * (max(sizes[place].prompt for place in places) + max(sizes[place].completion for place in places))
-        for places in plan
-    )
+    return sum([*measure(sizes, places, len(places))][-1] for places in plan)
 
 
 def measure(sizes: list[Size], places: list[int], end: int) -> Iterator[int]:
@@ -105,11 +130,7 @@ def split_in_order(
     cost: float,
     square: float = 0.0,
 ) -> list[list[int]]:
-    """
-    Split sorted rows into the batches that cost least: their tokens, `square` times their squares, and `cost` for each.
-
-    `measure(end)` yields the tokens of the row before `end`, of the last two rows before it, and so on.
-    """
+    """Split sorted rows into the batches that cost least: their tokens, `square` times their squares, and `cost` for each."""
     best, starts = [0.0], [0]  # for the first rows: their cost, and where the last of their batches starts
     for end in range(1, len(places) + 1):
         choices = list[tuple[float, int]]()

@@ -12,10 +12,10 @@ from accelerate.utils import gather_object
 from torch import Tensor
 
 from .drawing import PLACE_COLUMN, PromptStream
-from .exchange import copy_row, spread_groups
 from .generation import Generation
 from .group_statistics import take_first
 from .micro_batches import Packer
+from .placement import copy_row, spread_groups
 from .rows import TensorBatch, TensorRow
 
 
@@ -68,9 +68,8 @@ class Resampler:
         logged: dict[str, float] = {"resample_rounds": rounds, "carried_over": len(carried)}
         if len(carried) + rounds == 0:
             return output, rows, logged
-        kept = spread_groups(
-            [[row] for row in kept], [1] * len(kept), self.accelerator
-        )  # TRL's micro-batches need as many on each rank
+        # TRL's micro-batches need as many rows on each rank.
+        kept = spread_groups([[row] for row in kept], [1] * len(kept), self.accelerator)
         whole = self.packer.stack(kept + first[:1] * (len(first) - len(kept)))
         return whole, torch.arange(len(first), device=rows.device) < len(kept), logged
 

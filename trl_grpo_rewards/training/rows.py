@@ -1,9 +1,4 @@
-"""TRL's training batch of tensors, split into rows and stacked again.
-
-A row is a dict with the values of one completion: the prompt and the completion without their padding, and the images of
-the row. Rows of different batches, rounds and ranks can be stacked into one batch. Every tensor is padded on its own side
-with its neutral value.
-"""
+"""TRL's training batch of tensors, split into rows, dicts of one completion without its padding, and stacked again."""
 
 import math
 from typing import Any
@@ -11,7 +6,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .placement import Size
 from .trl_members import utils
 
 
@@ -89,7 +83,7 @@ def unstack(batch: TensorBatch, keeps_positions: bool = False, limit: float = ma
     widths = count_columns(batch["prompt_mask"].flip(1)).tolist()
     starts = [0 if keeps_positions else prompt - max(1, own) for own in widths]
     is_wide = max(batch.get("prompt_width", [prompt])) + width >= limit
-    lengths = [width] * count_rows(batch) if is_wide else count_columns(batch["completion_mask"]).tolist()
+    lengths = [width] * len(widths) if is_wide else count_columns(batch["completion_mask"]).tolist()
     images = batch.get("num_images", [0] * len(lengths))
     rows = []
     if not keeps_positions:
@@ -207,12 +201,6 @@ def silence(row: TensorRow) -> TensorRow:
     return row
 
 
-def measure_row(row: TensorRow, multiple: int | None = None) -> Size:
-    """Return the numbers of tokens of a row, each rounded up to a multiple of a number."""
-    step = multiple or 1
-    return Size(*(-(-len(row[key]) // step) * step for key in ("prompt_ids", "completion_ids")))
-
-
 def count_tokens(row: TensorRow) -> int:
     """Return the number of tokens of a row that are not padding."""
     return int(row["prompt_mask"].sum() + row["completion_mask"].sum())
@@ -221,21 +209,3 @@ def count_tokens(row: TensorRow) -> int:
 def count_loss_tokens(row: TensorRow) -> int:
     """Return the number of tokens of a completion that count in the loss."""
     return int((row["completion_mask"] * row.get("tool_mask", 1)).sum())
-
-
-def select_rows(batch: TensorBatch, count: int, rows: list[int]) -> TensorBatch:
-    """Select some of the `count` rows of a batch in which images have TRL's layout. Values of images may all go."""
-    images_left = any(batch["num_images"][row] for row in rows) if batch.get("num_images") else False
-
-    def select(value: Any) -> Any:
-        if isinstance(value, Tensor) and value.dim() > 0 and value.size(0) == count:
-            return value[rows]
-        if isinstance(value, list) and len(value) == count:
-            return [value[row] for row in rows]
-        return value
-
-    batch = {key: select(value) for key, value in split_images(batch).items()}
-    if not images_left:
-        batch = {key: value for key, value in batch.items() if key not in IMAGES and key not in IMAGE_COUNTS}
-    merged: TensorBatch = utils.unsplit_pixel_values_by_grid(batch)
-    return merged

@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,9 @@ from .alarms import FactAlarm, PartingAlarm
 from .best_metric import name_metric
 from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size, resolve_zero_variance
 from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
-from .forward_passes import LOGPS_ARGUMENTS, Logps
 from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
 from .metric_means import MetricMeans
-from .micro_batches import build_packer, pad_gathered, skip_constant
-from .positions import Positioned
+from .micro_batches import LOGPS_ARGUMENTS, Logps, build_packer, pad_gathered, skip_constant
 from .recorder import Recorder
 from .resampling import build_resampler
 from .resume import agree_on_checkpoint
@@ -35,7 +34,7 @@ from .run_description import RunDescription, complete_card, describe_run
 from .run_log import RunLog
 from .sampling import build_sampler, resume_order
 from .scored_groups import ScoredGroups, build_groups
-from .trees import score_tree
+from .trees import Positioned, score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
 
@@ -247,7 +246,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         plain: Callable[..., Logps] = super()._get_per_token_logps_and_entropies
         wide = input_ids, attention_mask, logits_to_keep
         tree = model.tree if isinstance(model, Positioned) else None
-        if tree is not None and tree.shape == (len(input_ids), logits_to_keep):
+        if tree is not None and tree.sources.shape == (len(input_ids), logits_to_keep):
             shared: Logps = score_tree(plain, model, tree, kwargs.get("compute_entropy", False))
             return shared
         if torch.is_grad_enabled() or not self._packs or any(args[2:]) or kwargs.get("compute_aux_loss"):
@@ -256,7 +255,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         rows = [*range(len(input_ids))]
         if self._generation is not None and self._removes_dead_rows and "advantages" not in self._changes:
             rows = self._generation.live.nonzero().flatten().tolist()
-        return self._packer.score(plain, model, batch, rows, is_counted=self.model.training)
+        packer = self._packer if self.model.training else replace(self._packer)  # which counts nothing
+        return packer.score(plain, model, batch, rows)
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> TensorBatch:
         mark_text(inputs)

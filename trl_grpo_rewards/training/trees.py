@@ -1,6 +1,8 @@
-"""Rows that begin alike in one sequence, a tree of tokens: what they have in common goes through the model once."""
+"""Rows that begin alike in one sequence, a tree of tokens, and the positions of tokens, which stay those of TRL."""
 
+import inspect
 import math
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -11,8 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .placement import Size, split_in_order
-from .positions import Positioned, find_base, takes_positions
+from .placement import Size, count_padded, plan_micro_batches, split_in_order
 from .trl_members import utils
 
 
@@ -29,7 +30,11 @@ BLOCK = 128
 """Number of tokens on each side of a block. On a GPU, sequences have a multiple of it, since each new shape takes time."""
 
 SEQUENCE = 8
-"""One more sequence is worth it if it saves more than so many tokens."""
+"""One more sequence is worth it if it saves more than this number of tokens."""
+
+
+SCALED_BY_LENGTH = ("dynamic", "longrope")
+"""Types of rotary embeddings that depend on the largest position in a batch."""
 
 
 class Path(NamedTuple):
@@ -40,6 +45,15 @@ class Path(NamedTuple):
     prompt: int  # how many of the tokens are its prompt
 
 
+class Sharing(NamedTuple):
+    """How a model computes trees."""
+
+    windows: dict[str, int | None]  # of each kind of its layers
+    even: float  # number of tokens of a sequence for which attention costs as much as all else
+    multiple: int = 1  # sequences are padded to a multiple of this number of tokens
+    has_blocks: bool = False  # masks are those of FlexAttention
+
+
 class Tree(NamedTuple):
     """Sequences of rows that share tokens. The first five tensors have the shape (sequences, tokens)."""
 
@@ -48,19 +62,41 @@ class Tree(NamedTuple):
     starts: Tensor  # each token is part of the rows of its sequence from this one on,
     ends: Tensor  # and before this one
     is_scored: Tensor  # whether a row needs its log-probability, given the token in the column before
-    sources: Tensor  # where log-probabilities of completions are among those of all columns but the first,
-    targets: Tensor  # and among those of all rows
-    shape: tuple[int, int]  # of the log-probabilities of all rows
-    sharing: "Sharing"
+    sources: Tensor  # for completion tokens of rows: their place among all columns but the first, or -1
+    sharing: Sharing
 
 
-class Sharing(NamedTuple):
-    """How a model computes trees."""
+class Pass(NamedTuple):
+    """Rows that go through the model together."""
 
-    windows: dict[str, int | None]  # of each kind of its layers
-    even: float  # number of tokens of a sequence for which attention costs as much as all else
-    multiple: int = 1  # sequences are padded to a multiple of this number of tokens
-    has_blocks: bool = False  # masks are those of FlexAttention
+    rows: list[int]  # their places, in the order of the sequences
+    tokens: int  # with padding
+    sequences: list[list[Path]]  # of rows that share tokens, or none
+    sharing: Sharing | None
+
+    def build(self, width: int, device: torch.device) -> Tree | None:
+        """Return the tree of rows that share tokens, with log-probabilities of so many completion tokens."""
+        if self.sharing is None:
+            return None
+        columns, grown, sources = self.tokens // len(self.sequences), [], []
+        fills = (0, 0, len(self.rows), 0, 0)  # no other token sees padding, and padding sees itself
+        for number, paths in enumerate(self.sequences):
+            fields, predicting = grow(paths)
+            grown.append([one + [fill] * (columns - len(one)) for one, fill in zip(fields, fills, strict=True)])
+            for own in predicting:
+                sources.append([number * (columns - 1) + column for column in own] + [-1] * (width - len(own)))
+        tokens, positions, starts, ends, is_scored = torch.tensor(grown).to(device).unbind(1)
+        places = torch.tensor(sources).to(device)
+        return Tree(tokens, positions, starts, ends, is_scored, places, self.sharing)
+
+
+class Positioned(partial[Any]):
+    """A model that is told the positions of tokens. It has the attributes of the model, which a subclass may read."""
+
+    tree: Any = None  # of rows that share tokens
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.func, name)
 
 
 def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
@@ -87,16 +123,50 @@ def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
     return Sharing(windows, even, math.lcm(multiple, pad_to_multiple_of or 1), has_blocks)
 
 
-def read_paths(ids: Tensor, mask: Tensor, prompt: int, firsts: Iterable[int]) -> list[Path] | None:
-    """
-    Return rows without their padding, or None if a mask has a hole.
+def takes_positions(model: Any) -> bool:
+    """Return whether a model counts columns where it is told no positions, as by TRL, and can be told positions instead."""
+    # Models without rotary embeddings may count only tokens that are not padding (OPT), or be told nothing (Bloom). Models
+    # with images count in their own way, states may take padding for tokens (RecurrentGemma), and PEFT puts virtual tokens
+    # before the padding.
+    base = find_base(model)
+    kinds = [kind for kind in type(base).__mro__ if kind.__module__.startswith("transformers.models.")]
+    masks_states = any(hasattr(sys.modules[kind.__module__], "apply_mask_to_padding_states") for kind in kinds)
+    has_images, is_rotary = hasattr(base.config, "vision_config"), bool(getattr(base.config, "rope_parameters", None))
+    takes = "position_ids" in inspect.signature(type(base).forward).parameters
+    sees_padding = getattr(base, "_is_stateful", False) and not masks_states or count_virtual_tokens(model) > 0
+    return bool(kinds) and is_rotary and takes and not has_images and not sees_padding
 
-    Args:
-        prompt (`int`):
-            The number of columns of prompts.
-        firsts (`Iterable[int]`):
-            The position of the first column of each row.
-    """
+
+def find_limit(model: Any) -> float:
+    """Return the number of columns from which rotary embeddings depend on that number, or infinity."""
+    config = find_base(model).config.get_text_config()
+    rope = getattr(config, "rope_parameters", None) or {}
+    scalings = [rope, *(one for one in rope.values() if isinstance(one, dict))]  # types of layers may have their own
+    lengths = [
+        one.get("original_max_position_embeddings") or config.max_position_embeddings
+        for one in scalings
+        if one.get("rope_type") in SCALED_BY_LENGTH
+    ]
+    return min(lengths, default=math.inf) - count_virtual_tokens(model)
+
+
+def find_base(model: Any) -> Any:
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def count_virtual_tokens(model: Any) -> int:
+    """Return the number of tokens that PEFT's prompt learning puts before each row."""
+    adapters = getattr(model, "peft_config", {}).values()
+    return max((getattr(one, "num_virtual_tokens", None) or 0 for one in adapters), default=0)
+
+
+def count_positions(columns: int, cut: Tensor) -> Tensor:
+    """Return the positions of tokens in rows whose first columns were cut. A negative number of columns was added."""
+    return (torch.arange(columns, device=cut.device) + cut[:, None]).clamp(min=0)
+
+
+def read_paths(ids: Tensor, mask: Tensor, prompt: int, firsts: Iterable[int]) -> list[Path] | None:
+    """Return rows without padding, or None if one has a hole, given the width of prompts and the first positions."""
     paths = []
     for own, real, first in zip(ids.tolist(), mask.tolist(), firsts, strict=False):
         start = real.index(1) if 1 in real else prompt
@@ -107,69 +177,66 @@ def read_paths(ids: Tensor, mask: Tensor, prompt: int, firsts: Iterable[int]) ->
     return paths
 
 
-def list_shared(paths: Sequence[Path], spare: int = 1) -> list[int]:
-    """
-    Return how many of its tokens each of some sorted rows has from the row before it.
-
-    The last common token is computed again, so that the token in the next column is the one that it predicts.
-    """
+def list_shared(paths: Sequence[Path], copied: int = 1) -> list[int]:
+    """Return how many of its tokens each of some sorted rows has from the row before it."""
     shared = [0] * len(paths)
     for place, (before, path) in enumerate(pairwise(paths), 1):
         one, other = before.tokens, path.tokens
         most = min(len(one), len(other)) if before.first == path.first else 0
         common = bisect_left(range(most), True, key=lambda last: one[: last + 1] != other[: last + 1])
-        shared[place] = common if common == len(other) else max(0, common - spare)
+        # Where rows part, the last common token is copied, so that the next column is the token that it predicts.
+        shared[place] = common if common in (len(one), len(other)) else max(0, common - copied)
     return shared
 
 
-def count_different(paths: Iterable[Path], spare: int = 0) -> int:
+def count_different(paths: Iterable[Path], copied: int = 0) -> int:
     """Return the number of different tokens of rows: those that begin alike have the beginning in common."""
     ordered = sorted(paths)
-    return sum(len(path.tokens) for path in ordered) - sum(list_shared(ordered, spare))
+    return sum(len(path.tokens) for path in ordered) - sum(list_shared(ordered, copied))
 
 
 def list_groups(paths: Sequence[Path], most: float) -> list[list[int]]:
-    """Return the places of the rows of each prompt, in several parts if they have more different tokens than `most`."""
+    """Return places of rows by prompt, in parts if they have more than `most` tokens and a part has few from its prompt."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for place, path in enumerate(paths):
         groups.setdefault((path.first, *path.tokens[: path.prompt]), []).append(place)
     parts = []
     for group in groups.values():
-        rows = max(1, min(len(group), int(len(group) * most / count_different(paths[place] for place in group))))
+        prompt, different = paths[group[0]].prompt, count_different(paths[place] for place in group)
+        rows = max(1, int(len(group) * max(most - prompt, 2 * prompt) / max(1, different - prompt)))
         parts += [group[start : start + rows] for start in range(0, len(group), rows)]
     return parts
 
 
-class Forest(NamedTuple):
-    """Rows in sequences, each with the rows that share most tokens."""
+def plan_passes(
+    sizes: list[Size],
+    paths: list[Path] | None,
+    sharing: Sharing | None,
+    max_tokens: int,
+    max_batches: int,
+    max_rows: int,
+) -> list[Pass]:
+    """Split rows into passes, in which they share tokens if that costs less."""
+    plan = plan_micro_batches(sizes, max_tokens, max_batches, max_rows)
+    passes = [Pass(places, count_padded(sizes, [places]), [], None) for places in plan]
+    if sharing and paths:
+        sequences, sizes = plan_sequences(paths, max_tokens, sharing)
+        plan = plan_micro_batches(sizes, max_tokens, max_batches, max_rows)
+        shared = [
+            Pass(
+                [row for place in places for row in sequences[place]],
+                count_padded(sizes, [places]),
+                [[paths[row] for row in sequences[place]] for place in places],
+                sharing,
+            )
+            for places in plan
+        ]
+        passes = min(shared, passes, key=lambda one: sum(each.tokens for each in one))
+    return passes
 
-    sharing: Sharing
-    paths: Sequence[Path]
-    sequences: list[list[int]]  # the places of rows
-    sizes: list[Size]  # tokens of sequences
 
-    def build(self, places: Iterable[int], width: int, device: torch.device) -> Tree:
-        """Return the tree of the rows of some sequences, with log-probabilities of so many completion tokens."""
-        columns = max(self.sizes[place].total for place in places)
-        rows, grown, sources, targets = 0, [], list[int](), list[int]()
-        for number, place in enumerate(places):
-            fields, predicting = grow([self.paths[row] for row in self.sequences[place]])
-            grown.append(fields)
-            for row, own in enumerate(predicting, rows):
-                sources += [number * (columns - 1) + column for column in own]
-                targets += range(row * width, row * width + len(own))
-            rows += len(predicting)
-        fills = (0, 0, rows, 0, 0)  # no other token sees padding, and padding sees itself
-        for fields in grown:
-            for field, fill in zip(fields, fills, strict=True):
-                field += [fill] * (columns - len(field))
-        tensors = torch.tensor(grown).to(device).unbind(1)
-        ways = torch.tensor([sources, targets], dtype=torch.long).to(device)
-        return Tree(*tensors, *ways, (rows, width), self.sharing)  # type: ignore[call-arg, arg-type]
-
-
-def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> Forest:
-    """Return rows in the sequences that cost least."""
+def plan_sequences(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> tuple[list[list[int]], list[Size]]:
+    """Return rows in the sequences that cost least, and the tokens of these."""
     order = sorted(range(len(paths)), key=paths.__getitem__)
     own = [len(paths[place].tokens) for place in order]
     shared = list_shared([paths[place] for place in order])
@@ -180,10 +247,8 @@ def plan_forest(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> For
 
     most = max_tokens if sharing.has_blocks else min(max_tokens, LONGEST)
     sequences = split_in_order(order, measure, most, len(order), SEQUENCE, 1 / sharing.even)
-    tokens = [max(2, count_different((paths[row] for row in rows), spare=1)) for rows in sequences]
-    return Forest(
-        sharing, paths, sequences, [Size(0, -(-one // sharing.multiple) * sharing.multiple) for one in tokens]
-    )
+    tokens = [max(2, count_different((paths[row] for row in rows), copied=1)) for rows in sequences]
+    return sequences, [Size(0, -(-one // sharing.multiple) * sharing.multiple) for one in tokens]
 
 
 def grow(paths: Sequence[Path]) -> tuple[list[list[int]], list[list[int]]]:
@@ -208,14 +273,11 @@ def score_tree(score: Callable[..., Any], model: Any, tree: Tree, has_entropy: b
     inner = model.func if isinstance(model, Positioned) else model
     last = tree.tokens.size(1) - 1
     found = score(partial(run_tree, inner, tree), tree.tokens, tree.is_scored, last, compute_entropy=has_entropy)
-    return *(None if one is None else place_values(one, tree) for one in found[:2]), None
 
+    def place(values: Tensor) -> Tensor:  # connected to the model also if no row has a completion
+        return values.flatten()[tree.sources.clamp(min=0)].masked_fill(tree.sources < 0, 0.0)
 
-def place_values(values: Tensor, tree: Tree) -> Tensor:
-    """Return values of all columns but the first at the places of the rows' completion tokens."""
-    rows, width = tree.shape
-    whole = values.new_zeros(rows * width).index_put((tree.targets,), values.flatten()[tree.sources])
-    return whole.view(rows, width) + 0 * values[0, 0]  # connected to the model also if no row has a completion
+    return *(None if one is None else place(one) for one in found[:2]), None
 
 
 def run_tree(model: Any, tree: Tree, **inputs: Any) -> Any:
@@ -224,15 +286,11 @@ def run_tree(model: Any, tree: Tree, **inputs: Any) -> Any:
     dtype = next(one.dtype for one in model.parameters() if one.is_floating_point())
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
-    return model(**{**inputs, "attention_mask": build_masks(tree, dtype), "position_ids": tree.positions})
-
-
-def build_masks(tree: Tree, dtype: torch.dtype) -> Any:
-    """Return what a model takes as `attention_mask`: one mask, or one for each kind of its layers."""
-    if tree.shape[0] == len(tree.tokens):  # each row has a sequence of its own
-        return torch.ones_like(tree.tokens)
-    masks = {kind: build_mask(tree, window, dtype) for kind, window in tree.sharing.windows.items()}
-    return masks if len(masks) > 1 else next(iter(masks.values()))
+    masks: Any = {kind: build_mask(tree, window, dtype) for kind, window in tree.sharing.windows.items()}
+    if len(tree.sources) == len(tree.tokens):  # each row has a sequence of its own
+        masks = {"": torch.ones_like(tree.tokens)}
+    mask = masks if len(masks) > 1 else next(iter(masks.values()))  # or one for each kind of layers
+    return model(**{**inputs, "attention_mask": mask, "position_ids": tree.positions})
 
 
 def build_mask(tree: Tree, window: int | None, dtype: torch.dtype) -> Any:
