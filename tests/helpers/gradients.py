@@ -9,7 +9,7 @@ from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer
 
 
-ARGUMENTS = ("peft_config", "processing_class", "tools", "environment_factory", "rollout_func")
+ARGUMENTS = ("peft_config", "processing_class", "tools", "environment_factory", "rollout_func", "eval_dataset")
 SGD = {"learning_rate": 0.01, "optim": "sgd", "weight_decay": 0.0}
 
 

@@ -95,6 +95,7 @@ def train(trainer_class: type, setting: Setting, folder: Path, **options):
             [score, count][: setting.rewards],
             model=save_model(setting.model, folder / setting.model),
             processing_class=TOKENIZER,
+            eval_dataset=make_dataset(2, 0.0),
             **{**OPTIONS, **setting.options, **options},
         )
 

@@ -218,6 +218,7 @@ OF_ALL_ROWS = [
         ", truncated rows masked": {"mask_truncated_completions": True, "max_completion_length": 6},
         ", normalize_then_sum": {"rewards": 2, "multi_objective_aggregation": "normalize_then_sum"},
         ", correction of vLLM": {"vllm": "sequence_mask"},
+        ", evaluation after each step": {"eval_strategy": "steps", "eval_steps": 1, "per_device_eval_batch_size": 4},
     }.items()
 ]
 OF_ALL_ROWS += [

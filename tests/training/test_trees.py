@@ -48,6 +48,12 @@ def test_different_tokens_are_those_that_differ_in_themselves_or_before(paths):
     assert count_different(paths) == len(beginnings)
 
 
+def test_one_token_is_copied_where_rows_part():
+    for one, other, count in (([1, 2, 3],) * 2 + (3,), ([1, 2, 3], [1, 2, 3, 4], 4), ([1, 2, 3], [1, 2, 4], 5)):
+        _, sizes = plan_sequences([Path(0, one, 1), Path(0, other, 1)], 100, SHARING)
+        assert sizes == [Size(0, count)]
+
+
 @given(sets_of_rows, st.integers(1, 40), st.sampled_from([1, 4]))
 def test_each_token_of_a_tree_sees_the_row_before_it_and_predicts_the_next_one(paths, most, multiple):
     sharing = SHARING._replace(multiple=multiple, even=30)
@@ -173,7 +179,7 @@ def compare(name: str, implementation: str | None = None, **changes) -> tuple[bo
     found = find_sharing(model, None)
     sharing = SHARING if isinstance(found, str) else found
     rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
-    args = SimpleNamespace(per_device_train_batch_size=4, pad_to_multiple_of=None)
+    args = SimpleNamespace(per_device_train_batch_size=1, pad_to_multiple_of=None)
     packer = Packer(SimpleNamespace(distributed_type=DistributedType.NO), args, 0, sharing=sharing._replace(**changes))
     return sharing is found, packer.compare(score, model, *rows)
 

@@ -121,7 +121,7 @@ class Packer:
 
     def score(self, score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, rows: list[int]) -> Logps:
         """Return what a model says of some rows of a batch of TRL, 0 for padding and NaN for other rows."""
-        batch = {name: value for name, value in batch.items() if value is not None}
+        batch = {name: value for name, value in batch.items() if value is not None and value is not False}
         ids, mask, completion = (batch.pop(name) for name in LOGPS_ARGUMENTS[:3])
         (count, width), prompt = ids.shape, ids.size(1) - completion
         batch_size, has_entropy = batch.pop("batch_size", count), batch.pop("compute_entropy", False)
