@@ -164,9 +164,9 @@ EXACT = {*"biogpt codegen gpt2 gpt_bigcode gptj opt xglm".split()}
 QUICK = ["dense", "mistral", "gemma2", "gpt_oss", "lfm2", "falcon, ALiBi"]
 
 
-def compare(name: str, implementation: str | None = None, **changes) -> tuple[bool, str]:
+def compare(name: str, implementation: str | None = None, change=None, **changes) -> tuple[bool, str]:
     """
-    Return whether a model shares tokens, and the fault that is found if it does, with these changes.
+    Return whether a model shares tokens, and the fault that is found if it does, with these changes of it or of sharing.
 
     Two of four rows are equal, and the others begin alike.
     """
@@ -176,18 +176,25 @@ def compare(name: str, implementation: str | None = None, **changes) -> tuple[bo
     if implementation:
         model.set_attn_implementation(implementation)
     add_fused_lm_head(model, outputs=("log_probs", "entropy"))
+    if change:
+        model.model.forward = partial(change, model.model.forward, model.get_input_embeddings())
     found = find_sharing(model, None)
     sharing = SHARING if isinstance(found, str) else found
     rows = [prompt] * 4, [one, other, [*one[:2], *third], list(other)]
     args = SimpleNamespace(per_device_train_batch_size=1, pad_to_multiple_of=None)
-    packer = Packer(SimpleNamespace(distributed_type=DistributedType.NO), args, 0, sharing=sharing._replace(**changes))
+    packer = Packer(
+        SimpleNamespace(distributed_type=DistributedType.NO, mixed_precision="no"),
+        args,
+        0,
+        sharing=sharing._replace(**changes),
+    )
     return sharing is found, packer.compare(score, model, *rows)
 
 
 @pytest.mark.parametrize("name", slow_except(QUICK, [one for one in ARCHITECTURES if one != "llama, dynamic"]))
 def test_models_say_the_same_of_rows_that_share_tokens_or_are_found_out(name, monkeypatch):
     monkeypatch.setattr(micro_batches, "MOST", 1e-5)
-    monkeypatch.setattr(micro_batches, "MOST_ROUNDED", (0, 0))
+    monkeypatch.setattr(micro_batches, "MOST_ROUNDED", (0, 0, 0))
     shares, fault = compare(name)
     assert bool(fault) == (name == "falcon, ALiBi" or not shares and name not in EXACT), fault
 
@@ -202,6 +209,23 @@ def test_a_wrong_window_is_found_out():
     assert not compare("mistral")[1] and not compare("dense", "eager")[1]
     for window in (None, 7, 9):
         assert "differ by" in compare("mistral", windows={"sliding_attention": window})[1]
+
+
+def drop_positions(plain, embed, position_ids=None, **inputs):
+    return plain(**inputs)
+
+
+def drop_mask(plain, embed, attention_mask=None, **inputs):
+    return plain(**inputs)
+
+
+def add_columns(plain, embed, input_ids, **inputs):
+    return plain(inputs_embeds=embed(input_ids) + torch.arange(input_ids.size(1))[:, None] % 2 / 500, **inputs)
+
+
+@pytest.mark.parametrize("change", [drop_positions, drop_mask, add_columns])
+def test_a_model_that_is_changed_is_found_out(change):
+    assert "differ by" in compare("dense", change=change)[1]
 
 
 def test_a_run_stops_sharing_where_it_would_be_wrong(config, problems, caplog):

@@ -51,8 +51,9 @@ REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MUL
 MOST = 1e-4
 """Largest difference of a log-probability if rows share tokens. In float32, models of 28 families differ by at most 2e-6."""
 
-MOST_ROUNDED = 4, 0.2
-"""In bf16, what three more columns of padding change, times the first number, if that is at most the second number."""
+MOST_ROUNDED = 4, 0.2, 0.01
+"""Or what three more columns of padding change, times the first number, if that is at most the second one in bf16, or the
+third one in float32, which may be that of tensor cores."""
 
 
 class PackedStep(NamedTuple):
@@ -185,7 +186,8 @@ class Packer:
                 whole, padded = (score(model, *each, size)[0][:, :columns] for each in (own, wider))
                 shared, *_ = replace(self, sharing=sharing).score(score, model, batch, [*range(len(ids))])
             noise, difference = (((one - whole) * own[1][:, -columns:]).abs().max().item() for one in (padded, shared))
-            allowed = max(MOST, min(MOST_ROUNDED[0] * noise, MOST_ROUNDED[1]))
+            is_rounded = self.accelerator.mixed_precision != "no" or next(model.parameters()).dtype.itemsize < 4
+            allowed = max(MOST, min(MOST_ROUNDED[0] * noise, MOST_ROUNDED[1 if is_rounded else 2]))
             return "" if difference <= allowed else f"log-probabilities differ by {difference:.1g} if rows share it"
         except Exception as error:  # of any code of a model
             return f"rows cannot share it: {type(error).__name__}: {error}"
