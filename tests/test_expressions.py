@@ -9,9 +9,10 @@ import pickle
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 from trl.trainer.utils import is_async_callable
 
-from trl_grpo_rewards import boxed, clip, exact, gate, keywords, length, parse, pattern, reward, shortest, tags
+from trl_grpo_rewards import boxed, clip, exact, gate, keywords, length, parse, pattern, reward, route, shortest, tags
 from trl_grpo_rewards.expressions import Sum
 from trl_grpo_rewards.function_rewards import find_functions
 
@@ -38,6 +39,38 @@ def of_lists(completions, solution, **kwargs):
 
 async def awaits_lists(completions, **kwargs):
     return of_lists(completions, **kwargs)
+
+
+def by_keyword(*, completions, solution, unknown=None, **kwargs):
+    return of_lists(completions, solution)
+
+
+def only_ids(completion_ids, **kwargs):
+    return [float(len(ids)) for ids in completion_ids]
+
+
+def scaled(completions, scale, solution, **kwargs):
+    return [scale * score for score in of_lists(completions, solution)]
+
+
+def one_text(completion):
+    return 1.0
+
+
+class Scorer:
+    def __call__(self, completions, solution, **kwargs):
+        return of_lists(completions, solution)
+
+    def method(self, completions, solution, **kwargs):
+        return of_lists(completions, solution)
+
+    def one_text(self, completion):
+        return 1.0
+
+
+class AsyncScorer:
+    async def __call__(self, completions: "Unknown", solution, **kwargs):  # noqa: F821
+        return of_lists(completions, solution)
 
 
 TEXTS = ["ab", "aab", "n b", "a n", "n"]
@@ -73,29 +106,67 @@ def test_arithmetic():
     assert (a + b).name == "first+second" and (3 * a).name == "first"
 
 
-@pytest.mark.parametrize(
-    "combine", [lambda a, f: a + f, lambda a, f: f + a, lambda a, f: a - f, lambda a, f: sum([a, f])]
-)
-def test_a_plain_function_is_told_to_become_a_reward(combine):
-    def mine(completion):
-        return 1.0
-
-    with pytest.raises(
-        TypeError, match=r"plain function 'mine' instead of a reward. Put @reward above it, .*: mine\(\)"
-    ):
-        combine(first(), mine)
-
-
-@pytest.mark.parametrize("combine, text", [
+COMBINED = [
     (lambda a, f: a + f, "first() + {}()"), (lambda a, f: f + a, "{}() + first()"), (lambda a, f: a - f, "first() - {}()"),
     (lambda a, f: f - 2 * a, "-2.0 * first() + {}()"), (lambda a, f: sum([a, f]), "first() + {}()"),
-])  # fmt: skip
-@pytest.mark.parametrize("function", [of_lists, awaits_lists])
-def test_a_function_that_trl_can_call_is_a_reward_in_a_sum(combine, text, function):
+    (lambda a, f: a * f, "first() * {}()"), (lambda a, f: f * a, "{}() * first()"),
+    (lambda a, f: gate(f, by=a), "gate({}(), by=first())"), (lambda a, f: gate(a, by=f), "gate(first(), by={}())"),
+    (lambda a, f: clip(f, high=1) + a, "clip({}(), high=1) + first()"),
+    (lambda a, f: route("task", {"a": f}, default=a), "route(column='task', rewards={{'a': {}()}}, default=first())"),
+]  # fmt: skip
+"""Each way in which two rewards become one."""
+
+
+@pytest.mark.parametrize(
+    "function, said",
+    [
+        (lambda completions, **kwargs: [1.0], "a function with the name '<lambda>', which no .*. Give it a name with def."),
+        (one_text, r"the plain function 'one_text' instead of a reward. Put @reward above it, and call it: one_text\(\)"),
+        (Scorer().one_text, r"'one_text', which takes no 'completions' .*. Make a reward of it: reward\(...\)\(\)"),
+        (max, r"'max', which takes no 'completions' as TRL passes them"),
+        (Scorer, r"the class 'Scorer' instead of a reward. Make an object of it: Scorer\(...\)"),
+        (nn.Linear(1, 1), r"the model 'Linear' .*: reward_funcs=\[\*rewards.rewards, model\]"),
+        (boxed, "the reward factory 'boxed' instead of a reward. Call it"),
+    ],
+    ids=str,
+)  # fmt: skip
+@pytest.mark.parametrize("combine, text", COMBINED)
+def test_what_trl_cannot_call_is_told_what_to_write(combine, text, function, said):
+    with pytest.raises(TypeError, match=f"contains {said}"):
+        combine(first(), function)
+
+
+@pytest.mark.parametrize("combine, text", COMBINED)
+@pytest.mark.parametrize(
+    "function, name",
+    [
+        (of_lists, "of_lists"), (awaits_lists, "awaits_lists"), (by_keyword, "by_keyword"), (only_ids, "only_ids"),
+        (functools.partial(scaled, scale=1.0), "scaled"), (Scorer(), "Scorer"), (Scorer().method, "method"),
+        (AsyncScorer(), "AsyncScorer"), (functools.partial(awaits_lists), "awaits_lists"),
+    ],
+)  # fmt: skip
+def test_what_trl_can_call_is_a_reward_wherever_one_can_be(combine, text, function, name):
     total = combine(first(), function)
-    assert str(total) == text.format(function.__name__)
-    assert total == combine(first(), function) == parse(str(total)) == pickle.loads(pickle.dumps(total))
-    assert total.explain(["a", "b"], solution=["a", "c"]).scores[function.__name__] == [1.0, 0.0]
+    assert str(total) == text.format(name)
+    assert total == combine(first(), function) == parse(str(total))
+    copied = pickle.loads(pickle.dumps(total))
+    call = {"solution": ["a", "c"], "completion_ids": [[1], []], "task": ["a", "a"]}
+    for one in (total, copied):
+        assert one.is_async == ("wait" in name or "Async" in name)
+        (found,) = [each for each in find_functions(one) if each.factory.__name__ == name]
+        assert found.explain(["a", "b"], **call).totals == [1.0, 0.0]
+        assert one.explain(["a", "b"], **call).totals == total.explain(["a", "b"], **call).totals
+
+
+def test_a_function_for_trl_with_a_weight_is_a_reward_under_the_decorator():
+    for function in (of_lists, only_ids, functools.partial(of_lists), Scorer(), Scorer().method):
+        call = {"solution": ["a", "c"], "completion_ids": [[1], []]}
+        assert (0.5 * reward(function)()).explain(["a", "b"], **call).totals == [0.5, 0.0]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        0.5 * of_lists
+    with pytest.raises(ValueError, match=r"Two rewards are named 'of_lists'.* Define one .*: def other\(completions"):
+        first() + of_lists + functools.partial(of_lists, other=1)
+    assert (of_lists + 0 * reward(functools.partial(of_lists))(name="other")).name == "of_lists+other"
 
 
 @pytest.mark.parametrize("combine", [lambda a, b: a + "1", lambda a, b: "2" * a, lambda a, b: a / 2])

@@ -259,6 +259,10 @@ def test_an_exception_propagates_with_the_reward_named():
     (lambda prompts: 0, {"grouped": True}, "has the parameter 'prompts', but scores a whole group. Use 'prompt' and 'comp"),
     (lambda completion, *, name: 0, {}, "must not declare the option 'name', which every reward has"),
     (lambda: 0, {"batched": True, "grouped": True}, "must not be both batched and grouped"),
+    (lambda completion: 0, {}, "stands above a function with the name '<lambda>', .* Give it a name with def."),
+    ("short", {}, r"stand above a function; got 'short'. To name a reward, .*: mine\(name='short'\)."),
+    (Reward, {}, "stand above a function; got <class '.*Reward'>"),
+    (Reward.score, {}, r"'score' is a method with the parameter 'self'. Pass the method .*: reward\(scorer.score\)\(\)"),
 ])  # fmt: skip
 def test_a_function_is_checked_when_it_is_registered(function, kind, message):
     with pytest.raises(TypeError, match=message):

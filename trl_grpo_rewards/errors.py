@@ -1,9 +1,11 @@
 """Errors that commands show without a traceback: those of rewards, missing columns, and checkpoints of other runs."""
 
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +49,24 @@ def describe_reward_error(error: Exception) -> str | None:
     )
 
 
+def name_callable(function: Callable[..., Any]) -> str:
+    """Return the name under which TRL logs a function, a method, a partial function or an object that can be called."""
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__name__", type(function).__name__)
+
+
 def describe_plain(function: Any) -> str:
-    """Return the end of an error about a function that has not been registered as a reward."""
-    name = function.__name__
+    """Return the end of an error about something that can be called, but is no reward and cannot become one as it is."""
+    name = name_callable(function)
+    if isinstance(function, type):
+        return f"the class '{name}' instead of a reward. Make an object of it: {name}(...)."
+    if hasattr(function, "forward"):
+        return f"the model '{name}' instead of a reward. Pass it beside the rewards: reward_funcs=[*rewards.rewards, model]."
+    if not name.isidentifier():
+        return f"a function with the name '{name}', which no expression can have. Give it a name with def."
+    if not isfunction(function):
+        return f"'{name}', which takes no 'completions' as TRL passes them. Make a reward of it: reward(...)()."
     return f"the plain function '{name}' instead of a reward. Put @reward above it, and call it: {name}()."
 
 

@@ -214,18 +214,21 @@ class Reward(ABC):
     def __rsub__(self, other: "PlainFunction") -> "Reward":
         return -self + other
 
-    def __mul__(self, factor: "float | Reward") -> "Reward":
-        if isinstance(factor, Reward):
-            return multiply(self, factor)
+    def __mul__(self, factor: "float | Reward | PlainFunction") -> "Reward":
         if not isinstance(factor, Real):
-            return NotImplemented
+            found = read_operand(factor, self)
+            return multiply(self, found) if isinstance(found, Reward) else found
         products = tuple((to_float(factor) * weight, reward) for weight, reward in self.terms)
         for weight, reward in products:
             if not math.isfinite(weight):
                 raise ValueError(f"The weight of '{reward}' must be finite; got {weight}. Choose a smaller weight.")
         return add(products)
 
-    __rmul__ = __mul__
+    def __rmul__(self, factor: "float | PlainFunction") -> "Reward":
+        if isinstance(factor, Real):
+            return self * factor
+        found = read_operand(factor, self)
+        return multiply(found, self) if isinstance(found, Reward) else found
 
     def __neg__(self) -> "Reward":
         return -1 * self
@@ -371,7 +374,9 @@ def add(terms: tuple[tuple[float, Reward], ...]) -> Reward:
     """Return the sum of the terms. A single reward with weight 1 is returned unchanged."""
     if len(terms) == 1 and terms[0][0] == 1:
         return terms[0][1]
-    check_names([reward.name for _, reward in terms])
+    rewards = [reward for _, reward in terms]
+    plain = [one.name for one in rewards if not getattr(getattr(one, "factory", None), "has_options", True)]
+    check_names([one.name for one in rewards], plain)
     return Sum(terms)
 
 
@@ -387,9 +392,14 @@ def multiply(*rewards: Reward) -> Reward:
 
 
 @functools.singledispatch
-def read_operand(operand: Any, other: Reward) -> Any:
-    """Return the reward to add to another one. What is none is left to Python."""
-    return operand if isinstance(operand, Reward) else NotImplemented
+def read_operand(operand: Any, place: Reward | str) -> Any:
+    """Return the reward that an operand, or an option that is described, is or becomes. What is none is left to Python."""
+    return NotImplemented
+
+
+@read_operand.register
+def keep_reward(operand: Reward, place: Reward | str) -> Any:
+    return operand
 
 
 @read_operand.register

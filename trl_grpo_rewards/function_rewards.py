@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_type_hints, overload
 
 from .batch import TRAINER_DATA, Batch, scatter, select_row
-from .errors import MissingColumn, missing_column, named_in_errors
+from .errors import MissingColumn, missing_column, name_callable, named_in_errors
 from .expressions import Reward, Sum, await_all
 from .forms import Form
 from .options import (
@@ -60,6 +60,9 @@ class RewardFactory(Generic[Options]):
     __name__: str
     __qualname__: str
 
+    has_options = True
+    """Whether parameters after `*` are options. Without a decorator, they are data, which TRL passes by keyword."""
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -68,17 +71,19 @@ class RewardFactory(Generic[Options]):
         columns: Callable[..., set[str]] | None = None,
         traits: Traits | None = None,
     ) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, find_code(function), updated=())
+        self.__name__ = name_callable(function)
         parameters = list(inspect.signature(function).parameters.values())
         self.function, self.kind, self.check, self.columns = function, kind, check, columns
         self.traits = traits or Traits()
-        self.is_async = kind != "combinator" and inspect.iscoroutinefunction(function)
-        positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.data = [] if kind == "combinator" else positional
+        self.is_async = kind != "combinator" and is_coroutine(function)
+        options = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)[: 2 * self.has_options]
+        data = [p for p in parameters if p.kind not in (*options, p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+        self.data = [] if kind == "combinator" else data
         self.column_parameters = [p.name for p in self.data if p.name not in {*TRAINER_DATA, "name"}]
-        self.args_option = next((p.name for p in parameters if p.kind == p.VAR_POSITIONAL), None)
         self.takes_kwargs = any(p.kind == p.VAR_KEYWORD for p in parameters)
-        self.options = {p.name: p for p in parameters if p.kind in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)}
+        self.options = {p.name: p for p in parameters if p.kind in options}
+        self.args_option = next((p.name for p in self.options.values() if p.kind == p.VAR_POSITIONAL), None)
         self.__signature__ = self._build_signature()
 
     def _build_signature(self) -> inspect.Signature:
@@ -103,9 +108,13 @@ class RewardFactory(Generic[Options]):
     @functools.cached_property
     def annotations(self) -> dict[str, Any]:
         """The type of each parameter. An option is a reward if its type is `Annotated[..., Reward]`."""
-        hints = get_type_hints(self.function, include_extras=True)
+        code = find_code(self.function)
+        try:
+            hints = get_type_hints(code, include_extras=True)
+        except NameError:  # types that only type checkers import
+            return {}
         rewards = {name: Reward for name, hint in hints.items() if Reward in getattr(hint, "__metadata__", ())}
-        return {**get_type_hints(self.function), **rewards}
+        return {**get_type_hints(code), **rewards}
 
     @overload
     def __call__(self, *args: Options.args, **kwargs: Options.kwargs) -> "FunctionReward": ...
@@ -188,6 +197,17 @@ class RewardFactory(Generic[Options]):
 
     def __repr__(self) -> str:
         return f"<reward {self.__name__}>"
+
+
+def find_code(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that a partial function or an object runs when it is called."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
+def is_coroutine(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(find_code(function))
 
 
 def describe_uncalled(factory: RewardFactory) -> str:
@@ -429,7 +449,10 @@ class FunctionReward(Reward):
     async def _call_function(self, data: list[Any], kwargs: dict[str, Any], inner: Mapping[Any, Any]) -> Any:
         options = fill_in(self.options, inner)
         args = options.pop(self.factory.args_option, ())
-        returned = self.factory.function(*data, *args, **options, **kwargs)
+        pairs = [*zip(self.factory.data, data, strict=True)]
+        named = {p.name: value for p, value in pairs if p.kind is p.KEYWORD_ONLY}
+        values = [value for p, value in pairs if p.kind is not p.KEYWORD_ONLY]
+        returned = self.factory.function(*values, *args, **named, **options, **kwargs)
         return await returned if self.factory.is_async else returned
 
     def _find_values(self, available: Mapping[str, Any]) -> list[Any]:

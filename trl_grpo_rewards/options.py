@@ -10,8 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from .batch import TRAINER_DATA
-from .errors import describe_plain
-from .expressions import Reward, to_float
+from .expressions import Reward, read_operand, to_float
 
 
 Result = TypeVar("Result")
@@ -114,8 +113,8 @@ def freeze(value: Any, what: str) -> Any:
         return tuple(freeze(item, what) for item in value)
     if isinstance(value, Mapping):
         return FrozenDict({freeze(key, what): freeze(item, what) for key, item in value.items()})
-    if inspect.isfunction(value):
-        raise TypeError(f"{what} is {describe_plain(value)}")
+    if callable(value):
+        return read_operand(value, what)
     raise TypeError(
         f"{what} must be a number, a string, a reward, a column, or a list or dict of these, so that the reward can be printed and "
         f"sent to other processes; got a {type(value).__name__}."

@@ -9,13 +9,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import entry_points
-from types import FunctionType
 from typing import Any, Concatenate, Protocol, overload
 
-from .errors import describe_plain
+from .errors import describe_plain, name_callable
 from .expressions import Reward, read_operand
 from .forms import Form
-from .function_rewards import FunctionKind, Options, RewardFactory
+from .function_rewards import FunctionKind, Options, RewardFactory, is_coroutine
 from .removed import REMOVED
 from .traits import Examination, ReadColumn, Traits
 
@@ -181,11 +180,16 @@ def reward(
     """
 
     def register_function(function: Callable[..., Any]) -> RewardFactory:
+        if not callable(function) or isinstance(function, type):
+            raise TypeError(
+                f"@reward must stand above a function; got {function!r}. To name a reward, call it with the name: "
+                f"mine(name='short')."
+            )
         if batched and grouped:
-            raise TypeError(f"Reward '{function.__name__}' must not be both batched and grouped. Choose one.")
+            raise TypeError(f"Reward '{name_callable(function)}' must not be both batched and grouped. Choose one.")
         as_trl_calls = takes_lists(function) and not grouped
         kind: FunctionKind = "batch" if batched or as_trl_calls else "group" if grouped else "completion"
-        does_ask = inspect.iscoroutinefunction(function) if asks is None else asks
+        does_ask = is_coroutine(function) if asks is None else asks
         traits = Traits(
             outcome, does_ask, form, worthless, lengths, ready, reads=reads or {}, solves=solves, examines=examines
         )
@@ -218,35 +222,47 @@ def combinator(
 
 
 class Wrapped(RewardFactory):
-    """The factory of a function without a decorator. What is pickled is the function, since the factory has no name."""
+    """The factory of what TRL can call, without a decorator. That is pickled, since the factory itself has no name."""
+
+    has_options = False
 
     def __reduce__(self) -> Any:
         return find_wrapped, (self.function,)
 
 
 def takes_lists(function: Callable[..., Any]) -> bool:
-    """Whether a function takes the completions or prompts of a batch, as TRL calls it, and not one of them."""
-    names = inspect.signature(function).parameters.keys()
-    return not names.isdisjoint(("prompts", "completions")) and names.isdisjoint(("prompt", "completion"))
+    """Whether a function takes the completions, prompts or columns of a batch, as TRL calls it, and not of one of them."""
+    try:
+        kinds = {name: one.kind for name, one in inspect.signature(function).parameters.items()}
+    except ValueError:  # some builtin functions have none
+        return False
+    is_batch = "prompts" in kinds or "completions" in kinds or inspect.Parameter.VAR_KEYWORD in kinds.values()
+    return is_batch and kinds.keys().isdisjoint(("prompt", "completion", "messages"))
 
 
 @read_operand.register
-def wrap_function(function: FunctionType, other: Reward | None = None) -> Reward:
-    """Return the reward of a function that TRL can call."""
-    if not takes_lists(function) or not function.__name__.isidentifier():
-        raise TypeError(f"An expression contains {describe_plain(function)}")
+def wrap_function(function: Callable, place: Reward | str = "An expression") -> Any:
+    """Return the reward of a function, a method or an object that TRL can call."""
+    if isinstance(function, RewardFactory):
+        return NotImplemented  # it refuses arithmetic itself
+    is_other = isinstance(function, type) or hasattr(function, "forward") or not takes_lists(function)
+    if is_other or not name_callable(function).isidentifier():
+        where = place if isinstance(place, str) else "An expression"
+        raise TypeError(f"{where} contains {describe_plain(function)}")
     return find_wrapped(function)()
 
 
-def find_wrapped(function: FunctionType) -> RewardFactory:
-    known = REGISTRY.get(function.__name__)
-    if known is not None and known.function is function:
+def find_wrapped(function: Callable[..., Any]) -> RewardFactory:
+    known = REGISTRY.get(name_callable(function))
+    if known is not None and known.function == function:  # each access to a method makes another object
         return known
-    return register(Wrapped(function, "batch", traits=Traits(asks=inspect.iscoroutinefunction(function))))
+    return register(Wrapped(function, "batch", traits=Traits(asks=is_coroutine(function))))
 
 
 def register(factory: RewardFactory) -> RewardFactory:
     check_data(factory)
+    if not factory.__name__.isidentifier():
+        raise TypeError(f"@reward stands above {describe_plain(factory.function)}")
     other = REGISTRY.get(factory.__name__)
     if other is not None and other.__module__ != factory.__module__:  # a notebook cell may run twice
         raise ValueError(
@@ -258,6 +274,11 @@ def register(factory: RewardFactory) -> RewardFactory:
 
 
 def check_data(factory: RewardFactory) -> None:
+    if factory.data and factory.data[0].name == "self":
+        raise TypeError(
+            f"@reward must stand above a function, but '{factory.__name__}' is a method with the parameter 'self'. Pass the "
+            f"method of an object: reward(scorer.{factory.__name__})()."
+        )
     foreign, scored, own = FOREIGN_DATA.get(factory.kind, (set(), "", ""))
     if found := foreign & {parameter.name for parameter in factory.data}:
         raise TypeError(

@@ -7,7 +7,7 @@ from typing import Any
 from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward, leave_out_witnesses
 from ..forms import Form
-from ..function_rewards import FunctionReward, find_functions
+from ..function_rewards import FunctionReward, find_code, find_functions
 from ..verify.solutions import list_solutions, read_gold, write_canonically
 from .completion_forms import BOX, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
 
@@ -31,7 +31,7 @@ def list_read_columns(function: FunctionReward, names: Iterable[str] = ()) -> se
 
 def list_mentioned(function: FunctionReward, names: Iterable[str]) -> set[str]:
     """Return the columns of the dataset that a function which takes all of them has as texts in its code."""
-    code = getattr(function.factory.function, "__code__", None) if function.factory.takes_kwargs else None
+    code = getattr(find_code(function.factory.function), "__code__", None) if function.factory.takes_kwargs else None
     return {*names} & {*list_texts(code)} - {"prompt", "completion"}
 
 
