@@ -6,7 +6,7 @@ from datasets import Dataset
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import boxed, reward, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, check, honest
-from trl_grpo_rewards.checks.trials import find_answers
+from trl_grpo_rewards.checks.answer_forms import find_form
 from trl_grpo_rewards.demo.labelled_rewards import CITIES, MADE, NUMBERS, make_rows, soft_format
 
 
@@ -93,7 +93,7 @@ def declared(completion: str, solution: str) -> float:
 def test_a_form_that_is_declared_is_used_and_nothing_else_tried():
     assert_not_gameable(declared())
     assert honest(declared(), {"prompt": "?", "solution": "7"}) == "==7=="
-    assert find_answers(declared(), [*make_problems(*NUMBERS)]).form == Form()
+    assert find_form(declared(), [*make_problems(*NUMBERS)]).form == Form()
 
 
 def test_the_tests_of_a_reward_of_ones_own_find_its_form_too():

@@ -4,7 +4,8 @@ import pytest
 
 from trl_grpo_rewards import boxed, choice, keywords, length, reward, tags
 from trl_grpo_rewards.checks import attacks, honest
-from trl_grpo_rewards.checks.attack_completions import FORMLESS, choose_attacks, find_expression, make_wrong_answer
+from trl_grpo_rewards.checks.attack_completions import FORMLESS, find_expression, make_wrong_answer
+from trl_grpo_rewards.checks.trials import make_trials
 
 
 def test_attacks_are_of_the_form_that_the_rewards_want():
@@ -52,7 +53,8 @@ def says_hello(completion: str) -> float:
 
 
 def test_without_a_right_completion_an_attack_with_a_good_form_may_pay():
-    row = {"prompt": "What is 3 + 4?", "solution": "7"}
-    every, some = (choose_attacks(says_hello(), row, is_solved, len) for is_solved in (True, False))
-    assert every == attacks(says_hello(), row, len) and {*some} == {*FORMLESS, "says_hello: greeting"}
+    rows = [{"prompt": "What is 3 + 4?", "solution": "7"}]
+    every, some = (make_trials(rewards, rows).trials[0].attacks for rewards in (says_hello() + boxed(), says_hello()))
+    assert every.keys() == attacks(says_hello() + boxed(), rows[0]).keys()
+    assert some.keys() == {*FORMLESS, "says_hello: greeting"}
     assert "a wrong answer" in every.keys() - some.keys()

@@ -6,7 +6,7 @@ from transformers import AutoTokenizer
 from helpers.checks import find_faults, make_problems, open_think
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, reward, tags
 from trl_grpo_rewards.checks import Form, check
-from trl_grpo_rewards.checks.chat_templates import check_template
+from trl_grpo_rewards.checks.contract import check_template
 from trl_grpo_rewards.training_data import describe_unused_template
 
 

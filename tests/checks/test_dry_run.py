@@ -1,14 +1,13 @@
 """Right and wrong answers of the dataset, as the rewards score them."""
 
-import math
 import re
 
 from trl import GRPOConfig
 
 from helpers.checks import find_faults, make_problems
 from trl_grpo_rewards import FilteredGRPOConfig, boxed, demo, judge, length, reward, shortest, tags
-from trl_grpo_rewards.checks import check
-from trl_grpo_rewards.checks.dry_run import check_dry_run, describe_mean
+from trl_grpo_rewards.checks import Form, check
+from trl_grpo_rewards.checks.dry_run import check_dry_run
 from trl_grpo_rewards.checks.trials import make_trials
 
 
@@ -150,8 +149,14 @@ def test_a_reward_that_reads_no_solution_need_not_tell_right_from_wrong():
     assert not dry_run(tags("think"), make_problems("7", "8")).faults
 
 
+@reward(outcome=True, form=Form)
+def unsure_of_wrong(completion: str, solution: str) -> float | None:
+    return 0.0 if completion.endswith(f"{{{solution}}}") else None
+
+
 def test_a_mean_of_nothing_is_said_in_words():
-    assert describe_mean(math.nan) == "nothing, because it cannot be judged" and describe_mean(0.5) == "0.500"
+    (fault,) = dry_run(unsure_of_wrong(), make_problems("71", "82")).faults
+    assert "earns 0.000, which is no more than a wrong one earns (nothing, because it cannot be judged)." in fault
 
 
 def test_a_reward_that_compares_the_group_has_one_to_compare():

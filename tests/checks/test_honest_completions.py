@@ -3,10 +3,19 @@
 import pytest
 
 from helpers.checks import find_faults, make_problems
-from trl_grpo_rewards import boxed, code, demo, gate, keywords, parse, reward, route, tags
+from trl_grpo_rewards import boxed, code, demo, gate, keywords, length, parse, reward, route, tags
 from trl_grpo_rewards.checks import check, honest
-from trl_grpo_rewards.checks.completion_forms import NO_ANSWER
-from trl_grpo_rewards.checks.honest_completions import find_answer_column, has_solution, is_guess, swap_completions
+from trl_grpo_rewards.checks.honest_completions import (
+    NO_ANSWER,
+    count_words,
+    find_answer_column,
+    has_solution,
+    is_guess,
+    merge_forms,
+    swap_completions,
+    write_completion,
+)
+from trl_grpo_rewards.forms import ContradictoryForms, Form
 
 
 def test_each_branch_of_a_route_has_its_own_form():
@@ -87,3 +96,24 @@ def test_the_completion_of_a_row_with_another_answer_is_wrong():
     rows = [{"solution": solution} for solution in ("1", "1", "2")]
     assert swap_completions(boxed(), rows, ["a", "b", "c"]) == ["c", "c", "a"]
     assert swap_completions(boxed(), rows[:2], ["a", "b"]) == [NO_ANSWER] * 2
+
+
+def test_two_forms_that_contradict_each_other_are_named():
+    rewards = boxed() + tags("think") + length(9) + tags("plan", name="plan") - tags("other", name="unwanted")
+    with pytest.raises(ContradictoryForms, match="No completion can earn both 'tags' and 'plan': one needs the tags"):
+        merge_forms(rewards, {})
+
+
+@pytest.mark.parametrize(
+    "unit, size", [("tokens", lambda text: len(text) // 3), ("words", count_words), ("chars", len)]
+)
+@pytest.mark.parametrize("target", [12, 300])
+def test_a_completion_has_the_length_that_its_form_asks_for(unit, size, target):
+    form = Form(tags=("think",), length=(target, unit))
+    text = write_completion(form, "many words " * 20, "7", lambda text: len(text) // 3)
+    assert target <= size(text) <= target + 24 and text.endswith("</think>\n7")
+
+
+def test_a_working_that_says_what_is_forbidden_is_left_out():
+    assert write_completion(Form(without=("STEP",)), "Every step is shown.", "7", len) == ".\n7"
+    assert write_completion(Form(words=("so",)), "It is seven.", "7", len) == "It is seven. so\n7"

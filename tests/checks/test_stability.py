@@ -9,9 +9,7 @@ from helpers.checks import find_faults, get_section, make_problems
 from trl_grpo_rewards import boxed, reward
 from trl_grpo_rewards.checks import check
 from trl_grpo_rewards.checks.answer_forms import FoundForm
-from trl_grpo_rewards.checks.completion_forms import count_words
 from trl_grpo_rewards.checks.stability import STABILITY, check_stability
-from trl_grpo_rewards.checks.trials import make_scorer, split_words
 from trl_grpo_rewards.demo.labelled_rewards import MADE, above_average, above_group, first_is_best
 
 
@@ -76,7 +74,7 @@ def test_rewards_of_this_package_are_not_scored_again():
 @pytest.mark.parametrize("size, seconds", [(512, "1"), (8, None)])
 def test_a_slow_reward_is_named_with_the_time_of_a_step(size, seconds):
     args = SimpleNamespace(generation_batch_size=size)
-    found = check_stability(sleepy(), FoundForm([*PROBLEMS]), count_words, make_scorer(split_words), args)
+    found = check_stability(sleepy(), FoundForm([*PROBLEMS]), config=args)
     said = f"sleepy() takes {seconds}"
     assert all(text.startswith(said) and f" s for the {size} completions of a step" in text for text in found.warnings)
     assert len(found.warnings) == (seconds is not None)

@@ -8,17 +8,15 @@ import pytest
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, judge, reward, tags
 from trl_grpo_rewards.checks import Form, assert_not_gameable, attacks, honest
-from trl_grpo_rewards.checks.completion_forms import NO_ANSWER
+from trl_grpo_rewards.checks.answer_forms import find_form
 from trl_grpo_rewards.checks.dry_run import check_dry_run
 from trl_grpo_rewards.checks.gameability import check_attacks
+from trl_grpo_rewards.checks.honest_completions import NO_ANSWER, Example, split_words
 from trl_grpo_rewards.checks.trials import (
     ATTACKED_ROWS,
     TRIED_ROWS,
-    Example,
     average_scores,
-    find_answers,
     make_trials,
-    split_words,
     take_rows,
     without_asking,
 )
@@ -46,7 +44,7 @@ def test_terms_that_ask_are_left_out():
 
 def test_completions_of_the_dataset_are_not_used_for_rewards_that_declare_their_form():
     data = make_problems("1", "2").add_column("completion", ["a", "b"])
-    assert find_answers(boxed(), take_rows(data)).rows == [{**row} for row in data.remove_columns("completion")]
+    assert find_form(boxed(), take_rows(data)).rows == [{**row} for row in data.remove_columns("completion")]
     assert len(take_rows(make_problems(*map(str, range(TRIED_ROWS + 1))))) == TRIED_ROWS
 
 

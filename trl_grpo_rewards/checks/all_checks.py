@@ -6,11 +6,12 @@ from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..forms import ContradictoryForms
 from ..training_data import NO_DATASET, show_rows
-from .chat_templates import TEMPLATE, check_template
-from .contract import check_contract, check_readiness
+from .answer_forms import find_form
+from .contract import TEMPLATE, check_contract, check_readiness, check_template
 from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings
 from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
+from .honest_completions import Tokenize, split_words
 from .readings import (
     check_examinations,
     check_readings,
@@ -20,16 +21,7 @@ from .readings import (
     title_reading,
 )
 from .stability import STABILITY, check_stability, list_own_terms
-from .trials import (
-    Tokenize,
-    find_answers,
-    make_scorer,
-    make_trials,
-    split_words,
-    stop_asking,
-    take_rows,
-    without_asking,
-)
+from .trials import make_trials, stop_asking, take_rows, without_asking
 
 
 if TYPE_CHECKING:
@@ -106,7 +98,7 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     """Score example completions with the rewards. Rewards that ask a server or a person are left out."""
     offline = without_asking(rewards)
     skipped = [reward.name for reward in rewards.rewards if stop_asking(reward).asks]
-    found = Findings("rewards that were not tried")
+    found = Findings(f"rewards that were not tried{', because they ask' * bool(skipped)}")
     found.lines += [f"{', '.join(skipped)}: checks never ask a server or a person"] if skipped else []
     if all(stop_asking(reward).asks for reward in leave_out_witnesses(rewards).rewards):
         found.warnings += list_witness_warnings(rewards, config)
@@ -115,8 +107,8 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
     rows = take_rows(dataset)
     try:
-        answers = find_answers(offline, rows, tokens)
-        again = check_stability(offline, answers, lambda text: len(tokens(text)), make_scorer(tokens), config)
+        answers = find_form(offline, rows, tokens)
+        again = check_stability(offline, answers, tokens, config)
         trials = make_trials(offline, rows, tokens, found=answers)
     except ContradictoryForms as error:
         found.warnings.append(f"No attack was tried. {error}")

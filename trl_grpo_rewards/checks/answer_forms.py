@@ -3,10 +3,10 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from ..batch import completion_text, conversation_text
 from ..expressions import Reward, leave_out_witnesses
@@ -15,31 +15,29 @@ from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
 from ..training_data import shorten_repr
 from ..verify.solutions import read_gold
-from .completion_forms import BOX, NO_ANSWER, ROUNDING, WORKING, merge_forms
 from .honest_completions import (
+    BOX,
+    NO_ANSWER,
+    ROUNDING,
+    WORKING,
+    Rows,
+    Tokenize,
     find_answer_column,
-    honest,
     is_guess,
     list_known_solutions,
     list_read_columns,
-    swap_completions,
+    merge_forms,
+    score_totals,
+    split_words,
+    write_pairs,
 )
 
 
-COMPARED_ROWS = 6
-"""Number of rows on which each form is tried."""
-
-READ_CHARACTERS = 4_000
-"""Number of characters that are read at the beginning and at the end of a prompt."""
-
-SEARCH_SECONDS = 30.0
-"""Time after which a slow reward is tried with no other form."""
-
-PROMPT_FORMS = 60
-"""Largest number of forms that a prompt shows."""
-
-SHOWN_FORMS = 16
-"""Largest number of forms that a warning shows. They are the shortest ones."""
+COMPARED_ROWS = 6  # number of rows on which each form is tried
+READ_CHARACTERS = 4_000  # number of characters that are read at the beginning and at the end of a prompt
+SEARCH_SECONDS = 30.0  # time after which a slow reward is tried with no other form
+PROMPT_FORMS = 60  # largest number of forms that a prompt shows
+SHOWN_FORMS = 16  # largest number of forms that a warning shows, which are the shortest ones
 
 ANSWERS = (
     "", "{}", "<answer>{}</answer>", "#### {}", "Answer: {}", "Final answer: {}", "Final Answer: {}", "ANSWER: {}",
@@ -74,21 +72,12 @@ QUOTED = re.compile(
 )
 """What a prompt quotes around a placeholder for the answer, as in `'The capital is X.'`."""
 
-ScoreGroups: TypeAlias = Callable[[Reward, Sequence[Mapping[str, Any]], list[list[str]]], list[list[Score]]]
-"""Returns the totals of a group of completions for each row."""
-
-
-class Way(NamedTuple):
-    """A way to write a right completion: in a form, or as the value of a column."""
-
-    form: Form
-    column: str = ""
-
 
 class Outcome(NamedTuple):
-    """What functions earn if completions are written in one way: by function, the scores right and wrong on each row."""
+    """What functions earn in one form, or if completions are `filled` in: by function, the scores right and wrong on each row."""
 
-    way: Way
+    form: Form
+    filled: Rows | None
     scores: dict[FunctionReward, list[list[Score]]]
 
     def gain(self, functions: Sequence[FunctionReward]) -> float:
@@ -104,24 +93,16 @@ class Outcome(NamedTuple):
 class FoundForm:
     """The form that pays best, and what is known of it."""
 
-    rows: Sequence[Mapping[str, Any]]
-    """The rows, with completions if a column contains them."""
+    rows: Rows  # with completions if a column contains them
     form: Form = BOX
-    unpaid: tuple[FunctionReward, ...] = ()
-    """The functions that no form paid."""
-    written: str = ""
-    """How the answer of the first row was written for them."""
-    tried: tuple[Form, ...] = ()
-    """The forms that were tried, if nothing at all was paid."""
-    is_solved: bool = True
-    """Whether right completions are known."""
-    is_certain: bool = True
-    """Whether what follows from them may be a fault."""
+    unpaid: tuple[FunctionReward, ...] = ()  # the functions that no form paid
+    written: str = ""  # how the answer of the first row was written for them
+    tried: tuple[Form, ...] = ()  # the forms that were tried, if nothing at all was paid
+    is_solved: bool = True  # whether right completions are known
+    is_certain: bool = True  # whether what follows from them may be a fault
 
 
-def find_form(
-    rewards: Reward, rows: Sequence[Mapping[str, Any]], count: Callable[[str], int], score: ScoreGroups
-) -> FoundForm:
+def find_form(rewards: Reward, rows: Rows, tokens: Tokenize = split_words) -> FoundForm:
     """Return the form of an answer that pays best. Rewards that declare their form, and those of this package, keep it."""
     completions = [row.get("completion") for row in rows]
     rows = [{name: value for name, value in row.items() if name != "completion"} for row in rows]
@@ -132,13 +113,16 @@ def find_form(
     if not known or not any(one.factory.is_foreign for one in readers):
         return FoundForm(rows, is_solved=is_sure, is_certain=is_sure)
     others = [one for one in functions if one.factory.is_foreign and one not in readers]
-    some, written = [rows[place] for place in known], [completions[place] for place in known]
-    merge_forms(rewards, some[0])  # raises an error if no form earns all rewards
-    search = Search(rewards, some, written, readers, others, count, score)
-    search.attempt(list_ways(rewards, some[0], written[0], column))
+    merge_forms(rewards, rows[known[0]])  # raises an error if no form earns all rewards
+    search = Search(rewards, rows, known, readers, others, tokens)
+    search.attempt(list_forms(rewards, rows[known[0]], completions[known[0]], column))
+    for values in ([row.get(column) for row in rows], completions):
+        if values[known[0]] is not None:
+            more = [{} if value is None else {"completion": write_value(value)} for value in values]
+            search.attempt([BOX], [{**row, **one} for row, one in zip(rows, more, strict=True)])
     search.leave_out_paid_formats()
     if search.gain <= 0:
-        search.attempt([Way(replace(way.form, tags=("think",))) for way in search.ways if can_think(way)])
+        search.attempt([replace(one, tags=("think",)) for one in search.forms if not (one.tags or one.bare)])
     search.attempt(search.list_joined())
     certain = [one for one in readers if one.factory.is_foreign and column in list_read_columns(one)]
     if search.gain <= 0 and not certain:  # none of them has to read the column
@@ -147,36 +131,34 @@ def find_form(
     found = FoundForm(rows, BOX, unpaid, search.describe() if unpaid else "", is_solved=is_sure, is_certain=is_sure)
     if search.gain <= 0:
         return give_up(found, search)
-    way = search.best.way
-    if way.column:
-        values = completions if way.column == "completion" else [row[column] for row in rows]
-        filled = [{} if value is None else {"completion": write_value(value)} for value in values]
-        rows = [{**row, **more} for row, more in zip(rows, filled, strict=True)]
-    return replace(found, rows=rows, form=way.form, is_solved=True)
+    return replace(found, rows=search.best.filled or rows, form=search.best.form, is_solved=True)
 
 
 @dataclass
 class Search:
-    """What functions earn on some rows whose answer is written in one way after another."""
+    """What functions earn on the rows whose answer is `known`, written in one form after another."""
 
     rewards: Reward
-    rows: Sequence[Mapping[str, Any]]
-    written: Sequence[Any]
+    rows: Rows
+    known: list[int]
     readers: list[FunctionReward]
     formats: list[FunctionReward]
-    count: Callable[[str], int]
-    score: ScoreGroups
+    tokens: Tokenize
     outcomes: list[Outcome] = field(default_factory=list)
     helpless: dict[FunctionReward, float] = field(default_factory=dict)
     end: float = field(default_factory=lambda: time.monotonic() + SEARCH_SECONDS)
 
     @property
-    def ways(self) -> list[Way]:
-        return [outcome.way for outcome in self.outcomes]
+    def some(self) -> Rows:
+        return [self.rows[place] for place in self.known]
+
+    @property
+    def forms(self) -> list[Form]:
+        return [*dict.fromkeys(one.form for one in self.outcomes if one.filled is None)]
 
     @property
     def best(self) -> Outcome:
-        """The way that pays right answers best. Of several, it is the one that most formats pay."""
+        """The outcome that pays right answers best. Of several, it is the one that most formats pay."""
         return max(
             self.outcomes, key=lambda one: (one.gain(self.readers), sum(self.pays(one, each) for each in self.formats))
         )
@@ -189,29 +171,29 @@ class Search:
         """Whether right completions earn more than those without an answer."""
         return outcome.earn([function]) > self.helpless[function] + ROUNDING
 
-    def attempt(self, ways: Sequence[Way]) -> None:
-        """Score right and wrong completions that are written in these ways, while there is time."""
-        for way in ways:
+    def attempt(self, forms: Sequence[Form], filled: Rows | None = None) -> None:
+        """Score right and wrong completions in these forms, or those that are filled in, while there is time."""
+        for form in dict.fromkeys(forms):
             if self.outcomes and time.monotonic() > self.end:
                 return
             try:
-                pairs = zip(self.rows, self.written, strict=True)
-                right = [write(self.rewards, row, text, self.count, way) for row, text in pairs]
+                rows = [(filled or self.rows)[place] for place in self.known]
+                pairs = write_pairs(self.rewards, rows, self.tokens, form)
             except ContradictoryForms:
                 continue
-            groups = [[*two] for two in zip(right, swap_completions(self.rewards, self.rows, right), strict=True)]
-            scores = {one: self.score(one, self.rows, groups) for one in self.readers + self.formats}
-            self.outcomes.append(Outcome(way, scores))
+            scores = {one: score_totals(one, self.some, pairs, self.tokens) for one in self.readers + self.formats}
+            self.outcomes.append(Outcome(form, filled, scores))
 
     def leave_out_paid_formats(self) -> None:
         """Keep the functions that pay the first way no more than a completion without an answer."""
-        helpless = {one: self.score(one, self.rows, [[NO_ANSWER]] * len(self.rows)) for one in self.formats}
+        texts = [[NO_ANSWER]] * len(self.known)
+        helpless = {one: score_totals(one, self.some, texts, self.tokens) for one in self.formats}
         first = self.outcomes[0].scores
         self.formats = [one for one in self.formats if [row[:1] for row in first[one]] == helpless[one]]
         self.helpless = {one: sum(score or 0 for (score,) in helpless[one]) for one in self.formats}
 
-    def list_joined(self) -> list[Way]:
-        """Return ways that join the best one with those that pay the functions which it does not pay."""
+    def list_joined(self) -> list[Form]:
+        """Return forms that join the best one with those that pay the functions which it does not pay."""
         best = self.best
         others = [
             max(self.outcomes, key=lambda one: one.gain([reader]))
@@ -221,12 +203,12 @@ class Search:
         missed = [one for one in self.formats if not self.pays(best, one)]
         others += [max(self.outcomes, key=lambda outcome: self.pays(outcome, one)) for one in missed]
         pairs = [pair for other in others if other is not best for pair in ((best, other), (other, best))]
-        return [*dict.fromkeys(join(one.way, other.way) for one, other in pairs)]
+        return [join(one.form, other.form) for one, other in pairs]
 
     def describe(self) -> str:
         """Return how the answer of the first row was written, for a message."""
-        gold = write_gold(self.rewards, self.rows[0])
-        first, *others = dict.fromkeys(show(way.form, gold) for way in self.ways if not way.column)
+        gold = write_gold(self.rewards, self.some[0])
+        first, *others = dict.fromkeys(show(form, gold) for form in self.forms)
         shown = [first, *sorted(others, key=len)]
         longer = len(shown) - SHOWN_FORMS
         return ", ".join(shown[:SHOWN_FORMS]) + (f" and in {longer} longer forms" if longer > 0 else "")
@@ -237,17 +219,11 @@ def give_up(found: FoundForm, search: Search) -> FoundForm:
     outcomes, readers = search.outcomes, search.readers
     worst = min(outcomes, key=lambda one: one.gain(readers))
     if worst.gain(readers) < 0 or is_constant(outcomes, readers):  # that is a fault in any form
-        return replace(found, form=worst.way.form, unpaid=())
+        return replace(found, form=worst.form, unpaid=())
     best = max(outcomes, key=lambda one: one.earn(readers))
     if not found.is_certain and best.earn(readers) > 0:  # the column contains something else, such as a length
         return replace(found, unpaid=())
-    return replace(
-        found,
-        form=best.way.form,
-        tried=(*dict.fromkeys(way.form for way in search.ways),),
-        is_solved=False,
-        is_certain=False,
-    )
+    return replace(found, form=best.form, tried=(*search.forms,), is_solved=False, is_certain=False)
 
 
 def is_formless(function: FunctionReward) -> bool:
@@ -256,7 +232,7 @@ def is_formless(function: FunctionReward) -> bool:
     return function.factory.kind != "combinator" and traits.form is None and traits.solves is None
 
 
-def choose_rows(rewards: Reward, rows: Sequence[Mapping[str, Any]], column: str) -> list[int]:
+def choose_rows(rewards: Reward, rows: Rows, column: str) -> list[int]:
     """Return the indices of some rows whose answer is known, if possible with different answers."""
     known = [place for place, row in enumerate(rows) if list_known_solutions(rewards, row)]
     first = {repr(rows[place][column]): place for place in reversed(known)}
@@ -264,19 +240,16 @@ def choose_rows(rewards: Reward, rows: Sequence[Mapping[str, Any]], column: str)
     return [*different, *(place for place in known if place not in different)][:COMPARED_ROWS]
 
 
-def list_ways(rewards: Reward, row: Mapping[str, Any], completion: Any, column: str) -> list[Way]:
-    """Return the usual ways to write a right completion, those that the prompt shows, and what the dataset contains."""
+def list_forms(rewards: Reward, row: Mapping[str, Any], completion: Any, column: str) -> list[Form]:
+    """Return the usual forms of a right completion, and those that the prompt and the dataset's own completion show."""
     prompt = conversation_text(row.get("prompt"))
     shown = prompt if len(prompt) <= 2 * READ_CHARACTERS else prompt[:READ_CHARACTERS] + prompt[-READ_CHARACTERS:]
     forms = [BOX, *islice(list_prompt_forms(shown, column), PROMPT_FORMS), *USUAL]
-    if completion is None:
-        return [*map(Way, dict.fromkeys(forms)), Way(BOX, column)]
-    text, gold = completion_text(completion), write_gold(rewards, row)
-    before, found, after = text.rpartition(gold)
-    last = before.rpartition("\n")[2]
+    before, found, after = completion_text(completion).rpartition(write_gold(rewards, row))
     if found:
+        last = before.rpartition("\n")[2]
         forms += [Form(answer=f"{before}{{}}{after}", bare=True), Form(answer=f"{last}{{}}{after}")]
-    return [*map(Way, dict.fromkeys(forms)), Way(BOX, column), Way(BOX, "completion")]
+    return forms
 
 
 def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
@@ -299,23 +272,12 @@ def list_prompt_forms(prompt: str, column: str) -> Iterator[Form]:
             yield Form(answer=f"```json\n{written}\n```")
 
 
-def write(rewards: Reward, row: Mapping[str, Any], completion: Any, count: Callable[[str], int], way: Way) -> str:
-    """Return a right completion that is written in this way."""
-    if not way.column:
-        return honest(rewards, row, count, way.form)
-    return write_value(completion if way.column == "completion" else row[way.column])
-
-
 def write_value(value: Any) -> str:
     """Return a value of a column as the text of a completion."""
-    is_chat = (
-        isinstance(value, list) and value != [] and all(isinstance(one, Mapping) and "role" in one for one in value)
-    )
-    return (
-        completion_text(value)
-        if is_chat or isinstance(value, str | None)
-        else json.dumps(value, ensure_ascii=False, default=str)
-    )
+    chat = value if isinstance(value, list) else []
+    if isinstance(value, str) or (chat and all(isinstance(one, Mapping) and "role" in one for one in chat)):
+        return completion_text(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def write_gold(rewards: Reward, row: Mapping[str, Any]) -> str:
@@ -336,16 +298,12 @@ def is_constant(outcomes: list[Outcome], functions: Sequence[FunctionReward]) ->
     return all(len(scores) == 1 and (next(iter(scores)) or 0) > 0 for scores in paid)
 
 
-def can_think(way: Way) -> bool:
-    return not way.column and not way.form.tags and not way.form.bare
-
-
-def join(one: Way, other: Way) -> Way:
-    """Return a way that writes the answer in both forms, or in the tags of the other one."""
-    if other.form.tags and not one.form.tags and not one.form.bare:
-        return Way(replace(one.form, tags=other.form.tags))
-    first, last = (way.form.answer or "\\boxed{{}}" for way in (other, one))
-    return Way(Form(tags=one.form.tags, answer=f"{first}\n{last}", bare=one.form.bare or other.form.bare))
+def join(one: Form, other: Form) -> Form:
+    """Return a form that writes the answer in both forms, or in the tags of the other one."""
+    if other.tags and not one.tags and not one.bare:
+        return replace(one, tags=other.tags)
+    first, last = (form.answer or "\\boxed{{}}" for form in (other, one))
+    return Form(tags=one.tags, answer=f"{first}\n{last}", bare=one.bare or other.bare)
 
 
 def show(form: Form, answer: str = "...") -> str:

@@ -15,12 +15,19 @@ from ..function_rewards import find_functions
 from ..mathematics.grammar import read
 from ..mathematics.rationals import evaluate_exactly
 from ..verify.solutions import read_gold
-from .completion_forms import BOX, LARGE, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
-from .honest_completions import list_known_solutions
+from .honest_completions import (
+    BOX,
+    LARGE,
+    NO_ANSWER,
+    WORKING,
+    count_words,
+    list_known_solutions,
+    merge_forms,
+    write_completion,
+)
 
 
-PROBE = "0.918273645"
-"""An answer that no dataset contains."""
+PROBE = "0.918273645"  # an answer that no dataset contains
 
 WORDS = "Amber Birch Copper Dover Ember Falcon Granite Harbor Island Jasper Kestrel Linden Maple Nectar Onyx Pepper"
 """Answers to guess where the right one is a text."""
@@ -184,20 +191,6 @@ def attacks(
     )
     made = {name: write(material) for attacks in TABLE.values() for name, write in attacks.items()}
     return {name: text for name, text in made.items() if text is not None} | collect_worthless(rewards)
-
-
-def choose_attacks(
-    rewards: Reward,
-    row: Mapping[str, Any],
-    is_solved: bool,
-    count: Callable[[str], int],
-    form: Form = BOX,
-    others: Sequence[str] = (),
-) -> dict[str, str]:
-    """Return the attacks that must not pay. Those with a good form may, unless a right completion is known."""
-    declared = collect_worthless(rewards)
-    made = attacks(rewards, row, count, form, others).items()
-    return {name: text for name, text in made if is_solved or name in FORMLESS or name in declared}
 
 
 def collect_worthless(rewards: Reward) -> dict[str, str]:

@@ -6,23 +6,17 @@ from typing import TYPE_CHECKING
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
 from ..training_data import shorten_repr
-from .completion_forms import ROUNDING, WORKING
 from .findings import Findings
-from .honest_completions import find_answer_column, list_read_columns
-from .trials import Tokenize, Trials, average_scores, split_words
+from .honest_completions import ROUNDING, WORKING, Tokenize, find_answer_column, list_read_columns, split_words
+from .trials import Trials, average_scores
 
 
 if TYPE_CHECKING:
     from trl import GRPOConfig
 
-DRY_RUN = "a dry run on the dataset's own solutions"
-"""Title of this check."""
-
-SHOWN_ROWS = 3
-"""Largest number of rows that a warning shows."""
-
-LEAST_MEAN = 0.9
-"""Smallest mean that outcome rewards must give the dataset's own solutions."""
+DRY_RUN = "a dry run on the dataset's own solutions"  # title of this check
+SHOWN_ROWS = 3  # largest number of rows that a warning shows
+LEAST_MEAN = 0.9  # smallest mean that outcome rewards must give the dataset's own solutions
 
 
 def check_dry_run(
@@ -89,7 +83,8 @@ def check_dry_run(
                 f"that were tried, such as {', '.join(shown)} (counted from 0). Correct the reward, or remove such rows."
             )
     if trials.has_solution and not right > wrong + ROUNDING:
-        earned = f"earns {right:.3f}, which is no more than a wrong one earns ({describe_mean(wrong)})"
+        worth = "nothing, because it cannot be judged" if math.isnan(wrong) else f"{wrong:.3f}"
+        earned = f"earns {right:.3f}, which is no more than a wrong one earns ({worth})"
         found.faults.append(
             f"Under {rewards}, a right answer {'cannot be judged' if math.isnan(right) else earned}. Check that the "
             f"column '{column}', such as {example!r}, contains what the rewards look for."
@@ -144,7 +139,3 @@ def list_witness_warnings(rewards: Reward, config: "GRPOConfig | None") -> list[
         f"TRL's own trainer gives a total of 0 to completions that only {' and '.join(names)} with weight 0 can score. "
         f"FilteredGRPOTrainer leaves them out."
     ]
-
-
-def describe_mean(mean: float) -> str:
-    return "nothing, because it cannot be judged" if math.isnan(mean) else f"{mean:.3f}"

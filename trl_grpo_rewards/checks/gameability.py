@@ -10,26 +10,21 @@ from ..function_rewards import find_functions
 from ..scores import Score
 from ..training_data import shorten_repr
 from .attack_completions import find_kind
-from .completion_forms import ROUNDING
 from .findings import Findings
-from .honest_completions import find_answer_column, find_outcomes, list_read_columns
-from .trials import (
+from .honest_completions import (
+    ROUNDING,
     Example,
     Tokenize,
-    Trial,
-    Trials,
-    average_scores,
-    make_trials,
+    find_answer_column,
+    find_outcomes,
+    list_read_columns,
     split_words,
-    without_asking,
 )
+from .trials import Trial, Trials, average_scores, make_trials, without_asking
 
 
-ATTACKS = "attacks"
-"""Title of this check."""
-
-CHANCE = 0.1
-"""Share of rows up to which an attack may pay by chance."""
+ATTACKS = "attacks"  # title of this check
+CHANCE = 0.1  # share of rows up to which an attack may pay by chance
 
 LARGE_SHARE, LARGEST_SHARE = 1 / 3, 1 / 2
 """Shares of what a right answer gains from which on a part that a worthless completion earns is a warning or a fault."""
@@ -112,15 +107,15 @@ def check_attacks(trials: Trials) -> Findings:
     found = Findings(ATTACKS)
     if not leave_out_witnesses(trials.rewards).columns and not trials.has_solution:
         found.warnings.append("No reward reads a dataset column, so form alone earns the full reward.")
-    payments = [] if trials.found.tried else count_payments(trials)
     if trials.found.tried:
         found.lines.append("no form of an answer is paid, so attacks are compared with all that was tried")
         found.warnings += list_unknown_payments(trials)
-    elif payments:
-        found.data["attacks"] = [payment._asdict() for payment in payments]
-    else:
+        return found
+    if not (payments := count_payments(trials)):
         found.lines.append("not run: no honest completion could be made that earns these rewards")
         found.is_run = False
+        return found
+    found.data["attacks"] = [payment._asdict() for payment in payments]
     small: list[Payment] = []
     paid: dict[tuple[bool, str], list[Payment]] = defaultdict(list)
     for payment in payments:
@@ -141,7 +136,7 @@ def check_attacks(trials: Trials) -> Findings:
             f"The attack '{largest.name}' is worthless, but under {trials.rewards} it earns {largest.share:.0%} of what a "
             f"right answer earns more than a wrong one. {write_remedy(trials, largest.name)}"
         )
-    found.warnings += [*list_form_payments(trials)] if payments and trials.has_solution else []
+    found.warnings += list_form_payments(trials) if trials.has_solution else []
     return found
 
 

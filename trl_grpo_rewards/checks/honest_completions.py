@@ -1,15 +1,88 @@
-"""Honest, correct completions in the form that the rewards ask for."""
+"""Right and wrong completions in the form that the rewards ask for, and their scores."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from typing import Any
+from dataclasses import replace
+from functools import reduce
+from itertools import chain, combinations
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import SOLUTION_COLUMNS
-from ..expressions import Reward, leave_out_witnesses
-from ..forms import Form
+from ..expressions import Reward, leave_out_witnesses, score_known_groups
+from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_code, find_functions
+from ..scores import Score
 from ..verify.solutions import list_solutions, read_gold, write_canonically
-from .completion_forms import BOX, NO_ANSWER, WORKING, count_words, merge_forms, write_completion
+
+
+BOX = Form()
+"""The form of rewards that declare none: a box after a working."""
+
+WORKING = "First the question is read again, and then every step is worked out and looked over. "
+NO_ANSWER = "I do not know."
+LARGE = 64_000  # number of characters of a long text
+ROUNDING = 1e-9  # largest difference between scores that counts as equal
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
+
+Tokenize: TypeAlias = Callable[[str], list[int]]
+"""Returns the token ids of a text."""
+
+
+class Example(NamedTuple):
+    """A completion with its scores: by each term, and at the end the total. None means that it cannot be judged."""
+
+    text: str
+    scores: list[Score]
+
+    @property
+    def total(self) -> Score:
+        return self.scores[-1]
+
+
+def merge_forms(rewards: Reward, row: Mapping[str, Any], found: Form = BOX) -> Form:
+    """Return the form that earns all rewards of a row in full, with what was `found` where they declare nothing."""
+    functions = [*find_functions(rewards, paid_only=True, row=row)]
+    for one, other in combinations(functions, 2):
+        try:
+            one.form.merge(other.form)
+        except ContradictoryForms as error:
+            raise ContradictoryForms(
+                f"No completion can earn both '{one.name}' and '{other.name}': {error}. Change or remove one of them."
+            ) from None
+    form = reduce(Form.merge, [one.form for one in functions], Form())
+    if form.answer and found.answer:
+        form, found = replace(form, answer=""), replace(found, answer=f"{found.answer}\n{form.answer}")
+    return form.merge(found)
+
+
+def write_completion(form: Form, working: str, final: str, count: Callable[[str], int]) -> str:
+    """Return a completion of this form. If the form has a length, the working is extended to reach it."""
+    if any(word.casefold() in working.casefold() for word in form.without):
+        working = ""
+    if form.bare and not (form.tags or form.words or form.length):
+        return final
+    working = " ".join([working.strip(), *form.words]).strip() or "."
+    text = form.wrap(working, final)
+    target, unit = form.length or (0, "tokens")
+    size = {"tokens": count, "words": count_words, "chars": len}[unit]
+    if target and size(text) > target:
+        working, text = ".", form.wrap(".", final)
+    while target and size(text) < target and len(working) < LARGE:
+        missing = target - size(text)
+        working += " so" * max(1, missing // 6)
+        text = form.wrap(working, final)
+    return text
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+def split_words(text: str) -> list[int]:
+    """Return one made-up token id for each word, for use without a tokenizer."""
+    return [*range(count_words(text))]
 
 
 def find_answer_column(rewards: Reward, names: Iterable[str] = ()) -> str:
@@ -51,7 +124,7 @@ def is_self_solving(rewards: Reward) -> bool:
     return bool(outcomes) and all(function.factory.traits.solves for function in outcomes)
 
 
-def has_solution(rewards: Reward, rows: Sequence[Mapping[str, Any]]) -> bool:
+def has_solution(rewards: Reward, rows: Rows) -> bool:
     """Whether any reward reads the column with the right answers, or writes a right completion for one of the rows."""
     if is_self_solving(rewards):
         return any(collect_endings(rewards, row) for row in rows)
@@ -84,7 +157,7 @@ def honest(
     return write_completion(form, working, "\n".join([*endings, form.write_answer(gold)]), count)
 
 
-def swap_completions(rewards: Reward, rows: Sequence[Mapping[str, Any]], texts: list[str]) -> list[str]:
+def swap_completions(rewards: Reward, rows: Rows, texts: list[str]) -> list[str]:
     """Return for each row the completion of the next row that has none of its right answers."""
     following = (chain(range(place + 1, len(rows)), range(place)) for place in range(len(rows)))
     column, is_one = find_answer_column(rewards, *rows[:1]), is_self_solving(rewards)
@@ -93,6 +166,47 @@ def swap_completions(rewards: Reward, rows: Sequence[Mapping[str, Any]], texts: 
         next((texts[other] for other in others if not any(one in mine for one in answers[other])), NO_ANSWER)
         for mine, others in zip(answers, following, strict=True)
     ]
+
+
+def write_pairs(rewards: Reward, rows: Rows, tokens: Tokenize = split_words, form: Form = BOX) -> list[list[str]]:
+    """Return a right and a wrong completion for each row."""
+    right = [honest(rewards, row, lambda text: len(tokens(text)), form) for row in rows]
+    return [[*pair] for pair in zip(right, swap_completions(rewards, rows, right), strict=True)]
+
+
+def score_groups(
+    rewards: Reward, rows: Rows, groups: list[list[str]], tokens: Tokenize
+) -> tuple[list[list[Example]], list[float]]:
+    """Score a group of completions for each row. Return them, and the milliseconds of each term for one completion."""
+    places = [place for place, group in enumerate(groups) for _ in group]
+    texts = [text for group in groups for text in group]
+    columns: dict[str, Any] = {
+        name: [rows[place][name] for place in places] for name in rows[0] if name not in ("prompt", "completion")
+    }
+    prompts = [rows[place].get("prompt") for place in places]
+    columns |= {
+        "prompts": prompts,
+        "completions": [
+            [{"role": "assistant", "content": text}] if isinstance(prompt, list) else text
+            for prompt, text in zip(prompts, texts, strict=True)
+        ],
+        "completion_ids": [tokens(text) for text in texts],
+        "trainer_state": SimpleNamespace(global_step=0, max_steps=1, epoch=0.0),
+    }
+    by_term, milliseconds = [], []
+    for term in rewards.rewards:
+        start = time.perf_counter()
+        by_term.append(score_known_groups(term, columns, places))
+        milliseconds.append(1000 * (time.perf_counter() - start) / len(texts))
+    scores = ([*each, rewards.total(each)] for each in zip(*by_term, strict=True))
+    examples = map(Example, texts, scores)
+    return [[next(examples) for _ in group] for group in groups], milliseconds
+
+
+def score_totals(
+    rewards: Reward, rows: Rows, groups: list[list[str]], tokens: Tokenize = split_words
+) -> list[list[Score]]:
+    return [[one.total for one in group] for group in score_groups(rewards, rows, groups, tokens)[0]]
 
 
 def list_known_solutions(rewards: Reward, row: Mapping[str, Any]) -> list[Any]:

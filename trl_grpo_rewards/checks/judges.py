@@ -6,25 +6,19 @@ from typing import TYPE_CHECKING
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
-from .answer_forms import ScoreGroups
+from .answer_forms import find_form
 from .attack_completions import attacks
-from .completion_forms import BOX, ROUNDING, WORKING, count_words
 from .findings import Findings, skip
-from .honest_completions import honest, list_known_solutions, swap_completions
-from .trials import average, find_answers, make_scorer, split_words, take_rows, without_asking
+from .honest_completions import BOX, ROUNDING, WORKING, count_words, list_known_solutions, score_totals, write_pairs
+from .trials import average, take_rows, without_asking
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-JUDGES = "the judges, which were asked"
-"""Title of this check."""
-
-REQUESTS, JUDGED_ROWS = 20, 3
-"""Largest numbers of requests and of rows."""
-
-MOVED = 1 / 3
-"""Share of what a right answer gains over a wrong one from which on a judge is moved by something else."""
+JUDGES = "the judges, which were asked"  # title of this check
+REQUESTS, JUDGED_ROWS = 20, 3  # largest numbers of requests and of rows
+MOVED = 1 / 3  # share of what a right answer gains over a wrong one from which on a judge is moved by something else
 
 MEANS = (
     "a right answer",
@@ -58,16 +52,15 @@ def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None]
     names = ", ".join(one.name for one in judges)
     say(f"{names}: {each * len(rows)} requests about {len(rows)} rows of the dataset.")
     offline = without_asking(rewards)
-    form = find_answers(offline, take_rows(dataset)).form if offline else BOX
-    right = [honest(rewards, row, count_words, form) for row in rows]
+    form = find_form(offline, take_rows(dataset)).form if offline else BOX
     groups = []
-    for row, text, wrong in zip(rows, right, swap_completions(rewards, rows, right), strict=True):
+    for row, (text, wrong) in zip(rows, write_pairs(rewards, rows, form=form), strict=True):
         made = attacks(rewards, row, count_words, form)
         groups.append([text, f"{WORKING * 20}\n{text}", wrong, *(made.get(name, "") for name in MEANS[3:-1]), ""])
     found = Findings(JUDGES)
     for judge in judges:
         try:
-            add_means(found, judge, rows, groups, make_scorer(split_words))
+            add_means(found, judge, rows, groups)
         except Exception as error:  # a reward raises errors of any type
             if (fault := describe_reward_error(error)) is None:
                 raise
@@ -75,9 +68,9 @@ def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None]
     return found
 
 
-def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[list[str]], score: ScoreGroups) -> None:
+def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[list[str]]) -> None:
     """Add the mean score of each kind of completions, and a warning for each one that moves the judge."""
-    means = [average(scores) for scores in zip(*score(judge, rows, groups), strict=True)]
+    means = [average(scores) for scores in zip(*score_totals(judge, rows, groups), strict=True)]
     right, longer, wrong, *others = means
     found.lines += [f"{mean:8.3f} {judge.name}: {what}" for what, mean in zip(MEANS, means, strict=True)]
     gain = right - wrong
@@ -89,10 +82,10 @@ def add_means(found: Findings, judge: FunctionReward, rows: list, groups: list[l
     moved = [what for what, mean in zip(MEANS[3:], others, strict=True) if mean - wrong >= MOVED * gain - ROUNDING]
     moved += ["length"] if abs(longer - right) >= MOVED * gain - ROUNDING else []
     if judge.is_grouped:
-        again = [average(scores) for scores in zip(*score(judge, rows, [one[::-1] for one in groups]), strict=True)][
-            ::-1
+        again = [
+            average(scores) for scores in zip(*score_totals(judge, rows, [one[::-1] for one in groups]), strict=True)
         ]
-        change = max(abs(one - other) for one, other in zip(means, again, strict=True))
+        change = max(abs(one - other) for one, other in zip(means, again[::-1], strict=True))
         moved += ["order"] if change >= MOVED * gain - ROUNDING else []
     for what in moved:
         found.warnings.append(

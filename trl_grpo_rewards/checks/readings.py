@@ -16,14 +16,9 @@ from .findings import Findings
 if TYPE_CHECKING:
     from datasets import Dataset
 
-SHOWN_VALUES = 3
-"""Largest number of values that are shown of each kind."""
-
-CHECKED_PROMPTS = 100
-"""Largest number of prompts that are looked at."""
-
-SHOWN_SHARE = 0.9
-"""Share of prompts that contain their solution from which on it is a warning."""
+SHOWN_VALUES = 3  # largest number of values that are shown of each kind
+CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
+SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
 
 SHOWN_END_SHARE = 0.1
 """Share of prompts that end with their solution from which on it is a warning. A few may do so by chance, as "0 + 7" does."""

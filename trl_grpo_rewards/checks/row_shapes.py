@@ -19,8 +19,7 @@ from ..verify.solutions import MAX_WORDS, list_solutions, read_gold
 if TYPE_CHECKING:
     from datasets import Dataset
 
-READ_ROWS = 50
-"""Largest number of rows whose values are read."""
+READ_ROWS = 50  # largest number of rows whose values are read
 
 Row = Mapping[str, Any]
 

@@ -1,54 +1,38 @@
 """Trials: example completions of dataset rows with their scores, made once and read by every check that needs scores."""
 
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from ..expressions import Reward, add, leave_out_witnesses, score_known_groups
+from ..expressions import Reward, add, leave_out_witnesses
 from ..function_rewards import FunctionReward
 from ..scores import Score
 from ..verify.solutions import read_gold
-from .answer_forms import FoundForm, ScoreGroups, find_form, show
-from .attack_completions import attacks, choose_attacks
-from .completion_forms import NO_ANSWER, count_words
-from .honest_completions import has_solution, honest, list_known_solutions, swap_completions
+from .answer_forms import FoundForm, find_form, show
+from .attack_completions import FORMLESS, attacks, collect_worthless
+from .honest_completions import (
+    NO_ANSWER,
+    Example,
+    Rows,
+    Tokenize,
+    has_solution,
+    list_known_solutions,
+    score_groups,
+    split_words,
+    write_pairs,
+)
 
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
-TRIED_ROWS = 128
-"""Largest number of dataset rows whose completions are scored."""
-
-ATTACKED_ROWS = 16
-"""Largest number of dataset rows on which attacks are tried, too."""
-
-ATTACKED_IN_EACH_FORM = 2
-"""Number of rows on which attacks are tried in each form, where none is known to be right."""
-
-GUESSED_ROWS = 8
-"""Largest number of rows whose right answers are guesses in other rows."""
-
-SHORT = 4_000
-"""Number of characters that are kept of a very long attack, on all rows except the first."""
-
-Tokenize: TypeAlias = Callable[[str], list[int]]
-"""Returns the token ids of a text."""
-
-
-class Example(NamedTuple):
-    """A completion with its scores: by each term, and at the end the total. None means that it cannot be judged."""
-
-    text: str
-    scores: list[Score]
-
-    @property
-    def total(self) -> Score:
-        return self.scores[-1]
+TRIED_ROWS = 128  # largest number of dataset rows whose completions are scored
+ATTACKED_ROWS = 16  # largest number of dataset rows on which attacks are tried, too
+ATTACKED_IN_EACH_FORM = 2  # number of rows on which attacks are tried in each form, where none is known to be right
+GUESSED_ROWS = 8  # largest number of rows whose right answers are guesses in other rows
+SHORT = 4_000  # number of characters that are kept of a very long attack, on all rows except the first
 
 
 @dataclass(frozen=True)
@@ -76,11 +60,6 @@ class Trials:
     found: FoundForm
 
 
-def split_words(text: str) -> list[int]:
-    """Return one made-up token id for each word, for use without a tokenizer."""
-    return [*range(count_words(text))]
-
-
 def without_asking(rewards: Reward) -> Reward | None:
     """Return the terms that ask no server and no person, or None if all of them ask."""
     kept = tuple((weight, unasked) for weight, reward in rewards.terms if not (unasked := stop_asking(reward)).asks)
@@ -98,42 +77,32 @@ def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
     return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
 
 
-def make_scorer(tokens: Tokenize) -> ScoreGroups:
-    """Return a function that returns the totals of groups of completions."""
-    return lambda reward, rows, groups: [
-        [one.total for one in group] for group in score_groups(reward, rows, groups, tokens)[0]
-    ]
-
-
-def find_answers(rewards: Reward, rows: Sequence[Mapping[str, Any]], tokens: Tokenize = split_words) -> FoundForm:
-    """Return the form in which the rewards want the answer, as [`make_trials`] needs it."""
-    return find_form(rewards, rows, lambda text: len(tokens(text)), make_scorer(tokens))
-
-
 def make_trials(
     rewards: Reward,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Rows,
     tokens: Tokenize = split_words,
     attacked: int = ATTACKED_ROWS,
     found: FoundForm | None = None,
 ) -> Trials:
     """Let each reward score the completions of all rows. Without `found`, completions that rows contain are right."""
-    tokens = cache(tokens)
-    if found is None:
-        found = find_answers(rewards, rows, tokens)
-        if any("completion" in row for row in rows):
-            found = replace(found, rows=rows, tried=(), is_solved=True)
-    rows, form = found.rows, found.form
-    is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows) and found.is_solved
 
     def count(text: str) -> int:
         return len(tokens(text))
 
-    right = [honest(rewards, row, count, form) for row in rows]
-    wrong = swap_completions(rewards, rows, right)
+    tokens = cache(tokens)
+    if found is None:
+        found = find_form(rewards, rows, tokens)
+        if any("completion" in row for row in rows):
+            found = replace(found, rows=rows, tried=(), is_solved=True)
+    rows, form = found.rows, found.form
+    is_solved = any(rewards.weights) and has_solution(leave_out_witnesses(rewards), rows) and found.is_solved
+    pairs = write_pairs(rewards, rows, tokens, form)
     golds = (read_gold(one) for row in rows for one in list_known_solutions(rewards, row)[:1])
     others = [*dict.fromkeys(one for one in golds if one)][:GUESSED_ROWS]
-    made = [choose_attacks(rewards, row, is_solved, count, form, others) for row in rows[:attacked]]
+    made = [attacks(rewards, row, count, form, others) for row in rows[:attacked]]
+    if not is_solved:  # then what has a good form may pay
+        worthless = {*FORMLESS, *collect_worthless(rewards)}
+        made = [{name: text for name, text in more.items() if name in worthless} for more in made]
     for more in made[1:]:  # regular expressions of users take quadratic time for what never closes
         more["unclosed tags"] = more["unclosed tags"][:SHORT]
     for place, row in enumerate(rows[: min(attacked, ATTACKED_IN_EACH_FORM)]):
@@ -142,7 +111,7 @@ def make_trials(
             known = {*made[place].values()}
             made[place] |= {f"{name}, {written}": text for name, text in new.items() if text not in known}
     made += [{}] * (len(rows) - len(made))
-    texts = [[one, other, NO_ANSWER, *more.values()] for one, other, more in zip(right, wrong, made, strict=True)]
+    texts = [[*pair, NO_ANSWER, *more.values()] for pair, more in zip(pairs, made, strict=True)]
     examples: list[list[Example]] = []
     milliseconds: list[float] = []
     for part in (slice(attacked), slice(attacked, None)):
@@ -154,35 +123,6 @@ def make_trials(
         for row, (one, other, helpless, *attacks), more in zip(rows, examples, made, strict=True)
     ]
     return Trials(rewards, is_solved, trials, milliseconds, found)
-
-
-def score_groups(
-    rewards: Reward, rows: Sequence[Mapping[str, Any]], groups: list[list[str]], tokens: Tokenize
-) -> tuple[list[list[Example]], list[float]]:
-    """Score a group of completions for each row. Return them, and the milliseconds of each term for one completion."""
-    places = [place for place, group in enumerate(groups) for _ in group]
-    texts = [text for group in groups for text in group]
-    columns: dict[str, Any] = {
-        name: [rows[place][name] for place in places] for name in rows[0] if name not in ("prompt", "completion")
-    }
-    prompts = [rows[place].get("prompt") for place in places]
-    columns |= {
-        "prompts": prompts,
-        "completions": [
-            [{"role": "assistant", "content": text}] if isinstance(prompt, list) else text
-            for prompt, text in zip(prompts, texts, strict=True)
-        ],
-        "completion_ids": [tokens(text) for text in texts],
-        "trainer_state": SimpleNamespace(global_step=0, max_steps=1, epoch=0.0),
-    }
-    by_term, milliseconds = [], []
-    for term in rewards.rewards:
-        start = time.perf_counter()
-        by_term.append(score_known_groups(term, columns, places))
-        milliseconds.append(1000 * (time.perf_counter() - start) / len(texts))
-    scores = ([*each, rewards.total(each)] for each in zip(*by_term, strict=True))
-    examples = map(Example, texts, scores)
-    return [[next(examples) for _ in group] for group in groups], milliseconds
 
 
 def average_scores(examples: Iterable[Example]) -> list[float]:
