@@ -40,7 +40,7 @@ def test_form_alone_is_a_warning_and_judges_are_not_asked():
         and not found.faults
     )
     asked = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
-    assert get_section("rewards that were not tried", asked, data).lines == [
+    assert get_section("rewards that were not tried, because they ask", asked, data).lines == [
         "judge: checks never ask a server or a person"
     ]
     (fault,) = find_faults(boxed() + 0.5 * asked, data)

@@ -13,6 +13,18 @@ SOME = ("alone", "last_number", "contains")
 MISSED, ALARM = ("a miss", "attack", MADE["alone"], "numbers"), ("an alarm", "", MADE["contains"], "numbers")
 
 
+@pytest.mark.parametrize("given", ["--rewards boxed()", "--details", "--json --config gsm8k"])
+def test_no_other_option_goes_with_the_self_test(capsys, monkeypatch, given):
+    monkeypatch.setattr(selftest, "LABELLED", [])
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "--selftest", *given.split()])
+    refused = given.removeprefix("--json ")
+    assert (
+        ended.value.code == 2
+        and f"no option except --json; got {refused}. Leave out either." in capsys.readouterr().err
+    )
+
+
 @pytest.mark.parametrize(
     "more, code, said",
     [

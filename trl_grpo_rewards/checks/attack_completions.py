@@ -1,5 +1,6 @@
 """Attacks: worthless completions in the form that the rewards ask for."""
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ TABLE: dict[Kind, dict[str, Callable[[Material], str | None]]] = {
     "formed": {
         "a wrong answer": lambda made: made.answer(made.wrong),
         "an absurd answer": lambda made: made.answer(
-            "-918273645" if made.number is not None else "Zyxwvuts" if len(made.gold) > 1 else None  # no letter to choose
+            "-918273645" if made.number is not None else fill_in("Zyxwvuts", made.gold) if len(made.gold) > 1 else None  # no letter to choose
         ),
         "an empty answer": lambda made: made.answer(""),
         "form without an answer": lambda made: made.write(NO_ANSWER),
@@ -218,7 +219,16 @@ def make_wrong_answer(golds: list[str], choices: str) -> str:
         return f"{max(map(Decimal, golds)) + 13}"
     values = [evaluate_exactly(value) for value in map(read, golds) if value is not None]
     known = [value for value in values if value is not None]
-    return f"{max(known) + 13}" if known else PROBE
+    return f"{max(known) + 13}" if known else fill_in(PROBE, "".join(golds[:1]))
+
+
+def fill_in(value: str, gold: str) -> str:
+    """Return a value, or an object in JSON with the keys of the right answer that has it everywhere."""
+    try:
+        keys = json.loads(gold)
+    except ValueError:
+        return value
+    return json.dumps(dict.fromkeys(keys, value)) if isinstance(keys, dict) else value
 
 
 def change_character(made: Material) -> str | None:

@@ -45,6 +45,12 @@ class CheckArguments(JobArguments):
 
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
+        others = [one for one in arguments if one not in ("--selftest", "--json")]
+        if "--selftest" in arguments and others:
+            raise ValueError(
+                f"--selftest checks the labelled rewards of this package, and takes no option except --json; got "
+                f"{' '.join(others)}. Leave out either."
+            )
         job, training, model = read_job(arguments, "check", job_type=CheckArguments)
         if job.selftest:
             with keep_stdout_for_json(job.json):
