@@ -157,6 +157,7 @@ def test_equal_programs_run_once_and_every_failure_is_counted():
         "code/runs": 5,
         "code/failures": 0,
         "code/unreadable_tests": 0,
+        "code/doubtful_tests": 0,
         "code/weak_tests": 0,
         "code/no_program": 0,
     }
@@ -185,13 +186,18 @@ def test_what_a_right_program_does_not_cause_is_a_failure_of_the_program():
     right, wrong = (block(f"def f(): return {kind}\ndef g(found): return 1") for kind in ("list", "object"))
     alone = call(code(), [wrong, block("def g(found): return 1")], [tests, "import threading\ng(threading.Lock())"])
     assert alone[0] == [0.0, None] and "after they used the program" in alone[2]["code/failure"][0]
+    assert (alone[1]["code/doubtful_tests"], alone[1]["code/unreadable_tests"]) == (1, 1)
     assert call(code(), [block("Node = object\ndef g(found): return 1")], ["g(Node())"])[0] == [0.0]
     assert [call(code(), [wrong], [tests], solution=[own], trainer_state=object())[0] for own in (wrong, right)] == [
         [None],
         [0.0],
     ]
-    scores, _, extras = call(code(), [right, wrong], [tests] * 2)
-    assert scores == [1.0, 0.0] and extras["code/failure"][1].startswith("another program passes, but here: ")
+    scores, metrics, extras = call(code(), [right, wrong], [tests] * 2)
+    assert (
+        scores == [1.0, 0.0]
+        and metrics["code/doubtful_tests"] == 0
+        and extras["code/failure"][1].startswith("another program passes, but here: ")
+    )
 
 
 def test_tests_are_unreadable_only_for_what_they_name_themselves():

@@ -205,9 +205,10 @@ async def code(
 
     Logs for each batch `code/timeouts`, `code/crashes`, `code/refusals` and `code/floods` (programs whose first
     failure was of this kind), `code/weak_tests` (completions whose tests a program that solves nothing passes, or whose
-    Python tests a back end cannot keep apart from the program), `code/unreadable_tests`, `code/failures` (programs that
-    the back end could not run), `code/runs` (different programs) and `code/no_program` (share of the completions without
-    a program). Logs the column `code/failure` in the table of completions: the first case that failed.
+    Python tests a back end cannot keep apart from the program), `code/unreadable_tests`, `code/doubtful_tests`
+    (completions that got 0 because their tests could not run, although the tests may be the cause), `code/failures`
+    (programs that the back end could not run), `code/runs` (different programs) and `code/no_program` (share of the
+    completions without a program). Logs the column `code/failure` in the table of completions: the first case that failed.
 
     Args:
         partial (`bool`, *optional*, defaults to `False`):
@@ -269,14 +270,17 @@ async def code(
         weak = await find_weak(dict(zip(marks, read, strict=True)), trials, sandbox, limits)
     finally:
         await sandbox.close()
+    doubtful = set()
     for key, trial in trials.items():
         other = solved[doubts[key]] if key in doubts else None
         if isinstance(trial, UnreadableTests) and (trial.is_doubtful if other is None else has_passed(other)):
+            doubtful |= {key} if other is None else set()
             reason = "another program passes, but here" if other else "the tests met this after they used the program"
             trials[key] = ProgramVerdict(0, 1, "finished", f"{reason}: {trial}")
     count_failures(trials, backend, max_failures)
     log_counts(keys, trials, read, log_metric)
     log_metric("weak_tests", sum(mark in weak for mark in marks))
+    log_metric("doubtful_tests", sum(key in doubtful for key in keys))
     log_metric("no_program", programs.count(None) / max(1, len(programs)))
     outcomes = [
         describe_outcome(one, trials[key] if key else None, partial) for key, one in zip(keys, read, strict=True)
