@@ -6,15 +6,17 @@ to read in place of the usual ones, gives the reward.
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from functools import reduce
 from importlib.metadata import entry_points
 from typing import Any, Concatenate, Protocol, overload
 
 from .errors import describe_plain, name_callable
 from .expressions import Reward, read_operand
 from .forms import Form
-from .function_rewards import FunctionKind, Options, RewardFactory, is_coroutine
+from .function_rewards import FunctionKind, Options, RewardFactory, describe_uncalled, is_coroutine
 from .removed import REMOVED
 from .traits import Examination, ReadColumn, Traits
 
@@ -250,6 +252,24 @@ def wrap_function(function: Callable, place: Reward | str = "An expression") -> 
         where = place if isinstance(place, str) else "An expression"
         raise TypeError(f"{where} contains {describe_plain(function)}")
     return find_wrapped(function)()
+
+
+def read_rewards(given: Any, weights: Sequence[float] | None = None) -> Reward:
+    """Return the expression that rewards, functions for TRL, or a list of these mean, as in `reward_funcs`."""
+    if isinstance(given, (list, tuple)) and given:
+        terms = (weight * read_rewards(one) for weight, one in zip(weights or [1.0] * len(given), given, strict=False))
+        return reduce(operator.add, terms)
+    if isinstance(given, str):
+        raise TypeError(f"The rewards are the text {given!r} instead of a reward. Write parse({given!r}).")
+    if isinstance(given, RewardFactory):
+        raise TypeError(f"The rewards contain {describe_uncalled(given)}")
+    found = read_operand(given, "The rewards") if callable(given) else None
+    if not isinstance(found, Reward):
+        raise TypeError(
+            f"The rewards must be an expression, a function or a list of these; got {given!r}. Write, for example, "
+            f"boxed() + 0.2 * tags('think')."
+        )
+    return found
 
 
 def find_wrapped(function: Callable[..., Any]) -> RewardFactory:

@@ -2,6 +2,7 @@
 
 import pytest
 from transformers import AutoTokenizer
+from trl import GRPOConfig
 
 from helpers.checks import find_faults, get_section, make_problems
 from trl_grpo_rewards import (
@@ -85,11 +86,46 @@ def test_a_reward_that_scores_nothing_is_seen():
     assert any(one.startswith("Reward 'forgot' gave None for every completion that was tried") for one in warnings)
     assert not any("'boxed' gave None" in one for one in warnings)
     assert [one.is_run for one in found if one.title == "attacks"] == [False]
+    (fault,) = find_faults(forgot(), make_problems("7", "8"))
+    assert fault.startswith("Reward 'forgot' gave None") and fault.endswith("check that it ends with return.")
 
 
-def test_rewards_in_a_list_are_refused():
-    with pytest.raises(TypeError, match=r"must be one expression, but are a list\. Add several: boxed\(\) \+ 0\.2"):
-        check([boxed(), tags("think")], make_problems("7"))
+def of_box(completions, solution, **kwargs):
+    return [float(text.endswith(f"\\boxed{{{right}}}")) for text, right in zip(completions, solution, strict=True)]
+
+
+def test_rewards_are_given_as_a_trainer_takes_them(config):
+    data = make_problems("71", "82")
+    args = config(GRPOConfig, reward_weights=[1.0, 0.2])
+    for given, text in (
+        ([of_box, tags("think")], "of_box() + 0.2 * tags('think')"), ((boxed(), of_box), "boxed() + 0.2 * of_box()"),
+    ):  # fmt: skip
+        found = check(given, data, args)
+        assert found[0].lines[0] == text and not any("reward_weights" in one for one in found[0].warnings)
+    assert check(of_box, data)[0].lines[0] == "of_box()"
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (
+            boxed,
+            r"The rewards contain the reward factory 'boxed' instead of a reward. Call it with its options: boxed\(",
+        ),
+        (
+            [of_box, boxed],
+            r"The rewards contain the reward factory 'boxed' instead of a reward. Call it with its options",
+        ),
+        ("boxed()", r"The rewards are the text 'boxed\(\)' instead of a reward. Write parse\('boxed\(\)'\)."),
+        (Form, r"The rewards contains? the class 'Form' instead of a reward. Make an object of it: Form\(...\)"),
+        ([], r"must be an expression, a function or a list of these; got \[\]. Write, for example, boxed\(\) \+"),
+        ({"boxed": 1}, r"must be an expression, a function or a list of these; got \{'boxed': 1\}"),
+    ],
+    ids=str,
+)
+def test_what_is_no_reward_is_refused(given, said):
+    with pytest.raises(TypeError, match=said):
+        check(given, make_problems("7"))
 
 
 def test_a_column_of_completions_and_sources_are_the_datasets_own():

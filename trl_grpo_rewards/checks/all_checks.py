@@ -1,10 +1,12 @@
 """All checks of a job."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..forms import ContradictoryForms
+from ..registry import read_rewards
 from ..training_data import NO_DATASET, show_rows
 from .answer_forms import find_form
 from .contract import TEMPLATE, check_contract, check_readiness, check_template
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def check(
-    rewards: Reward,
+    rewards: Reward | Sequence[Any],
     dataset: "Dataset",
     config: "GRPOConfig | None" = None,
     tokenizer: Any = None,
@@ -41,7 +43,7 @@ def check(
 
     Args:
         rewards ([`Reward`]):
-            Expression of rewards.
+            Expression of rewards. It may also be a function for TRL, or a list as in `reward_funcs`.
         dataset ([`~datasets.Dataset`]):
             Prompts to train on.
         config ([`~trl.GRPOConfig`], *optional*):
@@ -67,11 +69,7 @@ def check(
 
     ```
     """
-    if not isinstance(rewards, Reward):
-        raise TypeError(
-            f"The rewards must be one expression, but are a {type(rewards).__name__}. Add several: boxed() + 0.2 * "
-            f"tags('think')."
-        )
+    rewards = read_rewards(rewards, getattr(config, "reward_weights", None))
     if not isinstance(getattr(dataset, "column_names", None), list) or not hasattr(dataset, "__len__"):
         raise TypeError(NO_DATASET.format(kind=type(dataset).__name__))
     dataset = show_rows(dataset)

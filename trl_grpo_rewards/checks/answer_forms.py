@@ -85,7 +85,6 @@ class Outcome(NamedTuple):
         return round(sum(measure_gain(self.scores[one]) for one in functions), 6)
 
     def earn(self, functions: Sequence[FunctionReward]) -> float:
-        """Return what right completions earn."""
         return sum(right or 0 for one in functions for right, _ in self.scores[one])
 
 

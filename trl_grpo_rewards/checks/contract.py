@@ -71,7 +71,6 @@ def check_contract(
 
 
 def get_column_type(dataset: "Dataset", column: str) -> str:
-    """Return the name of a column's type."""
     feature = dataset.features[column]
     return getattr(feature, "dtype", None) or type(feature).__name__.lower()
 
@@ -228,17 +227,14 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
 def find_template_faults(reward: FunctionReward, rendered: str) -> list[str]:
     opening = f"<{reward.form.tags[0]}>"
     is_open = rendered.rstrip().endswith(opening)
-    if is_open and not reward.form.prefilled:
-        return [
-            f"Reward '{reward.name}' expects {opening} in the completion, but the chat template ends the prompt with it. "
-            f"The reward would stay at 0. Write {suggest_prefilled(reward, prefilled=True)}."
-        ]
-    if reward.form.prefilled and not is_open:
-        return [
-            f"Reward '{reward.name}' expects the chat template to end the prompt with {opening}, but it ends with "
-            f"{rendered[-30:]!r}. Write {suggest_prefilled(reward, prefilled=False)}."
-        ]
-    return []
+    if is_open == reward.form.prefilled:
+        return []
+    expected = f"the chat template to end the prompt with {opening}, but it ends with {rendered[-30:]!r}"
+    if is_open:
+        expected = (
+            f"{opening} in the completion, but the chat template ends the prompt with it. The reward would stay at 0"
+        )
+    return [f"Reward '{reward.name}' expects {expected}. Write {suggest_prefilled(reward, is_open)}."]
 
 
 def suggest_prefilled(reward: FunctionReward, prefilled: bool) -> str:

@@ -26,9 +26,8 @@ def check_dry_run(
     found = Findings(DRY_RUN)
     rewards, each = trials.rewards, trials.milliseconds
     means = {
-        "right": average_scores(trial.right for trial in trials.trials),
-        "wrong": average_scores(trial.wrong for trial in trials.trials),
-        "helpless": average_scores(trial.helpless for trial in trials.trials),
+        kind: average_scores(getattr(trial, kind) for trial in trials.trials)
+        for kind in ("right", "wrong", "helpless")
     }
     terms = [*((reward.name, weight) for weight, reward in rewards.terms), ("total", None)]
     found.lines.append(f"{'':30} {'right':>8} {'wrong':>8} {'helpless':>8} {'ms each':>8}")
@@ -49,7 +48,8 @@ def check_dry_run(
     for place, reward in enumerate(rewards.rewards):
         scores = {example.scores[place] for trial in trials.trials for example in trial}
         if scores == {None}:
-            found.warnings.append(
+            is_all = len(rewards.rewards) == 1 and not trials.has_solution  # else another fault says it
+            (found.faults if is_all else found.warnings).append(
                 f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
                 f"function of your own, check that it ends with return."
             )

@@ -127,8 +127,12 @@ def check_attacks(trials: Trials) -> Findings:
             paid[is_fault, write_remedy(trials, payment.name)].append(payment)
         elif kind in ("formless", "formed"):
             small.append(payment)
-    for (is_fault, remedy), alike in paid.items():
-        (found.faults if is_fault else found.warnings).append(describe_attacks(trials, alike, remedy))
+    for (is_fault, remedy), (first, *others) in paid.items():
+        same = f" The same holds for {', '.join(repr(one.name) for one in others)}." if others else ""
+        (found.faults if is_fault else found.warnings).append(
+            f"The attack '{first.name}' is paid like an honest, correct completion under {trials.rewards}, on {first.paid} of "
+            f"{first.tried} rows.{same} {remedy}"
+        )
     largest = max(small, key=lambda one: one.share, default=None)
     if trials.has_solution and largest and largest.share >= LARGE_SHARE - ROUNDING:
         is_fault = largest.share >= LARGEST_SHARE - ROUNDING and trials.found.is_certain
@@ -177,25 +181,7 @@ def list_unknown_payments(trials: Trials) -> list[str]:
     ]
 
 
-def ask_questions(rewards: Reward) -> list[dict[str, Any]]:
-    """Return the questions with their solutions in the columns in which the rewards look for a solution."""
-    columns = {function.column_of.get("solution", "solution") for function in find_functions(rewards)}
-    return [row | dict.fromkeys(columns, row["solution"]) for row in QUESTIONS]
-
-
-def describe_attacks(trials: Trials, payments: list[Payment], remedy: str) -> str:
-    """Return the message for attacks that pay and have the same remedy."""
-    first, *others = payments
-    named = ", ".join(f"'{one.name}'" for one in others)
-    same = f" The same holds for {named}." if others else ""
-    return (
-        f"The attack '{first.name}' is paid like an honest, correct completion under {trials.rewards}, on {first.paid} of "
-        f"{first.tried} rows.{same} {remedy}"
-    )
-
-
 def write_remedy(trials: Trials, attack: str) -> str:
-    """Return what to do about an attack."""
     if find_kind(attack) == "near":
         end = next(one.attacks[attack].text[-30:] for one in trials.trials if attack in one.attacks)
         return f"If it is not meant to be, compare more strictly. It ends with {shorten_repr(end)}."
@@ -252,7 +238,9 @@ def assert_not_gameable(
     offline = without_asking(reward)
     if offline is None:
         return
-    rows = ask_questions(offline) if rows is None else rows
+    if rows is None:
+        columns = {function.column_of.get("solution", "solution") for function in find_functions(offline)}
+        rows = [row | dict.fromkeys(columns, row["solution"]) for row in QUESTIONS]
     trials = make_trials(offline, rows, tokens, attacked=len(rows))
     paid = [one for one in count_payments(trials) if one.paid and find_kind(one.name) != "near"]
     table = "; ".join(f"{one.name} on {one.paid} of {one.tried} rows ({one.mean:.3f})" for one in paid)

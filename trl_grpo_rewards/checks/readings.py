@@ -74,7 +74,6 @@ def title_examination(reward: str) -> str:
 def check_column(
     values: list[Any], prompts: list[str], column: str, reward: str, read: ReadColumn, threshold: float
 ) -> Findings:
-    """Check the readings of one column by one reward."""
     rows: dict[str, list[int]] = defaultdict(list)
     notes: dict[str, list[int]] = defaultdict(list)
     readings = get_readings(values, reward, read)
@@ -89,11 +88,7 @@ def check_column(
         ("unreadable", rows["not at all"]),
         ("read in part", rows["in part"]),
         ("with several answers", rows["several"]),
-        *(
-            [("with several solutions, any of which is right", rows["any of several"])]
-            if rows["any of several"]
-            else []
-        ),
+        *[("with several solutions, any of which is right", rows["any of several"])] * bool(rows["any of several"]),
         ("that differ for the same prompt", contradictory),
         *notes.items(),
     ):

@@ -50,7 +50,6 @@ class Shape:
 
 
 def is_read(read_value: Callable[..., Any], *arguments: Any) -> bool:
-    """Whether a value can be read."""
     try:
         return read_value(*arguments) is not None
     except (ValueError, TypeError, UnreadableTests):

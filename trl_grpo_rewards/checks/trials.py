@@ -73,7 +73,6 @@ def stop_asking(reward: Reward) -> Reward:
 
 
 def take_rows(dataset: "Dataset") -> list[dict[str, Any]]:
-    """Return the first rows."""
     return [dict(row) for row in dataset.select(range(min(TRIED_ROWS, len(dataset))))]
 
 
