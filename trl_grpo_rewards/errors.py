@@ -1,17 +1,27 @@
 """Errors that commands show without a traceback: those of rewards, missing columns, and checkpoints of other runs."""
 
+import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import partial
 from inspect import isfunction
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 
 SOLUTION_COLUMNS = ("solution", "answer", "final_answer", "ground_truth", "gold", "target", "label")
 """Usual names of the column with the right answer, to suggest one if a dataset has no `solution`."""
+
+CORRECT = "Correct the reward, or let it return None for what it cannot judge."
+
+HINTS = {
+    "got 'list'|not list$|'list' object has no": "A completion is a list of messages here: its text is completion[0]['content'].",
+    "string indices must be": "A completion is a text here. For messages, put @reward above and declare 'messages'.",
+}
+"""What to do about errors of functions that expect the other one of texts and messages."""
 
 RAISED_IN = "(raised in the reward "
 """Beginning of the note on an error that a reward raised."""
@@ -40,12 +50,15 @@ def describe_reward_error(error: Exception) -> str | None:
     if not raised_in:
         return None
     text = " ".join(str(error).split())
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    if Path(__file__).parent in Path(place.filename).parents:  # the message says what to do
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [*takewhile(lambda frame: Path(__file__).parent not in Path(frame.filename).parents, reversed(frames))]
+    if not own:  # the message says what to do
         return f"{type(error).__name__}: {text}"
+    place = next(frame for frame in own if frame.filename == own[-1].filename)  # not inside what the reward calls
+    remedy = next((hint for pattern, hint in HINTS.items() if re.search(pattern, text)), CORRECT)
     return (
         f"Reward {raised_in[0]} raised {type(error).__name__}: {text or 'no message'} ({place.filename}, line "
-        f"{place.lineno}). Correct the reward, or let it return None for what it cannot judge."
+        f"{place.lineno}). {remedy}"
     )
 
 
