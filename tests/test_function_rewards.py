@@ -7,6 +7,7 @@ import pytest
 
 from helpers.example_rewards import brackets, rank_in_group, shared
 from trl_grpo_rewards import Reward, boxed, clip, cosine, gate, length, parse, reward, route, tags
+from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.registry import REGISTRY
 
 
@@ -91,6 +92,18 @@ def test_a_missing_column_is_told_where_trl_calls_the_reward():
         ValueError, match="Reward 'boxed' needs the column 'solution'; found 'prompt'. Add it to the data"
     ):
         boxed()(prompts=["2 + 2?"], completions=["4"], completion_ids=[[4]], trainer_state=None)
+
+
+@pytest.mark.parametrize("function, said", [
+    (lambda text: 1.0, "needs the column 'text'; found 'solution'. What the model wrote is the parameter 'completion'."),
+    (lambda response, solution: 1.0, "column 'response'; .* What the model wrote is the parameter 'completion'."),
+    (lambda completion, ground_truth: 1.0, r"'ground_truth'; .* Name it: other\(ground_truth='solution'\)."),
+    (lambda completion, theme: 1.0, r"'theme'; .* Add it to the dataset, or name another one: other\(theme=...\)."),
+])  # fmt: skip
+def test_a_missing_column_has_the_one_remedy_that_fits(monkeypatch, function, said):
+    monkeypatch.setattr(function, "__name__", "other")
+    with pytest.raises(ValueError, match=said):
+        RewardFactory(function, "completion")()(completions=["4"], solution=["4"])
 
 
 def test_a_reward_among_the_options_arrives_as_its_score():
@@ -195,7 +208,8 @@ def test_packages_offer_rewards_by_entry_points(tmp_path, monkeypatch):
         lambda: length(),
         r"Reward 'length': missing a required argument: 'target'. Its options are target, tolerance=0.* Write length\(target=...\).",
     ),
-    (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'"),
+    (lambda: length("256"), "Option 'target' of 'length' must be of type int; got '256'.$"),
+    (lambda: boxed("answer"), r"'partial' of 'boxed' must be of type float; got 'answer'. If it is .* boxed\(solution='answer'\)"),
     (lambda: length(9, tolerance=0.0), "Option 'tolerance' of 'length' must be of type int; got 0.0"),
     (lambda: length(9, unit="lines"), "of type Literal\\['tokens', 'words', 'chars'\\]; got 'lines'"),
     (lambda: tags("think", 3), "Option 'names' of 'tags' must be of type str; got 3."),

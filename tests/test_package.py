@@ -16,8 +16,8 @@ def test_the_exported_members_are_the_public_names():
     assert ours <= {*trl_grpo_rewards.__all__}
     for name in trl_grpo_rewards.__all__:
         assert getattr(trl_grpo_rewards, name).__doc__
-    with pytest.raises(AttributeError, match="no attribute 'boxxed'"):
-        _ = trl_grpo_rewards.boxxed
+    with pytest.raises(AttributeError, match="no attribute 'nothing_alike'"):
+        _ = trl_grpo_rewards.nothing_alike
 
 
 FOLDERS = ["", ".rewards", ".tools", ".verify", ".judging", ".records", ".checks", ".report", ".demo"]
@@ -102,3 +102,18 @@ def test_nothing_needs_what_trl_calls_experimental():
 def test_a_module_that_trl_has_moved_is_named():
     run = import_without("trl.trainer.utils")
     assert "requires the module trl.trainer.utils, which trl " in run.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "name, meant", [("boxd", "boxed"), ("gates", "gate"), ("FilteredGRPOTrainr", "FilteredGRPOTrainer")]
+)
+def test_a_misspelt_name_is_told_what_may_be_meant(name, meant):
+    with pytest.raises(ImportError, match=f"trl_grpo_rewards has no '{name}'. Did you mean '{meant}'?"):
+        getattr(trl_grpo_rewards, name)
+
+
+def test_a_name_that_is_like_another_one_may_be_a_module():
+    """`from trl_grpo_rewards import records` asks the package for the name first, and `records` is like `reward`."""
+    asked = "import trl_grpo_rewards as t; print([hasattr(t, name) for name in ('records', 'report', 'options', '__wrapped__')])"
+    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    assert found.stdout == "[False, False, True, False]\n"

@@ -82,10 +82,11 @@ def test_a_dataset_below_a_generation_batch_is_a_fault_of_the_check(config, prob
 @pytest.mark.parametrize(
     "given, said",
     [
-        (DatasetDict(train=Dataset.from_dict({"prompt": ["a"]})), r"is a DatasetDict. Choose one of several splits, such as dataset\['train'\]"),
-        ("problems.jsonl", "but is a str. .* or load a file: load_dataset"),
-        ([{"prompt": "a"}], r"but is a list. .* convert rows with Dataset.from_list\(\[\*rows\]\)"),
-        (Dataset.from_dict({"prompt": ["a"]}).to_pandas(), r"but is a DataFrame. .* Dataset.from_pandas\(frame\)"),
+        (DatasetDict(train=Dataset.from_dict({"prompt": ["a"]})), r"is a DatasetDict. Choose a split, such as dataset\['train'\]\.$"),
+        ("problems.jsonl", r"but is a str. Load the file: load_dataset\('json', data_files=..., split='train'\)\.$"),
+        ([{"prompt": "a"}], r"but is a list. Convert it: Dataset.from_list\(rows\)\.$"),
+        ({"prompt": ["a"]}, r"but is a dict. Convert its columns: Dataset.from_dict\(columns\)\.$"),
+        (Dataset.from_dict({"prompt": ["a"]}).to_pandas(), r"but is a DataFrame. Convert it: Dataset.from_pandas\(frame\)\.$"),
     ],
 )  # fmt: skip
 def test_what_is_no_dataset_is_said(config, given, said):

@@ -1,8 +1,10 @@
 """Composable rewards and a GRPO trainer for TRL that spends nothing on groups which teach nothing."""
 
 import re
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from . import rewards
@@ -42,6 +44,9 @@ def __getattr__(name: str) -> Any:
     if name in REMOVED:
         raise ImportError(REMOVED[name])
     if name not in ("FilteredGRPOConfig", "FilteredGRPOTrainer", "StopOnWarning"):
+        close = get_close_matches(name, __all__, n=1, cutoff=0.8)
+        if close and find_spec(f"{__name__}.{name}") is None:
+            raise ImportError(f"{__name__} has no {name!r}. Did you mean {close[0]!r}?")
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if tuple(map(int, re.findall(r"\d+", version("trl"))[:3])) < (1, 14, 0):
         raise ImportError(

@@ -96,13 +96,19 @@ class MissingColumn(ValueError):
             Columns that may contain what is needed.
         call (`str`, *optional*):
             Beginning of a call that names another column, such as `"boxed(solution="`.
+        remedy (`str`, *optional*):
+            What to do, if no column is meant.
     """
 
-    def __init__(self, problem: str, column: str, similar: list[str], call: str | None = None) -> None:
-        super().__init__(problem, column, similar, call)
-        self.problem, self.column, self.similar, self.call = problem, column, similar, call
+    def __init__(
+        self, problem: str, column: str, similar: list[str], call: str | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(problem, column, similar, call, remedy)
+        self.problem, self.column, self.similar, self.call, self.remedy = problem, column, similar, call, remedy
 
     def __str__(self) -> str:
+        if self.remedy:
+            return f"{self.problem} {self.remedy}"
         end = ")" * (self.call or "").count("(")
         if self.similar and self.call:
             return f"{self.problem} Name it: {self.call}{self.similar[0]!r}{end}."
@@ -111,10 +117,12 @@ class MissingColumn(ValueError):
         return f"{self.problem} Add it to the dataset{f', or name another one: {self.call}...{end}' if self.call else ''}."
 
 
-def missing_column(reward: str, column: str, available: Iterable[str], call: str | None = None) -> MissingColumn:
+def missing_column(
+    reward: str, column: str, available: Iterable[str], call: str | None = None, remedy: str | None = None
+) -> MissingColumn:
     """Return the error for a reward that needs a column which is not available, but can be told another one by a call."""
     available = sorted(available)
-    is_solution = column == "solution" or (call is not None and call.endswith("solution="))
+    is_solution = column in SOLUTION_COLUMNS or (call is not None and call.endswith("solution="))
     usual = [name for name in SOLUTION_COLUMNS if name in available] if is_solution else []
     found = ", ".join(map(repr, available)) or "no columns"
     return MissingColumn(
@@ -122,6 +130,7 @@ def missing_column(reward: str, column: str, available: Iterable[str], call: str
         column,
         [*get_close_matches(column, usual, n=1), *usual, *get_close_matches(column, available, n=1)],
         call,
+        remedy,
     )
 
 

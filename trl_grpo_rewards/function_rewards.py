@@ -179,7 +179,11 @@ class RewardFactory(Generic[Options]):
         annotation = self.annotations.get(option, Any)
         for one in value if option == self.args_option else [value]:
             if not is_same_option(one, self.options[option].default) and not has_type(one, annotation):
-                raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}.")
+                columns = self.column_parameters if isinstance(one, str) else []
+                remedy = (
+                    f" If it is a column, write {self.__name__}({columns[0]}={one!r})." if len(columns) == 1 else ""
+                )
+                raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}.{remedy}")
         return float(value) if annotation is float and isinstance(value, int) else value
 
     @property
@@ -313,7 +317,11 @@ class FunctionReward(Reward):
         opening = "column(" if keyword and isinstance(given[keyword], Column) else ""
         others = "..., " if {*self._write_options()} - {keyword} else ""
         call = f"{self.factory.__name__}({others}{keyword}={opening}" if keyword else None
-        return missing_column(self.name, column, available, call)
+        taken = {p.name for p in self.factory.data} & TRAINER_DATA - {"prompt", "prompts"}
+        is_lacking = self.factory.is_foreign and not (taken or self.factory.takes_kwargs or self.children)
+        name = "completion" if self.factory.kind == "completion" else "completions"
+        remedy = f"What the model wrote is the parameter '{name}'." if is_lacking else None
+        return missing_column(self.name, column, available, call, remedy)
 
     @property
     def is_outcome(self) -> bool:

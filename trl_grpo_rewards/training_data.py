@@ -16,12 +16,15 @@ ROLES = ("system", "developer", "user", "assistant", "tool")
 PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")
 """Common names of the column with the question. An error message suggests the one that the dataset has."""
 
-NO_DATASET = (
-    "The dataset must be a datasets.Dataset, but is a {kind}. Choose one of several splits, such as dataset['train'], "
-    "convert rows with Dataset.from_list([*rows]) or Dataset.from_pandas(frame), or load a file: "
-    "load_dataset('json', data_files=..., split='train')."
-)
-"""What to say of a value of another type."""
+REMEDIES = {
+    "DataFrame": "Convert it: Dataset.from_pandas(frame).",
+    "list": "Convert it: Dataset.from_list(rows).",
+    "dict": "Convert its columns: Dataset.from_dict(columns).",
+    "DatasetDict": "Choose a split, such as dataset['train'].",
+    "IterableDatasetDict": "Choose a split, such as dataset['train'].",
+    "IterableDataset": "Load it without streaming, or convert some rows: Dataset.from_list([*dataset.take(500)]).",
+}
+"""What to do with a value that is no dataset, by the name of its type."""
 
 COMPARED_ROWS = 1000
 """Number of rows in which prompts and solutions are compared."""
@@ -59,6 +62,13 @@ class TransformedRows:
 
     def iter(self, batch_size: int) -> Iterator[dict[str, list[Any]]]:
         yield from (self.dataset[start : start + batch_size] for start in range(0, len(self), batch_size))
+
+
+def describe_no_dataset(value: Any) -> str:
+    """Return what to say of a value that is no dataset."""
+    kind = type(value).__name__
+    load = "Load the file: load_dataset('json', data_files=..., split='train')."
+    return f"The dataset must be a datasets.Dataset, but is a {kind}. {REMEDIES.get(kind, load)}"
 
 
 def show_rows(dataset: Any) -> Any:

@@ -7,7 +7,7 @@ from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
 from ..forms import ContradictoryForms
 from ..registry import read_rewards
-from ..training_data import NO_DATASET, show_rows
+from ..training_data import describe_no_dataset, show_rows
 from .answer_forms import find_form
 from .contract import TEMPLATE, check_contract, check_readiness, check_template
 from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings
@@ -71,7 +71,7 @@ def check(
     """
     rewards = read_rewards(rewards, getattr(config, "reward_weights", None))
     if not isinstance(getattr(dataset, "column_names", None), list) or not hasattr(dataset, "__len__"):
-        raise TypeError(NO_DATASET.format(kind=type(dataset).__name__))
+        raise TypeError(describe_no_dataset(dataset))
     dataset = show_rows(dataset)
     found = [check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:

@@ -14,9 +14,9 @@ from ..expressions import Reward, check_names, find_first_outcome, is_outcome
 from ..function_rewards import RewardFactory, describe_uncalled, find_functions
 from ..scores import check_results
 from ..training_data import (
-    NO_DATASET,
     check_dataset_size,
     describe_missing_prompts,
+    describe_no_dataset,
     find_bad_columns,
     find_bad_prompts,
     show_rows,
@@ -62,7 +62,7 @@ def check_arguments(
 ) -> None:
     """Check the trainer's arguments before the model loads. `reward_funcs` are as [`unpack_rewards`] returns them."""
     if not isinstance(train_dataset, (Dataset, IterableDataset, type(None))):
-        raise TypeError(NO_DATASET.format(kind=type(train_dataset).__name__))
+        raise TypeError(describe_no_dataset(train_dataset))
     if args.beta and hasattr(model, "config") and not (hasattr(model, "peft_config") or model.config._name_or_path):
         raise ValueError(
             f"beta={args.beta} needs a reference model, which TRL loads by the name of the model, but this model has no "
