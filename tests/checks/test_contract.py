@@ -196,6 +196,20 @@ def test_repeated_rows_and_one_solution_for_all_are_warned_of(solutions, prompts
     assert len(warnings) == (said is not None) and (said is None or said in warnings[0])
 
 
+@reward
+def reads_if_there(completion: str, solutoin=None, theme="") -> float:
+    return float(completion.endswith(f"{{{solutoin}}}"))
+
+
+def test_a_column_that_is_misspelt_and_has_a_default_is_a_warning():
+    data = make_problems("1", "2")
+    warnings = check_contract(reads_if_there(), data).warnings
+    said = "Reward 'reads_if_there' reads the column 'solutoin' if there is one, but there is none. Did you mean 'solution'?"
+    assert said in warnings and not any("theme" in one for one in warnings)
+    for rewards in (reads_if_there(solutoin="solution"), reads_if_there() + boxed()):
+        assert said not in check_contract(rewards, data).warnings
+
+
 @reward(outcome=True)
 def makes_sum(completion: str, puzzle: str) -> float:
     return float(str(len(puzzle)) in completion)

@@ -15,12 +15,12 @@ from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
 from .honest_completions import Tokenize, split_words
 from .readings import (
+    EXAMINATION,
+    READING,
     check_examinations,
     check_readings,
     find_examiners,
     find_readers,
-    title_examination,
-    title_reading,
 )
 from .stability import STABILITY, check_stability, list_own_terms
 from .trials import make_trials, stop_asking, take_rows, without_asking
@@ -75,8 +75,8 @@ def check(
     dataset = show_rows(dataset)
     found = [check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:
-        titles = [title_reading(column, name) for (column, _), name in find_readers(rewards).items()]
-        titles += [title_examination(reward.name) for reward in find_examiners(rewards)]
+        titles = [READING.format(column, name) for (column, _), name in find_readers(rewards).items()]
+        titles += [EXAMINATION.format(reward.name) for reward in find_examiners(rewards)]
         titles += [*([] if tokenizer is None else [TEMPLATE]), *([STABILITY] if list_own_terms(rewards) else [])]
         titles += [ATTACKS, DRY_RUN]
         return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
@@ -84,7 +84,7 @@ def check(
     found += [readiness] if readiness.faults or readiness.lines else []
     found += check_readings(rewards, dataset, threshold)
     if readiness.faults:
-        found += [skip(title_examination(one.name), "rewards lack what they need") for one in find_examiners(rewards)]
+        found += [skip(EXAMINATION.format(one.name), "rewards lack what they need") for one in find_examiners(rewards)]
     else:
         found += check_examinations(rewards, dataset)
     if tokenizer is not None:

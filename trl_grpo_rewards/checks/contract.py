@@ -4,6 +4,7 @@ import pickle
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ..expressions import Reward, Sum, leave_out_witnesses
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 
 
 TEMPLATE = "chat template"  # title of the check of the chat template
-
-LEAST_ROWS = 20
-"""Number of rows from which on one solution for all of them is a warning. Fewer rows may share one by chance."""
+LEAST_ROWS = 20  # number of rows from which on one solution for all of them is a warning, and no chance
 
 
 def check_contract(
@@ -60,7 +59,8 @@ def check_contract(
     is_judged = any(reward.is_outcome or reward.asks for reward in find_functions(rewards))
     if column and column not in read and not (is_judged and rewards.columns.issubset(dataset.column_names)):
         found.warnings.append(f"No reward reads the column '{column}'. {suggestion}")
-    found.warnings += [*list_length_warnings(leave_out_witnesses(rewards)), *repetitions]
+    found.warnings += [*list_misspelt_warnings(rewards, dataset), *list_length_warnings(leave_out_witnesses(rewards))]
+    found.warnings += repetitions
     found.warnings += [*list_weight_warnings(rewards, config), *list_pickle_warnings(rewards)]
     if config is not None and config.num_generations < 2:
         found.faults.append(
@@ -89,6 +89,19 @@ def find_column_faults(reward: FunctionReward, dataset: "Dataset") -> Iterator[s
                 )
         else:
             yield str(reward.describe_missing(column, dataset.column_names))
+
+
+def list_misspelt_warnings(rewards: Reward, dataset: "Dataset") -> Iterator[str]:
+    """Yield a warning for each column that is read if it exists, does not, and is like one that no reward reads."""
+    unread = {*dataset.column_names} - rewards.columns
+    for reward in find_functions(rewards):
+        missing = {*reward.column_of.values()} - {*dataset.column_names} - reward.own_columns
+        for column in sorted(missing):
+            if close := get_close_matches(column, unread, n=1, cutoff=0.8):
+                yield (
+                    f"Reward '{reward.name}' reads the column '{column}' if there is one, but there is none. Did you mean "
+                    f"'{close[0]}'?"
+                )
 
 
 def get_value_type(reward: FunctionReward, column: str) -> Any:

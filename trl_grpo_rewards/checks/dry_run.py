@@ -53,10 +53,8 @@ def check_dry_run(
                 f"Reward '{reward.name}' gave None for every completion that was tried, so it scores nothing. If it is a "
                 f"function of your own, check that it ends with return."
             )
-        elif len(scores) > 1 or reward in trials.found.unpaid:
-            continue
-        elif isinstance(reward, FunctionReward) and reward.factory.is_foreign:
-            # a penalty of this package may well be 0
+        is_own = isinstance(reward, FunctionReward) and reward.factory.is_foreign  # a penalty of ours may well be 0
+        if len(scores) == 1 and None not in scores and is_own and reward not in trials.found.unpaid:
             score, row = scores.pop(), trials.trials[0].row
             values = {"prompts": row.get("prompt"), **{name: row.get(name) for name in sorted(reward.columns)}}
             call = ", ".join(f"{name}=[{shorten_repr(value)}]" for name, value in values.items())

@@ -25,9 +25,10 @@ from .trials import Trial, Trials, average_scores, make_trials, without_asking
 
 ATTACKS = "attacks"  # title of this check
 CHANCE = 0.1  # share of rows up to which an attack may pay by chance
-
-LARGE_SHARE, LARGEST_SHARE = 1 / 3, 1 / 2
-"""Shares of what a right answer gains from which on a part that a worthless completion earns is a warning or a fault."""
+LARGE_SHARE, LARGEST_SHARE = (
+    1 / 3,
+    1 / 2,
+)  # of what a right answer gains: worthless text that earns it is a warning, a fault
 
 WORK_OUT = (
     "Require an answer that is worked out, for example with boxed(evaluated=True).",

@@ -16,12 +16,11 @@ from .findings import Findings
 if TYPE_CHECKING:
     from datasets import Dataset
 
+READING, EXAMINATION = "values of '{}', as '{}' reads them", "the dataset, as '{}' reads it"  # titles
 SHOWN_VALUES = 3  # largest number of values that are shown of each kind
 CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
 SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
-
-SHOWN_END_SHARE = 0.1
-"""Share of prompts that end with their solution from which on it is a warning. A few may do so by chance, as "0 + 7" does."""
+SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
 
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
@@ -55,20 +54,12 @@ def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
     functions = find_examiners(rewards)
     rows = [dict(row) for row in dataset] if functions else []
     examinations = ((function, function.examine(rows)) for function in functions)
-    return [Findings(title_examination(one.name), *found) for one, found in examinations if found]
+    return [Findings(EXAMINATION.format(one.name), *found) for one, found in examinations if found]
 
 
 def find_examiners(rewards: Reward) -> list[FunctionReward]:
     """Return the different rewards with the trait `examines`."""
     return [*dict.fromkeys(function for function in find_functions(rewards) if function.factory.traits.examines)]
-
-
-def title_reading(column: str, reward: str) -> str:
-    return f"values of '{column}', as '{reward}' reads them"
-
-
-def title_examination(reward: str) -> str:
-    return f"the dataset, as '{reward}' reads it"
 
 
 def check_column(
@@ -83,7 +74,7 @@ def check_column(
             notes[reading.note].append(row)
     contradictory = find_contradictory_rows(prompts, [reading.value for reading in readings]) if prompts else []
     different = {reading.value for reading in readings}
-    found = Findings(title_reading(column, reward), [f"{len(values):,} read, {len(different):,} different"])
+    found = Findings(READING.format(column, reward), [f"{len(values):,} read, {len(different):,} different"])
     for title, examples in (
         ("unreadable", rows["not at all"]),
         ("read in part", rows["in part"]),

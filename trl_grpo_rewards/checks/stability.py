@@ -16,13 +16,10 @@ if TYPE_CHECKING:
     from trl import GRPOConfig
 
 STABILITY = "the same completions scored again"  # title of this check
-
-AGAIN_ROWS = 4
-"""Number of rows whose completions are scored again. They are the last ones, which no other check has scored before."""
-
-TOLERANCE = 1e-4
-"""Largest difference between scores that counts as equal. Models compute slightly other numbers in another batch."""
-
+AGAIN_ROWS = 4  # number of rows that are scored again: the last ones, which no other check has scored before
+TOLERANCE = (
+    1e-4  # largest difference that counts as equal, since models compute slightly other numbers in another batch
+)
 SLOW_SECONDS = 5.0  # time for the completions of one step from which on a reward is slow
 STEP_SIZE = 64  # number of completions of a step if no configuration says it
 
