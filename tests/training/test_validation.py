@@ -307,6 +307,11 @@ def test_rows_without_an_image_are_text(config, problems, images):
     assert runs[0] == runs[1]
 
 
+class Adapter:
+    def __call__(self, completions, **columns):
+        return [1.0] * len(completions)
+
+
 def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loads(config, problems):
     def forgot(completion, solution):
         return 1.0
@@ -319,5 +324,9 @@ def test_a_plain_function_without_the_names_of_trl_is_found_before_the_model_loa
         return [1.0] * len(completions)
 
     check_rewards([adapted, max, as_trl_calls_it])
+    with pytest.raises(
+        TypeError, match=r"reward_funcs contains the class 'Adapter' .* Make an object of it: Adapter\(...\)"
+    ):
+        FilteredGRPOTrainer("no/model", [boxed(), Adapter], config(), problems)
     with pytest.raises(TypeError, match="reward_funcs contains the plain function 'forgot' .* Put @reward above it"):
         FilteredGRPOTrainer("no/model", [boxed(), forgot], config(), problems)

@@ -92,7 +92,8 @@ def check_rewards(reward_funcs: Any) -> None:
     for function in reward_funcs:
         if isinstance(function, RewardFactory):
             raise TypeError(f"reward_funcs contains {describe_uncalled(function)}")
-        if not isinstance(function, Reward) and inspect.isroutine(function) and not takes_groups(function):
+        is_unfit = inspect.isroutine(function) and not isinstance(function, Reward) and not takes_groups(function)
+        if isinstance(function, type) or is_unfit:
             raise TypeError(f"reward_funcs contains {describe_plain(function)}")
     named = [one for one in reward_funcs if callable(one) and not isinstance(one, nn.Module)]  # TRL names models
     names, known = [*map(utils.get_callable_name, named)], {one.name for one in named if isinstance(one, Reward)}
