@@ -36,15 +36,22 @@ def test_bad_input_is_one_line(run_here, tmp_path):
     saved(tmp_path / "runs" / "b" / "checkpoint-60", [entry(1)])
     written(tmp_path / "runs" / "a", story(steps=1))
     (tmp_path / "runs" / "notes").mkdir()
+    (tmp_path / "tables" / "completions").mkdir(parents=True)
+    (tmp_path / "tables" / "completions" / "completions_00001.parquet").touch()
+    (tmp_path / "list.json").write_text("[1, 2]")
+    (tmp_path / "README.md").write_text("# A run")
     for arguments, message in [
         ([tmp_path / "nowhere"], "error: A report needs a run of .*nowhere' does not exist. Pass the output_dir"),
         ([tmp_path / "runs"], "error: .*runs' contains a, b. Pass one of these, such as .*/a."),
-        ([tmp_path / "runs" / "notes"], "error: .*notes' contains nothing. Pass the output_dir"),
+        ([tmp_path / "runs" / "notes"], "error: .*notes' is empty. Pass the output_dir"),
         ([states["sft"]], "error: .*json' is the log of another trainer, with 'loss', 'mean_token_accuracy' and without 'reward'"),
         ([states["dpo"].parent], "error: .*, with 'loss', 'rewards/chosen', 'rewards/rejected' and without 'reward'. Pass"),
-        ([states["early"].parents[1]], "error: .*has no logged step. Train for longer, or with a smaller logging_steps."),
-        ([states["before"]], "error: .*has no logged step. Train for longer"),
+        ([states["early"].parents[1]], "error: .*has no logged step of training. Train for at least logging_steps steps."),
+        ([states["before"]], "error: .*has no logged step of training."),
         ([states["cut"].parents[1]], "error: .*trainer_state.json' is cut off or is not JSON. Pass an earlier checkpoint."),
+        ([tmp_path / "tables" / "completions"], "error: .* has tables of completions, but no log. .*A checkpoint has the log."),
+        ([tmp_path / "list.json"], "error: .*list.json' is not the state of a trainer. Pass the output_dir"),
+        ([tmp_path / "README.md"], "error: .*README.md' is neither a log nor a record. Pass the output_dir"),
         ([torn], "error: .* contain no complete record. Choose the folder of a run that trained"),
         ([torn, "--out", tmp_path / "no" / "x.html"], "error: .* does not exist. Create it"),
         ([torn, "--out", tmp_path], "error: .* Choose a file in it"),

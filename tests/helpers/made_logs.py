@@ -49,43 +49,65 @@ SITUATIONS: dict[str, dict[str, Callable[[float], float]]] = {
     "longer": {"length": ramp(120, 260), "format": ramp(0.9, 0.9), "accuracy": flat, "held_out": flat},
     "clipping": {"clip_ratio": ramp(0.02, 0.5)},
     "slower": {"step_time": ramp(10, 28)},
+    "unscored": {"accuracy": lambda at: math.nan if at > 0.5 else 0.3},
+    "no_gradient": {"grad_norm": ramp(0, 0), "accuracy": flat, "held_out": flat, "format": flat},
+    "entropy_rise": {"entropy": ramp(0.3, 6), "accuracy": ramp(0.3, 0.1), "held_out": ramp(0.3, 0.1), "format": flat, "length": ramp(120, 120)},
+    "fall": {"accuracy": bump(0.2, 0.7, 0.05), "held_out": bump(0.2, 0.6, 0.05), "format": flat, "length": ramp(120, 120)},
 }  # fmt: skip
 """What is different in runs that fail, by the name of the rule that should find it."""
 
 
 def simulate(
-    situation: str = "", seed: int = 0, *, steps: int = 100, every: int = 1, **curves: Callable[[float], float]
+    situation: str = "",
+    seed: int = 0,
+    *,
+    steps: int = 100,
+    every: int = 1,
+    groups: int = 8,
+    noise: float = 0.5,
+    scale: float = 1.0,
+    **curves: Callable[[float], float],
 ) -> list[dict[str, Any]]:
-    """Return the log of a run with 8 groups of 8 completions in each step, an entry for `every` steps, and evaluations."""
+    """
+    Return the log of a run with groups of 8 completions in each step, an entry for `every` steps, and evaluations.
+
+    `noise` is that of gradients. Right completions earn `scale` points, and if it is negative, wrong ones do.
+    """
     rng, log, curves = random.Random(f"{situation} {seed}"), [], HEALTHY | SITUATIONS.get(situation, {}) | curves
 
     def share(name: str, count: int) -> float:
         mean = curves[name](at)
         mean = min(max(mean * rng.gauss(1, 0.1), 0.0), 1.0) if 0 < mean < 1 else mean
-        return sum(rng.random() < mean for _ in range(count)) / count
+        return mean if math.isnan(mean) else sum(rng.random() < mean for _ in range(count)) / count
 
     def vary(name: str, spread: float = 0.1) -> float:
         return curves[name](at) * math.exp(rng.gauss(0, spread))
 
+    def pay(mean: float) -> float:
+        return scale * mean if scale > 0 else scale * (1 - mean)
+
     for step in range(every, steps + 1, every):
         at = step / steps
-        means = {name: share(name, 64 * every) for name in ("accuracy", "format")}
+        means = {name: share(name, 8 * groups * every) for name in ("accuracy", "format")}
         means["short"] = 0.5 - vary("length") / 2000
-        entry = {"step": step, "loss": rng.gauss(0, 0.01), "reward": sum(means.values())}
+        spreads = {name: math.sqrt(max(mean * (1 - mean), 0.0)) for name, mean in means.items()}
+        means["accuracy"], spreads["accuracy"] = pay(means["accuracy"]), abs(scale) * spreads["accuracy"]
+        total = sum(mean for mean in means.values() if mean == mean)
+        entry = {"step": step, "loss": rng.gauss(0, 0.01), "reward": total, "num_tokens": 8 * groups * 150 * step}
         for name, mean in means.items():
-            entry |= {f"rewards/{name}/mean": mean, f"rewards/{name}/std": math.sqrt(max(mean * (1 - mean), 0.0))}
+            entry |= {f"rewards/{name}/mean": mean, f"rewards/{name}/std": spreads[name]}
         entry |= {
-            "frac_reward_zero_std": share("dead", 8 * every),
+            "frac_reward_zero_std": share("dead", groups * every),
             "completions/mean_length": vary("length", 0.05),
             "completions/max_length": 256.0,
-            "completions/clipped_ratio": share("clipped", 64 * every),
+            "completions/clipped_ratio": share("clipped", 8 * groups * every),
             "clip_ratio/region_mean": vary("clip_ratio", 0.3),
-            "grad_norm": vary("grad_norm", 0.5),
+            "grad_norm": vary("grad_norm", noise),
             "kl": vary("kl", 0.2),
             **{name: vary(name) for name in ("entropy", "step_time")},
         }
         log.append(entry)
         if step % max(5, every) == 0:
-            score = share("held_out", 128)
+            score = pay(share("held_out", 128))
             log.append({"step": step, "eval_runtime": 1.0, "eval_rewards/accuracy/mean": score, "eval_reward": score})
     return log

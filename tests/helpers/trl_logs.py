@@ -17,7 +17,11 @@ def entry(step, right=0.25, style=0.5, *, weight=0.5, **more):
 
 def evaluation(step, right, prefix="eval_"):
     times = {f"{prefix}runtime": 2.0, f"{prefix}samples_per_second": 50.0}
-    return {"step": step, **times, **{f"eval_{name}": value for name, value in entry(1, right).items()}}
+    return {
+        "step": step,
+        **times,
+        **{f"eval_{name}": value for name, value in entry(1, right).items() if name != "step"},
+    }
 
 
 def saved(folder, log, **more):

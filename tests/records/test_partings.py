@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from trl_grpo_rewards.records.partings import WINDOW, Point, find_first_parting, find_parting
+from trl_grpo_rewards.records.signs import MIN_POINTS, Point, find_first_parting, find_parting
 
 
 ONSET = 60
@@ -62,7 +62,7 @@ def test_a_reward_that_rises_more_than_its_witness_has_not_parted():
 
 
 def test_few_points_say_nothing():
-    points = make_run(HACKED["at once, witness falls"], 0)[ONSET - WINDOW : ONSET + WINDOW - 2]
+    points = make_run(HACKED["at once, witness falls"], 0)[ONSET - MIN_POINTS : ONSET + MIN_POINTS - 2]
     assert find_parting([]) is find_parting(points) is find_first_parting(points) is None
 
 

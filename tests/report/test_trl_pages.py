@@ -58,7 +58,7 @@ def test_a_run_of_trl_has_its_log_and_the_groups_of_its_tables(trained, tmp_path
     assert dict(run["weights"]) == {"brief": 1.0, "boxed": 0.25}
     assert run["progress"] == {"last": 4, "planned": 4, "ended": True} and "GRPOTrainer" in run["advice"]
     assert run["held_out"][0]["problems"] == 2 and run["verdict"][0].startswith("On 2 held-out problems, brief ")
-    for source in (f"{folder}/checkpoint-4", f"{folder}/checkpoint-4/trainer_state.json"):
+    for source in (f"{folder}/checkpoint-4", f"{folder}/checkpoint-4/trainer_state.json", f"{folder}/completions"):
         assert describe(source, tmp_path) == run
     assert describe(f"{folder}/checkpoint-2", tmp_path)["progress"] == {"last": 2, "planned": 4, "ended": False}
     assert not caplog.records
@@ -76,6 +76,8 @@ def test_its_page_is_sound_with_tables_and_without(browser, trained, tmp_path, w
     assert browser.text("#lead h2")[0] == "Total reward" and not browser.count("#kinds, #signal, #tokens")
     assert browser.text("#groups") == [""] and browser.text("#frac_reward_zero_std, #entropy h3")[0] == "Entropy"
     assert browser.text("#advice code") == ["from trl_grpo_rewards import FilteredGRPOTrainer as GRPOTrainer"]
+    browser.open([tmp_path, saved(tmp_path / "other", [entry(step) for step in range(1, 5)])], width).assert_sound()
+    assert browser.text("#lead h2")[0] == "Total reward" and "nothing to draw" not in browser.text("main")[0]
 
 
 # --- logs and tables ------------------------------------------------------------------------------------------------
@@ -95,7 +97,7 @@ def test_a_log_is_enough_for_a_verdict_and_for_warnings(tmp_path, command):
     for one in log:
         one |= {"rewards/correct/mean": 0.0, "rewards/correct/std": 0.0, "rewards/style/mean": None}
     run = describe(saved(tmp_path / "dead", log), tmp_path)
-    assert [one["title"] for one in run["anomalies"]] == ["correct is constant", "style gives no score"]
+    assert [one["title"] for one in run["anomalies"]] == ["style gives no score", "correct is constant"]
     assert "With group records, the report also shows every group" in command("report", tmp_path / "dead").stdout
 
 
@@ -125,6 +127,8 @@ def test_a_newest_checkpoint_that_is_cut_off_gives_way_to_an_older_one(tmp_path)
 
 ODD = {
     "one step": [entry(1)],
+    "huge": [entry(step, **{"reward": 1e308, "rewards/correct/mean": 1e300}) for step in range(1, 31)],
+    "step 0": [entry(0), entry(1)],
     "not finite": [entry(step, **dict.fromkeys(["reward", "grad_norm", "kl"], value)) for step, value in enumerate([math.nan, math.inf, 1.0] * 8, 1)],
     "nothing known": [dict.fromkeys(entry(1), math.nan) | {"step": step} for step in range(1, 30)],
     "other values": [entry(1), None, 3, {"step": "x"}, *(entry(step, **{"reward": "high", "rewards/style/mean": [1]}) for step in (2, 3))],
@@ -136,4 +140,6 @@ ODD = {
 def test_an_odd_log_has_a_page(name, browser, tmp_path):
     browser.open(saved(tmp_path, ODD[name]), 390).assert_sound()
     if name == "two sets":
-        assert browser.text("#verdict")[0].startswith("On 100 held-out problems of easy, the total reward rose from")
+        verdict = browser.text("#verdict")[0]
+        assert verdict.startswith("On 100 held-out problems of easy, the total reward rose from")
+        assert " On 100 held-out problems of hard, the total reward " in verdict

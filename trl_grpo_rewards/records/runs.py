@@ -17,6 +17,9 @@ RUN_FILE = "run.json"
 """Name of the file in the output directory of a run."""
 
 
+TABLES = "completions"
+"""Name of the folder in the output directory in which TRL's trainer writes its tables."""
+
 MAX_RUN_SIZE = 64 << 20
 """Largest size of the file that is read, in bytes."""
 
@@ -51,7 +54,7 @@ def find_run_folder(source: str | Path) -> Path:
     """Return the output directory of a run. `source` is as for `read_records`."""
     source = Path(source)
     folder = source.parent if source.is_file() else source
-    return folder.parent if folder.name == FOLDER else folder
+    return folder.parent if folder.name in (FOLDER, TABLES) else folder
 
 
 def is_description(run: Any) -> bool:

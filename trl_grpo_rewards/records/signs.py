@@ -9,9 +9,16 @@ from functools import cached_property
 from statistics import fmean, median
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from .shapes import is_number
+
 
 MIN_POINTS = 10
-"""Number of values from which a series has a trend."""
+"""Number of values from which a series has a trend, and of those that a mean is taken over to see a parting."""
+
+GROUP_SIZE = 8
+"""Number of completions in a group of a log, which does not say it: TRL's default."""
 
 EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
 """Names that only an evaluation has. They begin with `eval`, with `eval_` and the dataset, or with another word."""
@@ -62,6 +69,11 @@ class Series(NamedTuple):
     def mean(self) -> float:
         return fmean(self.values)
 
+    def mean_during(self, other: "Series") -> float:
+        """Return the mean in the steps of another series, or NaN."""
+        first, last = other.steps[0][0], other.steps[-1][1]
+        return fmean([value for (_, step), value in zip(*self, strict=True) if first <= step <= last] or [math.nan])
+
     @property
     def trend(self) -> Trend | None:
         """How the series went, or None if it is too short."""
@@ -76,22 +88,40 @@ class Series(NamedTuple):
     def find_fall(self) -> tuple["Series", "Series"] | None:
         """Return the best values in a row and the last ones, if these are lower by a twentieth and four standard errors."""
         count = len(self.values)
-        width = max(round(count / 10), 3 if count >= MIN_POINTS else 2)
+        width = max(round(count / 10), min((count + 2) // 4, 5), 2)
         if count < 2 * width + 1:
             return None
         windows = [self.cut(at, at + width) for at in range(count - width + 1)]
         best, last = max(windows, key=lambda one: one.mean), windows[-1]
         bends = zip(self.values, self.values[1:], self.values[2:], strict=False)
         noise = fmean(abs(one - 2 * other + third) for one, other, third in bends) * math.sqrt(math.pi / 12)
-        least = max(0.05 * max(map(abs, self.values)), 4 * noise * math.sqrt(2 / width))
+        least = max(0.05 * max(map(abs, self.values)), (4 + 40 / count**2) * noise * math.sqrt(2 / width))
         return (best, last) if best.mean - last.mean > least else None
 
+    def find_middle(self, trend: Trend) -> int:
+        """Return the step by which the series has made half of its way, as means of a tenth of it say."""
+        width, middle = max(round(len(self.values) / 10), 3), (trend.start + trend.end) / 2
+        parts = (self.cut(at, at + width) for at in range(len(self.values) - width + 1))
+        there = (one.steps[-1][1] for one in parts if (one.mean - middle) * (trend.end - trend.start) >= 0)
+        return next(there, self.steps[-1][1])
 
-def has_risen(series: Series) -> bool:
-    """Whether a score seems to have risen. A warning that it has not must not be wrong."""
-    trend = series.trend
-    is_higher = trend is not None and trend.end >= max(1.2 * trend.start, trend.start + 0.1)
-    return bool(trend and is_higher and trend.score >= 2 and not series.find_fall())
+    def has_risen(self) -> bool:
+        """Whether a score seems to have risen. A warning that it has not must not be wrong."""
+        trend = self.trend
+        if trend is None or trend.score < 2 or self.find_fall():
+            return False
+        return trend.end - trend.start >= min(0.1, 0.2 * max(abs(trend.start), abs(trend.end)))
+
+    def is_near_top(self, share: float = 0.8) -> bool:
+        """Whether a score has gained this share of what there is to gain: up to 1, or up to 0 if no score is above it."""
+        trend, highest = self.trend, max(self.values, default=0.0)
+        if trend is None or highest > 1 or min(self.values) < 0 < highest:  # of other scales, only a rise is known
+            return self.has_risen()
+        return trend.end > (1 - share) * trend.start if min(self.values) < 0 else trend.end >= share
+
+    def is_learned(self) -> bool:
+        """Whether little is left to learn, or the score seems to have risen."""
+        return self.is_near_top() or self.has_risen()
 
 
 def compare_pairs(values: Sequence[float]) -> float:
@@ -108,12 +138,9 @@ def build_series(entries: Iterable[dict[str, Any]], name: str, last: int = 0) ->
     """Return the finite values of a metric. A value is about all steps since the entry before it that has the metric."""
     series = Series([], [])
     for entry in entries:
-        value = entry.get(name)
-        if (
-            isinstance(value, (int, float)) and abs(value) < 1e300
-        ):  # leaves out NaN, and integers that are too large for a float
+        if is_number(entry.get(name)):
             series.steps.append((min(last + 1, entry["step"]), entry["step"]))
-            series.values.append(float(value))
+            series.values.append(float(entry[name]))
         if name in entry:
             last = entry["step"]
     return series
@@ -125,7 +152,15 @@ def read_evaluation(entry: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     if found is None or "reward" in entry:
         return None
     values = {name.removeprefix(f"{found}_").removeprefix("eval_"): value for name, value in entry.items()}
-    return found.removeprefix("eval").removeprefix("_"), values
+    return found.removeprefix("eval").removeprefix("_"), values | {"step": entry["step"]}
+
+
+def list_evaluations(log: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Return the evaluations of each dataset."""
+    sets: dict[str, list[dict[str, Any]]] = {}
+    for dataset, values in filter(None, map(read_evaluation, log)):
+        sets.setdefault(dataset, []).append(values)
+    return sets
 
 
 @dataclass
@@ -161,15 +196,15 @@ class Signs:
         """The shares of dead groups, as this trainer logs them, or as TRL does."""
         return self.series("groups/dead", "frac_reward_zero_std")
 
-    @property
-    def final(self) -> float:
-        """The mean outcome at the end, or 0 if that is not known."""
-        trend = self.mean(self.outcome).trend
-        return trend.end if trend else 0.0
-
-    def is_learned(self) -> bool:
-        """Whether the outcome is so high that little is left to learn, or seems to have risen, even if that is not sure."""
-        return self.final >= 0.8 or has_risen(self.mean(self.outcome))
+    def count_groups(self, step: int) -> float:
+        """Return the number of groups after a step. A log tells at most how many by its tokens; without them, it is one a step."""
+        if self.groups:
+            return sum(sum(one["lessons"].values()) for one in self.groups if one["step"] > step)
+        tokens, lengths = self.series("num_tokens"), self.series("completions/mean_length")
+        steps, pace = tokens.steps[-1][1] - tokens.steps[0][1] if tokens.steps else 0, 1.0
+        if steps and lengths.mean > 0:
+            pace = max((tokens.values[-1] - tokens.values[0]) / steps / lengths.mean / GROUP_SIZE, 1.0)
+        return pace * (self.span[1] - step)
 
     def weight(self, name: str) -> float:
         return self.weights.get(name, 1.0)
@@ -193,9 +228,61 @@ class Signs:
 
     def held_out(self) -> dict[str, Series]:
         """Return the scores of the evaluations by dataset: by the outcome reward, or else the total."""
-        sets: dict[str, list[dict[str, Any]]] = {}
-        for entry in self.log:
-            if found := read_evaluation(entry):
-                sets.setdefault(found[0], []).append(found[1])
-        names = f"rewards/{self.outcome}/mean", "reward"
-        return {one: Signs(entries, outcome=self.outcome).series(*names) for one, entries in sets.items()}
+        names, found = (f"rewards/{self.outcome}/mean", "reward"), {}
+        for dataset, entries in list_evaluations(self.log).items():
+            series = Signs(entries, outcome=self.outcome).series(*names)
+            found[dataset] = Series([(step, step) for _, step in series.steps], series.values)
+        return found
+
+    def is_better_held_out(self) -> bool:
+        """Whether a held-out score seems to have risen: of few evaluations, whether the last one is better than the first."""
+        sets = [one for one in self.held_out().values() if one.values]
+        return any(one.has_risen() if one.trend else one.values[-1] > one.values[0] for one in sets)
+
+
+class Point(NamedTuple):
+    """The means over the completions of a step, or of a few steps, that have a total and a score by a witness."""
+
+    step: int
+    trained: float
+    witness: float
+
+
+class Parting(NamedTuple):
+    """A rise of the total without one of the witness, a reward of weight 0."""
+
+    since: int  # the step from which the total rises
+    seen: int  # the step in which the rise has become significant
+    trained: tuple[float, float]  # means of the total where the witness was best, and in the last points
+    witness: tuple[float, float]
+
+
+def find_first_parting(points: Sequence[Point]) -> Parting | None:
+    """Return the first parting in all points of a run."""
+    return next((found for end in range(len(points) + 1) if (found := find_parting(points[:end]))), None)
+
+
+def find_parting(points: Sequence[Point]) -> Parting | None:
+    """Return whether the total of the last points is higher than where the witness was best, by more than can be noise."""
+    starts = range(len(points) - 2 * MIN_POINTS + 1)
+    if not starts:
+        return None
+    steps, totals, scores = np.array(points, dtype=float).T
+    place = max(starts, key=lambda start: scores[start : start + MIN_POINTS].mean())
+    parts = slice(place, place + MIN_POINTS), slice(len(points) - MIN_POINTS, None)
+    trained, witness = ((float(one[parts[0]].mean()), float(one[parts[1]].mean())) for one in (totals, scores))
+    noise, both = (
+        4 * math.sqrt(sum(one[part].var(ddof=1) for part in parts) / MIN_POINTS) for one in (totals, totals - scores)
+    )
+    least = max(0.05 * abs(totals).max(), noise, both - (witness[0] - witness[1]))
+    if witness[1] > witness[0] or trained[1] - trained[0] <= least:
+        return None
+    return Parting(int(steps[place + find_bend(totals[place:])]), points[-1].step, trained, witness)
+
+
+def find_bend(values: np.ndarray) -> int:
+    """Return the place at which a line that is level and then rises bends, if it fits the values best."""
+    ramps = np.maximum(0, np.arange(len(values)) - np.arange(len(values) - 1)[:, None])
+    ramps = ramps - ramps.mean(1, keepdims=True)
+    along = ramps @ (values - values.mean())
+    return int(np.argmax(along * abs(along) / (ramps**2).sum(1)))

@@ -8,19 +8,18 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, takewhile
 from statistics import fmean, median, quantiles
 from typing import Any, NamedTuple, TypeAlias
 
 from .dead_groups import GroupKind
-from .partings import Point, find_first_parting
-from .signs import MIN_POINTS, Series, Signs, Trend, has_risen
+from .signs import MIN_POINTS, Point, Series, Signs, Trend, find_first_parting
 
 
 FEW, MIN_STEPS, LONG = 5, 20, 50
 """Numbers of steps from which facts are told, from which a run has trends, and in which nothing changes for too long."""
 
-MIN_GROUPS = 20
+MIN_GROUPS = 4 * FEW
 """Number of groups that are not all dead by chance: if half are, 5 groups in a row are dead in one of 32 cases."""
 
 REMEDIES: dict[GroupKind, str] = {
@@ -79,15 +78,19 @@ def judge(signs: Signs, names: Iterable[str] = ()) -> dict[str, list[Anomaly]]:
 def find_unpaid(signs: Signs, metric: str) -> Facts:
     """The outcome reward paid nothing from the beginning, and other rewards make completions differ."""
     constant = {name: signs.constant(name) for name in signs.terms if signs.weight(name) and signs.mean(name).values}
-    unpaid = [name for name, series in constant.items() if not any(series.values)]
     others = [name for name, series in constant.items() if any(map(math.isnan, series.values))]
     if len(constant) < 2 or signs.outcome not in constant:
         return None
+    score = constant[signs.outcome].values[0]
+    unpaid = [name for name, series in constant.items() if {*series.values} == {score}] if score <= 0 else []
+    if not unpaid:
+        return []
+    if not others or {*signs.dead.values} == {1.0} or signs.count_groups(signs.span[0] - 1) < MIN_GROUPS:
+        return None
     count = sum(entry["completions"] for entry in signs.groups)
-    values: dict[str, Any] = {"unpaid": join(unpaid), "others": join(others), "steps": constant[signs.outcome].span}
-    values |= {"about": unpaid, "count": f"all {count:,} completions" if count else "every completion"}
-    is_dead = all(share == 1 for share in signs.dead.values)
-    return [values] if signs.outcome in unpaid and others and not (is_dead and signs.dead.values) else []
+    told = f"all {count:,} completions" if count else "every completion"
+    names = {"unpaid": join(unpaid), "others": join(others), "about": unpaid}
+    return [{**names, "score": score + 0.0, "count": told, "steps": constant[signs.outcome].span}]
 
 
 def join(names: Sequence[str]) -> str:
@@ -124,7 +127,8 @@ def find_dead_stretch(signs: Signs, metric: str) -> Facts:
         told = f"all completions of a prompt earned the same, {fmean(means):.2g} on average by {signs.outcome}"
         remedy = "Use prompts that are solved now and then, or make the rewards finer."
     patience = signs.patience * (1 if signs.groups or live < first else 2)
-    is_few = last - live < max(patience, (last - first + 1) / 10 * (live >= first)) or 0 < lessons.total() < MIN_GROUPS
+    is_few = last - live < max(patience, (last - first + 1) / 10 * (live >= first))
+    is_few |= signs.count_groups(live) < MIN_GROUPS / FEW * signs.patience
     if not signs.dead.values or is_few or (live >= first and kind == "solved"):
         return [] if signs.dead.values else None
     lesson = f"No group was live in {dead.span}, so nothing was learned"
@@ -155,13 +159,15 @@ def find_mostly_dead(signs: Signs, metric: str) -> Facts:
         return None
     end, is_known = shares.cut(-part), len(solved.values) == len(shares.values)
     is_easy = (solved if is_known else shares).cut(0, part).mean >= 0.75
-    lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.is_learned())
+    lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.mean(signs.outcome).is_learned())
     outcome = signs.mean(signs.outcome).cut(-part)
     remedy = REMEDIES["solved" if outcome.values and outcome.mean >= 0.5 else "failed"]
-    digits = 1 if end.mean < 0.95 else 2
+    groups, digits = signs.count_groups(end.steps[0][0] - 1), 1
+    if end.mean >= 0.95 and groups >= 100:
+        digits = 2
     cost = f"{min(math.floor(end.mean * 10**digits), 10**digits - 1)} of {10**digits}"
     values = {"steps": end.span, "cost": cost, "remedy": remedy.format(outcome=signs.outcome)}
-    return [values] if end.mean >= 0.75 and (lost >= 0.75 or is_easy) else []
+    return [values] if end.mean >= 0.75 and (lost >= 0.75 or is_easy) and groups >= MIN_GROUPS else []
 
 
 def find_held_out_fall(signs: Signs, metric: str) -> Facts:
@@ -169,32 +175,62 @@ def find_held_out_fall(signs: Signs, metric: str) -> Facts:
     rewards, sets = signs.series(metric), {name: one for name, one in signs.held_out().items() if len(one.values) > 4}
     if rewards.trend is None or not sets:
         return None
-    found = []
+    found, least = [], 0.05 * max(map(abs, rewards.values))
     for name, fall in ((name, one.find_fall()) for name, one in sets.items()):
-        since = rewards.since(fall[0].steps[-1][1]).trend if fall else None
-        if fall and rewards.trend.sign > 0 and (since is None or since.sign >= 0):
+        falls_too = fall and rewards.mean_during(fall[1]) < rewards.mean_during(fall[0]) - least
+        if fall and rewards.trend.sign > 0 and not falls_too:
             where = f" of {name}" if name else ""
             found.append({"where": where, "best": fall[0], "worst": fall[1], **rewards.trend._asdict()})
     return found
 
 
 def find_form(signs: Signs, metric: str) -> Facts:
-    """Another reward rises while the outcome falls, or stays low."""
+    """Another reward rises while the outcome falls, or stays low for long after the other one has made half of its way."""
     outcome, others = signs.mean(signs.outcome), [name for name in signs.terms if name != signs.outcome]
     trend, fall, found = outcome.trend, outcome.find_fall(), []
     if trend is None or not others:
         return None
-    if any(map(has_risen, signs.held_out().values())):
+    if signs.is_better_held_out():
         return []
-    stays = trend.end - trend.start < 0.1 and trend.score < 2 and trend.end < 0.5
     best, worst = (fall[0].mean, fall[1].mean) if fall else (trend.start, trend.end)
-    for name in filter(signs.weight, others) if fall or stays else ():
-        now = signs.mean(name).since(fall[0].steps[0][0] - 1 if fall else 0).trend
-        gain = (now.end - now.start) * math.copysign(1, signs.weight(name)) if now and now.sign else 0.0
-        if now and gain > (0.0 if fall else 0.2):
-            verb = "falls" if fall else "stays"
-            found.append({"name": name, "verb": verb, "best": best, "worst": worst, **now._asdict()})
+    for name in filter(signs.weight, others) if fall or not outcome.is_near_top(0.5) else ():
+        series, way = (
+            signs.mean(name).since(fall[0].steps[0][0] - 1 if fall else 0),
+            math.copysign(1, signs.weight(name)),
+        )
+        now = series.trend
+        if now and now.sign * way > 0 and (fall or abs(now.end - now.start) > 0.2):
+            later = outcome.since(series.find_middle(now))
+            stays = trend.score < 2 and len(later.values) > 1 and later.steps[-1][1] - later.steps[0][0] >= LONG - 1
+            if fall or (stays and not (later.trend and later.trend.score >= 2)):
+                verb = "falls" if fall else "stays"
+                found.append({"name": name, "verb": verb, "best": best, "worst": worst, **now._asdict()})
     return found
+
+
+def find_fall(signs: Signs, metric: str) -> Facts:
+    """The outcome falls to a third of its best mean or less, and below where it began, and no held-out score rises."""
+    outcome = signs.mean(signs.outcome)
+    trend, fall, lowest = outcome.trend, outcome.find_fall(), min([0.0, *outcome.values])
+    if trend is None:
+        return None
+    if not fall or signs.is_better_held_out():
+        return []
+    best, worst = fall
+    is_deep = worst.mean - lowest <= (best.mean - lowest) / 3 and worst.mean < trend.start
+    return [{"best": best, "worst": worst}] if is_deep else []
+
+
+def find_lost_gradient(signs: Signs, metric: str) -> Facts:
+    """The gradient of the last steps is 0, and not because all groups of these steps are dead."""
+    norms, shares = signs.series(metric), {last: share for (_, last), share in zip(*signs.dead, strict=True)}
+    known = [(steps[1], norm, shares[steps[1]]) for steps, norm in zip(*norms, strict=True) if steps[1] in shares]
+    lost = [*takewhile(lambda one: one[1] == 0, reversed(known))]
+    if len(known) < FEW:
+        return None
+    if len(lost) < FEW or math.prod(share for *_, share in lost) > 0.001:  # a log has the gradient of one step in many
+        return []
+    return [{"since": lost[-1][0], "last": lost[0][0], "live": 1 - fmean(share for *_, share in lost)}]
 
 
 def find_gradient_spikes(signs: Signs, metric: str) -> Facts:
@@ -203,25 +239,28 @@ def find_gradient_spikes(signs: Signs, metric: str) -> Facts:
     norms = [value for value in series.values if value > 0]
     if len(norms) < MIN_POINTS:
         return None
-    usual, limit = median(norms), max(20 * median(norms), 5 * quantiles(norms, n=10)[-1])
+    usual = median(norms)
+    spread = 1.5 * median(abs(math.log(norm / usual)) for norm in norms)  # noise is often as large as the gradient
+    limit = max(20 * usual, 5 * quantiles(norms, n=10)[-1], usual * math.exp(min(5 * spread, 500)))
     spikes = [steps[1] for steps, value in zip(*series, strict=True) if value > limit]
     return [{"count": len(spikes), "usual": usual, "most": max(norms), "first": spikes[0]}] if len(spikes) > 2 else []
 
 
 def find_length_growth(signs: Signs, metric: str) -> Facts:
-    """Completions grow, and the held-out score, or the outcome in training, falls or does not rise."""
-    lengths, scores = signs.series(metric).trend, [*signs.held_out().values(), signs.mean(signs.outcome)]
-    series = max(scores, key=lambda one: len(one.values) >= MIN_POINTS)
-    if lengths is None or series.trend is None:
+    """Completions grow, and a held-out score, or else the outcome in training, falls, or none of them rises."""
+    lengths, trained = signs.series(metric).trend, signs.mean(signs.outcome)
+    sets = {f"the held-out score{name and f' of {name}'}": one for name, one in signs.held_out().items() if one.trend}
+    source = (sets or {signs.outcome: trained}).items()
+    scores = [(name, one, trend, one.find_fall()) for name, one in source if (trend := one.trend)]
+    if lengths is None or not scores:
         return None
-    start, end, fall = series.trend.start, series.trend.end, series.find_fall()
-    if fall:
-        start, end = fall[0].mean, fall[1].mean
+    is_learned = signs.is_better_held_out() or any(one.is_learned() for _, one, _, fall in scores if not fall)
+    name, _, trend, fall = max(scores, key=lambda one: one[3] is not None)
     least, verb = (1.2, "worse") if fall else (1.5, "not better")
-    is_fault = (
-        lengths.sign > 0 and lengths.end >= least * lengths.start and (fall or not (end >= 0.8 or has_risen(series)))
-    )
-    return [{"verb": verb, "best": start, "worst": end, **lengths._asdict()}] if is_fault else []
+    if is_learned or not (fall or not trained.is_learned()) or lengths.sign < 1 or lengths.end < least * lengths.start:
+        return []
+    best, worst = (fall[0].mean, fall[1].mean) if fall else (trend.start, trend.end)
+    return [{"verb": verb, "what": name, "best": best, "worst": worst, **lengths._asdict()}]
 
 
 def when(condition: Callable[[Signs, Trend], bool]) -> Callable[[Signs, str], Facts]:
@@ -232,6 +271,10 @@ def when(condition: Callable[[Signs, Trend], bool]) -> Callable[[Signs, str], Fa
         return None if trend is None else [trend._asdict()] if condition(signs, trend) else []
 
     return find
+
+
+def is_falling(series: Series) -> bool:
+    return bool(series.find_fall() or (series.trend and series.trend.sign < 0))
 
 
 def is_slower(signs: Signs, time: Trend) -> bool:
@@ -249,7 +292,9 @@ def find_constant(signs: Signs, metric: str) -> Facts:
         best = find_best(signs.mean(name).values, default=0.0)
         for score, span in groupby(zip(*series, strict=True), key=lambda one: one[1]):
             steps = [one for one, _ in span]
-            is_harmless = signs.outcome != name and (score >= 1 or score == 0 and signs.is_learned())  # as a penalty
+            is_harmless = signs.outcome != name and (
+                score >= 1 or score == 0 and signs.mean(signs.outcome).is_learned()
+            )  # as a penalty
             is_learned = score == best and (steps[0][0] > signs.span[0] or is_harmless)
             if score == score and steps[-1][1] - steps[0][0] + 1 >= LONG and not is_learned:
                 found.append({"about": [name], "name": name, "score": score, "steps": Series(steps, []).span})
@@ -257,11 +302,17 @@ def find_constant(signs: Signs, metric: str) -> Facts:
 
 
 def find_unscored(signs: Signs, metric: str) -> Facts:
-    """A reward stopped giving scores, or never gave any."""
-    first, last = signs.span
-    since = {name: max((steps[1] for steps in signs.mean(name).steps), default=first - 1) + 1 for name in signs.terms}
-    unscored = [name for name, step in since.items() if last - step + 1 >= LONG]
-    return [{"about": [name], "name": name, "since": since[name], "last": last} for name in unscored]
+    """A reward stopped giving scores, or never gave any. A reward may be of a few rows only, with None for the others."""
+    found, first, scored = [], signs.span[0], {name: signs.mean(name).steps for name in signs.terms}
+    for name, steps in scored.items():
+        known = [entry["step"] for entry in [*signs.groups, *signs.log] if f"rewards/{name}/mean" in entry]
+        since, last = max((end for _, end in steps), default=first - 1) + 1, max(known)
+        least = FEW if name == signs.outcome or not any(scored.values()) else MIN_STEPS
+        if steps:  # ten times as long as it usually takes to get a score
+            least = math.ceil(10 * (since - first) / sum(end - start + 1 for start, end in steps))
+        if last - since + 1 >= least:
+            found.append({"about": [name], "name": name, "since": since, "last": last})
+    return found if signs.terms else None
 
 
 def find_weak(signs: Signs, metric: str) -> Facts:
@@ -293,9 +344,9 @@ def find_partings(signs: Signs, metric: str) -> Facts:
 
 RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
     ("unpaid", "rewards", FEW, find_unpaid, "{unpaid} paid nothing",
-     "{unpaid} paid 0 to {count} in {steps}; all of the difference comes from {others}: the model learns {others} only. Run "
+     "{unpaid} paid {score:.3g} to {count} in {steps}; all of the difference comes from {others}: the model learns {others} only. Run "
      "check, and read some completions: do they have the form that {outcome} expects?",
-     "my-rewards-never-rise", "{outcome} paid some completions."),
+     "my-rewards-never-rise", "{outcome} paid for some completions."),
     ("cut_off", "completions/clipped_ratio", FEW, find_cut_off, "Nearly all completions are cut off",
      "{share:.0%} of the completions in {steps} were cut off{limit}. Raise max_completion_length, or ask for shorter answers.",
      "completions-are-cut-off", "Most completions end before the limit."),
@@ -306,6 +357,14 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "{name} was NaN or infinite in {count} entries of the log, first in step {first}. Train again from a checkpoint before "
      "it with a lower learning rate, or with bf16 instead of fp16.",
      "values-are-nan-or-the-gradient-has-spikes", "The loss, the gradient, the KL divergence and the entropy are finite."),
+    ("unscored", "rewards", FEW, find_unscored, "{name} gives no score",
+     "It gave no completion a finite score in steps {since}–{last}. Check what it needs, such as its dataset column or the "
+     "server that it calls.",
+     "everything-is-none-or-rewards-are-nan", "Every reward gives scores.", ("dead",)),
+    ("no_gradient", "grad_norm", FEW, find_lost_gradient, "The gradient is 0",
+     "The gradient was 0 in steps {since}–{last}, although {live:.0%} of the groups were live, so nothing was learned. Check that "
+     "some weights are trained: with an adapter and gradient checkpointing, the inputs must require gradients.",
+     "my-loss-is-00", "The gradient is not 0 while groups are live.", ("unscored",)),
     ("held_out_fall", "reward", MIN_STEPS, find_held_out_fall, "The held-out score{where} falls while the reward rises",
      "On held-out problems{where}, the score fell from {best.mean:.2f} in {best.span} to {worst.mean:.2f} in {worst.span}. In "
      "training, the reward went from {start:.2f} in {early} to {end:.2f} in {late}. Use the checkpoint with the best held-out "
@@ -331,11 +390,18 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "reward_std-is-0-or-frac_reward_zero_std-is-1", "Most groups are live, or were solved in this run.",
      ("dead", "unpaid")),
     ("entropy", "entropy", MIN_STEPS,
-     when(lambda signs, one: one.sign < 0 and one.end < min(0.05, one.start / 10) and signs.final < 0.8),
+     when(lambda signs, one: one.sign < 0 and one.end < min(0.05, one.start / 10)
+          and not signs.mean(signs.outcome).is_near_top()),
      "The entropy collapses",
      "It went from {start:.2g} in {early} to {end:.2g} in {late}, so the completions of a group become equal. Raise "
      "temperature or epsilon_high, or lower the learning rate.",
      "entropy-falls-to-0-or-rises", "The entropy does not collapse."),
+    ("entropy_rise", "entropy", MIN_STEPS,
+     when(lambda signs, one: one.sign > 0 and one.end >= 2 * one.start and is_falling(signs.mean(signs.outcome))),
+     "The entropy rises while {outcome} falls",
+     "It went from {start:.2g} in {early} to {end:.2g} in {late}, so the text becomes random. Lower the learning rate or "
+     "temperature, and continue from an earlier checkpoint.",
+     "entropy-falls-to-0-or-rises", "The entropy does not rise while {outcome} falls.", ("held_out_fall", "form")),
     ("kl", "kl", MIN_STEPS, when(lambda signs, one: one.sign > 0 and one.end > max(1.0, 5 * one.middle)),
      "The KL divergence runs away",
      "It went from {start:.2g} in {early} to {end:.2g} in {late}. Lower the learning rate, or raise beta.",
@@ -345,9 +411,14 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "{most:.2g}. Lower the learning rate or max_grad_norm, and read the completions of these steps.",
      "values-are-nan-or-the-gradient-has-spikes", "The gradient has no spikes."),
     ("longer", "completions/mean_length", MIN_STEPS, find_length_growth, "Completions grow longer and {verb}",
-     "Between {early} and {late}, the mean length went from {start:.0f} to {end:.0f} tokens, and the score from {best:.2f} to "
+     "Between {early} and {late}, the mean length went from {start:.0f} to {end:.0f} tokens, and {what} from {best:.2f} to "
      "{worst:.2f}. Check whether a reward grows with length, and how many completions are cut off.",
      "completions-grow-but-do-not-improve", "Completions do not grow longer without being better.", ("held_out_fall",)),
+    ("fall", "rewards", MIN_STEPS, find_fall, "{outcome} collapses",
+     "It fell from {best.mean:.2g} in {best.span} to {worst.mean:.2g} in {worst.span}. If the prompts have not become harder, "
+     "lower the learning rate, and continue from a checkpoint before the fall.",
+     "the-score-falls", "{outcome} does not collapse.",
+     ("unpaid", "cut_off", "dead", "held_out_fall", "form", "truncation", "entropy_rise", "longer")),
     ("clipping", "clip_ratio/region_mean", MIN_STEPS, when(lambda signs, share: share.end >= 0.3), "Many tokens are clipped",
      "In {late}, {end:.0%} of the tokens were clipped, and taught nothing. Lower the learning rate or num_iterations.",
      "many-tokens-are-clipped", "Few tokens are clipped."),
@@ -356,7 +427,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "of generation and of scoring, at the memory, and at what else runs on the machine.",
      "slow-out-of-memory-or-nothing-in-wandb", "Steps do not get slower."),
     ("duplicates", "groups/duplicates", MIN_STEPS,
-     when(lambda signs, share: share.sign > 0 and share.end - share.start >= 0.3 and not signs.is_learned()),
+     when(lambda signs, share: share.sign > 0 and share.end - share.start >= 0.3 and not signs.mean(signs.outcome).is_learned()),
      "Completions become duplicates",
      "Between {early} and {late}, the share of completions that equal another one of their group went from {start:.0%} to "
      "{end:.0%}, and {outcome} did not rise. Raise the temperature or lower the learning rate.",
@@ -365,10 +436,6 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "It was {score:.3g} for every completion in {steps}. A constant reward has no training signal. Read some of the "
      "completions, and check what the reward expects of them.",
      "my-rewards-never-rise", f"No reward is constant for {LONG} steps, unless at its best score.", ("dead", "unpaid")),
-    ("unscored", "rewards", LONG, find_unscored, "{name} gives no score",
-     "It was None for every completion in steps {since}–{last}. Check what it needs, such as its dataset column or the server "
-     "that it calls.",
-     "everything-is-none-or-rewards-are-nan", "Every reward gives scores.", ("dead",)),
     ("weak", "groups/signal", MIN_STEPS, find_weak, "{name} has a large weight but little signal",
      "It has {weight:.0%} of the weight and {share:.1%} of the signal in {steps}, because its scores hardly differ within a "
      "group. Make its scores finer, or lower its weight.",

@@ -15,7 +15,7 @@ from .fields import drop_infinite, hash_prompt, summarize_totals
 from .files import FOLDER, match_files
 from .logs import MAX_LOG_SIZE, decode, list_log_files, read_log
 from .readable import make_readable
-from .runs import find_run_folder
+from .runs import TABLES, find_run_folder
 from .shapes import is_number, is_record
 
 
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 def has_records(source: Path) -> bool:
     """Whether a folder has group records, or a file may be one of them."""
-    return source.suffix != ".json" if source.is_file() else bool(match_files(source) or match_files(source / FOLDER))
+    return source.suffix == ".jsonl" if source.is_file() else bool(match_files(source) or match_files(source / FOLDER))
 
 
 def find_output_dir(source: Path) -> Path:
@@ -40,22 +40,28 @@ def find_run(source: Path) -> Path:
     """Return what a run is read from: records, also those next to a checkpoint, or a log. Raise an error without both."""
     if has_records(source) or has_records(find_output_dir(source)):
         return source if has_records(source) else find_output_dir(source)
-    log = read_log(source)
+    is_other = source.is_file() and source.suffix not in (".json", ".parquet")
+    log = [] if is_other else read_log(source)
     names = dict.fromkeys(name for entry in log for name in entry if name not in ("step", "epoch"))
     if any("reward" in entry and entry["step"] for entry in log):
         return source
     remedy = "Pass the output_dir of a run, a checkpoint, or a trainer_state.json."
-    if not (files := list_log_files(source)):
+    if not (files := [] if is_other else list_log_files(source)):
         children = sorted(source.iterdir()) if source.is_dir() else []
         runs = [one for one in children if one.is_dir() and (has_records(one) or list_log_files(one))]
-        listed = ", ".join(one.name for one in (runs or children)[:10]) or "nothing"
-        found = f"'{source}' contains {listed}" if source.is_dir() else f"'{source}' does not exist"
-        remedy = f"Pass one of these, such as {runs[0]}." if runs else remedy
+        listed = ", ".join(one.name for one in (runs or children)[:10])
+        found = f"contains {listed}" if listed else "is empty" if source.is_dir() else "does not exist"
+        if is_other or any(find_output_dir(source).glob(f"{TABLES}/*.parquet")):
+            found = "is neither a log nor a record" if is_other else "has tables of completions, but no log"
+            remedy += " A checkpoint has the log."
+        found, remedy = f"'{source}' {found}", f"Pass one of these, such as {runs[0]}." if runs else remedy
     elif names.keys().isdisjoint(("reward", "eval_reward")) and names:
         listed = ", ".join(map(repr, [*names][:5]))
         found = f"'{files[0]}' is the log of another trainer, with {listed} and without 'reward'"
-    elif decode(files[0].read_text(encoding="utf-8", errors="replace")) or names:
-        found, remedy = f"'{files[0]}' has no logged step", "Train for longer, or with a smaller logging_steps."
+    elif isinstance(state := decode(files[0].read_text(encoding="utf-8", errors="replace")), dict) or names:
+        found, remedy = f"'{files[0]}' has no logged step of training", "Train for at least logging_steps steps."
+    elif state is not None:
+        found = f"'{files[0]}' is not the state of a trainer"
     else:
         found, remedy = f"'{files[0]}' is cut off or is not JSON", "Pass an earlier checkpoint."
     error = FileNotFoundError if not files else ValueError
@@ -64,7 +70,7 @@ def find_run(source: Path) -> Path:
 
 def read_steps(source: Path, log: list[dict[str, Any]]) -> Iterator[tuple[int, dict[str, Any], list[dict[str, Any]]]]:
     """Yield each entry of training with the first step that it is about, and records of the groups in TRL's table."""
-    folder, weights = find_output_dir(source) / "completions", find_weights(log)
+    folder, weights = find_output_dir(source) / TABLES, find_weights(log)
     evaluated = {entry["step"] for entry in log if any(name.startswith("eval_") for name in entry)}
     last, texts = 0, list[Any]()
     for entry in log:

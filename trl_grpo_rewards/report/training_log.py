@@ -4,9 +4,10 @@ import math
 import re
 from typing import Any
 
-from ..records.signs import read_evaluation
+from ..records.shapes import is_number
+from ..records.signs import list_evaluations
 from ..records.trl_runs import list_means
-from .trends import MAX_POINTS, StepBin, Timeline, keep_finite
+from .trends import MAX_POINTS, StepBin, Timeline
 
 
 CURVES = (
@@ -114,9 +115,6 @@ def describe_progress(last: int, options: dict[str, Any], log: list[dict[str, An
 
 def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the values of the first and the last evaluation of each dataset, and the steps of both."""
-    entries: dict[str, list[dict[str, Any]]] = {}
-    for dataset, values in filter(None, map(read_evaluation, log)):
-        entries.setdefault(dataset, []).append(values)
     return [
         {
             "dataset": dataset,
@@ -127,7 +125,7 @@ def compare_held_out(log: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "values": pair_evaluations(evaluations[0], evaluations[-1], HELD_OUT),
             "deviations": dict(pair_evaluations(evaluations[0], evaluations[-1], DEVIATION)),
         }
-        for dataset, evaluations in entries.items()
+        for dataset, evaluations in list_evaluations(log).items()
     ]
 
 
@@ -144,6 +142,5 @@ def pair_evaluations(
 
 
 def read_finite(value: Any) -> float | None:
-    """Return a finite number of the log, or None."""
-    known = keep_finite([value]) if isinstance(value, (int, float)) else []
-    return known[0] if known else None
+    """Return a finite number of the log, or None. A larger one than any reward of a record is none."""
+    return value if is_number(value) else None

@@ -16,6 +16,10 @@ STATES = {
 """What the verdict says about groups that are not solved."""
 
 
+MAX_SETS = 3
+"""Number of datasets of evaluations that the verdict is about. More do not fit on the first screen."""
+
+
 def name_worst(warnings: Sequence[dict[str, Any]]) -> list[str]:
     """Return a sentence with the title of the first warning, which is the worst, or nothing if there is none."""
     more = f", and {len(warnings) - 1} more below" if len(warnings) > 1 else ""
@@ -25,32 +29,35 @@ def name_worst(warnings: Sequence[dict[str, Any]]) -> list[str]:
 def write_verdict(
     run: RunStatistics, ends: Sequence[StepBin], held_out: Sequence[dict[str, Any]], rows: Any = None
 ) -> list[str]:
-    """
-    Return how the outcome reward and the share of solved groups changed, between `ends` or in `held_out` evaluations.
+    """Return how the outcome changed on each dataset that was evaluated twice, else in training; and the solved groups."""
+    told = [text for one in held_out if (text := tell_evaluations(run, one, rows))]
+    if not told:
+        name = run.outcome or "total reward"
+        series, means = (("reward", name), ("group mean", name)) if run.outcome else ("mean", "mean")
+        values = [mean for part in ends if (mean := part.mean(series)) is not None]
+        margin = measure_margin([part.standard_error(means) for part in ends], [part.count(means) for part in ends])
+        told = [f"In training, {name_outcome(run)} {tell_change(values, run.is_share, margin)}."] if values else []
+    more = [f"Below are {len(told) - MAX_SETS} more datasets."] if len(told) > MAX_SETS else []
+    return [*told[:MAX_SETS], *more, *tell_solved(ends)]
 
-    The verdict is about the first dataset that was evaluated twice, and about training if there is none. `rows` has the
-    number of problems of each as the run's description has it, in which anything may stand. The completions of a
-    held-out problem count as one, so that its interval is rather too wide than too narrow.
-    """
-    name = run.outcome or "total reward"
-    series, means = (("reward", name), ("group mean", name)) if run.outcome else ("mean", "mean")
-    values, where = [mean for part in ends if (mean := part.mean(series)) is not None], "In training"
-    margin = measure_margin([part.standard_error(means) for part in ends], [part.count(means) for part in ends])
-    for one in reversed(held_out):
-        pair, errors = dict(one["values"]).get(name), one["deviations"].get(name, [None])
-        if pair and None not in pair and one["evaluations"] > 1:
-            known = rows.get(one["dataset"] or "") if isinstance(rows, dict) else None
-            count = known if isinstance(known, int) and known > 0 else one["problems"]
-            about = "about " if count != known and one["is_long"] else ""
-            problems = (
-                f"{about}{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
-            )
-            values, where = pair, f"On {problems}" + (f" of {one['dataset']}" if one["dataset"] else "")
-            errors = [math.inf if std is None else std / math.sqrt(count or 1) for std in errors]
-            margin = measure_margin(errors, [count] * 2)
-    told = tell_change(values, run.is_share, margin) if values else ""
-    first = [f"{where}, {run.outcome or 'the total reward'} {told}."] if told else []
-    return [*first, *tell_solved(ends)]
+
+def name_outcome(run: RunStatistics) -> str:
+    return run.outcome or "the total reward"
+
+
+def tell_evaluations(run: RunStatistics, held_out: dict[str, Any], rows: Any) -> str:
+    """Return how the outcome changed between two evaluations. `rows` is anything, at best the number of problems of each."""
+    name, dataset = run.outcome or "total reward", held_out["dataset"]
+    pair, errors = dict(held_out["values"]).get(name), held_out["deviations"].get(name, [None])
+    if not pair or None in pair or held_out["evaluations"] < 2:
+        return ""
+    known = rows.get(dataset or "") if isinstance(rows, dict) else None
+    count = known if isinstance(known, int) and known > 0 else held_out["problems"]
+    about = "about " if count != known and held_out["is_long"] else ""
+    problems = f"{about}{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
+    errors = [math.inf if std is None else std / math.sqrt(count or 1) for std in errors]  # a problem counts once
+    change = tell_change(pair, run.is_share, measure_margin(errors, [count] * 2))
+    return f"On {problems}{f' of {dataset}' if dataset else ''}, {name_outcome(run)} {change}."
 
 
 def measure_margin(errors: Sequence[float], counts: Sequence[int]) -> float:

@@ -9,8 +9,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from ..records.dead_groups import GroupKind, Rule, count_lessons
-from ..records.partings import Parting, Point, find_parting
-from ..records.signs import Signs
+from ..records.signs import Parting, Point, Signs, find_parting
 from ..records.symptoms import FACTS, judge
 from .config import FilteredGRPOConfig
 from .scored_groups import ScoredGroups

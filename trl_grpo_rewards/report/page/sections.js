@@ -173,7 +173,7 @@ const compared = (id, title, text, find, more = {}) => () => {
 const asShare = { show: percent, layout: () => ({ yaxis: { ...axis(), range: [0, 1.02], tickformat: ".0%" } }) };
 
 const isOutcome = (name) => data.runs.some((run) => run.outcome === name);
-const shareOf = (kind) => ({ points }) => points.kinds.find(([name]) => name === kind)[1];
+const shareOf = (kind) => ({ groups: there, points }) => (there ? points.kinds.find(([name]) => name === kind)[1] : null);
 
 const COMPARED = () => [
   ...[...new Set(data.runs.flatMap(({ weights }) => weights.map(([name]) => name)))].map((name, place) => compared(
@@ -183,7 +183,7 @@ const COMPARED = () => [
   )),
   compared("solved", "Solved groups", "The share of groups whose completions are all right.", shareOf("solved"), { isLead: true, ...asShare }),
   compared("live-groups", "Live groups", "The share of groups whose completions have different rewards.", shareOf("live"), asShare),
-  compared("reward", "Total reward", "The mean over completions.", ({ points }) => points.mean),
+  compared("reward", "Total reward", "The mean over completions.", ({ points }) => points.mean, { isLead: data.runs.every(({ groups: there }) => !there) }),
   compared("length", "Tokens per completion", "The mean number of tokens.", ({ points }) => points.length),
   compared(
     "truncated", "Truncated completions", "The share that was cut off at the limit.",
