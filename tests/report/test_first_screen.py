@@ -9,10 +9,9 @@ import pytest
 from helpers.made_runs import record, story, summed, written
 from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.records.runs import write_run
-from trl_grpo_rewards.report.anomalies import list_passed
 from trl_grpo_rewards.report.examples import Examples, find_typical
 from trl_grpo_rewards.report.pages import write_page
-from trl_grpo_rewards.report.summaries import find_ends
+from trl_grpo_rewards.report.summaries import find_anomalies, find_ends
 from trl_grpo_rewards.report.training_log import compare_held_out
 from trl_grpo_rewards.report.verdicts import measure_margin, name_worst, write_verdict
 
@@ -106,13 +105,13 @@ def test_the_first_sentence_is_the_first_warning(tmp_path):
 
 @pytest.mark.parametrize(("steps", "checks"), [(1, 0), (4, 0), (5, 4), (19, 4), (20, 11), (49, 11), (50, 12)])
 def test_a_run_passes_the_checks_that_it_is_long_enough_to_fail(steps, checks):
-    assert len(list_passed(summed(story(steps=steps)))) == checks
+    assert len(find_anomalies(summed(story(steps=steps)))[1]) == checks
 
 
 def test_a_run_with_one_reward_has_fewer_checks():
     rng = random.Random(0)
     single = summed((step, record({"boxed": [rng.random() < 0.5, 0.0, 1.0]})) for step in range(1, 31))
-    assert not any("rises while" in check for check in list_passed(single))
+    assert not any("rises while" in check for check in find_anomalies(single)[1])
 
 
 # --- a text before and after ----------------------------------------------------------------------------------------

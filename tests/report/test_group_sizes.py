@@ -6,8 +6,7 @@ import random
 import pytest
 
 from helpers.made_runs import record
-from trl_grpo_rewards.report.group_sizes import GROUP_SIZES, compare_group_sizes
-from trl_grpo_rewards.report.pass_rates import PromptSample
+from trl_grpo_rewards.report.pass_rates import GROUP_SIZES, PromptSample, compare_group_sizes
 
 
 @functools.cache

@@ -9,12 +9,16 @@ import torch
 
 from helpers.made_runs import record, story, summed
 from trl_grpo_rewards.records.shapes import is_record
-from trl_grpo_rewards.report.anomalies import find_anomalies, list_passed
+from trl_grpo_rewards.report import summaries
 from trl_grpo_rewards.report.excerpts import Excerpts
 from trl_grpo_rewards.report.pass_rates import PromptSample, build_heatmap
 from trl_grpo_rewards.report.summaries import chart_columns
 from trl_grpo_rewards.report.trends import MAX_POINTS, PASS_BANDS, find_pass_band
 from trl_grpo_rewards.training import group_statistics
+
+
+def find_anomalies(run):
+    return summaries.find_anomalies(run)[0]
 
 
 # --- numbers --------------------------------------------------------------------------------------------------------
@@ -241,9 +245,8 @@ def test_a_term_of_weight_0_that_rises_too_is_no_warning():
         one["rewards"]["seen"] = [max(0, score - (rng.random() < 0.1)) for score in one["rewards"]["boxed"]]
         one["weights"]["seen"] = 0.0
     run = summed(steps)
-    assert not find_anomalies(run) and "The total reward and all rewards of weight 0 rise together." in list_passed(
-        run
-    )
+    warnings, passed = summaries.find_anomalies(run)
+    assert not warnings and "The total reward and all rewards of weight 0 rise together." in passed
 
 
 def test_a_run_of_version_0_2_with_a_witness_is_still_read():

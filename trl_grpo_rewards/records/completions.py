@@ -26,19 +26,7 @@ class Group:
 
 
 def read_groups(source: str | Path) -> Iterator[Group]:
-    """
-    Yield the groups of completions from a file or folder.
-
-    Args:
-        source (`str` or `Path`):
-            One of three: the output directory of a run, or its records; a table of completions from TRL (`.parquet`),
-            which has no dataset columns; or lines of JSON, each with a `completion`, its `prompt` and other columns.
-            Consecutive rows with equal prompts are a group.
-
-    Raises:
-        `ValueError`: the source has another format, or no completions.
-        `FileNotFoundError`: the source does not exist.
-    """
+    """Yield the groups of a run, its records, a table of TRL (`.parquet`), or lines of JSON, whose equal prompts are a group."""
     source = Path(source)
     if source.suffix == ".parquet":
         return group_rows(read_parquet(source), source)

@@ -1,8 +1,4 @@
-"""
-The kind of a group: live, or one of the kinds of dead groups.
-
-The trainer, the records and re-scoring all use this rule.
-"""
+"""The kind of a group: live, or one of the kinds of dead groups. Trainer, records and re-scoring use this rule."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -46,13 +42,8 @@ def has_dead_scores(
 
 
 def is_dead(rewards: Sequence[float | None], tolerance: float = DEFAULT_TOLERANCE) -> bool:
-    """
-    Whether the rewards of a group are all equal, or fewer than two of them are scored (not None and not NaN).
-
-    The spread decides, not the standard deviation, because identical float32 rewards such as 0.7 often have a standard
-    deviation above 0.
-    """
-    known = drop_unscored(rewards)
+    """Whether the rewards of a group are all equal, or fewer than two of them are scored (not None and not NaN)."""
+    known = drop_unscored(rewards)  # the standard deviation of equal float32 rewards, such as 0.7, may be above 0
     return len(known) < 2 or max(known) - min(known) <= tolerance
 
 
@@ -69,12 +60,7 @@ def kind_of_group(dead: bool, totals: Sequence[float | None], outcomes: Sequence
 
 
 def count_lessons(kinds: Sequence[GroupKind], by_outcome: Sequence[GroupKind]) -> dict[GroupKind, int]:
-    """
-    Count the groups that are live by the outcome reward, and all others by kind.
-
-    A group that only other rewards make live has the kind that it would have by the outcome alone: a model that never solves
-    a problem still learns the form.
-    """
+    """Count the groups that are live by the outcome, and others by kind: a group that other rewards make live has that by the outcome."""
     found = Counter(mine if one == "live" else one for one, mine in zip(kinds, by_outcome, strict=True))
     return {kind: found[kind] for kind in get_args(GroupKind)}
 

@@ -1,8 +1,7 @@
-"""Records of the groups that a run samples: one line of JSON for each group, in files under `output_dir/groups`.
+"""Records of the groups that a run samples: a line of JSON for each, in `groups/<run>-<part>.jsonl`.
 
-Each run, including one that resumes from a checkpoint, writes its own files: `groups/<run>-<part>.jsonl`. A new part
-starts after [`MAX_FILE_SIZE`] bytes. A run supersedes the records of earlier runs from its first step on. It does so
-with its first record, so a run that is killed before it has sampled anything supersedes nothing.
+Each run, also one that resumes, writes its own files. From its first record on, it supersedes those of earlier runs from its
+first step on.
 """
 
 import json
@@ -41,12 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class GroupWriter:
-    """
-    Appends the records of one run to its files, from its first step on, and never raises an error.
-
-    Earlier records of this step and of later ones are superseded. If writing fails, one warning is logged, and later calls
-    remove the incomplete line and try again. `lost` is the number of groups without a record.
-    """
+    """Appends the records of one run to its files, and never raises an error. `lost` counts groups without a record."""
 
     def __init__(self, output_dir: str | Path, first_step: int | None = None) -> None:
         self.folder = Path(output_dir, FOLDER)
@@ -109,14 +103,18 @@ class GroupWriter:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not self.run:
             self.run = max((int(match[1]) for _, match in match_files(self.folder)), default=0) + 1
-        with open_to_append(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl") as file:
-            file.truncate(min(self.size, file.tell()))  # a failed write may have left an incomplete line
-            for line in lines:
-                file.write(line + b"\n")
-            file.flush()
-            self.size = file.tell()
+        self.size = append_lines(self.folder / f"{self.run:04d}-{self.part:04d}.jsonl", self.size, lines)
         if self.size >= MAX_FILE_SIZE:
             self.part, self.size = self.part + 1, 0
+
+
+def append_lines(path: Path, size: int, lines: Iterable[bytes]) -> int:
+    """Append lines to a file that has this size, apart from an incomplete line of a failed write. Return the new size."""
+    with open_to_append(path) as file:
+        file.truncate(min(size, file.tell()))
+        file.writelines(line + b"\n" for line in lines)
+        file.flush()
+        return file.tell()
 
 
 def find_place(error: Exception) -> str:
@@ -139,9 +137,8 @@ def find_record_files(source: str | Path) -> list[Path]:
     files = [file for file, _ in match_files(source) or match_files(source / FOLDER)]
     if not files:
         names = sorted(child.name for child in source.iterdir()) if source.is_dir() else []
-        found = (
-            f"found: {', '.join(names[:10]) or 'nothing'}" if source.is_dir() else "there is no such file or folder"
-        )
+        listed = f"found: {', '.join(names[:10]) or 'nothing'}"
+        found = listed if source.is_dir() else "there is no such file or folder"
         raise FileNotFoundError(
             f"There are no group records in '{source}' ({found}). Pass the "
             f"output_dir of a run of FilteredGRPOTrainer, which writes them unless group_records=False, or one of its "

@@ -1,8 +1,4 @@
-"""The trainer's log of a run: one line of JSON for each entry, in a file next to its records.
-
-The trainer itself keeps its log in memory and writes it only with checkpoints. The file is there while the run goes on,
-and after it was killed.
-"""
+"""The log of a run: a line of JSON for each entry, which is there while the run goes on and after it was killed."""
 
 import json
 import logging
@@ -10,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..whole_files import open_to_append, replace_file
+from ..whole_files import replace_file
+from .files import append_lines
 from .runs import find_run_folder
 
 
@@ -21,7 +18,6 @@ LOG_FILE = "log.jsonl"
 
 STATE_FILE = "trainer_state.json"
 """Name of the file in which transformers saves the log with each checkpoint. Runs without a [`LOG_FILE`] have it."""
-
 
 MAX_LOG_SIZE = 1 << 30
 """Largest size of a log that is read, in bytes. An entry has about 2,000."""
@@ -39,20 +35,14 @@ class LogWriter:
         """Replace the file with the entries of a run up to the checkpoint that it resumes from."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            lines = "".join(map(encode_entry, entries))
             with replace_file(self.path) as file:
-                file.write(lines)
-            self.size = len(lines.encode())
+                self.size = file.write("".join(encode_entry(entry).decode() + "\n" for entry in entries))
         except Exception as error:  # rewards log anything
             self._warn(error)
 
     def write(self, entry: dict[str, Any]) -> None:
         try:
-            with open_to_append(self.path) as file:
-                file.truncate(min(self.size, file.tell()))  # a failed write may have left an incomplete line
-                file.write(encode_entry(entry).encode())
-                file.flush()
-                self.size = file.tell()
+            self.size = append_lines(self.path, self.size, [encode_entry(entry)])
         except Exception as error:  # rewards log anything
             self._warn(error)
 
@@ -65,8 +55,8 @@ class LogWriter:
         self.has_warned = True
 
 
-def encode_entry(entry: dict[str, Any]) -> str:
-    return json.dumps(entry, default=str) + "\n"
+def encode_entry(entry: dict[str, Any]) -> bytes:
+    return json.dumps(entry, default=str).encode()  # in ASCII
 
 
 def list_log_files(source: str | Path) -> list[Path]:

@@ -19,12 +19,7 @@ MAX_BITS = 2048
 
 
 def make_readable(value: Any) -> Any:
-    """
-    Return a copy of the value that JSON can hold. This never fails and takes limited time.
-
-    Everything else is replaced by the name of its type: an image, a list that is nested too deeply, and the whole value
-    if it is too large. NaN and infinity become texts.
-    """
+    """Return a copy of the value that JSON can hold, with the type of what it cannot. It never fails and takes limited time."""
     return copy_as_json(value)[0]
 
 

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ logger = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 """Name of the file in the output directory of a run."""
-
 
 TABLES = "completions"
 """Name of the folder in the output directory in which TRL's trainer writes its tables."""
@@ -68,8 +67,8 @@ def is_description(run: Any) -> bool:
     )
 
 
-def list_facts(run: dict[str, Any]) -> dict[str, str]:
-    """Return what a reader should know about a run: the values of a description, by their titles."""
+def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[str, str]:
+    """Return what a reader should know about a run: the values of its description and what its log says, by their titles."""
     options, job, dataset, versions = (run.get(name) or {} for name in ("options", "job", "dataset", "versions"))
     parts = [dataset.get("name"), dataset.get("config"), dataset.get("split")]
     rows = f"{count:,} rows" if isinstance(count := dataset.get("rows"), int) else ""
@@ -82,8 +81,35 @@ def list_facts(run: dict[str, Any]) -> dict[str, str]:
         "Seed": options.get("seed"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Started": run.get("started"),
+        "Tokens": describe_savings(log),
     }
     return {title: str(value) for title, value in facts.items() if value not in (None, "")}
+
+
+def describe_savings(log: Iterable[dict[str, Any]]) -> str:
+    """Return what a run saved in all passes over the model, or an empty text if its log does not say."""
+    if not (shares := sum_tokens(log)):
+        return ""
+    needed, computed, skipped = shares
+    return (
+        f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed. "
+        f"Skipping dead groups saved {skipped:.0%}, and packing {round(1 - skipped - computed, 2) + 0.0:.0%}."
+    )
+
+
+def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
+    """Return the needed, the computed and the skipped tokens as shares of those of TRL's batches, or an empty list."""
+    sums, last = [0.0] * 4, 0
+    for entry in log:
+        if isinstance(entry.get("groups/tokens_padded"), (int, float)):
+            steps, last = (
+                max(entry["step"] - last, 1),
+                entry["step"],
+            )  # an entry counts for all steps since the last one
+            for place, name in enumerate(("needed", "computed", "skipped", "padded")):
+                values = (entry.get(f"groups/tokens_{name}{end}") for end in ("", "_without_gradient"))
+                sums[place] += steps * sum(value for value in values if isinstance(value, (int, float)))
+    return [part / sums[3] for part in sums[:3]] if sums[3] > 0 else []
 
 
 HIDDEN_DIFFERENCES = ("Started", "Learning rate", "Seed", "output_dir", "run_name", "logging_dir", "hub_model_id")

@@ -162,9 +162,8 @@ def find_mostly_dead(signs: Signs, metric: str) -> Facts:
     lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.mean(signs.outcome).is_learned())
     outcome = signs.mean(signs.outcome).cut(-part)
     remedy = REMEDIES["solved" if outcome.values and outcome.mean >= 0.5 else "failed"]
-    groups, digits = signs.count_groups(end.steps[0][0] - 1), 1
-    if end.mean >= 0.95 and groups >= 100:
-        digits = 2
+    groups = signs.count_groups(end.steps[0][0] - 1)
+    digits = 2 if end.mean >= 0.95 and groups >= 100 else 1
     cost = f"{min(math.floor(end.mean * 10**digits), 10**digits - 1)} of {10**digits}"
     values = {"steps": end.span, "cost": cost, "remedy": remedy.format(outcome=signs.outcome)}
     return [values] if end.mean >= 0.75 and (lost >= 0.75 or is_easy) and groups >= MIN_GROUPS else []
@@ -444,9 +443,3 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
 """All rules, and below the names of those that judge runs of any length. A rule stands below those in its `unless`."""
 
 FACTS = [rule.name for rule in RULES if rule.least == FEW]
-
-
-def explain_passed(signs: Signs) -> list[str]:
-    """Return what is true of a run according to the rules that can judge it and have no warning."""
-    told = judge(signs)
-    return [rule.holds.format(outcome=signs.outcome) for rule in RULES if told.get(rule.name) == []]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .excerpts import to_turns
-from .trends import keep_finite, read_recorded_scores
+from .trends import keep_finite
 
 
 class Examples:
@@ -52,7 +52,7 @@ def describe_typical(records: Sequence[dict[str, Any]]) -> dict[str, Any] | None
         "group": group.get("group", 0),
         "prompt": to_turns(group.get("prompt")),
         "completion": to_turns(group["completions"][place]),
-        "scores": [[name, scores[place]] for name, scores in read_recorded_scores(group).items()],
+        "scores": [[name, scores[place]] for name, scores in group["rewards"].items()],
         "total": group["total"][place],
     }
 

@@ -1,7 +1,4 @@
-"""Samples of groups with their texts, limited in size so that the page stays small.
-
-There are three samples: the newest groups, the most notable ones, and groups spread over all steps.
-"""
+"""Samples of groups with their texts, so that the page stays small: the newest, the most notable, and some of all steps."""
 
 import heapq
 import json
@@ -11,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..tools.call_reading import is_error
-from .trends import find_outcome_reward, read_outcome_scores, read_recorded_scores
+from .trends import find_outcome_reward, read_outcome_scores
 
 
 MAX_BYTES = 4 << 20
@@ -88,17 +85,10 @@ def select_fields(record: dict[str, Any]) -> dict[str, Any]:
     return {
         "step": record["step"],
         "group": record.get("group", 0),
-        "prompt_id": record.get("prompt_id"),
-        "outcome": record.get("outcome"),
         "right": find_outcome_reward(record),
-        "mean": record.get("mean"),
-        "spread": record.get("spread"),
-        "rewards": [[name, weights.get(name, 1.0), scores] for name, scores in read_recorded_scores(record).items()],
-        "total": record.get("total") or [],
-        "advantages": record.get("advantages") or [],
-        "lengths": record.get("lengths") or [],
-        "truncated": record.get("truncated") or [],
-        "duplicates": record.get("duplicates"),
+        **{name: record.get(name) for name in ("prompt_id", "outcome", "mean", "spread", "duplicates")},
+        **{name: record.get(name) or [] for name in ("total", "advantages", "lengths", "truncated")},
+        "rewards": [[name, weights.get(name, 1.0), scores] for name, scores in record["rewards"].items()],
         "columns": [[name, shorten_middle(to_text(value), MAX_TEXT // 4)] for name, value in columns],
         "logged": [
             [name, ["" if value is None else shorten_middle(to_text(value), MAX_TEXT // 4) for value in values]]
@@ -110,20 +100,13 @@ def select_fields(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def to_turns(value: Any) -> list[list[str]]:
-    """
-    Return what happens in a conversation, in order: the role, the text, and for tools the name of the tool.
-
-    A plain text has no role. A call has the role `"call"` and its arguments as text. Its result has the role `"result"`
-    or `"error"`.
-    """
+    """Return what happens in a conversation: the role (or call, result, error; none of a plain text), the text, the name of a tool."""
     messages = value if isinstance(value, list) else [] if value is None else [value]
     turns = [turn for message in messages for turn in split_message(message)]
     limit = max(MAX_TEXT // max(len(turns), 1), 200)
-    return [[role, shorten_middle(text, limit), *map(shorten_name, name)] for role, text, *name in turns]
-
-
-def shorten_name(name: str) -> str:
-    return shorten_middle(name, 200)
+    return [
+        [role, shorten_middle(text, limit), *(shorten_middle(one, 200) for one in name)] for role, text, *name in turns
+    ]
 
 
 def split_message(message: Any) -> Iterator[tuple[str, ...]]:

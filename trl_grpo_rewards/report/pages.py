@@ -1,15 +1,11 @@
-"""One page about a training run or several, from their records or logs: a single file that loads nothing else.
-
-The records are read once, one at a time. Statistics for the charts are computed on the way, and a sample of the groups
-is kept with their texts.
-"""
+"""One page about a training run or several, from their records or logs: a single file that loads nothing else."""
 
 import base64
 import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,12 +95,7 @@ def describe_page(summaries: list[Summary]) -> tuple[str, str]:
     for run, name, sample in zip(runs, name_runs(summaries), samples, strict=True):
         run |= {"name": name, "shown": len(sample)}
     data = {"runs": runs, "text": MAX_TEXT, "differences": list_differences([one.description for one in summaries])}
-    return encode_json(data), join_json(map(join_json, samples))
-
-
-def join_json(texts: Iterable[str]) -> str:
-    """Return the list of these JSON texts as JSON."""
-    return f"[{','.join(texts)}]"
+    return encode_json(data), f"[{','.join(f'[{text}]' for text in map(','.join, samples))}]"
 
 
 def name_runs(summaries: Sequence[Summary]) -> list[str]:

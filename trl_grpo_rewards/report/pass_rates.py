@@ -1,8 +1,4 @@
-"""Pass rates of prompts over time.
-
-A prompt's pass rate is the share of its completions that are right. Only the prompts with the smallest ids are kept.
-Ids are hashes of prompts, so these prompts are a random sample, and the sample has all groups of each of them.
-"""
+"""Pass rates of prompts: the shares of right completions over time. Of many prompts, those with the smallest hashes are kept."""
 
 import hashlib
 import json
@@ -30,6 +26,10 @@ MIN_REPEATED = 0.1
 """Share of prompts that must be sampled in several steps. Below it, there is no history of prompts to show."""
 
 
+GROUP_SIZES = (4, 8, 16, 32)
+"""Group sizes that are compared with the size of the run."""
+
+
 class PromptHistory:
     """The pass rate of one prompt over time, and the first step in which all its completions were right."""
 
@@ -46,15 +46,6 @@ class PromptHistory:
         group = StepBin(step, step)
         group.add("pass", passes)
         self.timeline.add(group)
-
-    @property
-    def is_repeated(self) -> bool:
-        """Whether the prompt was sampled in more than one step."""
-        return self.first < self.last
-
-    @property
-    def last_rate(self) -> float:
-        return [*self.timeline][-1].mean("pass") or 0.0
 
     def count_since(self, step: float) -> tuple[int, int]:
         """Return the number of right completions and of all completions, in bins that end after the step."""
@@ -92,10 +83,13 @@ class PromptSample:
     def select_rows(self) -> list[PromptHistory]:
         """Return the prompts of the heatmap in the order of `solved`. Most prompts of a short run have no history."""
         prompts = [prompt for _, prompt in sorted(self.prompts.items())]
-        repeated = [prompt for prompt in prompts if prompt.is_repeated]
+        repeated = [prompt for prompt in prompts if prompt.first < prompt.last]  # in several steps
         if len(repeated) < max(MIN_REPEATED * len(prompts), 2):
             return []
-        return sorted(repeated[:MAX_PROMPTS_SHOWN], key=lambda prompt: (prompt.solved or math.inf, -prompt.last_rate))
+        return sorted(
+            repeated[:MAX_PROMPTS_SHOWN],
+            key=lambda one: (one.solved or math.inf, -([*one.timeline][-1].mean("pass") or 0.0)),
+        )
 
 
 def identify_prompt(record: dict[str, Any]) -> str | None:
@@ -139,3 +133,38 @@ def fill_rates(timeline: Timeline, width: int, columns: range) -> list[float | N
     for column in columns:
         rates.append(round(passed[column] / total[column], 3) if total[column] else rates[-1] if rates else None)
     return rates
+
+
+def compare_group_sizes(sample: PromptSample, own: int = 0) -> dict[str, Any]:
+    """Return the expected share of dead groups of each size, from the groups in the last quarter of the steps."""
+    start = sample.last - (sample.last - sample.first + 1) / 4
+    counts = [count for prompt in sample.prompts.values() if (count := prompt.count_since(start))[1]]
+    prior = fit_prior(counts)
+    sizes = sorted({*GROUP_SIZES, own} - {0, 1}) if counts else []
+    return {
+        "dead": [[size, sum(estimate_dead(*one, size, prior) for one in counts) / len(counts)] for size in sizes],
+        "observed": [size for size in sizes if sum(total >= size for _, total in counts) >= len(counts) / 2],
+        "prompts": len(counts),
+        "since": math.floor(start) + 1,
+    }
+
+
+def estimate_dead(passed: int, total: int, size: int, prior: tuple[float, float]) -> float:
+    """Return the probability that a group of this size is all right or all wrong, for a prompt with these completions."""
+    failed = total - passed
+    if size <= total:
+        return (math.comb(passed, size) + math.comb(failed, size)) / math.comb(total, size)
+    # Larger groups are judged by all prompts, too: eight wrong answers do not imply that thirty-two would be wrong.
+    alike = [prior[0] + passed, prior[1] + failed]
+    return sum(math.prod((part + drawn) / (sum(alike) + drawn) for drawn in range(size)) for part in alike)
+
+
+def fit_prior(counts: list[tuple[int, int]]) -> tuple[float, float]:
+    """Return the beta distribution of pass rates over prompts, from unbiased estimates of its first two moments."""
+    pairs = [pair for pair in counts if pair[1] > 1] or [(1, 2)]
+    mean = sum(passed / total for passed, total in pairs) / len(pairs)
+    mean_square = sum(passed * (passed - 1) / (total * (total - 1)) for passed, total in pairs) / len(pairs)
+    mean = min(max(mean, 1e-4), 1 - 1e-4)
+    share = (mean_square - mean**2) / (mean * (1 - mean))  # of the largest possible variance
+    strength = 1 / min(max(share, 1e-3), 1 - 1e-3) - 1
+    return mean * strength, (1 - mean) * strength

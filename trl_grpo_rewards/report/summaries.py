@@ -1,21 +1,20 @@
 """Everything that the page says about one run, computed from its records one at a time."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..records.logs import read_log, read_state
 from ..records.runs import list_facts, read_run
-from ..records.savings import describe_savings
+from ..records.signs import MIN_POINTS, Signs
+from ..records.symptoms import MIN_STEPS, RULES, Anomaly, judge
 from ..records.trl_runs import find_output_dir, find_weights, has_records, list_means, read_steps
-from .anomalies import count_needed, find_anomalies, list_passed, split_into_tenths
 from .examples import Examples
 from .excerpts import Excerpts
-from .group_sizes import compare_group_sizes
-from .pass_rates import PromptSample, build_heatmap
+from .pass_rates import PromptSample, build_heatmap, compare_group_sizes
 from .training_log import compare_held_out, describe_progress, measure_time, select_curves, sum_entry
-from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin
+from .trends import GROUP_OUTCOMES, PASS_BANDS, RunStatistics, StepBin, merge_bins
 from .verdicts import name_worst, write_verdict
 
 
@@ -52,6 +51,7 @@ class Summary:
         self.description, self.log = read_run(find_output_dir(self.source)) or {}, read_log(self.source)
         if not self.is_recorded:
             self.description = self.description or {"options": {"max_steps": read_state(self.source).get("max_steps")}}
+        self.judged = find_anomalies(self.run, self.log)
         found = {name: describe(self) for name, describe in FIELDS.items()}
         return found | {"verdict": [*name_worst(found["anomalies"]), *found["verdict"]]}
 
@@ -70,7 +70,7 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
     ),
     "examples": lambda summary: summary.examples.describe(),
     "advice": lambda summary: "" if summary.is_recorded else LINES["rewards" in summary.description],
-    "facts": lambda summary: list({**list_facts(summary.description), **describe_savings(summary.log)}.items()),
+    "facts": lambda summary: list(list_facts(summary.description, summary.log).items()),
     "size": lambda summary: summary.run.size,
     "groups": lambda summary: summary.excerpts.count,
     "prompts": lambda summary: len(summary.prompts.ids),
@@ -80,8 +80,8 @@ FIELDS: dict[str, Callable[[Summary], Any]] = {
     "weights": lambda summary: [[name, summary.run.weights.get(name, 1.0)] for name in summary.run.rewards],
     "checked": lambda summary: bool(split_into_tenths(summary.run)),
     "needed": lambda summary: count_needed(summary.run),
-    "passed": lambda summary: list_passed(summary.run, summary.log),
-    "anomalies": lambda summary: [asdict(anomaly) for anomaly in find_anomalies(summary.run, summary.log)],
+    "passed": lambda summary: summary.judged[1],
+    "anomalies": lambda summary: [asdict(anomaly) for anomaly in summary.judged[0]],
     "ends": lambda summary: [[part.first, part.last] for part in find_ends(summary.run)],
     "is_share": lambda summary: summary.run.is_share,
     "changes": lambda summary: compare_ends(summary.run),
@@ -104,8 +104,11 @@ def chart_columns(run: RunStatistics) -> dict[str, Any]:
 
     return {
         "steps": [[one.first, one.last] for one in bins],
-        "kinds": [[outcome, [outcome_share(one, outcome) for one in bins]] for outcome in GROUP_OUTCOMES],
-        "bands": [[band, [band_share(one, band) for one in bins]] for band in PASS_BANDS],
+        "kinds": [
+            [outcome, [share_of(one, "outcome", outcome, GROUP_OUTCOMES) for one in bins]]
+            for outcome in GROUP_OUTCOMES
+        ],
+        "bands": [[band, [share_of(one, "band", band, PASS_BANDS) for one in bins]] for band in PASS_BANDS],
         "mean": means("mean"),
         "spread": means("spread"),
         "rewards": [[name, means(("reward", name))] for name in run.rewards],
@@ -118,15 +121,10 @@ def chart_columns(run: RunStatistics) -> dict[str, Any]:
     }
 
 
-def outcome_share(one: StepBin, outcome: str) -> float | None:
-    """Return the share of groups with this outcome, or None without groups."""
-    return one.sums["outcome", outcome] / one.sums["groups"] if one.sums["groups"] else None
-
-
-def band_share(one: StepBin, band: str) -> float | None:
-    """Return the share of groups whose pass rate is in this range, among those that were judged."""
-    judged = sum(one.sums["band", other] for other in PASS_BANDS)
-    return one.sums["band", band] / judged if judged else None
+def share_of(one: StepBin, series: str, name: str, names: Sequence[str]) -> float | None:
+    """Return the share of groups of this kind, among those of which it is known, or None without any."""
+    known = sum(one.sums[series, other] for other in names)
+    return one.sums[series, name] / known if known else None
 
 
 def find_ends(run: RunStatistics) -> list[StepBin]:
@@ -140,8 +138,8 @@ def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
     ends, names = find_ends(run), [run.outcome] if run.outcome else [*run.rewards]
     rows: list[tuple[str, bool, list[float | None]]] = [
         *((f"{name} (training)", run.is_share, [part.mean(("reward", name)) for part in ends]) for name in names),
-        ("Solved groups", True, [outcome_share(part, "solved") for part in ends]),
-        ("Live groups", True, [outcome_share(part, "live") for part in ends]),
+        ("Solved groups", True, [share_of(part, "outcome", "solved", GROUP_OUTCOMES) for part in ends]),
+        ("Live groups", True, [share_of(part, "outcome", "live", GROUP_OUTCOMES) for part in ends]),
         ("Total reward", False, [part.mean("mean") for part in ends]),
         ("Tokens per completion", False, [part.mean("length") for part in ends]),
         ("Truncated", True, [part.mean("truncated") for part in ends]),
@@ -150,3 +148,51 @@ def compare_ends(run: RunStatistics) -> list[dict[str, Any]]:
     return [
         {"what": what, "share": is_share, "values": values} for what, is_share, values in rows if None not in values
     ]
+
+
+def find_anomalies(run: RunStatistics, log: Sequence[dict[str, Any]] = ()) -> tuple[list[Anomaly], list[str]]:
+    """Return the warnings about a run, and what is true of it by the rules that have none. A run may have no groups."""
+    groups = [describe_bin(run, one) for one in run.points] if run.is_whole else []
+    signs = Signs(log, groups, outcome=run.outcome, weights=run.weights)
+    told = judge(signs)
+    passed = [rule.holds.format(outcome=signs.outcome) for rule in RULES if told.get(rule.name) == []]
+    return [one for found in told.values() for one in found], passed
+
+
+def count_needed(run: RunStatistics) -> list[int]:
+    """Return how many steps a run has, and how many trends need; or how many values and how many of these, if it is long."""
+    steps = run.whole.last - run.whole.first + 1
+    return [steps, MIN_STEPS] if steps < MIN_STEPS else [len([*run.points]), MIN_POINTS]
+
+
+def split_into_tenths(run: RunStatistics) -> list[StepBin]:
+    """Return the run in ten parts, or an empty list if the run is too short."""
+    points = list(run.points)
+    there, needed = count_needed(run)
+    borders = [round(len(points) * tenth / 10) for tenth in range(11)] if there >= needed else []
+    return [merge_bins(points[start:end]) for start, end in zip(borders, borders[1:], strict=False)]
+
+
+def describe_bin(run: RunStatistics, one: StepBin) -> dict[str, Any]:
+    """Return what the groups of a bin say, under the names of the trainer's metrics."""
+    shares = {kind: one.sums["outcome", kind] / one.sums["groups"] for kind in GROUP_OUTCOMES}
+    entry = {
+        "first": one.first,
+        "step": one.last,
+        "completions": int(one.sums["completions"]),
+        "lessons": {kind: int(one.sums["lessons", kind]) for kind in GROUP_OUTCOMES},
+        "reward": one.mean("mean"),
+        "completions/clipped_ratio": one.mean("truncated"),
+        "completions/mean_length": one.mean("length"),
+        "completions/max_length": one.highest.get("length"),
+        "groups/duplicates": one.mean("duplicates"),
+        "groups/dead": 1 - shares["live"],
+        **{f"groups/{kind}": share for kind, share in shares.items()},
+    }
+    for name in run.rewards:
+        entry[f"rewards/{name}/mean"] = one.mean(("reward", name))
+        entry[f"rewards/{name}/std"] = one.deviation(("reward", name))
+        entry[f"groups/signal/{name}"] = one.signal(name)
+        if one.count(("witness", name)):
+            entry |= {f"{series}/{name}": one.mean((series, name)) for series in ("witnessed", "witness")}
+    return entry

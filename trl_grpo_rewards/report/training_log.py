@@ -45,7 +45,6 @@ TITLES = {
 }
 """Titles of the values that are compared. A reward has its own name."""
 
-
 ROUNDING = 1e-6
 """Error of a number of steps that is computed from a logged epoch."""
 

@@ -1,16 +1,13 @@
-"""Statistics of a run over its steps, computed from the stream of its records.
-
-A bin holds sums over the groups of consecutive steps. Neighbouring bins are merged as the run goes on, so that any run
-fits into [`MAX_POINTS`] bins and memory does not grow with the run. Each bin is one point of the charts.
-"""
+"""Statistics of a run over its steps, from the stream of its records: sums in bins of steps, which are the points of charts."""
 
 import math
-import operator
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ..records.dead_groups import DEFAULT_TOLERANCE, GroupKind, count_lessons, is_dead, kind_of_group
 
@@ -86,10 +83,6 @@ class StepBin:
         variance = self.sums["variance"]
         return self.sums["signal", reward] / variance if variance > 0 else None
 
-    @property
-    def steps(self) -> str:
-        return f"step {self.first}" if self.first == self.last else f"steps {self.first}–{self.last}"
-
 
 def merge_bins(bins: Iterable[StepBin]) -> StepBin:
     """Return a bin with the steps and the sums of all bins."""
@@ -129,12 +122,7 @@ class Timeline:
 
 
 class RunStatistics:
-    """
-    Statistics of a run. Records are added in the order of their steps.
-
-    `points` are the bins of the charts, and `whole` is one bin of all steps. `rewards` has the names of the
-    rewards, and `weights` their latest weights. `outcome` is the name of the outcome reward, empty if there is none.
-    """
+    """Statistics of a run, whose records are added in the order of their steps: `points` of the charts, and the `whole` run."""
 
     def __init__(self) -> None:
         self.points = Timeline(MAX_POINTS)
@@ -147,7 +135,7 @@ class RunStatistics:
 
     def add(self, record: dict[str, Any]) -> None:
         group = sum_group(record)
-        self.rewards |= dict.fromkeys(read_recorded_scores(record))
+        self.rewards |= dict.fromkeys(record["rewards"])
         self.weights |= record.get("weights") or {}
         self.outcome = self.outcome or find_outcome_reward(record)
         self.sizes[count_completions(record)] += 1
@@ -169,10 +157,9 @@ class RunStatistics:
     def end_step(self) -> None:
         """Add the step that is now complete. This must also be called after the last record."""
         step, self._step = self._step, None
-        if step is None:
-            return
-        self.whole.merge(step)
-        self.points.add(step)
+        if step is not None:
+            self.whole.merge(step)
+            self.points.add(step)
 
     @property
     def is_share(self) -> bool:
@@ -187,25 +174,19 @@ class RunStatistics:
         return self.sizes.most_common(1)[0][0] if self.sizes else 0
 
 
-def read_recorded_scores(record: dict[str, Any]) -> dict[str, list[float | None]]:
-    """Return the scores of the group by reward."""
-    return record.get("rewards") or {}
-
-
 def count_completions(record: dict[str, Any]) -> int:
-    return max(
-        map(len, [record.get("total") or [], record.get("lengths") or [], *read_recorded_scores(record).values()])
-    )
+    return max(map(len, [record.get("total") or [], record.get("lengths") or [], *record["rewards"].values()]))
 
 
 def find_outcome_reward(record: dict[str, Any]) -> str:
     """Return the name of the outcome reward, by default the first reward. Empty if there is none."""
-    return record.get("outcome_reward") or next(iter(read_recorded_scores(record)), "")
+    return record.get("outcome_reward") or next(iter(record["rewards"]), "")
 
 
 def read_outcome_scores(record: dict[str, Any]) -> list[float | None]:
     """Return the scores of the outcome reward."""
-    return read_recorded_scores(record).get(find_outcome_reward(record), [])
+    scores: list[float | None] = record["rewards"].get(find_outcome_reward(record), [])
+    return scores
 
 
 def read_passes(record: dict[str, Any]) -> list[bool]:
@@ -242,12 +223,12 @@ def sum_group(record: dict[str, Any]) -> StepBin:
         group.sums["band", find_pass_band(sum(passes), len(passes))] = 1
     if record.get("duplicates") is not None and record.get("outcome") != "solved":
         group.add("duplicates", [record["duplicates"] / max(count_completions(record), 1)])
-    for name, scores in read_recorded_scores(record).items():
+    for name, scores in record["rewards"].items():
         group.add(("reward", name), scores)
         finite = keep_finite(scores)
         group.add(("group mean", name), [sum(finite) / len(finite)] if finite else None)
     for name in (name for name, weight in (record.get("weights") or {}).items() if weight == 0):
-        seen = zip(record.get("total") or (), read_recorded_scores(record).get(name, ()), strict=False)
+        seen = zip(record.get("total") or (), record["rewards"].get(name, ()), strict=False)
         pairs = [pair for pair in seen if len(keep_finite(pair)) == 2]
         for series, values in zip(("witnessed", "witness"), zip(*pairs, strict=True), strict=False):
             group.add((series, name), values)
@@ -259,20 +240,12 @@ def sum_group(record: dict[str, Any]) -> StepBin:
 
 def compute_covariances(record: dict[str, Any]) -> dict[str, float]:
     """Return the covariance of each weighted reward with the total within the group. Their sum is the variance."""
-    weights, rewards = record.get("weights") or {}, read_recorded_scores(record)
-    rows = [row for row in zip(*rewards.values(), strict=False) if keep_finite(row)]
-    if not rows:
+    weights, rewards = record.get("weights") or {}, record["rewards"]
+    scores = np.array([*rewards.values()] or [[]], dtype=float)
+    scores = scores[:, np.isfinite(scores).any(0)] * np.array([[weights.get(name, 1.0)] for name in rewards])
+    if not scores.size:
         return {}
-    terms = {
-        name: subtract_mean([weights.get(name, 1.0) * (keep_finite([score]) or [0.0])[0] for score in column])
-        for name, column in zip(rewards, zip(*rows, strict=True), strict=True)
-    }
-    totals = [sum(row) for row in zip(*terms.values(), strict=True)]
-    if max(totals) - min(totals) < ROUNDING_ERROR:
-        return {}
-    return {name: sum(map(operator.mul, column, totals)) for name, column in terms.items()}
-
-
-def subtract_mean(values: list[float]) -> list[float]:
-    mean = sum(values) / len(values)
-    return [value - mean for value in values]
+    terms = np.where(np.isfinite(scores), scores, 0.0)
+    terms -= terms.mean(1, keepdims=True)
+    totals = terms.sum(0)
+    return dict(zip(rewards, (terms @ totals).tolist(), strict=True)) if np.ptp(totals) >= ROUNDING_ERROR else {}

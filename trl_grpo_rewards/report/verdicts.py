@@ -7,14 +7,8 @@ from typing import Any
 from .trends import GROUP_OUTCOMES, RunStatistics, StepBin
 
 
-STATES = {
-    "live": "are live",
-    "failed": "failed",
-    "flat": "are flat (equal rewards)",
-    "unscored": "are unscored",
-}
-"""What the verdict says about groups that are not solved."""
-
+STATES = {"failed": "failed", "flat": "are flat (equal rewards)"}
+"""What the verdict says about such groups."""
 
 MAX_SETS = 3
 """Number of datasets of evaluations that the verdict is about. More do not fit on the first screen."""
@@ -36,13 +30,13 @@ def write_verdict(
         series, means = (("reward", name), ("group mean", name)) if run.outcome else ("mean", "mean")
         values = [mean for part in ends if (mean := part.mean(series)) is not None]
         margin = measure_margin([part.standard_error(means) for part in ends], [part.count(means) for part in ends])
-        told = [f"In training, {name_outcome(run)} {tell_change(values, run.is_share, margin)}."] if values else []
+        told = (
+            [f"In training, {run.outcome or 'the total reward'} {tell_change(values, run.is_share, margin)}."]
+            if values
+            else []
+        )
     more = [f"Below are {len(told) - MAX_SETS} more datasets."] if len(told) > MAX_SETS else []
     return [*told[:MAX_SETS], *more, *tell_solved(ends)]
-
-
-def name_outcome(run: RunStatistics) -> str:
-    return run.outcome or "the total reward"
 
 
 def tell_evaluations(run: RunStatistics, held_out: dict[str, Any], rows: Any) -> str:
@@ -57,7 +51,7 @@ def tell_evaluations(run: RunStatistics, held_out: dict[str, Any], rows: Any) ->
     problems = f"{about}{count:,} held-out problem{'' if count == 1 else 's'}" if count else "held-out problems"
     errors = [math.inf if std is None else std / math.sqrt(count or 1) for std in errors]  # a problem counts once
     change = tell_change(pair, run.is_share, measure_margin(errors, [count] * 2))
-    return f"On {problems}{f' of {dataset}' if dataset else ''}, {name_outcome(run)} {change}."
+    return f"On {problems}{f' of {dataset}' if dataset else ''}, {run.outcome or 'the total reward'} {change}."
 
 
 def measure_margin(errors: Sequence[float], counts: Sequence[int]) -> float:
@@ -86,7 +80,9 @@ def tell_solved(ends: Sequence[StepBin]) -> list[str]:
     shares = [{kind: part.sums["outcome", kind] / part.sums["groups"] for kind in GROUP_OUTCOMES} for part in ends]
     solved = [one.pop("solved") for one in shares]
     kind = max(shares[-1], key=lambda name: shares[-1][name])
-    rest = f"{spell_value(shares[-1][kind], is_share=True)} {STATES[kind]}" if shares[-1][kind] else ""
+    rest = (
+        f"{spell_value(shares[-1][kind], is_share=True)} {STATES.get(kind, f'are {kind}')}" if shares[-1][kind] else ""
+    )
     pooled = sum(map(math.prod, zip(solved, counts, strict=True))) / sum(counts)
     margin = measure_margin([math.sqrt(pooled * (1 - pooled) / count) for count in counts], counts)
     told = f"The share of solved training groups {tell_change(solved, True, margin)}"

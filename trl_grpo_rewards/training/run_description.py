@@ -16,7 +16,6 @@ from transformers import TrainerCallback, TrainerState, TrainingArguments
 from ..expressions import Reward, add
 from ..function_rewards import FunctionReward, find_functions
 from ..records.runs import list_facts, write_run
-from ..records.savings import describe_savings
 from ..training_data import show_rows
 from ..whole_files import replace_file
 
@@ -136,9 +135,7 @@ def complete_card(path: Path, run: dict[str, Any], log: list[dict[str, Any]]) ->
     text = path.read_text(encoding="utf-8")
     text = text.replace("[None](https://huggingface.co/None)", f"`{run['model']}`")
     text = text.replace('model="None"', f'model="{path.parent.as_posix()}"')
-    rows = "\n".join(
-        f"| {title} | {format_cell(value)} |" for title, value in {**list_facts(run), **describe_savings(log)}.items()
-    )
+    rows = "\n".join(f"| {title} | {format_cell(value)} |" for title, value in list_facts(run, log).items())
     facts = f"## Training\n\n| | |\n|---|---|\n{rows}\n\n"
     before, heading, after = text.partition("## Quick start")
     with replace_file(path) as file:
