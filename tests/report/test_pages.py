@@ -192,7 +192,7 @@ def test_the_latest_report_of_a_run_that_goes_on_is_shown_at_the_same_place(brow
     browser.press("\ue007")
     until(lambda: any(browser.text("#anomalies details li")))
     passed = browser.text("#anomalies details li")
-    assert len(passed) == 10 and "No reward rises while boxed falls or stays." not in passed
+    assert len(passed) == 11 and "No reward rises while boxed falls or stays." not in passed
     browser.assert_sound()
 
 

@@ -11,6 +11,7 @@ import pytest
 from pyarrow import parquet
 from trl import GRPOConfig, GRPOTrainer
 
+from helpers.made_logs import ramp, simulate
 from helpers.runs import small_config
 from helpers.trl_logs import entry, evaluation, saved
 from trl_grpo_rewards import boxed, demo
@@ -99,6 +100,25 @@ def test_a_log_is_enough_for_a_verdict_and_for_warnings(tmp_path, command):
     run = describe(saved(tmp_path / "dead", log), tmp_path)
     assert [one["title"] for one in run["anomalies"]] == ["style gives no score", "correct is constant"]
     assert "With group records, the report also shows every group" in command("report", tmp_path / "dead").stdout
+
+
+SAID = {
+    "unpaid": "accuracy and format paid 0 to every completion in steps 1–5; all of the difference comes from short: the model "
+    "learns short only.",
+    "cut_off": "100% of the completions in steps 1–5 were cut off at 256 tokens. Raise max_completion_length",
+    "dead": "No group was live in steps 1–5, so nothing was learned: all were 'failed'.",
+    "no_gradient": "The gradient was 0 in steps 1–5, although",
+}
+"""What a page and the command say after five steps, where newcomers read "No warnings"."""
+
+
+@pytest.mark.parametrize("situation", SAID)
+def test_facts_of_a_short_run_come_first(situation, tmp_path, command):
+    folder = saved(tmp_path / "run", simulate(situation, steps=5, dead=ramp(situation == "dead", situation == "dead")))
+    run, said = describe(folder, tmp_path), " ".join(command("report", folder).stdout.split())
+    (warning,) = run["anomalies"]
+    assert run["verdict"][0] == f"Warning: {warning['title']}." and warning["details"].startswith(SAID[situation])
+    assert SAID[situation] in said and "1 warning; the run is too short for most checks." in said
 
 
 def test_a_table_is_read_once_and_what_is_odd_is_left_out(tmp_path, caplog):

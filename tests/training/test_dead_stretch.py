@@ -47,7 +47,7 @@ def test_it_is_said_once(caplog):
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("situation", ["", "unpaid", "cut_off", "not_finite"])
+@pytest.mark.parametrize("situation", ["", "unpaid", "cut_off", "not_finite", "unscored", "no_gradient"])
 def test_facts_of_the_log_are_told_once(caplog, situation):
     alarm, state = FactAlarm({}, Rule("accuracy"), {}), TrainerState()
     for entry in simulate(situation):

@@ -154,19 +154,22 @@ def find_not_finite(signs: Signs, metric: str) -> Facts:
 def find_mostly_dead(signs: Signs, metric: str) -> Facts:
     """Most groups are dead at the end, and not because the run has learned to solve them."""
     shares, solved = signs.dead, signs.series("groups/solved")
-    part = len(shares.values) // 4
-    if len(shares.values) < MIN_POINTS:
+    count, total = len(shares.values), signs.count_groups(signs.span[0] - 1)
+    if count < MIN_POINTS:
         return None
+    part = max(count // 4, min(count // 2, math.ceil(count * MIN_GROUPS / total)))
     end, is_known = shares.cut(-part), len(solved.values) == len(shares.values)
     is_easy = (solved if is_known else shares).cut(0, part).mean >= 0.75
     lost = end.mean - solved.cut(-part).mean if is_known else end.mean * (not signs.mean(signs.outcome).is_learned())
     outcome = signs.mean(signs.outcome).cut(-part)
     remedy = REMEDIES["solved" if outcome.values and outcome.mean >= 0.5 else "failed"]
     groups = signs.count_groups(end.steps[0][0] - 1)
-    digits = 2 if end.mean >= 0.95 and groups >= 100 else 1
-    cost = f"{min(math.floor(end.mean * 10**digits), 10**digits - 1)} of {10**digits}"
-    values = {"steps": end.span, "cost": cost, "remedy": remedy.format(outcome=signs.outcome)}
-    return [values] if end.mean >= 0.75 and (lost >= 0.75 or is_easy) and groups >= MIN_GROUPS else []
+    values = {
+        "steps": end.span,
+        "cost": f"{min(math.floor(10 * end.mean), 9)} of 10",
+        "remedy": remedy.format(outcome=signs.outcome),
+    }
+    return [values] if end.mean - 0.7 / math.sqrt(groups) >= 0.75 and (lost >= 0.75 or is_easy) else []
 
 
 def find_held_out_fall(signs: Signs, metric: str) -> Facts:
@@ -417,7 +420,7 @@ RULES: tuple[Rule, ...] = tuple(Rule(*row) for row in (
      "It fell from {best.mean:.2g} in {best.span} to {worst.mean:.2g} in {worst.span}. If the prompts have not become harder, "
      "lower the learning rate, and continue from a checkpoint before the fall.",
      "the-score-falls", "{outcome} does not collapse.",
-     ("unpaid", "cut_off", "dead", "held_out_fall", "form", "truncation", "entropy_rise", "longer")),
+     ("unpaid", "cut_off", "dead", "not_finite", "held_out_fall", "form", "truncation", "entropy_rise", "longer")),
     ("clipping", "clip_ratio/region_mean", MIN_STEPS, when(lambda signs, share: share.end >= 0.3), "Many tokens are clipped",
      "In {late}, {end:.0%} of the tokens were clipped, and taught nothing. Lower the learning rate or num_iterations.",
      "many-tokens-are-clipped", "Few tokens are clipped."),

@@ -28,7 +28,8 @@ class StopOnWarning(TrainerCallback):
             Name of the reward that says what is right. By default, the first reward whose name sounds like it, such as
             `accuracy_reward`, and otherwise the first reward.
         patience (`int`, *optional*, defaults to `20`):
-            Number of steps without a live group. Once a group was live, twice this number, and a tenth of the run.
+            Number of steps without a live group. They must have four times as many groups. Once a group was live, twice as
+            many steps, and a tenth of the run.
 
     Raises:
         `ValueError`: `patience` is below 1.
