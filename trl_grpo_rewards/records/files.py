@@ -137,10 +137,11 @@ def find_record_files(source: str | Path) -> list[Path]:
     files = [file for file, _ in match_files(source) or match_files(source / FOLDER)]
     if not files:
         names = sorted(child.name for child in source.iterdir()) if source.is_dir() else []
-        listed = f"found: {', '.join(names[:10]) or 'nothing'}"
-        found = listed if source.is_dir() else "there is no such file or folder"
+        listed = (
+            f"found: {', '.join(names[:10]) or 'nothing'}" if source.is_dir() else "there is no such file or folder"
+        )
         raise FileNotFoundError(
-            f"There are no group records in '{source}' ({found}). Pass the "
+            f"There are no group records in '{source}' ({listed}). Pass the "
             f"output_dir of a run of FilteredGRPOTrainer, which writes them unless group_records=False, or one of its "
             f"files {FOLDER}/*.jsonl."
         )

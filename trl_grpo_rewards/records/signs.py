@@ -17,9 +17,6 @@ from .shapes import is_number
 MIN_POINTS = 10
 """Number of values from which a series has a trend, and of those that a mean is taken over to see a parting."""
 
-GROUP_SIZE = 8
-"""Number of completions in a group of a log, which does not say it: TRL's default."""
-
 EVALUATION = (re.compile("(?!train_)(.+)_runtime"), re.compile("(eval.*)_reward"))
 """Names that only an evaluation has. They begin with `eval`, with `eval_` and the dataset, or with another word."""
 
@@ -203,7 +200,9 @@ class Signs:
         tokens, lengths = self.series("num_tokens"), self.series("completions/mean_length")
         steps, pace = tokens.steps[-1][1] - tokens.steps[0][1] if tokens.steps else 0, 1.0
         if steps and lengths.mean > 0:
-            pace = max((tokens.values[-1] - tokens.values[0]) / steps / lengths.mean / GROUP_SIZE, 1.0)
+            pace = max(
+                (tokens.values[-1] - tokens.values[0]) / steps / lengths.mean / 8, 1.0
+            )  # TRL's default is eight
         return pace * (self.span[1] - step)
 
     def weight(self, name: str) -> float:
@@ -228,9 +227,9 @@ class Signs:
 
     def held_out(self) -> dict[str, Series]:
         """Return the scores of the evaluations by dataset: by the outcome reward, or else the total."""
-        names, found = (f"rewards/{self.outcome}/mean", "reward"), {}
+        found = {}
         for dataset, entries in list_evaluations(self.log).items():
-            series = Signs(entries, outcome=self.outcome).series(*names)
+            series = Signs(entries, outcome=self.outcome).series(f"rewards/{self.outcome}/mean", "reward")
             found[dataset] = Series([(step, step) for _, step in series.steps], series.values)
         return found
 

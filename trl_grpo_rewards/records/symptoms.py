@@ -89,8 +89,8 @@ def find_unpaid(signs: Signs, metric: str) -> Facts:
         return None
     count = sum(entry["completions"] for entry in signs.groups)
     told = f"all {count:,} completions" if count else "every completion"
-    names = {"unpaid": join(unpaid), "others": join(others), "about": unpaid}
-    return [{**names, "score": score + 0.0, "count": told, "steps": constant[signs.outcome].span}]
+    values = {"unpaid": join(unpaid), "others": join(others), "about": unpaid, "score": score + 0.0, "count": told}
+    return [values | {"steps": constant[signs.outcome].span}]
 
 
 def join(names: Sequence[str]) -> str:
@@ -181,8 +181,8 @@ def find_held_out_fall(signs: Signs, metric: str) -> Facts:
     for name, fall in ((name, one.find_fall()) for name, one in sets.items()):
         falls_too = fall and rewards.mean_during(fall[1]) < rewards.mean_during(fall[0]) - least
         if fall and rewards.trend.sign > 0 and not falls_too:
-            where = f" of {name}" if name else ""
-            found.append({"where": where, "best": fall[0], "worst": fall[1], **rewards.trend._asdict()})
+            ends = {"where": name and f" of {name}", "best": fall[0], "worst": fall[1]}
+            found.append(ends | rewards.trend._asdict())
     return found
 
 
@@ -218,9 +218,8 @@ def find_fall(signs: Signs, metric: str) -> Facts:
         return None
     if not fall or signs.is_better_held_out():
         return []
-    best, worst = fall
-    is_deep = worst.mean - lowest <= (best.mean - lowest) / 3 and worst.mean < trend.start
-    return [{"best": best, "worst": worst}] if is_deep else []
+    is_deep = fall[1].mean - lowest <= (fall[0].mean - lowest) / 3 and fall[1].mean < trend.start
+    return [{"best": fall[0], "worst": fall[1]}] if is_deep else []
 
 
 def find_lost_gradient(signs: Signs, metric: str) -> Facts:
@@ -252,8 +251,8 @@ def find_length_growth(signs: Signs, metric: str) -> Facts:
     """Completions grow, and a held-out score, or else the outcome in training, falls, or none of them rises."""
     lengths, trained = signs.series(metric).trend, signs.mean(signs.outcome)
     sets = {f"the held-out score{name and f' of {name}'}": one for name, one in signs.held_out().items() if one.trend}
-    source = (sets or {signs.outcome: trained}).items()
-    scores = [(name, one, trend, one.find_fall()) for name, one in source if (trend := one.trend)]
+    sets = sets or {signs.outcome: trained}
+    scores = [(name, one, trend, one.find_fall()) for name, one in sets.items() if (trend := one.trend)]
     if lengths is None or not scores:
         return None
     is_learned = signs.is_better_held_out() or any(one.is_learned() for _, one, _, fall in scores if not fall)

@@ -25,7 +25,6 @@ MAX_COLUMNS = 48
 MIN_REPEATED = 0.1
 """Share of prompts that must be sampled in several steps. Below it, there is no history of prompts to show."""
 
-
 GROUP_SIZES = (4, 8, 16, 32)
 """Group sizes that are compared with the size of the run."""
 
