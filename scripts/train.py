@@ -2,8 +2,8 @@
 
 import sys
 
-from trl_grpo_rewards.cli.train import main
+from trl_grpo_rewards.cli.main import main
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(["train", *sys.argv[1:]])

@@ -15,6 +15,7 @@ from helpers.paths import ROOT
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.cli.main import main
+from trl_grpo_rewards.cli.read_ahead import read_line
 from trl_grpo_rewards.function_rewards import RewardFactory
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.registry import REGISTRY
@@ -69,7 +70,7 @@ COMMANDS = [
 @pytest.mark.parametrize("command, options", COMMANDS)
 def test_the_options_of_the_commands_exist(command, options, capsys):
     if command in ("train", "check"):
-        job, training, _ = read_job(shlex.split(options, comments=True), command)
+        job, training, _ = read_job(read_line(command, shlex.split(options, comments=True))[1], command)
         assert job.rewards and training.output_dir
     with pytest.raises(SystemExit, match="0"):
         main([command, "--help-all" if command in ("train", "check") else "--help"])

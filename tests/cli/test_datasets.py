@@ -102,7 +102,7 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
         ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
         ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
         ({"name": None, "config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
-        ({"data_files": ["missing.jsonl"]}, "The files missing.jsonl cannot be read as json: .*missing"),
+        ({"data_files": ["missing.jsonl"]}, "There is no file 'missing.jsonl' in .* Correct --data_files"),
         ({"data_files": ["broken.jsonl"]}, "The files broken.jsonl cannot be read as json: "),
         ({"data_files": ["empty.jsonl"]}, "empty.jsonl has no rows. Add prompts"),
         ({"prompt_column": "prompt"}, "no column 'prompt' to read prompts from; the dataset has 'question', 'answer'. Name the column: --prompt_column question"),

@@ -1,66 +1,199 @@
-"""A job's command line is read before torch and TRL are imported, by the names that their source declares."""
+"""A job's command line is judged before torch is imported, by a table that TRL's parser has written."""
 
 import json
+import os
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 from trl_grpo_rewards.cli import read_ahead
-from trl_grpo_rewards.cli.check import CheckArguments
 from trl_grpo_rewards.cli.job import JobParser
-from trl_grpo_rewards.cli.read_ahead import DESCRIPTIONS, MOST_USED, build_parser, format_help
-from trl_grpo_rewards.cli.train import TrainArguments
+from trl_grpo_rewards.cli.read_ahead import DESCRIPTIONS, MOST_USED, RANGES, build_parser, read_options
 
 
-JOB_TYPES = {"check": CheckArguments, "train": TrainArguments}
+@pytest.fixture(scope="module", autouse=True)
+def cache(tmp_path_factory):
+    """A folder with the table, for this process and those that it starts."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder))
+        read_options("train")
+        yield folder
+
+
+MISTAKES = [
+    *((f"train {line}", said) for line, said in [
+        ("--config gsm8", "Did you mean --config gsm8k? --config must be a YAML file or the name of a recipe; there is"),
+        ("--config wrong.yaml", "'--max_stepz' in the recipe is not an option. Did you mean --max_steps?"),
+        ("--config typed.yaml", "--learning_rate must be a number, at least 0; got 'fast'. Write, for example, --learning_rate 1e-06."),
+        ("--config half.yaml", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got 2.5. Write, for"),
+        ("--config modules.yaml", "'import' in the recipe is not an option. Write import_modules."),
+        ("--config torn.yaml", "The recipe 'torn.yaml' is not valid YAML: while parsing a flow sequence in"),
+        ("--config rows.csv", "A recipe must be a YAML file, but 'rows.csv' is a dataset. Write --dataset_name rows"),
+        ("--config", "--config must be followed by a YAML file or a recipe: addition, code, concise, "),
+        ("--config gsm8k --rewards boxd()", "There is no reward 'boxd'. Did you mean 'boxed'?"),
+        ("--max_steps 2.5", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got '2.5'. Write, for"),
+        ("--max_steps -5", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got '-5'. Write, for"),
+        ("--packing maybe", "--packing must be true or false; got 'maybe'. Write --packing true."),
+        ("--report_to wandbb", "Did you mean --report_to wandb? --report_to cannot be 'wandbb'."),
+        ("--data_files none.jsonl", "There is no file 'none.jsonl' in "),
+        ("--dataset_name none.jsonl", "There is no file 'none.jsonl' in "),
+        ("--dataset_name demo.arithmetik", "Did you mean --dataset_name demo.arithmetic? There is no dataset 'demo.ari"),
+        ("--dataset_name reasoning_gym:countdown", "--dataset_name reasoning_gym:... was removed: examples/reasoning_gym"),
+        ("--output_dir used", "The output directory 'used' contains an earlier run, which a new run would overwrite."),
+        ("--import ./mine.py", "--import must be followed by the name of a module, as in an import statement; got './mi"),
+        ("--gradient_accumulation_steps 0", "--gradient_accumulation_steps must be a whole number, at least 1; got '0'. Write"),
+        ("--num_generations 1", "--num_generations must be a whole number, at least 2; got '1'. Write, for example, --num_generations 8."),
+        ("--temperature 0", "--temperature must be a number, above 0; got '0'. Write, for example, --temperature 1.0."),
+        ("--bad_golds 5", "--bad_golds must be a number, from 0 to 1; got '5'. Write, for example, --bad_golds 0.05."),
+        ("--beta nan", "--beta must be a number, at least 0; got 'nan'. Write, for example, --beta 0.0."),
+        ("--loss_type grppo", "Did you mean --loss_type grpo? --loss_type cannot be 'grppo'."),
+        ("--attn_implementation flsh", "Did you mean --attn_implementation flash_attention_"),
+        ("--zero_variance skipp", "Did you mean --zero_variance skip? --zero_variance cannot be 'skipp'."),
+        ("--lr_scheduler_type cosin", "Did you mean --lr_scheduler_type cosine or "),
+        ("--optim adamww", "Did you mean --optim adamw_torch or adamw_torch_fused or "),
+        ("--unscored=no", "--unscored must be one of term, row; got 'no'. Choose one of these."),
+        ("--max_stepz 2", "'--max_stepz' on the command line is not an option. Did you mean --max_steps?"),
+        ("--json", "'--json' on the command line is not an option. trl-grpo-rewards train --help lists the options."),
+        ("--reward boxed()", "Ambiguous option: --reward could match --rewards, "),
+        ("more", "'more' on the command line is not an option. If it is part of a value with spaces, put the whole value in quotes."),
+        (""" "boxed() + tags('a')" """, """"boxed() + tags('a')" on the command line is not an option. Write --rewards before it."""),
+        ("'my (new).csv.gz'", "'my (new).csv.gz' on the command line is not an option. Write --"),
+        ("openai/gsm8k", "'openai/gsm8k' on the command line is not an option. Write --dataset_name before it."),
+        ("addition", "'addition' on the command line is not an option. Write --config before it."),
+        ("--rewards judge()", "Reward 'judge': missing a required argument: 'model'. Its options are model, rubric, "),
+        ("--rewards boxed(partal=1)", "Reward 'boxed' has no option 'partal'; its options are partial=0.0, tolerance=None, "),
+    ]),
+    ("check --dataset_name gone.jsonl", "There is no file 'gone.jsonl' in "),
+    ("check --rewards boxed() + tags()", "'+' on the command line is not an option. If it is part of a value with spaces, put"),
+    ("check used", "'used' on the command line is not an option. Write --dataset_name before it."),
+    ("trian", "There is no command 'trian'. Did you mean 'train'? The commands are train, check, "),
+]  # fmt: skip
+
+COMMANDS = """
+import json, sys, time
+from trl_grpo_rewards.cli.main import main
+started, found = time.process_time(), []
+for line in json.load(sys.stdin):
+    try:
+        print("--", file=sys.stderr)
+        before = time.process_time()
+        main(line)
+    except SystemExit as end:
+        heavy = sorted({"torch", "trl", "transformers", "datasets"} & {*sys.modules})
+        found.append([end.code or 0, heavy, started + time.process_time() - before])
+json.dump(found, open("found", "w"))
+"""
+
+
+def run_all(lines, folder):
+    """
+    Run commands in one process. Returns the exit code of each, the large modules that it loads, its CPU time as if it
+    were alone, and what it said; and the output of all.
+    """
+    command, given = [sys.executable, "-c", COMMANDS], json.dumps([shlex.split(line) for line in lines])
+    done = subprocess.run(command, cwd=folder, input=given, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((folder / "found").read_text())
+    return [(*one, text) for one, text in zip(found, done.stderr.split("--\n")[1:], strict=True)], done.stdout
+
+
+def test_what_cannot_work_is_one_sentence_in_a_second_before_torch_is_imported(tmp_path):
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "run.json").write_text("{}")
+    texts = {
+        "wrong": "max_stepz: 2",
+        "typed": "learning_rate: fast",
+        "half": "max_steps: 2.5",
+        "modules": "import: mine",
+    }
+    for name, text in {**texts, "torn": "rewards: [boxed()\n"}.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    found, output = run_all([line for line, _ in MISTAKES], tmp_path)
+    assert output == ""
+    for (line, expected), (code, heavy, seconds, said) in zip(MISTAKES, found, strict=True):
+        assert said.startswith(f"error: {expected}") and said.endswith((".\n", "?\n")) and said.count("\n") == 1, said
+        assert (code, heavy) == (2, []) and seconds < 1.5, line  # importing torch takes 7
+
+
+def test_help_loads_no_torch(tmp_path):
+    asked = ["train --help", "check --help-all", "report --help", "score --help", "--help"]
+    found = run_all(asked, tmp_path)[0]
+    assert [one[:2] for one in found] == [(0, [])] * len(asked) and all(one[2] < 1.5 for one in found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--attn_implementation kernels-community/flash-attn2", "--attn_implementation paged|sdpa",
+        "--learning_rate 1e-5 --top_k 0 --max_steps -1", "--report_to none --optim adamw_torch --packing NO",
+        "--dataset_name some/dataset --data_files data/*.jsonl", "--data_files https://example.com/a.jsonl",
+        "--data_files *.jsonl", "--dataset_name demo.arithmetic --model_name_or_path some/model",
+    ],
+)  # fmt: skip
+def test_a_value_that_may_work_is_left_to_the_job(monkeypatch, command, line):
+    monkeypatch.setattr("trl_grpo_rewards.cli.check.main", lambda arguments: None)
+    done = command("check", *line.split())
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 @pytest.mark.parametrize("command", DESCRIPTIONS)
-def test_the_source_declares_what_the_parser_of_trl_accepts(command):
-    declared = {spelling: one for one in build_parser(command)._actions for spelling in one.option_strings}
-    accepted = {
-        spelling: one
-        for one in JobParser(command, JOB_TYPES[command])._actions
-        for spelling in one.option_strings
-        if one.nargs != 0 or not spelling.startswith("--no")
-    }
-    negated = {name for name in declared if name.startswith(("--no_", "--no-")) and name not in accepted}
-    assert {*declared} - {"--help-all", "--config"} - negated == {*accepted}
-    assert {name.replace("--no_", "--").replace("--no-", "--") for name in negated} < {*accepted}
-    for name, action in accepted.items():
-        one = declared[name]
-        assert one.dest == action.dest
-        assert action.nargs in (one.nargs, None if one.nargs == "?" else one.nargs), name
-        assert not action.choices or {*(one.completer() or map(str, action.choices))} == {*map(str, action.choices)}, (
-            name
-        )
-        assert (one.help or "").startswith(action.help or "")
+def test_the_table_has_what_the_parser_of_trl_accepts(command):
+    taken, known = (
+        {spelling: (one.dest, one.nargs) for one in parser._actions for spelling in one.option_strings}
+        for parser in (JobParser(command), build_parser(command, read_options(command)))
+    )
+    assert known.items() - taken.items() == {("--help-all", ("help_all", 0)), ("--config", ("config", "?"))}
+    assert taken.items() <= known.items()
+    options = {option.name: option for option in read_options(command) if option.nargs != 0}
+    ranges = {name: (text, test) for text, (test, names) in RANGES.items() for name in names}
+    assert {*ranges} < {*options} and "dapo" in options["loss_type"].choices and not options["output_dir"].choices
+    assert all(test(options[name].default) for name, (_, test) in ranges.items() if options[name].default is not None)
+
+
+def other_owner(file, patch):
+    patch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda file, patch: file.unlink(),
+        lambda file, patch: file.write_text(""),
+        lambda file, patch: file.write_bytes(file.read_bytes()[:-9]),
+        lambda file, patch: file.write_bytes(b"\xff" + file.read_bytes()),
+        lambda file, patch: file.write_text(file.read_text().replace("--learning_rate", "--learning_fate")),
+        lambda file, patch: patch.setattr(read_ahead, "version", lambda name: f"{name} 99"),
+        other_owner,
+    ],
+    ids=["none", "empty", "cut off", "binary", "changed", "other versions", "other owner"],
+)  # fmt: skip
+def test_a_table_that_cannot_be_trusted_is_written_anew(cache, command, monkeypatch, spoil):
+    (file,) = cache.rglob("options-*.json")
+    spoil(file, monkeypatch)
+    before = file.stat().st_ino if file.exists() else None
+    assert "Did you mean --learning_rate?" in command("train", "--learning_rat3", "1").stderr
+    assert "--learning_rate" in file.read_text() and file.stat().st_ino != before
+    assert [*cache.rglob("*.json")] == [file] and len([*file.parent.iterdir()]) == 1
+
+
+def test_without_a_folder_for_the_table_the_command_works(command, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/nowhere")
+    assert "Did you mean --max_steps?" in command("train", "--max_stepz", "1").stderr
 
 
 def test_help_shows_each_of_our_options_once_and_those_of_trl_if_asked(command):
     shown, everything = command("train", "--help").stdout, command("train", "--help-all").stdout
-    assert shown.count("\n") < 110 and everything.count("\n") > 900
+    assert shown.count("\n") < 115 and everything.count("\n") > 900
     for name in ("--rewards", "--dataset_name", "--zero_variance", "--selective"):
         assert everything.count(f"  {name} ") == shown.count(f"  {name} ") == 1
     assert "--dataset-name" not in everything
     assert "  --learning_rate " in everything and "  --learning_rate " not in shown
     for name in MOST_USED.replace(",", "").replace("and ", "").split():
         assert f"  {name} " in everything and name in shown
-
-
-def test_only_the_command_that_trains_offers_to_leave_out_the_check():
-    assert "  --no_check " in format_help("train", has_all=False)
-    assert "no_check" not in format_help("check", has_all=True)
-
-
-def test_if_trl_moves_its_classes_its_own_parser_decides(command, monkeypatch):
-    def fail(*names):
-        raise LookupError
-
-    monkeypatch.setattr(read_ahead, "read_options", fail)
-    assert command("check", "--max_stepz", "3").stderr.startswith("error: '--max_stepz' on the command line is not an")
-    assert "--learning_rate" in command("check", "--help").stdout
+    assert "  --no_check " in shown and "no_check" not in command("check", "--help-all").stdout
 
 
 COMPLETE = """
@@ -72,6 +205,7 @@ for place, line in enumerate(json.load(sys.stdin)):
         os.environ.update(asked, _ARGCOMPLETE_STDOUT_FILENAME=str(place))
         main()
     os.waitpid(child, 0)
+assert "torch" not in sys.modules
 """
 
 
@@ -80,7 +214,7 @@ def test_a_shell_completes_a_command_line(tmp_path):
     lines = {
         "tr": "train",
         "train --zero_v": "--zero_variance --zero_variance_by --zero_variance_tolerance",
-        "check --unscored ": "row term", "train --lr_scheduler_type lin": "linear",
+        "check --unscored ": "row term", "train --lr_scheduler_type lin": "linear", "train --report_to wan": "wandb",
         "train --config gs": "gsm8k gsm8k_vllm", "score --ag": "--against", "report --o": "--out",
     }  # fmt: skip
     asked = json.dumps([f"trl-grpo-rewards {line}" for line in lines])

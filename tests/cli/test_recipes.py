@@ -9,18 +9,23 @@ from accelerate.commands.config.config_args import load_config_from_file
 from trl_grpo_rewards import demo, parse
 from trl_grpo_rewards.cli.job import read_job
 from trl_grpo_rewards.cli.main import main
+from trl_grpo_rewards.cli.read_ahead import read_line
 from trl_grpo_rewards.cli.recipe_files import RECIPE_FOLDER, RECIPES
+
+
+def read(arguments, command="train"):
+    return read_job(read_line(command, arguments)[1], command)
 
 
 @pytest.mark.parametrize("name", sorted(RECIPES))
 def test_a_recipe_is_read_by_its_name_and_as_a_file(name):
-    job, training, model = read_job(["--config", name, "--seed", "7"], "train")
+    job, training, model = read(["--config", name, "--seed", "7"])
     for key, value in yaml.safe_load(RECIPES[name].read_text()).items():
         owner = next(part for part in (job, training, model) if hasattr(part, key))
         assert key == "report_to" or getattr(owner, key) == value
     assert training.seed == 7
     assert str(parse(job.rewards)) == job.rewards
-    assert read_job([f"--config={RECIPES[name]}"], "check")[0] == job
+    assert vars(read([f"--config={RECIPES[name]}"], "check")[0]).items() >= vars(job).items()
 
 
 @pytest.mark.parametrize("path", sorted(RECIPE_FOLDER.glob("accelerate_*.yaml")), ids=lambda path: path.stem)
@@ -31,10 +36,10 @@ def test_a_launch_configuration_is_read_by_accelerate(path):
 
 
 def test_without_arguments_it_is_the_bundled_task():
-    job, training, model = read_job([], "train")
+    job, training, model = read([])
     assert job.dataset_name is model.model_name_or_path is None
     assert (training.max_steps, training.output_dir) == (60, "runs/addition")
-    job, training, model = read_job(["--model_name_or_path=some/model", "--output_dir", "out"], "train")
+    job, training, model = read(["--model_name_or_path=some/model", "--output_dir", "out"])
     assert (training.max_steps, training.learning_rate) == (-1, 1e-6)  # TRL's defaults
 
 
@@ -46,7 +51,7 @@ def test_modules_are_named_together_or_one_by_one_and_replace_those_of_a_recipe(
         (["--import", "b", "c"], ["b", "c"]),
         (["--import", "b", "--import", "c"], ["b", "c"]),
     ):
-        assert read_job([*recipe, *given, "--seed", "7"], "train")[0].import_modules == modules
+        assert read([*recipe, *given, "--seed", "7"])[0].import_modules == modules
 
 
 @pytest.mark.parametrize(
@@ -69,12 +74,10 @@ def test_a_recipe_acts_only_as_far_as_the_command_line_allows(recipe, does, reme
         2,
         f"error: The recipe 'it.yaml' {does}, which acts only if the command line allows it. If you know the recipe, add {remedy}.\n",
     )
-    with pytest.raises(ValueError, match=f"add {remedy}"):  # without what is read ahead
-        read_job(["--config", str(tmp_path / "it.yaml")], "check")
     assert not (tmp_path / "imported").exists()
     monkeypatch.setenv("A", "0")
     monkeypatch.setenv("B", "0")
-    job, training, model = read_job(["--config", str(tmp_path / "it.yaml"), *remedy.split()], "check")
+    job, training, model = read(["--config", str(tmp_path / "it.yaml"), *remedy.split()], "check")
     assert "evil" not in recipe or job.import_modules == ["evil"] or "backend" in recipe
 
 
@@ -89,7 +92,7 @@ def test_a_recipe_that_cannot_be_read_is_one_sentence(recipe, problem, tmp_path,
 
 def test_a_recipe_that_does_not_exist_is_refused_with_the_names_of_the_others():
     with pytest.raises(ValueError, match="no file 'gms8k', and the recipes are addition, .*gsm8k.* Choose one"):
-        read_job(["--config", "gms8k"], "train")
+        read(["--config", "gms8k"])
 
 
 @pytest.mark.parametrize("name", [name for name in sorted(RECIPES) if name.startswith("smollm2")])

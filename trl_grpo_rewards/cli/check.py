@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
 from ..checks import Findings, as_text, check
@@ -10,7 +10,6 @@ from ..checks.judges import check_judges
 from ..training.drawing import read_prior
 from .command_errors import exit_on
 from .job import (
-    JobArguments,
     check_lora_target_modules,
     describe_sizes,
     knows_model,
@@ -28,30 +27,9 @@ NO_MODEL = (
 )
 
 
-@dataclass
-class CheckArguments(JobArguments):
-    """The job to check, and what to print."""
-
-    details: bool = field(default=False, metadata={"help": "Print every finding instead of a summary."})
-    json: bool = field(default=False, metadata={"help": "Print the findings as JSON."})
-    selftest: bool = field(
-        default=False, metadata={"help": "Check broken and healthy rewards of this package instead of a job."}
-    )
-    judge: bool = field(
-        default=False,
-        metadata={"help": "Ask the judges what moves them, with at most 20 requests. Their server may cost."},
-    )
-
-
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
-        others = [one for one in arguments if one not in ("--selftest", "--json")]
-        if "--selftest" in arguments and others:
-            raise ValueError(
-                f"--selftest checks the labelled rewards of this package, and takes no option except --json; got "
-                f"{' '.join(others)}. Leave out either."
-            )
-        job, training, model = read_job(arguments, "check", job_type=CheckArguments)
+        job, training, model = read_job(arguments, "check")
         if job.selftest:
             with keep_stdout_for_json(job.json):
                 results = try_labelled()

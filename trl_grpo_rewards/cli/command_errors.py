@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from inspect import isfunction
 from os.path import exists
 from pathlib import Path
-from shlex import quote
 from typing import NoReturn
 
 from ..errors import describe_reward_error
@@ -20,7 +19,7 @@ from ..parsing import parse
 from ..registry import wrap_function
 from ..removed import REMOVED
 from .data_files import FORMATS, find_ending
-from .output import FAULTY, MISUSED, end
+from .output import EXIT_CODES, FAULTY, MISUSED, end
 from .recipe_files import RECIPES
 
 
@@ -60,6 +59,9 @@ class CommandParser(argparse.ArgumentParser):
         remedy = "Write one of these" if " could match " in message else f"{self.prog} --help lists the options"
         end(f"error: {message[0].upper()}{message[1:]}. {remedy}.", MISUSED)
 
+    def format_help(self) -> str:
+        return f"{super().format_help()}\n{EXIT_CODES}\n"
+
     def read_arguments(self, arguments: Sequence[str]) -> argparse.Namespace:
         """Return the options, or end the process if there is no such option."""
         options, unknown = self.parse_known_intermixed_args(arguments)
@@ -79,29 +81,19 @@ class CommandParser(argparse.ArgumentParser):
                 raise ValueError(f"{name.lstrip('-')!r} {place} is not an option. Write {action.dest}.")
             close = get_close_matches(name, known, n=1, cutoff=LEAST_SIMILARITY) if name.startswith("-") else []
             remedy = f"Did you mean {close[0]}?" if close else f"{self.prog} --help lists the options."
-            if not name.startswith("-"):
-                remedy = suggest_option(unknown[0], known)
+            remedy = remedy if name.startswith("-") else suggest_option(unknown[0], known)
             raise ValueError(f"{unknown[0]!r} {place} is not an option. {remedy}")
 
 
 def suggest_option(value: str, known: Sequence[str]) -> str:
-    """Return what to write instead of a value without an option, by what it looks like."""
-    ending = find_ending(value)
-    kinds = (
-        ("--config", value in RECIPES or ending in ("yaml", "yml")),
-        ("--dataset_name", ending in FORMATS or value.startswith("demo.")),
-        ("--rewards", "(" in value),
-        ("--dataset_name", value.count("/") == 1 or exists(value)),
-    )
-    option = next((option for option, is_alike in kinds if is_alike and option in known), None)
+    """Return what to write before a value without an option, by what it looks like."""
+    is_dataset = find_ending(value) in FORMATS or value.startswith("demo.") or value.count("/") == 1 or exists(value)
+    is_recipe = value in RECIPES or find_ending(value) in ("yaml", "yml")
+    kinds = {"--config": is_recipe, "--rewards": "(" in value, "--dataset_name": is_dataset}
+    option = next((name for name, is_alike in kinds.items() if is_alike and name in known), None)
     if option is None:
         return "If it is part of a value with spaces, put the whole value in quotes."
-    return f"Write {option} {quote_value(value)}."
-
-
-def quote_value(value: str) -> str:
-    """Return a value as a shell reads it, in double quotes where they are enough."""
-    return quote(value) if quote(value) == value or not {*'"$`\\!'}.isdisjoint(value) else f'"{value}"'
+    return f"Write {option} before it."
 
 
 def build_rewards(expression: str, modules: Sequence[str]) -> Reward:

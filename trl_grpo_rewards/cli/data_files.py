@@ -3,11 +3,25 @@
 import contextlib
 import csv
 import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..demo import arithmetic, programs, requests
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+BUNDLED: "dict[str, Callable[..., Dataset]]" = {
+    "demo.arithmetic": arithmetic,
+    "demo.programs": programs,
+    "demo.requests": requests,
+}
+"""Functions that return the bundled datasets, by the names of these."""
 
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """The format of the files with each ending."""
@@ -29,6 +43,9 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
     data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
     if name is not None and find_ending(name) in FORMATS and not Path(name).exists():
         raise ValueError(f"There is no file {name!r} in {Path.cwd()}. Correct --dataset_name.")
+    for file in (data_files or ()) if name in (None, *FORMATS) else ():
+        if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
+            raise ValueError(f"There is no file {file!r} in {Path.cwd()}. Correct --data_files.")
     files = [name] if name is not None and Path(name).is_file() else data_files
     if not files or (name is not None and files is data_files):
         return name, data_files

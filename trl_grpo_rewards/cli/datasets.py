@@ -12,18 +12,10 @@ from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
 from datasets import logging as datasets_logging
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-from ..demo import arithmetic, programs, requests
 from ..errors import SOLUTION_COLUMNS
 from ..training_data import PROMPT_COLUMNS, find_bad_prompts
-from .data_files import check_csv, describe_broken_files, find_separator, is_small, name_format
+from .data_files import BUNDLED, check_csv, describe_broken_files, find_separator, is_small, name_format
 
-
-BUNDLED: dict[str, Callable[..., Dataset]] = {
-    "demo.arithmetic": arithmetic,
-    "demo.programs": programs,
-    "demo.requests": requests,
-}
-"""Functions that return the bundled datasets, by the names of these."""
 
 MANY = 50_000
 """Number of rows from which on making messages takes long enough for a progress bar."""

@@ -1,19 +1,22 @@
 """A training job as a command line describes it, for the command that trains and the one that checks."""
 
 import argparse
+import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import torch
 import transformers
 from datasets import Dataset
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
-from trl import ModelConfig, TrlParser, get_peft_config
+from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from trl import GRPOConfig, ModelConfig, TrlParser, get_peft_config
 
 from .. import demo
 from ..checks.row_shapes import suggest_for
@@ -23,9 +26,8 @@ from ..training.best_metric import check_metric
 from ..training.config import FilteredGRPOConfig, check_config
 from ..training.validation import check_dataset, check_outcome, list_names, unpack_rewards
 from .command_errors import CommandParser, build_rewards
-from .data_files import name_format
 from .datasets import load_problems
-from .recipe_files import DEFAULT_RECIPE, RECIPES, check_trust, find_recipe, split_config
+from .read_ahead import OWN, Option
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
@@ -80,72 +82,85 @@ class JobArguments:
     no_check: bool = field(default=False, metadata={"help": argparse.SUPPRESS})  # only training looks at it
 
 
-Job = TypeVar("Job", bound=JobArguments)
+@dataclass
+class TrainArguments(JobArguments):
+    """The job to train."""
+
+    no_check: bool = field(
+        default=False, metadata={"help": "Train without checking rewards, dataset and configuration first."}
+    )
 
 
-class Collect(argparse.Action):
-    """Collects the values of an option that may be repeated. They replace those of the recipe."""
+@dataclass
+class CheckArguments(JobArguments):
+    """The job to check, and what to print."""
 
-    def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
-        found = getattr(namespace, self.dest)
-        setattr(namespace, self.dest, values if found is self.default else [*found, *values])
+    details: bool = field(default=False, metadata={"help": "Print every finding instead of a summary."})
+    json: bool = field(default=False, metadata={"help": "Print the findings as JSON."})
+    selftest: bool = field(
+        default=False, metadata={"help": "Check broken and healthy rewards of this package instead of a job."}
+    )
+    judge: bool = field(
+        default=False,
+        metadata={"help": "Ask the judges what moves them, with at most 20 requests. Their server may cost."},
+    )
+
+
+JOBS: dict[str, Any] = {"train": TrainArguments, "check": CheckArguments}
+
+NAMED = {
+    "report_to": ["all", "none", *INTEGRATION_TO_CALLBACK],
+    "attn_implementation": ["eager", *ALL_ATTENTION_FUNCTIONS],
+}
+"""Values of options that TRL's parser takes as any text. A path with a slash is on the hub."""
 
 
 class JobParser(TrlParser, CommandParser):
-    """Parser of the options of a job."""
+    """TRL's parser, with errors of one line."""
 
-    def __init__(self, prog: str, job: type[JobArguments] = JobArguments) -> None:
-        TrlParser.__init__(self, (job, FilteredGRPOConfig, ModelConfig), prog=prog)
-
-    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
-        if "--import" in names:
-            options["action"] = Collect
-        return super().add_argument(*names, **options)
-
-    def read(self, arguments: Sequence[str]) -> tuple[Any, ...]:
-        """Return the options of a command line and of its recipe."""
-        *parts, from_recipe, from_line = self.parse_args_and_config(
-            arguments, return_remaining_strings=True, separate_remaining_strings=True
-        )
-        self.refuse(from_recipe, "in the recipe")
-        self.refuse(from_line, "on the command line")
-        return (*parts,)
+    def __init__(self, command: str) -> None:
+        TrlParser.__init__(self, (JOBS[command], FilteredGRPOConfig, ModelConfig), prog=f"trl-grpo-rewards {command}")
 
 
-@overload
-def read_job(arguments: Sequence[str], command: str) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]: ...
+def list_options(command: str) -> list[Option]:
+    """Return the options of a job, section by section."""
+    classes = (JOBS[command], FilteredGRPOConfig, ModelConfig, GRPOConfig)  # the last one has most of the second one
+    titles = (*OWN, "the model (TRL's ModelConfig)", "TRL's trainer (GRPOConfig)")
+    sections = {one.name: title for title, owner in zip(titles, classes, strict=True) for one in fields(owner)}
+    actions = [action for action in JobParser(command)._actions if action.dest in sections]
+    found = [describe_option(action, sections[action.dest]) for action in actions]
+    return sorted(found, key=lambda option: titles.index(option.section))
 
 
-@overload
-def read_job(
-    arguments: Sequence[str], command: str, *, job_type: type[Job]
-) -> tuple[Job, FilteredGRPOConfig, ModelConfig]: ...
+def describe_option(action: argparse.Action, section: str) -> Option:
+    spellings = sorted(action.option_strings, key=lambda one: "-" not in one[2:])  # shown with underscores
+    kinds = {"int": "int", "float": "float", "string_to_bool": "bool"}
+    kind = kinds.get(getattr(action.type, "__name__", ""), "text")
+    default = getattr(action.default, "value", action.default)
+    default = default if isinstance(default, (bool, int, float, str)) else None
+    text, named = action.help, re.search(r"Supported values are (.*?)\.", action.help or "")
+    choices = action.choices or NAMED.get(action.dest) or re.findall(r"'(\w+)'", named[1] if named else "")
+    if text == argparse.SUPPRESS or action.nargs == 0:
+        text = None
+    elif text and not (default is None or default is False or "default" in text.lower()):
+        shown = str(default).lower() if kind == "bool" else str(default).replace("%", "%%")
+        text += f" Default: {shown}."
+    return Option(spellings, action.dest, section, kind, action.nargs, [*map(str, choices)], default, text)
 
 
-def read_job(
-    arguments: Sequence[str], command: str, *, job_type: type[JobArguments] = JobArguments
-) -> tuple[JobArguments, FilteredGRPOConfig, ModelConfig]:
-    """Return the job of a command line. It is the default job if no model, no dataset and no recipe are given."""
+def read_job(arguments: Sequence[str], command: str) -> tuple[Any, FilteredGRPOConfig, ModelConfig]:
+    """Return the job of arguments that [`read_line`] has checked."""
     warnings.filterwarnings("ignore", category=FutureWarning, module=DEPENDENCIES)
-    parser = JobParser(f"trl-grpo-rewards {command}", job_type)
+    parser = JobParser(command)
     if not torch.accelerator.is_available():
         parser.set_defaults(use_cpu=True, bf16=False)
-    arguments = split_config(arguments)
-    if "--config" in arguments:
-        place = arguments.index("--config") + 1
-        recipe = "".join(arguments[place : place + 1])
-        check_trust(recipe, arguments)
-        arguments[place:] = [str(find_recipe(recipe)), *arguments[place + 1 :]]
     try:
-        job, training, model = parser.read(arguments)
+        job, training, model = parser.parse_args_and_config(arguments)
     except PackageNotFoundError:  # transformers checks the version of a package that an option needs
         raise ImportError(
             "--deepspeed needs the package deepspeed, which is not installed. Install it with pip install "
             "'trl[deepspeed]', or leave out the option."
         ) from None
-    job.dataset_name, job.data_files = name_format(job.dataset_name, job.data_files)
-    if "--config" not in arguments and job.dataset_name is model.model_name_or_path is None:
-        job, training, model = parser.read(["--config", str(RECIPES[DEFAULT_RECIPE]), *arguments])
     return job, training, model
 
 

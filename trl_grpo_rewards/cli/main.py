@@ -13,8 +13,8 @@ from importlib.metadata import version
 from types import ModuleType
 
 from .command_errors import CommandParser
-from .output import EXIT_CODES, INTERRUPTED, MISUSED, end, flush_output
-from .read_ahead import DESCRIPTIONS, build_parser, read_ahead
+from .output import INTERRUPTED, MISUSED, end, flush_output
+from .read_ahead import DESCRIPTIONS, build_parser, read_ahead, read_options
 
 
 COMMANDS = {
@@ -51,13 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def complete() -> None:
     """Answer a shell that asks how a command line goes on, if argcomplete is installed."""
-    with contextlib.suppress(ImportError, LookupError):
+    with contextlib.suppress(ImportError):
         import argcomplete
 
         parser = argparse.ArgumentParser()
         commands = parser.add_subparsers()
         for name in COMMANDS:
-            own = build_parser(name) if name in DESCRIPTIONS else load_command(name).build_parser()
+            is_job = name in DESCRIPTIONS
+            own = build_parser(name, read_options(name)) if is_job else load_command(name).build_parser()
             commands.add_parser(name, parents=[own], add_help=False)
         argcomplete.autocomplete(parser)
 
@@ -73,7 +74,7 @@ def run_subcommand(arguments: Sequence[str]) -> None:
         prog="trl-grpo-rewards",
         usage="%(prog)s COMMAND [OPTION ...]",
         description=f"Composable rewards for GRPO.\n\ncommands:\n{listed}",
-        epilog=f"{EXIT_CODES}\n\n'trl-grpo-rewards COMMAND --help' lists the options of a command.",
+        epilog="'trl-grpo-rewards COMMAND --help' lists the options of a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("trl_grpo_rewards"))
@@ -87,9 +88,8 @@ def run_subcommand(arguments: Sequence[str]) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        if command in DESCRIPTIONS:
-            read_ahead(command, arguments[1:])
-        load_command(command).main(arguments[1:])
+        rest = read_ahead(command, arguments[1:]) if command in DESCRIPTIONS else arguments[1:]
+        load_command(command).main(rest)
     except KeyboardInterrupt:
         print(f"\ntrl-grpo-rewards {command} was interrupted.", file=sys.stderr)
         sys.exit(INTERRUPTED)

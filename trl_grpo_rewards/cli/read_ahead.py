@@ -1,23 +1,25 @@
-"""What a job's command line says before torch and TRL are imported, which takes seconds: help, and what cannot be right."""
+"""A job's command line before torch and TRL are imported, which takes seconds: help, and what cannot be right."""
 
 import argparse
+import contextlib
+import json
 import os
-import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
 from difflib import get_close_matches
-from functools import partial
-from itertools import chain
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..removed import REMOVED
+from ..whole_files import replace_file
 from .command_errors import LEAST_SIMILARITY, CommandParser, build_rewards, exit_on
-from .data_files import FORMATS, find_ending
-from .declared_options import DeclaredOption, read_keys, read_options
-from .option_values import check_values, list_possible_values
-from .output import EXIT_CODES, FINE, keep_stdout_for_json
-from .recipe_files import DEFAULT_RECIPE, RECIPE_FOLDER, RECIPES, check_trust, read_recipe, split_config
+from .data_files import BUNDLED, name_format
+from .output import FINE, keep_stdout_for_json
+from .recipe_files import DEFAULT_RECIPE, RECIPE_FOLDER, RECIPES, check_trust, find_recipe, read_recipe
 from .run_folder import check_output, choose_checkpoint, describe_finished
 
 
@@ -39,137 +41,196 @@ MOST_USED = (
 )
 """Options of TRL that nearly every job sets."""
 
+SHORT = 60
+"""Most characters of the values that the help shows instead of a word for their type."""
 
-def read_ahead(command: str, arguments: Sequence[str]) -> None:
-    """End the process if the arguments ask for help, or if an option or the rewards are wrong."""
+TRUTHS = ("true", "false", "yes", "no", "t", "f", "y", "n", "1", "0")
+"""The values of a switch that the parser of transformers accepts."""
+
+COUNTS = "per_device_train_batch_size per_device_eval_batch_size gradient_accumulation_steps generation_batch_size "
+COUNTS += "steps_per_generation num_generations_eval num_iterations max_completion_length"
+
+RANGES: dict[str, tuple[Callable[[float], bool], tuple[str, ...]]] = {
+    "at least 1": (lambda value: value >= 1, (*COUNTS.split(),)),
+    "at least 2": (lambda value: value >= 2, ("num_generations",)),  # a group of one has no advantage
+    "at least 1, or -1 for --num_train_epochs": (lambda value: value >= 1 or value == -1, ("max_steps",)),
+    "at least 0": (lambda value: value >= 0, ("beta", "learning_rate", "eval_prompts", "max_resample_rounds")),
+    "above 0": (lambda value: value > 0, ("temperature",)),
+    "from 0 to 1": (lambda value: 0 <= value <= 1, ("bad_golds",)),
+}
+"""The numbers without which no job can work. TRL finds most of the others only when the model is loaded."""
+
+
+class Option(NamedTuple):
+    """An option as TRL's parser takes it. The help shows the last spelling, and no option without help."""
+
+    spellings: list[str]
+    name: str
+    section: str
+    kind: str  # int, float, bool or text
+    nargs: str | int | None
+    choices: list[str]
+    default: Any
+    help: str | None
+
+
+def read_options(command: str) -> list[Option]:
+    """Return the options of a job from a table, which TRL's parser writes if there is none that it wrote itself."""
+    file, key = find_table()
     try:
-        parser = build_parser(command)
-    except LookupError:  # TRL has moved its classes, so only its parser knows the options
-        return
-    if {"-h", "--help", "--help-all"} & {*arguments}:
-        print(format_help(command, has_all="--help-all" in arguments))
-        sys.exit(0)
-    options, unknown = parser.parse_known_args(split_config(arguments))
-    with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
-        parser.refuse(unknown, "on the command line")
-        given = {name: value for name, value in vars(options).items() if value is not None}
-        default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else DEFAULT_RECIPE
-        name = given.pop("config", default)
-        recipe = {} if name is None else read_recipe(name)
-        recipe.pop("env", None)  # variables, which TRL sets
-        parser.refuse([f"--{name}" for name in recipe if not hasattr(options, name)], "in the recipe")
-        declared = [*chain.from_iterable(list_options(command).values())]
-        settings = {one.name: one.default for one in declared} | recipe | given
-        check_values(settings, declared)
-        check_paths(settings)
-        if name is not None:
-            check_trust(name, arguments)
-        build_rewards(settings["rewards"], settings["import_modules"] or ())
-        finished = find_finished(settings) if command == "train" else None
-        if command == "train" and not finished and os.environ.get("RANK", "0") == "0":
-            check_output(find_folder(settings), settings["resume_from_checkpoint"])
-    if finished:
-        if os.environ.get("RANK", "0") == "0":
-            print(finished)
-        sys.exit(FINE)
+        digest, text = file.read_text(encoding="utf-8").split("\n", 1)
+        is_own = file.stat().st_uid == os.geteuid() and digest == get_digest(key, text)
+    except (OSError, ValueError):
+        is_own = False
+    if not is_own:
+        from .job import list_options  # imports torch and TRL
+
+        text = json.dumps({name: list_options(name) for name in DESCRIPTIONS})
+        with contextlib.suppress(OSError):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with replace_file(file) as new:
+                new.write(f"{get_digest(key, text)}\n{text}")
+    return [Option(*one) for one in json.loads(text)[command]]
 
 
-def check_paths(settings: Mapping[str, Any]) -> None:
-    """Check that the files and folders of a job exist, and that a bundled dataset has this name."""
-    model, dataset, deepspeed = (
-        str(settings[name] or "") for name in ("model_name_or_path", "dataset_name", "deepspeed")
+def find_table() -> tuple[Path, str]:
+    """Return the file of the table for this environment, and what it depends on besides."""
+    names = ("trl", "transformers", __package__.split(".")[0])
+    places = [str(spec and spec.origin) for spec in map(find_spec, names)]
+    sources = [Path(__file__).with_name("job.py"), Path(__file__).parents[1] / "training" / "config.py"]
+    key = [*map(version, names), *(source.stat().st_mtime_ns for source in sources)]  # a clone keeps its version
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path("/", cache, names[-1], f"options-{get_digest(*places)[:16]}.json"), str(key)
+
+
+def get_digest(*texts: str) -> str:
+    return sha256("\0".join(texts).encode()).hexdigest()
+
+
+class Help(argparse.HelpFormatter):
+    """Help that shows one spelling of each option."""
+
+    def add_argument(self, action: argparse.Action) -> None:
+        shown = copy(action)
+        shown.option_strings = action.option_strings[-1:]
+        super().add_argument(shown)
+
+
+def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = True) -> CommandParser:
+    """Return a parser of all options, whose values are texts. Its help may leave out those of TRL."""
+    parser = CommandParser(
+        prog=f"trl-grpo-rewards {command}",
+        usage="%(prog)s [--config RECIPE] [--OPTION VALUE ...]",
+        description=DESCRIPTIONS[command],
+        epilog=None
+        if shows_all
+        else f"All options of TRL can be set, too, such as {MOST_USED}. --help-all shows them.",
+        formatter_class=Help,
+        add_help=False,
     )
-    if deepspeed.endswith(".json") and not Path(deepspeed).is_file():
-        raise ValueError(f"--deepspeed must be a JSON file; there is no {deepspeed!r}. Correct the path.")
-    if (model.startswith((".", "/", "~")) or model.count("/") > 1) and not Path(model).exists():
-        raise ValueError(
-            f"--model_name_or_path must be the folder of a model or its name on the hub; there is no such folder {model!r}. "
-            f"Correct the path."
-        )
-    if dataset.startswith("reasoning_gym:"):
-        raise ValueError(REMOVED["reasoning_gym"])
-    bundled = read_keys(f"{__package__}.datasets", "BUNDLED")
-    close = [] if "/" in dataset else get_close_matches(dataset, bundled, n=1, cutoff=LEAST_SIMILARITY)
-    if close and dataset not in bundled and not Path(dataset).exists():
-        raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {dataset!r} in this package.")
-    if find_ending(dataset) in FORMATS and not Path(dataset).exists():
-        raise ValueError(f"There is no file {dataset!r} in {Path.cwd()}. Correct --dataset_name.")
-    files = settings["data_files"] or []
-    for file in [files] if isinstance(files, str) else files if dataset in ("", *FORMATS) else []:
-        if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
-            raise ValueError(
-                f"--data_files must name files; there is no file {file!r} in {Path.cwd()}. Correct the path."
-            )
-
-
-def find_finished(settings: Mapping[str, Any]) -> str | None:
-    """Return a sentence if the checkpoint to continue from has all steps."""
-    if settings["resume_from_checkpoint"] is None:
-        return None
-    checkpoint = choose_checkpoint(find_folder(settings), settings["resume_from_checkpoint"])
-    return describe_finished(checkpoint, int(settings["max_steps"] or -1), float(settings["num_train_epochs"]))
-
-
-def find_folder(settings: Mapping[str, Any]) -> str:
-    """Return the output directory as the trainer will name it."""
-    return os.path.expanduser(settings["output_dir"] or "trainer_output")
-
-
-def list_options(command: str) -> dict[str, list[DeclaredOption]]:
-    """Return the options of a job by the titles of their sections."""
-    package = __package__.rpartition(".")[0]
-    sections = {
-        OWN[0]: read_options(f"{__package__}.{command}", f"{command.title()}Arguments"),
-        OWN[1]: read_options(f"{package}.training.config", "FilteredGRPOConfig"),
-        "the model (TRL's ModelConfig)": read_options("trl", "ModelConfig"),
-    }
-    trl = read_options("trl", "GRPOConfig")
-    inherited = {option.name for option in trl}
-    own = {title: [one for one in options if one.name not in inherited] for title, options in sections.items()}
-    return {**own, "TRL's trainer (GRPOConfig)": trl}
-
-
-def build_parser(command: str) -> CommandParser:
-    """Return a parser that knows the names of all options. Their values are texts."""
-    parser = CommandParser(prog=f"trl-grpo-rewards {command}")
-    parser.add_argument("--help-all", action="store_true", help="show the options of TRL, too")
-    config = parser.add_argument(
-        "--config", nargs="?", const="", help="a YAML file with options, or the name of a bundled recipe"
-    )
+    general = parser.add_argument_group("options")
+    general.add_argument("-h", "--help", action="help", help="show the options of this package")
+    general.add_argument("--help-all", action="help", help="show the options of TRL, too")
+    named = f"a YAML file with options, or one of {', '.join(sorted(RECIPES))}, which are in {RECIPE_FOLDER}; options on the "
+    named += "command line take precedence"
+    config = general.add_argument("--config", nargs="?", const="", metavar="RECIPE", help=named)
     config.completer = lambda **_: sorted(RECIPES)  # type: ignore[attr-defined]  # of argcomplete
-    for option in chain.from_iterable(list_options(command).values()):
-        action = "extend" if option.nargs == "+" else "store"
-        added = parser.add_argument(
+    groups = {option.section: parser.add_argument_group(option.section) for option in options}
+    for option in options:
+        values = ",".join(["true", "false"] if option.kind == "bool" else option.choices)
+        metavar = f"{{{values}}}" if 0 < len(values) <= SHORT else "TEXT" if option.kind == "text" else "NUMBER"
+        form: dict[str, Any] = {"nargs": option.nargs, "metavar": metavar}
+        form |= {"action": "extend"} if option.nargs == "+" else {"const": "true"} if option.nargs == "?" else {}
+        is_shown = shows_all or option.section in OWN
+        added = groups[option.section].add_argument(
             *option.spellings,
             dest=option.name,
-            action=action,
-            nargs=option.nargs,
-            metavar=option.metavar,
-            help=option.help,
+            help=(option.help if is_shown else None) or argparse.SUPPRESS,
+            **({"action": "store_const", "const": "false"} if option.nargs == 0 else form),
         )
-        added.completer = partial(list_possible_values, option)  # type: ignore[attr-defined]
+        added.completer = lambda choices=option.choices, **_: choices  # type: ignore[attr-defined]
     return parser
 
 
-def format_help(command: str, *, has_all: bool) -> str:
-    """Return the help, which shows each option once, and the options of TRL if they are asked for."""
-    formatter = argparse.HelpFormatter(f"trl-grpo-rewards {command}")
-    formatter.add_text(f"usage: trl-grpo-rewards {command} [--config RECIPE] [--OPTION VALUE ...]")
-    formatter.add_text(DESCRIPTIONS[command])
-    formatter.add_text(
-        f"RECIPE is a YAML file with options, or one of {', '.join(sorted(RECIPES))}, which are in {RECIPE_FOLDER}. Options "
-        f"on the command line take precedence."
-    )
-    for title, options in list_options(command).items():
-        if has_all or title in OWN:
-            formatter.start_section(title)
-            formatter.add_arguments(
-                argparse.Action(
-                    option.spellings[-1:], option.name, nargs=option.nargs, metavar=option.metavar, help=option.help
-                )
-                for option in options
+def check_value(option: Option, value: Any) -> None:
+    """Check a value, which is text on the command line, and may be anything in a recipe."""
+    name, known = option.name, option.choices
+    if option.kind in ("int", "float"):
+        wanted = [text for text, (_, names) in RANGES.items() if name in names]
+        try:
+            number = float(int(value) if option.kind == "int" and isinstance(value, str) else value)
+            is_right = option.kind == "float" or not number % 1
+            is_right = is_right and all(RANGES[text][0](number) for text in wanted)
+        except (TypeError, ValueError):
+            is_right = False
+        if not is_right:
+            must = ", ".join([f"a {'whole ' * (option.kind == 'int')}number", *wanted])
+            example = 1 if option.default in (None, -1) else option.default
+            raise ValueError(f"--{name} must be {must}; got {value!r}. Write, for example, --{name} {example}.")
+    elif option.kind == "bool" and str(value).lower() not in TRUTHS:
+        raise ValueError(f"--{name} must be true or false; got {value!r}. Write --{name} true.")
+    elif known and str(value).removeprefix("paged|") not in known and "/" not in str(value):  # hubs have others
+        close = get_close_matches(str(value), [one[: len(str(value))] for one in known], n=1)
+        if similar := [one for one in known if close and one.startswith(close[0])][:3]:
+            raise ValueError(f"Did you mean --{name} {' or '.join(similar)}? --{name} cannot be {value!r}.")
+        raise ValueError(f"--{name} must be one of {', '.join(known)}; got {value!r}. Choose one of these.")
+
+
+def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return the settings of a command line and its recipe, and the arguments for TRL's parser."""
+    options = read_options(command)
+    parser = build_parser(command, options, shows_all="--help-all" in arguments)
+    found, unknown = parser.parse_known_args(arguments)
+    parser.refuse(unknown, "on the command line")
+    given = {name: value for name, value in vars(found).items() if value is not None}
+    default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else DEFAULT_RECIPE
+    name = given.pop("config", default)
+    recipe = {} if name is None else read_recipe(name)
+    parser.refuse([f"--{one}" for one in recipe if one != "env" and not hasattr(found, one)], "in the recipe")
+    settings = {option.name: option.default for option in options if option.nargs != 0} | recipe | given
+    for option in options:
+        value = None if option.nargs == 0 else (recipe | given).get(option.name)
+        for one in value if isinstance(value, list) else [value]:
+            if one is not None:
+                check_value(option, one)
+    if name is not None:
+        check_trust(name, recipe, given)
+    dataset, files = name_format(settings["dataset_name"], settings["data_files"])
+    given |= {"dataset_name": dataset} if dataset else {}
+    given |= {"data_files": files} if files else {}
+    line = [] if name is None else ["--config", str(find_recipe(name))]
+    for one, value in given.items():
+        line += [f"--{one}", *value] if isinstance(value, list) else [f"--{one}={value}"]
+    return settings | given, line
+
+
+def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:
+    """Return the arguments for TRL's parser. End the process on a wish for help, and if an option or the rewards are wrong."""
+    finished = None
+    with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
+        settings, line = read_line(command, arguments)
+        dataset = str(settings["dataset_name"] or "")
+        if dataset.startswith("reasoning_gym:"):
+            raise ValueError(REMOVED["reasoning_gym"])
+        close = get_close_matches(dataset, BUNDLED, n=1, cutoff=LEAST_SIMILARITY) if "/" not in dataset else []
+        if close and dataset not in BUNDLED and not Path(dataset).exists():
+            raise ValueError(
+                f"Did you mean --dataset_name {close[0]}? There is no dataset {dataset!r} in this package."
             )
-            formatter.end_section()
-    if not has_all:
-        formatter.add_text(f"All options of TRL can be set, too, such as {MOST_USED}. --help-all shows them.")
-    return f"{formatter.format_help()}\n{EXIT_CODES}"
+        build_rewards(settings["rewards"], settings["import_modules"] or ())
+        if command == "train":
+            folder, resume = os.path.expanduser(settings["output_dir"] or "trainer_output"), "resume_from_checkpoint"
+            if settings[resume] is not None:
+                limits = int(settings["max_steps"] or -1), float(settings["num_train_epochs"])
+                finished = describe_finished(choose_checkpoint(folder, settings[resume]), *limits)
+            if not finished and is_first_process():
+                check_output(folder, settings[resume])
+    if finished:
+        print(finished if is_first_process() else "", end="\n" * is_first_process())
+        sys.exit(FINE)
+    return line
+
+
+def is_first_process() -> bool:
+    """Whether this is the process of a launcher that speaks for all."""
+    return os.environ.get("RANK", "0") == "0"

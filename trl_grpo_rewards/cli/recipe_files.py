@@ -1,7 +1,7 @@
 """The bundled recipes, which are YAML files with options. Loads no torch or TRL."""
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
@@ -19,11 +19,6 @@ RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.
 
 DEFAULT_RECIPE = "addition"
 """The recipe of a command line that names no recipe, model or dataset."""
-
-
-def split_config(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `--config=FILE` as two arguments, which is the only form that TRL's parser reads."""
-    return [part for one in arguments for part in (one.split("=", 1) if one.startswith("--config=") else [one])]
 
 
 def find_recipe(name: str) -> Path:
@@ -55,20 +50,18 @@ def list_programs(rewards: str) -> list[str]:
     return [ast.unparse(one) for one in nodes if one.arg in ("backend", "python", "packages")]
 
 
-def check_trust(name: str, arguments: Sequence[str]) -> None:
-    """Raise `ValueError` if a recipe does more than set options, unless the command line allows it."""
-    recipe = read_recipe(name)
-    given = {argument.split("=")[0] for argument in arguments}
-    listed = [] if {"--import", "--import_modules"} & given else recipe.get("import_modules") or []
+def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raise `ValueError` if a recipe does more than set options, unless what is given on the command line allows it."""
+    listed = [] if "import_modules" in given else recipe.get("import_modules") or []
     modules = [listed] if isinstance(listed, str) else listed
     does = [f"imports {', '.join(map(str, modules))}"] if modules else []
-    if "--rewards" not in given and (options := list_programs(str(recipe.get("rewards")))):
+    if "rewards" not in given and (options := list_programs(str(recipe.get("rewards")))):
         does.append(f"runs programs with {', '.join(options)}")
     if any("trust_remote_code" in (option if value else "") + str(value) for option, value in recipe.items()):
         does.append("sets trust_remote_code")
     if variables := recipe.get("env"):
         does.append(f"sets the environment variables {', '.join(map(str, variables))}")
-    if does and "--trust" not in given:
+    if does and "trust" not in given:
         remedy = f"--import {' '.join(map(str, modules))}" if modules and len(does) == 1 else "--trust"
         raise ValueError(
             f"The recipe {name!r} {' and '.join(does)}, which acts only if the command line allows it. If you know the "

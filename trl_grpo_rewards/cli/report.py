@@ -1,23 +1,20 @@
 """`trl-grpo-rewards report`: make a page about a training run, or about several, from their records or logs."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..report.pages import write_page
 from .command_errors import CommandParser, exit_on
-from .output import EXIT_CODES, print_json
+from .output import print_json
 from .report_summary import describe_report, summarize_report
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         prog="trl-grpo-rewards report",
-        description="Make a page about a training run, with its statistics, warnings and groups. The page is a single file\n"
-        "that works offline. It is made from the group records of the run (group_records=True, the default),\n"
-        "or from the log and the tables of completions of TRL's GRPOTrainer. With several runs, the page compares them.",
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Make a page about a training run, with its statistics, warnings and groups. The page is a single file "
+        "that works offline. It is made from the group records of the run (group_records=True, the default), or from the "
+        "log and the tables of completions of TRL's GRPOTrainer. With several runs, the page compares them.",
     )
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="output directory of a run, or a checkpoint")
     parser.add_argument(

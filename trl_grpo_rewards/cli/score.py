@@ -20,7 +20,7 @@ from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..whole_files import replace_file
 from .command_errors import CommandParser, build_rewards, exit_on, exit_on_reward_error
-from .output import EXIT_CODES, keep_stdout_for_json, make_printable, print_json
+from .output import keep_stdout_for_json, make_printable, print_json
 from .score_summary import describe_scores, summarize_scores
 
 
@@ -31,16 +31,14 @@ EXAMPLES = """examples:
 
 Completions are read from the group records of a run (pass its output directory), from one of TRL's tables
 (completions/*.parquet), or from a file with lines of JSON. Each line has `prompt`, `completion` and the columns that
-the rewards need.
-
-"""
+the rewards need."""
 
 
 def build_parser() -> CommandParser:
     parser = CommandParser(
         prog="trl-grpo-rewards score",
         description="Score completions that were sampled before. This needs no GPU.",
-        epilog=EXAMPLES + EXIT_CODES,
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("rewards", nargs="?", help="an expression of rewards; default: the rewards of the run")

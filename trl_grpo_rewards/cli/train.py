@@ -5,7 +5,7 @@ import logging
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 from accelerate.utils import broadcast_object_list
@@ -24,7 +24,6 @@ from ..training.trainer import FilteredGRPOTrainer
 from .callbacks import BeforeAndAfter, Interrupts, ReportWriter, RewardProgress, is_cut_short
 from .command_errors import exit_on, exit_on_reward_error
 from .job import (
-    JobArguments,
     check_lora_target_modules,
     check_model,
     choose_model,
@@ -36,20 +35,11 @@ from .job import (
 )
 from .output import FAULTY, INTERRUPTED, end
 from .preparation import check_packages, check_writable, use_all_cores
-from .run_folder import FROM_WEIGHTS, check_output, choose_checkpoint
+from .run_folder import FROM_WEIGHTS, choose_checkpoint
 
 
 LEAST_SPACE = 1 << 20
 """Free space of a disk that is not full, in bytes."""
-
-
-@dataclass
-class TrainArguments(JobArguments):
-    """The job to train."""
-
-    no_check: bool = field(
-        default=False, metadata={"help": "Train without checking rewards, dataset and configuration first."}
-    )
 
 
 def try_report(run: Path) -> str:
@@ -62,11 +52,10 @@ def try_report(run: Path) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     with exit_on(TypeError, ValueError, ImportError):
-        job, training, model = read_job(arguments, "train", job_type=TrainArguments)
+        job, training, model = read_job(arguments, "train")
         check_packages(training, model)
         use_all_cores(training)
         if training.process_index == 0:
-            check_output(training.output_dir, training.resume_from_checkpoint)
             check_writable(Path(training.output_dir))
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
         check_model(model, job)
