@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 
 from trl_grpo_rewards import keywords, reward
-from trl_grpo_rewards.cli.score_summary import describe_scores, format_share, summarize_scores
+from trl_grpo_rewards.cli.score import describe_scores, format_share, summarize_scores
 from trl_grpo_rewards.records.completions import Group
 from trl_grpo_rewards.records.rescoring import Difference, Tally, rescore
 
@@ -30,6 +30,10 @@ def tally_of(rewards, *groups) -> Tally:
     return tally
 
 
+def summarize(tally, difference, has_details=False) -> str:
+    return summarize_scores(describe_scores(tally, difference), has_details=has_details)
+
+
 def test_a_reward_is_described_by_numbers_counted_by_hand():
     tally = tally_of(
         last_number(), group("1", "1", last_number=[1.0, 1.0]), group("0.1", "-", "4", last_number=[0.1, None, 3.0])
@@ -45,16 +49,16 @@ def test_a_reward_is_described_by_numbers_counted_by_hand():
     ]
     assert one["quartiles"] == [0.1, 1.0, 1.0, 1.0, 4.0] and one["milliseconds"]["p50"] > 0
     assert total["name"] == "total" and total["milliseconds"] is total["as_recorded"] is None
-    line = summarize_scores(tally, None, has_details=False).splitlines()[1]
+    line = summarize(tally, None).splitlines()[1]
     assert line.split()[:3] == ["last_number", "1.525", "20.0%"] and "60.0%" in line
-    assert "2 groups; 50.0% would be dead" in summarize_scores(tally, None, has_details=False)
+    assert "2 groups; 50.0% would be dead" in summarize(tally, None)
 
 
 def test_rewards_without_a_score_are_null_in_json():
     found = describe_scores(tally_of(last_number(), group("-", "-")), None)
     assert json.loads(json.dumps(found, allow_nan=False))["rewards"][0]["mean"] is None
     assert found["rewards"][0]["quartiles"] is None and found["surprising"] == []
-    assert "  -  100.0%" in summarize_scores(tally_of(last_number(), group("-", "-")), None, has_details=False)
+    assert "  -  100.0%" in summarize(tally_of(last_number(), group("-", "-")), None)
 
 
 @reward
@@ -66,19 +70,16 @@ def test_the_share_of_the_best_score_fits_a_screen():
     totals = ["0.3123", "0.8123", "1.1234", *["1.5123"] * 5]
     rewards = first_number(name="accuracy") + 0.5 * keywords(any=("none",), name="format")
     groups = [group(*totals, accuracy=[0.0] * 8) for _ in range(20)]
-    shown, full = (summarize_scores(tally_of(rewards, *groups), None, has_details=one) for one in (False, True))
-    assert all(text.count("  0.3123: 12%, 0.8123: 12%, 1.123: 12%, 1.512: 62%\n") == 2 for text in (shown, full))
-    assert shown.startswith("reward     mean  None  scores\n") and full.startswith(
-        "reward     mean  None  p99 ms  unc"
-    )
+    shown, full = (summarize(tally_of(rewards, *groups), None, one) for one in (False, True))
+    assert all(text.count("  0.3123: 12%, 0.8123: 12%, 1.123: 12%, 1.512: 62%") == 2 for text in (shown, full))
+    assert shown.splitlines()[0].split() == ["reward", "mean", "None", "scores"]
+    assert full.splitlines()[0].split()[-2:] == ["p99", "ms"]
     assert shown.endswith("\n\n--details shows the table and the examples in full.") and "--details" not in full
     assert "q " * 59 in full and "..." not in full
 
 
 def test_nothing_is_said_of_details_that_are_shown():
-    shown = summarize_scores(
-        tally_of(keywords(any=("7",)), Group({"completions": ["7", "8"]}, None, {})), None, has_details=False
-    )
+    shown = summarize(tally_of(keywords(any=("7",)), Group({"completions": ["7", "8"]}, None, {})), None)
     assert "..." not in shown and "--details" not in shown
 
 
@@ -102,13 +103,13 @@ def test_the_summary_fits_a_screen_whatever_was_written(terms):
     tally, difference = tally_of(rewards, *groups), Difference()
     for new, old in zip(rescore(rewards, groups), rescore(0.5 * last_number(name="old"), groups), strict=True):
         difference.add(new, old)
-    shown = summarize_scores(tally, difference, has_details=False)
+    shown = summarize(tally, difference)
     assert all(cell_len(line) <= 80 for line in shown.splitlines())
     assert len(shown.splitlines()) <= 23 or terms == 30  # a line for each reward
     assert "\x1b" not in shown and "\u202e" not in shown
     if terms < 30:
         assert "rows that earn more:" in shown and "largest outliers" in shown
-    full = summarize_scores(tally, difference, has_details=True)
+    full = summarize(tally, difference, True)
     assert full.count("q q q") > shown.count("q q q")
     found = describe_scores(tally, difference)["difference"]
     assert found["equal"] + found["more"] + found["less"] == 80 and found["examples"][0]["completion"] == HOSTILE

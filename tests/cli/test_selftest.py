@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from trl_grpo_rewards.cli import selftest
 from trl_grpo_rewards.cli.main import main
+from trl_grpo_rewards.demo import labelled_rewards
 from trl_grpo_rewards.demo.labelled_rewards import LABELLED, MADE
 
 
@@ -34,7 +34,7 @@ def test_no_other_option_goes_with_the_self_test(capsys, monkeypatch, given):
     ],
 )  # fmt: skip
 def test_what_is_found_missed_and_a_false_alarm_is_said(monkeypatch, capsys, more, code, said):
-    monkeypatch.setattr(selftest, "LABELLED", [*(one for one in LABELLED if one[0] in SOME), *more])
+    monkeypatch.setattr(labelled_rewards, "LABELLED", [*(one for one in LABELLED if one[0] in SOME), *more])
     with pytest.raises(SystemExit) as ended:
         main(["check", "--selftest"])
     assert ended.value.code == code and capsys.readouterr().out.endswith(said)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from helpers.made_runs import story, written
 from trl_grpo_rewards import tags
-from trl_grpo_rewards.cli.score_summary import describe_scores
+from trl_grpo_rewards.cli.score import describe_scores
 from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.files import find_record_files, read_records
 from trl_grpo_rewards.records.rescoring import Tally, rescore

@@ -1,11 +1,15 @@
 """`trl-grpo-rewards check`: check rewards, dataset, configuration and chat template before a job uses GPU hours."""
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
+
+from datasets import Dataset
 
 from ..checks import Findings, as_text, check
+from ..checks.contract import check_readiness
 from ..checks.judges import check_judges
 from ..training.drawing import read_prior
 from .command_errors import exit_on
@@ -18,13 +22,16 @@ from .job import (
     read_job,
 )
 from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
-from .selftest import show_results, try_labelled
 
 
 NO_MODEL = (
     "No model is set, so words count as tokens, and no chat template is checked.\n"
     "Set --model_name_or_path to check both. `train` needs it, too."
 )
+
+
+LEAST_FOUND = 0.9
+"""Smallest share of the broken rewards that must be found."""
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -76,3 +83,45 @@ def summarize_findings(findings: Sequence[Findings]) -> str:
     last = f"{count(len(faults), 'fault')} found." if faults else "No fault found."
     shown = fit_texts(texts, columns, lines - table.count("\n") - 5, "--details")
     return "\n".join([table, "", *shown, *([""] if shown else []), f"{last} --details shows every finding."])
+
+
+class Result(NamedTuple):
+    """What the checks make of a labelled reward: found, missed, quiet, warned, a false alarm, or not run."""
+
+    reward: str
+    data: str
+    is_broken: bool
+    result: str
+    finding: str
+
+
+def try_labelled() -> list[Result]:
+    """Check each labelled reward with its data."""
+    from ..demo.labelled_rewards import DATA, LABELLED
+
+    results = []
+    for name, said, rewards, data in LABELLED:
+        is_ready = not check_readiness(rewards).faults
+        found = check(rewards, Dataset.from_dict(DATA[data])) if is_ready else []
+        faults, warnings = ([text for one in found for text in getattr(one, kind)] for kind in ("faults", "warnings"))
+        meant = [text for text in faults + warnings if re.search(said, text)]
+        result = "false alarm" if faults else "warned" if warnings else "quiet"
+        result = "not run" if not is_ready else result if not said else "found" if meant else "missed"
+        results.append(Result(name, data, bool(said), result, (meant or [""])[0]))
+    return results
+
+
+def show_results(results: list[Result], *, is_json: bool) -> int:
+    """Print what the checks make of labelled rewards. Return the exit code."""
+    broken, healthy = ([one.result for one in results if one.is_broken is kind] for kind in (True, False))
+    missed, alarms = broken.count("missed"), healthy.count("false alarm")
+    if is_json:
+        print_json({"selftest": [one._asdict() for one in results]})
+    else:
+        rows = [[one.reward, one.data, "broken" if one.is_broken else "healthy", one.result] for one in results]
+        print(format_table([["reward", "data", "it is", "result"], *rows], "<<<<", measure_screen()[0]))
+        print(
+            f"\n{broken.count('found')} of {len(broken)} broken rewards found, {missed} missed; {alarms} of {len(healthy)} "
+            f"healthy rewards called faulty, {healthy.count('warned')} with a warning."
+        )
+    return FAULTY if alarms or missed > (1 - LEAST_FOUND) * len(broken) else FINE

@@ -40,8 +40,8 @@ EXIT_CODES = """exit codes:
   141  the reader of the output closed it, as in `| head -1`"""
 """The exit codes, as `--help` shows them."""
 
-GAP = "  "
-"""Space between the columns of a table."""
+CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)
+"""Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing."""
 
 TITLE_WIDTH = 10
 """Maximum number of columns for the title of a column of numbers. A longer title takes several lines."""
@@ -67,50 +67,39 @@ def cut(text: str, columns: int, *, keep_end: bool = False) -> str:
     return f"{chop_cells(text, columns - 3)[0]}..."
 
 
-def split_title(title: str) -> list[str]:
-    """Return the lines of the title of a column of numbers."""
-    return textwrap.wrap(make_printable(title), TITLE_WIDTH)
+def build_table(rows: Sequence[Sequence[str]], alignments: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for title, alignment in zip(map(make_printable, rows[0]), alignments, strict=False):
+        if alignment == "<":
+            table.add_column(Text(title), overflow="fold")
+        else:
+            table.add_column(Text("\n".join(textwrap.wrap(title, TITLE_WIDTH))), justify="right", no_wrap=True)
+    for row in rows[1:]:
+        table.add_row(*(Text(make_printable(cell)) for cell in row))
+    return table
+
+
+def fit_columns(rows: list[list[str]], alignments: str, columns: int, least: int) -> tuple[list[list[str]], int]:
+    """Return the rows without the last cells that do not fit, but with the first ones, and the columns that are left."""
+    while True:
+        left = columns - CONSOLE.measure(build_table(rows, alignments)).maximum
+        if left >= 0 or len(rows[0]) <= least:
+            return rows, max(left, 0)
+        rows = [row[:-1] for row in rows]
 
 
 def format_table(rows: Sequence[Sequence[str]], alignments: str, columns: int) -> str:
     """Return a table that fits into the columns: `<` aligns texts, which may take several lines, and `>` numbers."""
-    table = Table(box=None, padding=(0, len(GAP), 0, 0), pad_edge=False)
-    for title, alignment in zip(rows[0], alignments, strict=True):
-        if alignment == "<":
-            table.add_column(Text(make_printable(title)), overflow="fold")
-        else:
-            table.add_column(Text("\n".join(split_title(title))), justify="right", no_wrap=True)
-    for row in rows[1:]:
-        table.add_row(*(Text(make_printable(cell)) for cell in row))
-    # All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing.
-    console = Console(width=columns, height=len(rows), color_system=None, force_jupyter=False)
-    with console.capture() as captured:
-        console.print(table)
+    with CONSOLE.capture() as captured:
+        CONSOLE.print(build_table(rows, alignments), width=columns)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
-
-
-def wrap(text: str, columns: int, most_lines: int | None = None) -> list[str]:
-    """Return the text in lines that fit into the columns. The last one of `most_lines` lines ends with `...`."""
-    return textwrap.wrap(
-        make_printable(text),
-        columns,
-        subsequent_indent=GAP,
-        break_on_hyphens=False,
-        max_lines=most_lines,
-        placeholder=" ...",
-    )
 
 
 def fit_texts(texts: Sequence[str], columns: int, lines: int, rest: str) -> list[str]:
     """Return the lines of the texts that fit on the screen. If not all do, the last line says where the rest is."""
-    wrapped = [wrap(text, columns) for text in texts]
-    if sum(map(len, wrapped)) <= lines:
-        return [line for one in wrapped for line in one]
-    kept, shown = wrap(texts[0], columns, lines - 1), 1
-    while shown < len(texts) and len(kept) + len(wrapped[shown]) < lines:
-        kept += wrapped[shown]
-        shown += 1
-    return [*kept, f"... and {len(texts) - shown} more: {rest}" if shown < len(texts) else f"... {rest}"]
+    options: dict[str, Any] = {"subsequent_indent": "  ", "break_on_hyphens": False}
+    wrapped = [line for text in texts for line in textwrap.wrap(make_printable(text), columns, **options)]
+    return wrapped if len(wrapped) <= lines else [*wrapped[: lines - 1], f"... and more: {rest}"]
 
 
 def count(number: int, noun: str) -> str:

@@ -6,22 +6,34 @@ import itertools
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from rich.cells import cell_len
 from tqdm import tqdm
 
-from ..batch import TRAINER_DATA
+from ..batch import TRAINER_DATA, completion_text, prompt_text
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
 from ..records.completions import Group, read_groups
 from ..records.files import match_files
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
+from ..score_tables import format_score
 from ..whole_files import replace_file
 from .command_errors import CommandParser, build_rewards, exit_on, exit_on_reward_error
-from .output import keep_stdout_for_json, make_printable, print_json
-from .score_summary import describe_scores, summarize_scores
+from .output import (
+    count,
+    cut,
+    fit_columns,
+    format_table,
+    keep_stdout_for_json,
+    make_printable,
+    measure_screen,
+    print_json,
+)
 
 
 EXAMPLES = """examples:
@@ -32,6 +44,15 @@ EXAMPLES = """examples:
 Completions are read from the group records of a run (pass its output directory), from one of TRL's tables
 (completions/*.parquet), or from a file with lines of JSON. Each line has `prompt`, `completion` and the columns that
 the rewards need."""
+
+
+QUARTILES = (0, 0.25, 0.5, 0.75, 1)
+
+MAX_LISTED = 4
+"""Largest number of different scores that are listed with their shares. More scores are summarized by quartiles."""
+
+WHOLE = (1_000_000, 1000)
+"""Columns and lines for all details, which are not cut."""
 
 
 def build_parser() -> CommandParser:
@@ -163,12 +184,11 @@ def main(arguments: Sequence[str]) -> None:
             old = parse_for_run(args.against, args) if args.against else None
             for contact in [one for rewards_of in (rewards, old) if rewards_of for one in list_contacts(rewards_of)]:
                 print(make_printable(contact), file=sys.stderr)
-            tally, difference = score(args, rewards, old)
+            found = describe_scores(*score(args, rewards, old))
     if args.json:
-        against = None if old is None else str(old)
-        print_json({"expression": str(rewards), "against": against, **describe_scores(tally, difference)})
+        print_json({"expression": str(rewards), "against": None if old is None else str(old), **found})
     else:
-        print(summarize_scores(tally, difference, has_details=args.details))
+        print(summarize_scores(found, has_details=args.details))
 
 
 def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tuple[Tally, Difference | None]:
@@ -194,3 +214,119 @@ def score(args: argparse.Namespace, rewards: Reward, old: Reward | None) -> tupl
         if not tally.groups:
             raise ValueError(f"'{args.completions}' has no completions. Choose a run that has sampled some.")
     return tally, difference
+
+
+def describe_scores(tally: Tally, difference: Difference | None) -> dict[str, Any]:
+    """Return the statistics with stable keys, for JSON."""
+    surprising = sorted((entry for entry in tally.surprising if entry[0] > 0), key=lambda entry: -entry[0])
+    changed = difference and {
+        "equal": difference.equal,
+        "more": difference.up,
+        "less": difference.down,
+        "dead_groups": difference.dead,
+        "examples": [
+            {"before": then, "now": now, **describe_row(scored.group, row)}
+            for way in ("up", "down")
+            for then, now, scored, row in difference.examples[way]
+        ],
+    }
+    return {
+        "groups": tally.groups,
+        "dead_groups": tally.dead,
+        "rows": tally.scores["total"].total(),
+        "rewards": [describe_reward(tally, name) for name in tally.scores],
+        "surprising": [
+            {"surprise": surprise, "total": scored.totals[row], **describe_row(scored.group, row)}
+            for surprise, _, row, scored in surprising
+        ],
+        "difference": changed,
+    }
+
+
+def describe_reward(tally: Tally, name: str) -> dict[str, Any]:
+    """Return the statistics of one reward, or of the total. A value that is not known is None."""
+    scores = Counter({score: number for score, number in tally.scores[name].items() if score is not None})
+    listed = sorted(scores.items()) if len(scores) <= MAX_LISTED else ()
+    values, seconds = sorted(scores.elements()), sorted(tally.seconds.get(name, ()))
+    times = {f"p{part}": 1000 * get_quantile(seconds, part / 100) for part in (50, 99)} if seconds else None
+    same, seen = tally.matches.get(name, (0, 0))
+    return {
+        "name": name,
+        "mean": sum(values) / len(values) if values else None,
+        "unscored": tally.scores[name][None],
+        "shares": [{"score": score, "share": number / scores.total()} for score, number in listed] or None,
+        "quartiles": [get_quantile(values, share) for share in QUARTILES] if values else None,
+        "milliseconds": times,
+        "as_recorded": same / seen if seen else None,
+    }
+
+
+def describe_row(group: Group, row: int) -> dict[str, str]:
+    prompts = group.columns.get("prompts")
+    return {
+        "prompt": prompt_text(prompts[row]) if prompts else "",
+        "completion": completion_text(group.columns["completions"][row]),
+    }
+
+
+def get_quantile(values: Sequence[float], share: float) -> float:
+    """Return the sorted value below which this share of the values lies."""
+    return values[round(share * (len(values) - 1))]
+
+
+def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
+    """Return a table of the rewards, the difference to the old rewards, and examples, as text that fits a screen."""
+    whole, (columns, lines) = format_summary(found, *WHOLE), measure_screen()
+    shown = whole if has_details else format_summary(found, columns, lines - 2)
+    return shown if shown == whole else f"{shown}\n\n--details shows the table and the examples in full."
+
+
+def format_summary(found: dict[str, Any], columns: int, lines: int) -> str:
+    rows = [["reward", "mean", "None", "scores", "unchanged", "p99 ms"]]
+    for one in found["rewards"]:
+        cells = format_known(one["mean"], ".3f"), f"{one['unscored'] / found['rows']:.1%}", format_distribution(one)
+        time = (one["milliseconds"] or {}).get("p99")
+        rows.append([one["name"], *cells, format_known(one["as_recorded"], ".1%"), format_known(time, ".3f")])
+    alignments, groups, difference = "<>><>>", found["groups"], found["difference"]
+    rows, _ = fit_columns(rows, alignments, columns, least=4)
+    top = format_table(rows, alignments, columns).splitlines()
+    old = f", and {difference['dead_groups'] / groups:.1%} under the old rewards" if difference else ""
+    top += ["", f"{count(groups, 'group')}; {found['dead_groups'] / groups:.1%} would be dead{old}"]
+    examples = {"largest outliers within their group:": [(format_score(x["total"]), x) for x in found["surprising"]]}
+    if difference:
+        equal, more, less = (difference[way] for way in ("equal", "more", "less"))
+        top.append(f"{count(found['rows'], 'row')}; {equal:,} earn the same, {more:,} more, {less:,} less")
+        for one in difference["examples"]:  # None is lower than any score
+            is_more = one["now"] is not None and (one["before"] is None or one["now"] > one["before"])
+            label = f"{format_score(one['before'])} -> {format_score(one['now'])}"
+            examples.setdefault(f"rows that earn {'more' if is_more else 'less'}:", []).append((label, one))
+    shown = {title: rows for title, rows in examples.items() if rows}
+    most = (lines - len(top) - 2 * len(shown)) // max(1, len(shown))
+    for title, labelled in shown.items() if most > 0 else ():
+        top += ["", title, *(format_example(label, one, columns) for label, one in labelled[:most])]
+    return "\n".join(top)
+
+
+def format_known(value: float | None, form: str) -> str:
+    return "-" if value is None else f"{value:{form}}"
+
+
+def format_distribution(found: dict[str, Any]) -> str:
+    """Return the scores of a reward with their shares if there are only a few, and otherwise the quartiles."""
+    if found["shares"] or not found["quartiles"]:
+        return ", ".join(f"{one['score']:.4g}: {format_share(one['share'])}" for one in found["shares"] or ())
+    return "quartiles " + ", ".join(f"{value:.4g}" for value in found["quartiles"])
+
+
+def format_share(share: float) -> str:
+    """Return a share in whole percent. Only a share of nothing is 0%, and only a share of everything is 100%."""
+    if 0 < share < 0.01:
+        return "<1%"
+    return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
+
+
+def format_example(label: str, found: dict[str, Any], columns: int) -> str:
+    """Return a line with a label, the start of the prompt and the end of the completion."""
+    prompt = cut(make_printable(found["prompt"]), (columns - 22) // 3)
+    completion = cut(make_printable(found["completion"]), columns - 19 - cell_len(prompt), keep_end=True)
+    return f"{label:>14}  {prompt} | {completion}"
