@@ -22,8 +22,6 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("a.csv", b"What is 1 + 1?,2\nWhat is 1 + 2?,3\n", "'What is 1 \\+ 1\\?', which looks like data. Put a line before it"),
-        ("a.csv", b'{"prompt": "a", "solution": "1"}\n' * 3, "a.csv contains JSON. Rename it to a.jsonl"),
         ("a.csv", b"prompt,solution\nTom has 3, Ann 10. How many?,13\n" * 2, "the 2 fields of its first line, but line 2 of a.csv has 3. Put texts that contain ',' in double quotes"),
         ("a.csv", b"prompt;solution\na;1\nb\n\"c; d\";1\ne; f;1\n", "line 5 of a.csv has 3. Put texts that contain ';'"),
         ("a.csv", b"prompt\n2, 3?\n", "the one field of its first line, but line 2 of a.csv has 2. Put .* or name all columns"),

@@ -9,7 +9,7 @@ import pytest
 from datasets import Dataset, DatasetDict
 
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli.command_errors import import_rewards
+from trl_grpo_rewards.cli.console import import_rewards
 from trl_grpo_rewards.cli.datasets import load_problems, read_options
 from trl_grpo_rewards.registry import REGISTRY
 

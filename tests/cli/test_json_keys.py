@@ -7,7 +7,7 @@ import pytest
 
 from helpers.paths import ROOT
 from trl_grpo_rewards import boxed
-from trl_grpo_rewards.cli import output
+from trl_grpo_rewards.cli import console
 from trl_grpo_rewards.cli.main import COMMANDS
 from trl_grpo_rewards.records.files import GroupWriter
 
@@ -57,8 +57,8 @@ def test_the_page_names_the_keys_of_each_command(command, run):
 
 
 def test_the_page_and_the_help_name_the_exit_codes(command):
-    codes = {str(code) for code in (output.FINE, output.FAULTY, output.MISUSED, 130, output.CLOSED)}
+    codes = {str(code) for code in (console.FINE, console.FAULTY, console.MISUSED, 130, console.CLOSED)}
     assert {*re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)} == codes
-    assert {*re.findall(r"^  (\d+) ", output.EXIT_CODES, re.MULTILINE)} == codes
+    assert {*re.findall(r"^  (\d+) ", console.EXIT_CODES, re.MULTILINE)} == codes
     for arguments in (["--help"], *([name, "--help"] for name in COMMANDS)):
-        assert output.EXIT_CODES in command(*arguments).stdout
+        assert console.EXIT_CODES in command(*arguments).stdout

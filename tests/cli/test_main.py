@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trl_grpo_rewards.cli import output
+from trl_grpo_rewards.cli import console
 from trl_grpo_rewards.cli.main import COMMANDS, main
 
 
@@ -43,7 +43,7 @@ def test_a_closed_output_ends_the_command_without_a_word(tmp_path, line, is_buff
     done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=writer, stderr=subprocess.PIPE, text=True)
     os.close(writer)
     is_dropped = "--help" in line and not is_buffered  # argparse itself ignores that nobody reads its help
-    assert (done.returncode, done.stderr) == (0 if is_dropped else output.CLOSED, "")
+    assert (done.returncode, done.stderr) == (0 if is_dropped else console.CLOSED, "")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
@@ -51,5 +51,5 @@ def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "trl_grpo_rewards.cli", "--help"]
         done = subprocess.run(command, env={**os.environ, "PYTHONUNBUFFERED": ""}, stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == output.MISUSED and done.stderr.startswith(b"error: Standard output cannot be written: ")
+    assert done.returncode == console.MISUSED and done.stderr.startswith(b"error: Standard output cannot be written: ")
     assert done.stderr.count(b"\n") == 1

@@ -12,7 +12,7 @@ import pytest
 from transformers.integrations import integration_utils
 
 from trl_grpo_rewards import demo
-from trl_grpo_rewards.cli import preparation
+from trl_grpo_rewards.cli import train
 
 
 REWARDS = """
@@ -84,7 +84,7 @@ LACKING = "Reward 'code' needs the column 'tests'; found 'solution'. Add it to t
         ("def plainly(completion):\n    return 1.0\n", "check --rewards plainly() --import MINE", re.escape(PLAIN)),
         ("def plainly(completion):\n    return 1.0\n", "score plainly() rows.jsonl --import MINE", re.escape(PLAIN)),
         (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --solution_column gold --import MINE", ".*--solution_column gold renamed it to 'solution'. Name it: same_end\\(gold='solution'\\)."),
-        (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --prompt_column gold --import MINE", ".*--prompt_column gold renamed it to 'prompt'. In the function, rename the parameter 'gold' to 'prompt'."),
+        (ENDS, "check --dataset_name rows.jsonl --rewards same_end() --prompt_column gold --import MINE", ".*--prompt_column gold renamed it to 'prompt'. In a function of your own, rename the parameter."),
         ("", "score boxed()+code() scored.jsonl", re.escape(LACKING)),
         ("", "score boxed() scored.jsonl --against code()", re.escape(LACKING)),
     ],
@@ -121,7 +121,7 @@ def test_a_judge_without_key_or_server_is_a_fault(command, monkeypatch, name, ju
     "arguments, package", [(["--use_peft"], "peft"), (["--use_vllm"], "vllm"), (["--load_in_4bit"], "bitsandbytes")]
 )
 def test_a_missing_package_is_named_before_anything_loads(command, monkeypatch, arguments, package):
-    monkeypatch.setattr(preparation, "find_spec", lambda name: None if name == package else True)
+    monkeypatch.setattr(train, "find_spec", lambda name: None if name == package else True)
     assert last_line(command("train", *arguments, "--output_dir", "out")) == (
         f"error: {arguments[0]} needs the package {package}, which is not installed. Install it with "
         f"pip install {package}, or leave out the option."
@@ -229,7 +229,8 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
 @pytest.mark.parametrize(
     "line, said",
     [
-        ("--model_name_or_path .", "The tokenizer of the model '.' cannot be loaded: the folder has no config.json."),
+        ("--model_name_or_path .", "The tokenizer of the model '.' cannot be loaded: there is no config.json in this folder."),
+        ("--model_name_or_path ./nomodel", "The tokenizer of the model './nomodel' cannot be loaded: there is no config.json in"),
         ("--model_name_or_path a/b/c", "The tokenizer of the model 'a/b/c' cannot be loaded: "),
         ("--use_peft true --lora_target_modules nothere", "--lora_target_modules must match modules of the model "),
         ("--attn_implementation flash_attention_3", "--attn_implementation flash_attention_3 needs the package fla"),

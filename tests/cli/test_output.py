@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from trl_grpo_rewards.cli.output import (
+from trl_grpo_rewards.cli.console import (
     cut,
     fit_columns,
     fit_texts,

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from trl_grpo_rewards.cli.preparation import check_writable, use_all_cores
+from trl_grpo_rewards.cli.train import check_writable, use_all_cores
 from trl_grpo_rewards.cores import count_cores
 
 

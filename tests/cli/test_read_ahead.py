@@ -10,7 +10,7 @@ import pytest
 
 from trl_grpo_rewards.cli import read_ahead
 from trl_grpo_rewards.cli.job import JobParser
-from trl_grpo_rewards.cli.read_ahead import DESCRIPTIONS, MOST_USED, RANGES, build_parser, read_options
+from trl_grpo_rewards.cli.read_ahead import DESCRIPTIONS, MOST_USED, RANGES, build_parser, load_options
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -19,7 +19,7 @@ def cache(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(folder))
-        read_options("train")
+        load_options("train")
         yield folder
 
 
@@ -36,6 +36,7 @@ MISTAKES = [
         ("--config gsm8k --rewards boxd()", "There is no reward 'boxd'. Did you mean 'boxed'?"),
         ("--max_steps 2.5", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got '2.5'. Write, for"),
         ("--max_steps -5", "--max_steps must be a whole number, at least 1, or -1 for --num_train_epochs; got '-5'. Write, for"),
+        (f"--seed {'9' * 400}", "--seed must be a whole number; got '99999"),
         ("--packing maybe", "--packing must be true or false; got 'maybe'. Write --packing true."),
         ("--report_to wandbb", "Did you mean --report_to wandb? --report_to cannot be 'wandbb'."),
         ("--data_files none.jsonl", "There is no file 'none.jsonl' in "),
@@ -143,11 +144,11 @@ def test_a_value_that_may_work_is_left_to_the_job(monkeypatch, command, line):
 def test_the_table_has_what_the_parser_of_trl_accepts(command):
     taken, known = (
         {spelling: (one.dest, one.nargs) for one in parser._actions for spelling in one.option_strings}
-        for parser in (JobParser(command), build_parser(command, read_options(command)))
+        for parser in (JobParser(command), build_parser(command, load_options(command)))
     )
     assert known.items() - taken.items() == {("--help-all", ("help_all", 0)), ("--config", ("config", "?"))}
     assert taken.items() <= known.items()
-    options = {option.name: option for option in read_options(command) if option.nargs != 0}
+    options = {option.name: option for option in load_options(command) if option.nargs != 0}
     ranges = {name: (text, test) for text, (test, names) in RANGES.items() for name in names}
     assert {*ranges} < {*options} and "dapo" in options["loss_type"].choices and not options["output_dir"].choices
     assert all(test(options[name].default) for name, (_, test) in ranges.items() if options[name].default is not None)

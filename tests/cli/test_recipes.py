@@ -8,9 +8,9 @@ from accelerate.commands.config.config_args import load_config_from_file
 
 from trl_grpo_rewards import demo, parse
 from trl_grpo_rewards.cli.job import read_job
+from trl_grpo_rewards.cli.job_files import RECIPE_FOLDER, RECIPES
 from trl_grpo_rewards.cli.main import main
 from trl_grpo_rewards.cli.read_ahead import read_line
-from trl_grpo_rewards.cli.recipe_files import RECIPE_FOLDER, RECIPES
 
 
 def read(arguments, command="train"):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trl_grpo_rewards.cli.run_folder import choose_checkpoint
+from trl_grpo_rewards.cli.job_files import choose_checkpoint
 
 
 @pytest.fixture

@@ -131,9 +131,9 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
         ("boxd() answers.jsonl", 2, "error: There is no reward 'boxd'.*Did you mean 'boxed'"),
         ("boxed() nowhere", 2, "error: There are no group records in 'nowhere' .*Pass the output_dir"),
         ("boxed() torn.jsonl", 2, "error: Line 2 of 'torn.jsonl' is '.\"comp', which is not JSON. Write one row on"),
-        ("boxed()", 2, "error: There is no file or folder 'boxed..'. Give rewards, if any, first"),
+        ("boxed()", 2, "error: Without rewards, .* no readable run.json for 'boxed..'. Give rewards first, and then the"),
         ("boxed() answers.jsonl --out .", 2, "error: The scores cannot be written to '.', which"),
-        ("boxed() answers.jsonl --out no/out", 2, "error: .* the folder 'no' does not exist"),
+        ("boxed() answers.jsonl --out no/out", 2, "error: 'no/out' cannot be used: No such file or directory. Choose another path"),
         ("boxed() answers.jsonl --out /proc/x.jsonl", 2, "error: '/proc/x.jsonl.*' cannot be used: .*. Choose another path."),
         ("", 2, "error: The following arguments are required: completions. trl-grpo-rewards score --help lists the"),
         ("boxed() answers.jsonl --detials", 2, "error: '--detials' on the .* Did you mean --details?"),
@@ -142,7 +142,7 @@ def test_what_cannot_be_scored_is_said_in_a_line(answers, command):
         ("boxed() other.txt", 2, "error: 'other.txt' begins with 'text', which is not a completion. Pass"),
         ("answers.jsonl", 2, "error: Without rewards, the rewards of the run are used, but there is no readable run.json for"),
         ("cites() answers.jsonl --import nothing", 2, "error: There is no module 'nothing'"),
-        ("cites() answers.jsonl --import mine.py", 2, "error: There is no module 'mine.py' in .* Leave out .py: --import mine."),
+        ("cites() answers.jsonl --import mine.py", 2, "error: --import must be followed by the name of a module, .*; got 'mine.py'. Write --import mine,"),
         ("length(5) answers.jsonl", 1, "ValueError: length.. with unit='tokens' needs .* Pass them, or use unit='words'"),
     ]:  # fmt: skip
         run = command("score", *line.split())

@@ -12,14 +12,14 @@ from statistics import NormalDist, fmean, stdev
 from types import FrameType
 from typing import Any
 
-from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_callback import ProgressCallback
 
 from ..batch import completion_text, prompt_text
 from ..records import files
 from ..report import write_report
 from ..training.scored_groups import ScoredGroups
-from .output import format_table, measure_screen
+from .console import format_known, format_table, measure_screen
 
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
@@ -82,11 +82,6 @@ def describe_change(before: Sequence[float], after: Sequence[float]) -> str:
     return f"{fmean(differences):+.3f} ± {NORMAL_95 * stdev(differences) / math.sqrt(len(differences)):.3f}"
 
 
-def format_metric(value: float | None, digits: int) -> str:
-    """Return a metric as text. It is None if no completion of the step was scored."""
-    return "-" if value is None else f"{value:.{digits}f}"
-
-
 def is_cut_short(args: TrainingArguments, state: TrainerState) -> bool:
     """Whether SIGTERM ended a run with `enable_jit_checkpoint` before its last step."""
     return bool(args.enable_jit_checkpoint) and state.global_step < state.max_steps
@@ -106,9 +101,7 @@ class Interrupts(TrainerCallback):
         self.came = True
         raise KeyboardInterrupt
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         if self.came:
             raise KeyboardInterrupt
 
@@ -119,16 +112,12 @@ class BeforeAndAfter(TrainerCallback):
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.first_step = state.global_step
         self.before = measure(self.trainer)
         self.start = time.monotonic()
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         self.seconds = time.monotonic() - self.start
         if not is_cut_short(args, state):
             self.after = measure(self.trainer)
@@ -161,7 +150,7 @@ class ReportWriter(TrainerCallback):
         self.seconds, self.size = 1.0, 1_000_000
         self.has_written = self.has_warned = False
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+    def on_save(self, args: TrainingArguments, state: TrainerState, *rest: Any, **kwargs: Any) -> None:
         if not state.is_world_process_zero:
             return
         run, now, is_written = Path(args.output_dir), self.clock(), False
@@ -195,17 +184,10 @@ class ReportWriter(TrainerCallback):
 class RewardProgress(ProgressCallback):
     """A progress bar with the reward and the share of dead groups, instead of a printed line of all metrics."""
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, float] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **kwargs: Any) -> None:
         if logs and "reward" in logs and state.is_world_process_zero and self.training_bar is not None:
             dead = logs.get("groups/dead")
-            self.training_bar.set_postfix(reward=format_metric(logs["reward"], 3), dead=format_metric(dead, 2))
+            self.training_bar.set_postfix(reward=format_known(logs["reward"], ".3f"), dead=format_known(dead, ".2f"))
 
     def close(self) -> None:
         """Close the bars of a run that was interrupted."""

@@ -12,22 +12,8 @@ from ..checks import Findings, as_text, check
 from ..checks.contract import check_readiness
 from ..checks.judges import check_judges
 from ..training.drawing import read_prior
-from .command_errors import exit_on
-from .job import (
-    check_lora_target_modules,
-    describe_sizes,
-    knows_model,
-    load_tokenizer,
-    prepare_job,
-    read_job,
-)
-from .output import FAULTY, FINE, count, fit_texts, format_table, keep_stdout_for_json, measure_screen, print_json
-
-
-NO_MODEL = (
-    "No model is set, so words count as tokens, and no chat template is checked.\n"
-    "Set --model_name_or_path to check both. `train` needs it, too."
-)
+from . import console
+from .job import describe_sizes, knows_model, load_tokenizer, prepare_job, read_job
 
 
 LEAST_FOUND = 0.9
@@ -35,29 +21,28 @@ LEAST_FOUND = 0.9
 
 
 def main(arguments: Sequence[str]) -> None:
-    with exit_on(TypeError, ValueError, ImportError):
+    with console.exit_on(TypeError, ValueError, ImportError):
         job, training, model = read_job(arguments, "check")
         if job.selftest:
-            with keep_stdout_for_json(job.json):
+            with console.keep_stdout_for_json(job.json):
                 results = try_labelled()
             sys.exit(show_results(results, is_json=job.json))
-        with keep_stdout_for_json(job.json):
+        with console.keep_stdout_for_json(job.json):
             rewards, problems, held_out = prepare_job(job, training, model)
             read_prior(training.selective_prior, problems)
             tokenizer = load_tokenizer(model, training, job.dataset_name) if knows_model(model, job) else None
-            if tokenizer is not None:
-                check_lora_target_modules(model, job.dataset_name)
-    with keep_stdout_for_json(job.json):
+    with console.keep_stdout_for_json(job.json):
         found = check(rewards, problems, training, tokenizer, job.bad_golds)
         found += [check_judges(rewards, problems)] if job.judge else []
     if job.json:
-        print_json({"expression": str(rewards), **describe_findings(found)})
+        console.print_json({"expression": str(rewards), **describe_findings(found)})
     else:
         print(describe_sizes(problems, held_out))
         if tokenizer is None:
-            print(f"{NO_MODEL}\n")
+            print("No model is set, so words count as tokens, and no chat template is checked.")
+            print("Set --model_name_or_path to check both. `train` needs it, too.\n")
         print(as_text(found) if job.details else summarize_findings(found))
-    sys.exit(FAULTY if any(one.faults for one in found) else FINE)
+    sys.exit(console.FAULTY if any(one.faults for one in found) else console.FINE)
 
 
 def describe_findings(findings: Sequence[Findings]) -> dict[str, Any]:
@@ -72,16 +57,16 @@ def describe_findings(findings: Sequence[Findings]) -> dict[str, Any]:
 
 def summarize_findings(findings: Sequence[Findings]) -> str:
     """Return a table of the checks, the faults and the warnings as text that fits a screen."""
-    columns, lines = measure_screen()
+    columns, lines = console.measure_screen()
     rows = [
         [one.title, str(len(one.warnings)), str(len(one.faults))] if one.is_run else [one.title, "not run", "not run"]
         for one in findings
     ]
-    table = format_table([["check", "warnings", "faults"], *rows], "<>>", columns)
+    table = console.format_table([["check", "warnings", "faults"], *rows], "<>>", columns)
     faults = [f"fault: {text}" for one in findings for text in one.faults]
     texts = [*faults, *(f"warning: {text}" for one in findings for text in one.warnings)]
-    last = f"{count(len(faults), 'fault')} found." if faults else "No fault found."
-    shown = fit_texts(texts, columns, lines - table.count("\n") - 5, "--details")
+    last = f"{console.count(len(faults), 'fault')} found." if faults else "No fault found."
+    shown = console.fit_texts(texts, columns, lines - table.count("\n") - 5, "--details")
     return "\n".join([table, "", *shown, *([""] if shown else []), f"{last} --details shows every finding."])
 
 
@@ -116,12 +101,13 @@ def show_results(results: list[Result], *, is_json: bool) -> int:
     broken, healthy = ([one.result for one in results if one.is_broken is kind] for kind in (True, False))
     missed, alarms = broken.count("missed"), healthy.count("false alarm")
     if is_json:
-        print_json({"selftest": [one._asdict() for one in results]})
+        console.print_json({"selftest": [one._asdict() for one in results]})
     else:
-        rows = [[one.reward, one.data, "broken" if one.is_broken else "healthy", one.result] for one in results]
-        print(format_table([["reward", "data", "it is", "result"], *rows], "<<<<", measure_screen()[0]))
+        rows = [["reward", "data", "it is", "result"]]
+        rows += [[one.reward, one.data, "broken" if one.is_broken else "healthy", one.result] for one in results]
+        print(console.format_table(rows, "<<<<", console.measure_screen()[0]))
         print(
             f"\n{broken.count('found')} of {len(broken)} broken rewards found, {missed} missed; {alarms} of {len(healthy)} "
             f"healthy rewards called faulty, {healthy.count('warned')} with a warning."
         )
-    return FAULTY if alarms or missed > (1 - LEAST_FOUND) * len(broken) else FINE
+    return console.FAULTY if alarms or missed > (1 - LEAST_FOUND) * len(broken) else console.FINE

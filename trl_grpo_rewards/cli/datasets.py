@@ -14,7 +14,7 @@ from datasets.utils import are_progress_bars_disabled, disable_progress_bars, en
 
 from ..errors import SOLUTION_COLUMNS
 from ..training_data import PROMPT_COLUMNS, find_bad_prompts
-from .data_files import BUNDLED, check_csv, describe_broken_files, find_separator, is_small, name_format
+from .job_files import BUNDLED, describe_broken_files, find_long_row, find_separator, is_small, name_format
 
 
 MANY = 50_000
@@ -91,7 +91,8 @@ def read_dataset(name: str, config: str | None, data_files: Sequence[str] | None
     if name == "csv" and data_files and Path(data_files[0]).is_file() and not data_files[0].endswith(".gz"):
         separator, has_spaces = find_separator(data_files[0])
         options = {"sep": separator, "skipinitialspace": has_spaces}
-        check_csv(data_files[0], separator, has_spaces)
+        if (fault := find_long_row(data_files[0], separator, has_spaces, count=2)) is not None:
+            raise ValueError(fault)  # pandas would take the first column as an index
     try:
         if (Path(name) / "dataset_dict.json").exists() or (Path(name) / "state.json").exists():
             loaded = load_from_disk(name)
@@ -159,12 +160,6 @@ def check_prompts(data: DatasetDict, split: str, column: str) -> None:
 def describe_layout(data: Dataset) -> str | None:
     """Return what is wrong with the layout of a file that has no column for prompts, or None."""
     names = data.column_names
-    data_like = next((name for name in names if re.fullmatch(r"-?[\d.,]+", name) or name.rstrip().endswith("?")), None)
-    if data_like is not None:
-        return (
-            f"The first line of a file must contain the names of its columns, but it contains {data_like!r}, which looks "
-            f"like data. Put a line before it, such as prompt,solution."
-        )
     value = data[0][names[0]] if len(names) == 1 and len(data) else None
     inner = value[0] if isinstance(value, list) and value else value
     if isinstance(inner, dict) and not {"role", "from"} & {*inner}:
@@ -177,25 +172,26 @@ def describe_layout(data: Dataset) -> str | None:
 
 def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_prompt: str | None) -> Dataset:
     """Return the dataset with its prompts as messages and its columns renamed to `prompt` and `solution`."""
-    if prompt_column not in data.column_names:
-        if (problem := describe_layout(data)) is not None:
+    names = data.column_names
+    listed = ", ".join(map(repr, names))
+    for role, column, usual in (
+        ("prompt", prompt_column, PROMPT_COLUMNS),
+        ("solution", solution_column, SOLUTION_COLUMNS),
+    ):
+        if column in names or role == column == "solution":  # not all rewards need one
+            continue
+        if role == "prompt" and (problem := describe_layout(data)) is not None:
             raise ValueError(problem)
-        close = [name for name in PROMPT_COLUMNS if name in data.column_names] or data.column_names
+        others = [name for name in names if name != prompt_column] or names
+        close = [name for name in usual if name in others] or others
         raise ValueError(
-            f"There is no column {prompt_column!r} to read prompts from; the dataset has "
-            f"{', '.join(map(repr, data.column_names))}. Name the column: --prompt_column {close[0]}."
-        )
-    if solution_column not in data.column_names and solution_column != "solution":
-        others = [name for name in data.column_names if name != prompt_column] or data.column_names
-        close = [name for name in SOLUTION_COLUMNS if name in others] or others
-        raise ValueError(
-            f"There is no column {solution_column!r} to read solutions from; the dataset has "
-            f"{', '.join(map(repr, data.column_names))}. Name the column: --solution_column {close[0]}."
+            f"There is no column {column!r} to read {role}s from; the dataset has {listed}. Name the column: "
+            f"--{role}_column {close[0]}."
         )
     if solution_column == prompt_column:
         raise ValueError(
             f"Prompts and solutions must be in two columns, but both are read from {prompt_column!r}. Set --solution_column "
-            f"to another column; the dataset has {', '.join(map(repr, data.column_names))}."
+            f"to another column; the dataset has {listed}."
         )
     for old, new in ((prompt_column, "prompt"), (solution_column, "solution")):
         if old != new and old in data.column_names:

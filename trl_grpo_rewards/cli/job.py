@@ -23,9 +23,9 @@ from ..checks.row_shapes import suggest_for
 from ..errors import MissingColumn
 from ..expressions import Reward
 from ..training.best_metric import check_metric
-from ..training.config import FilteredGRPOConfig, check_config
+from ..training.config import FilteredGRPOConfig, check_config, option
 from ..training.validation import check_dataset, check_outcome, list_names, unpack_rewards
-from .command_errors import CommandParser, build_rewards
+from .console import CommandParser, build_rewards
 from .datasets import load_problems
 from .read_ahead import OWN, Option
 
@@ -38,72 +38,52 @@ DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"
 class JobArguments:
     """The rewards and the datasets of a job."""
 
-    rewards: str = field(
-        default="boxed() + 0.2 * tags('think')",
-        metadata={"help": "Expression of rewards, by their names in the library or in imported modules."},
+    rewards: str = option(
+        "boxed() + 0.2 * tags('think')", "Expression of rewards, by their names in the library or in imported modules."
     )
     import_modules: list[str] = field(
         default_factory=list,
         metadata={"aliases": ["--import"], "help": "Modules to import, which register your own rewards."},
     )
-    trust: bool = field(
-        default=False,
-        metadata={"help": "Let the recipe import modules, trust remote code and set environment variables."},
+    trust: bool = option(False, "Let the recipe import modules, trust remote code and set environment variables.")
+    dataset_name: str | None = option(
+        None,
+        "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs or "
+        "demo.requests. Default: the bundled addition task.",
     )
-    dataset_name: str | None = field(
-        default=None,
-        metadata={
-            "help": "Name on the hub, local folder, file (.jsonl, .csv, .parquet ...), demo.arithmetic, demo.programs "
-            "or demo.requests. Default: the bundled addition task."
-        },
+    dataset_config: str | None = option(
+        None, "Configuration of the dataset. For demo, options such as size=1000,seed=7."
     )
-    dataset_config: str | None = field(
-        default=None,
-        metadata={"help": "Configuration of the dataset. For demo, options such as size=1000,seed=7."},
+    data_files: list[str] | None = option(None, "Files to read.")
+    dataset_train_split: str = option("train", "Split for training.")
+    dataset_test_split: str = option("test", "Split for evaluation.")
+    prompt_column: str = option("prompt", "Column with the question.")
+    solution_column: str = option("solution", "Column with the answer, renamed to solution.")
+    system_prompt: str | None = option(None, "System message that is put before every prompt.")
+    eval_prompts: int = option(
+        64,
+        "Maximum number of held-out prompts to evaluate before and after training. Without a test split, at most a tenth of "
+        "the rows are held out.",
     )
-    data_files: list[str] | None = field(default=None, metadata={"help": "Files to read."})
-    dataset_train_split: str = field(default="train", metadata={"help": "Split for training."})
-    dataset_test_split: str = field(default="test", metadata={"help": "Split for evaluation."})
-    prompt_column: str = field(default="prompt", metadata={"help": "Column with the question."})
-    solution_column: str = field(default="solution", metadata={"help": "Column with the answer, renamed to solution."})
-    system_prompt: str | None = field(
-        default=None, metadata={"help": "System message that is put before every prompt."}
-    )
-    eval_prompts: int = field(
-        default=64,
-        metadata={
-            "help": "Maximum number of held-out prompts to evaluate before and after training. Without a test split, at most "
-            "a tenth of the rows are held out."
-        },
-    )
-    bad_golds: float = field(
-        default=0.05, metadata={"help": "Stop if more than this share of the solutions is unreadable."}
-    )
-    no_check: bool = field(default=False, metadata={"help": argparse.SUPPRESS})  # only training looks at it
+    bad_golds: float = option(0.05, "Stop if more than this share of the solutions is unreadable.")
+    no_check: bool = option(False, argparse.SUPPRESS)  # only training looks at it
 
 
 @dataclass
 class TrainArguments(JobArguments):
     """The job to train."""
 
-    no_check: bool = field(
-        default=False, metadata={"help": "Train without checking rewards, dataset and configuration first."}
-    )
+    no_check: bool = option(False, "Train without checking rewards, dataset and configuration first.")
 
 
 @dataclass
 class CheckArguments(JobArguments):
     """The job to check, and what to print."""
 
-    details: bool = field(default=False, metadata={"help": "Print every finding instead of a summary."})
-    json: bool = field(default=False, metadata={"help": "Print the findings as JSON."})
-    selftest: bool = field(
-        default=False, metadata={"help": "Check broken and healthy rewards of this package instead of a job."}
-    )
-    judge: bool = field(
-        default=False,
-        metadata={"help": "Ask the judges what moves them, with at most 20 requests. Their server may cost."},
-    )
+    details: bool = option(False, "Print every finding instead of a summary.")
+    json: bool = option(False, "Print the findings as JSON.")
+    selftest: bool = option(False, "Check broken and healthy rewards of this package instead of a job.")
+    judge: bool = option(False, "Ask the judges what moves them, with at most 20 requests. Their server may cost.")
 
 
 JOBS: dict[str, Any] = {"train": TrainArguments, "check": CheckArguments}
@@ -129,7 +109,7 @@ def list_options(command: str) -> list[Option]:
     sections = {one.name: title for title, owner in zip(titles, classes, strict=True) for one in fields(owner)}
     actions = [action for action in JobParser(command)._actions if action.dest in sections]
     found = [describe_option(action, sections[action.dest]) for action in actions]
-    return sorted(found, key=lambda option: titles.index(option.section))
+    return sorted(found, key=lambda one: titles.index(one.section))
 
 
 def describe_option(action: argparse.Action, section: str) -> Option:
@@ -211,22 +191,18 @@ def prepare_job(
         check_dataset(train_dataset, reward_funcs)
     except MissingColumn as error:
         suggestion, column = suggest_for(train_dataset)
-        if error.column in ({job.prompt_column, job.solution_column} - {*train_dataset.column_names, "solution"}):
-            new = "prompt" if error.column == job.prompt_column else "solution"
-            problem = f"{error.problem} --{new}_column {error.column} renamed it to '{new}'."
-            if new == "prompt":
-                is_parameter = (error.call or "").endswith(f"{error.column}=")
-                rename = f"In the function, rename the parameter '{error.column}' to 'prompt'."
-                raise ValueError(f"{problem} {rename if is_parameter else suggestion}") from None
-            raise ValueError(
-                f"{MissingColumn(problem, error.column, [new], error.call or f'NAME({error.column}=')}"
-            ) from None
-        if error.column != "solution":
-            raise ValueError(f"{error} {suggestion}" if column else str(error)) from None
-        remedy = suggestion if column and column not in error.similar else "Name the column: --solution_column "
-        if not remedy.endswith("."):
-            remedy += f"{error.similar[0]}." if error.similar else f"NAME. {suggestion}"
-        raise ValueError(f"{error.problem} {remedy}") from None
+        renamed = {job.prompt_column: "prompt", job.solution_column: "solution"}
+        text = f"{error} {suggestion}" if column else str(error)
+        if error.column in renamed.keys() - {*train_dataset.column_names, "solution"}:
+            new = renamed[error.column]
+            text = f"{error.problem} --{new}_column {error.column} renamed it to '{new}'."
+            named = MissingColumn(text, error.column, [new], error.call or f"NAME({error.column}=")
+            text = f"{text} In a function of your own, rename the parameter." if new == "prompt" else str(named)
+        elif error.column == "solution":
+            name = f"{error.similar[0]}." if error.similar else f"NAME. {suggestion}"
+            is_other = column and column not in error.similar
+            text = f"{error.problem} {suggestion if is_other else f'Name the column: --solution_column {name}'}"
+        raise ValueError(text) from None
     check_outcome(training.outcome_reward, reward_funcs)
     check_metric(training, reward_funcs, list_names(reward_funcs), eval_dataset)
     return rewards, train_dataset, eval_dataset
@@ -254,30 +230,30 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
 def load_tokenizer(
     model: ModelConfig, training: FilteredGRPOConfig, dataset: str | None = None
 ) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of the model without loading the model."""
+    """Return the tokenizer of the model without loading the model, in which LoRA must find modules to change."""
     name = choose_model(model.model_name_or_path, dataset)
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
-        return AutoTokenizer.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".: ")
-        if Path(name).is_dir() and not (Path(name) / "config.json").exists():
-            reason = "the folder has no config.json"
+        if (Path(name).is_dir() or name.startswith((".", "/", "~"))) and not (Path(name) / "config.json").exists():
+            reason = "there is no config.json in this folder"
         raise ValueError(
             f"The tokenizer of the model {name!r} cannot be loaded: {reason}. Give the name of a model on the hub or the "
             f"folder of a model: --model_name_or_path."
         ) from None
+    check_lora(model, name)
+    return tokenizer
 
 
-def check_lora_target_modules(model: ModelConfig, dataset: str | None) -> None:
+def check_lora(model: ModelConfig, name: str) -> None:
     """Check that LoRA would change a module of the model, by building the model without its weights."""
     options = get_peft_config(model)
     if options is None or options.target_modules in (None, "all-linear"):
         return
-    name = choose_model(model.model_name_or_path, dataset)
-    config = AutoConfig.from_pretrained(
-        name, revision=model.model_revision, trust_remote_code=getattr(model, "trust_remote_code", False)
-    )
+    trusted = getattr(model, "trust_remote_code", False)
+    config = AutoConfig.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)
     architecture = getattr(transformers, (config.architectures or ["-"])[0], None)
     if architecture is None:  # code from the hub
         return
@@ -288,7 +264,6 @@ def check_lora_target_modules(model: ModelConfig, dataset: str | None) -> None:
     if not any(check_target_module_exists(options, key) for key in modules):
         linear = {key.split(".")[-1]: None for key, one in modules.items() if isinstance(one, torch.nn.Linear)}
         raise ValueError(
-            f"--lora_target_modules must match modules of the model {name!r}; got {options.target_modules!r}. Its linear "
-            f"modules are {', '.join(linear)}. Name at least two of them, write a regular expression of whole names such as "
-            f"'.*{[*linear][0]}', or write all-linear."
+            f"--lora_target_modules must match modules of the model {name!r}; got {options.target_modules!r}. Name at least "
+            f"two of {', '.join(linear)}, or write all-linear."
         )

@@ -2,19 +2,17 @@
 
 import argparse
 import contextlib
-import importlib
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from importlib import import_module
 from importlib.metadata import version
-from types import ModuleType
 
-from .command_errors import CommandParser
-from .output import INTERRUPTED, MISUSED, end, flush_output
-from .read_ahead import DESCRIPTIONS, build_parser, read_ahead, read_options
+from .console import INTERRUPTED, MISUSED, CommandParser, end, flush_output
+from .read_ahead import DESCRIPTIONS, build_parser, load_options, read_ahead
 
 
 COMMANDS = {
@@ -27,7 +25,6 @@ COMMANDS = {
 What each subcommand does. A subcommand is the module with its name, which has the function `main`, and `build_parser`
 unless `read_ahead` describes it.
 """
-
 
 INTERRUPTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
@@ -57,15 +54,12 @@ def complete() -> None:
         parser = argparse.ArgumentParser()
         commands = parser.add_subparsers()
         for name in COMMANDS:
-            is_job = name in DESCRIPTIONS
-            own = build_parser(name, read_options(name)) if is_job else load_command(name).build_parser()
+            if name in DESCRIPTIONS:
+                own = build_parser(name, load_options(name))
+            else:
+                own = import_module(f".{name}", __package__).build_parser()
             commands.add_parser(name, parents=[own], add_help=False)
         argcomplete.autocomplete(parser)
-
-
-def load_command(name: str) -> ModuleType:
-    """Return the module of a subcommand. Others are not loaded, because they import torch."""
-    return importlib.import_module(f".{name}", __package__)
 
 
 def run_subcommand(arguments: Sequence[str]) -> None:
@@ -89,7 +83,7 @@ def run_subcommand(arguments: Sequence[str]) -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         rest = read_ahead(command, arguments[1:]) if command in DESCRIPTIONS else arguments[1:]
-        load_command(command).main(rest)
+        import_module(f".{command}", __package__).main(rest)  # others are not loaded, because they import torch
     except KeyboardInterrupt:
         print(f"\ntrl-grpo-rewards {command} was interrupted.", file=sys.stderr)
         sys.exit(INTERRUPTED)

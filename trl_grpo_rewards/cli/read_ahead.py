@@ -14,13 +14,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..removed import REMOVED
 from ..whole_files import replace_file
-from .command_errors import LEAST_SIMILARITY, CommandParser, build_rewards, exit_on
-from .data_files import BUNDLED, name_format
-from .output import FINE, keep_stdout_for_json
-from .recipe_files import DEFAULT_RECIPE, RECIPE_FOLDER, RECIPES, check_trust, find_recipe, read_recipe
-from .run_folder import check_output, choose_checkpoint, describe_finished
+from . import job_files
+from .console import FINE, CommandParser, build_rewards, exit_on, keep_stdout_for_json
 
 
 DESCRIPTIONS = {
@@ -74,7 +70,7 @@ class Option(NamedTuple):
     help: str | None
 
 
-def read_options(command: str) -> list[Option]:
+def load_options(command: str) -> list[Option]:
     """Return the options of a job from a table, which TRL's parser writes if there is none that it wrote itself."""
     file, key = find_table()
     try:
@@ -118,23 +114,23 @@ class Help(argparse.HelpFormatter):
 
 def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = True) -> CommandParser:
     """Return a parser of all options, whose values are texts. Its help may leave out those of TRL."""
+    hint = f"All options of TRL can be set, too, such as {MOST_USED}. --help-all shows them."
     parser = CommandParser(
         prog=f"trl-grpo-rewards {command}",
         usage="%(prog)s [--config RECIPE] [--OPTION VALUE ...]",
         description=DESCRIPTIONS[command],
-        epilog=None
-        if shows_all
-        else f"All options of TRL can be set, too, such as {MOST_USED}. --help-all shows them.",
+        epilog=None if shows_all else hint,
         formatter_class=Help,
         add_help=False,
     )
     general = parser.add_argument_group("options")
     general.add_argument("-h", "--help", action="help", help="show the options of this package")
     general.add_argument("--help-all", action="help", help="show the options of TRL, too")
-    named = f"a YAML file with options, or one of {', '.join(sorted(RECIPES))}, which are in {RECIPE_FOLDER}; options on the "
-    named += "command line take precedence"
+    recipes = sorted(job_files.RECIPES)
+    named = f"a YAML file with options, or one of {', '.join(recipes)}, which are in {job_files.RECIPE_FOLDER}; options on "
+    named += "the command line take precedence"
     config = general.add_argument("--config", nargs="?", const="", metavar="RECIPE", help=named)
-    config.completer = lambda **_: sorted(RECIPES)  # type: ignore[attr-defined]  # of argcomplete
+    config.completer = lambda **_: recipes  # type: ignore[attr-defined]  # of argcomplete
     groups = {option.section: parser.add_argument_group(option.section) for option in options}
     for option in options:
         values = ",".join(["true", "false"] if option.kind == "bool" else option.choices)
@@ -161,7 +157,7 @@ def check_value(option: Option, value: Any) -> None:
             number = float(int(value) if option.kind == "int" and isinstance(value, str) else value)
             is_right = option.kind == "float" or not number % 1
             is_right = is_right and all(RANGES[text][0](number) for text in wanted)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             is_right = False
         if not is_right:
             must = ", ".join([f"a {'whole ' * (option.kind == 'int')}number", *wanted])
@@ -178,14 +174,14 @@ def check_value(option: Option, value: Any) -> None:
 
 def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Return the settings of a command line and its recipe, and the arguments for TRL's parser."""
-    options = read_options(command)
+    options = load_options(command)
     parser = build_parser(command, options, shows_all="--help-all" in arguments)
     found, unknown = parser.parse_known_args(arguments)
     parser.refuse(unknown, "on the command line")
     given = {name: value for name, value in vars(found).items() if value is not None}
-    default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else DEFAULT_RECIPE
+    default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else job_files.DEFAULT_RECIPE
     name = given.pop("config", default)
-    recipe = {} if name is None else read_recipe(name)
+    recipe = {} if name is None else job_files.read_recipe(name)
     parser.refuse([f"--{one}" for one in recipe if one != "env" and not hasattr(found, one)], "in the recipe")
     settings = {option.name: option.default for option in options if option.nargs != 0} | recipe | given
     for option in options:
@@ -194,11 +190,11 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
             if one is not None:
                 check_value(option, one)
     if name is not None:
-        check_trust(name, recipe, given)
-    dataset, files = name_format(settings["dataset_name"], settings["data_files"])
+        job_files.check_trust(name, recipe, given)
+    dataset, files = job_files.name_format(settings["dataset_name"], settings["data_files"])
     given |= {"dataset_name": dataset} if dataset else {}
     given |= {"data_files": files} if files else {}
-    line = [] if name is None else ["--config", str(find_recipe(name))]
+    line = [] if name is None else ["--config", str(job_files.find_recipe(name))]
     for one, value in given.items():
         line += [f"--{one}", *value] if isinstance(value, list) else [f"--{one}={value}"]
     return settings | given, line
@@ -206,31 +202,19 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
 
 def read_ahead(command: str, arguments: Sequence[str]) -> list[str]:
     """Return the arguments for TRL's parser. End the process on a wish for help, and if an option or the rewards are wrong."""
-    finished = None
+    finished, is_first = None, os.environ.get("RANK", "0") == "0"  # of the processes of a launcher
     with exit_on(TypeError, ValueError, ImportError, OSError), keep_stdout_for_json("--json" in arguments):
         settings, line = read_line(command, arguments)
-        dataset = str(settings["dataset_name"] or "")
-        if dataset.startswith("reasoning_gym:"):
-            raise ValueError(REMOVED["reasoning_gym"])
-        close = get_close_matches(dataset, BUNDLED, n=1, cutoff=LEAST_SIMILARITY) if "/" not in dataset else []
-        if close and dataset not in BUNDLED and not Path(dataset).exists():
-            raise ValueError(
-                f"Did you mean --dataset_name {close[0]}? There is no dataset {dataset!r} in this package."
-            )
         build_rewards(settings["rewards"], settings["import_modules"] or ())
         if command == "train":
             folder, resume = os.path.expanduser(settings["output_dir"] or "trainer_output"), "resume_from_checkpoint"
             if settings[resume] is not None:
                 limits = int(settings["max_steps"] or -1), float(settings["num_train_epochs"])
-                finished = describe_finished(choose_checkpoint(folder, settings[resume]), *limits)
-            if not finished and is_first_process():
-                check_output(folder, settings[resume])
+                finished = job_files.describe_finished(job_files.choose_checkpoint(folder, settings[resume]), *limits)
+            if not finished and is_first:
+                job_files.check_output(folder, settings[resume])
     if finished:
-        print(finished if is_first_process() else "", end="\n" * is_first_process())
+        if is_first:
+            print(finished)
         sys.exit(FINE)
     return line
-
-
-def is_first_process() -> bool:
-    """Whether this is the process of a launcher that speaks for all."""
-    return os.environ.get("RANK", "0") == "0"

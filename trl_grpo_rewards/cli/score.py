@@ -23,17 +23,7 @@ from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
 from ..score_tables import format_score
 from ..whole_files import replace_file
-from .command_errors import CommandParser, build_rewards, exit_on, exit_on_reward_error
-from .output import (
-    count,
-    cut,
-    fit_columns,
-    format_table,
-    keep_stdout_for_json,
-    make_printable,
-    measure_screen,
-    print_json,
-)
+from . import console
 
 
 EXAMPLES = """examples:
@@ -45,7 +35,6 @@ Completions are read from the group records of a run (pass its output directory)
 (completions/*.parquet), or from a file with lines of JSON. Each line has `prompt`, `completion` and the columns that
 the rewards need."""
 
-
 QUARTILES = (0, 0.25, 0.5, 0.75, 1)
 
 MAX_LISTED = 4
@@ -55,8 +44,8 @@ WHOLE = (1_000_000, 1000)
 """Columns and lines for all details, which are not cut."""
 
 
-def build_parser() -> CommandParser:
-    parser = CommandParser(
+def build_parser() -> console.CommandParser:
+    parser = console.CommandParser(
         prog="trl-grpo-rewards score",
         description="Score completions that were sampled before. This needs no GPU.",
         epilog=EXAMPLES,
@@ -88,16 +77,11 @@ def read_rewards(args: argparse.Namespace) -> Reward:
     """Return the rewards of the command line. Without them, return those of the run."""
     if args.rewards is not None:
         return parse_for_run(args.rewards, args)
-    if not Path(args.completions).exists():
-        raise FileNotFoundError(
-            f"There is no file or folder '{args.completions}'. Give rewards, if any, first, and then the completions: "
-            f'trl-grpo-rewards score "boxed()" runs/addition.'
-        )
     run = read_run(args.completions)
     if run is None:
         raise ValueError(
             f"Without rewards, the rewards of the run are used, but there is no readable {RUN_FILE} for '{args.completions}'. "
-            f'Give the rewards first: trl-grpo-rewards score "boxed()" {args.completions}.'
+            f'Give rewards first, and then the completions: trl-grpo-rewards score "boxed()" runs/addition.'
         )
     if not run.get("is_expression") or "__main__" in {*(run.get("modules") or [])} - {*args.modules}:
         raise ValueError(
@@ -132,7 +116,7 @@ def list_contacts(reward: Reward) -> list[str]:
 def parse_for_run(expression: str, args: argparse.Namespace) -> Reward:
     """Read an expression. An error names the modules that the run has imported and this command has not."""
     try:
-        return build_rewards(expression, args.modules)
+        return console.build_rewards(expression, args.modules)
     except ValueError as error:
         missing = [name for name in (read_run(args.completions) or {}).get("modules", []) if name not in args.modules]
         if not missing:
@@ -150,11 +134,6 @@ def check_out(out: Path) -> None:
         raise ValueError(
             f"The scores cannot be written to '{out}', which is a file of group records. Choose another file, so that the "
             f"records are kept."
-        )
-    if not out.parent.is_dir():
-        raise FileNotFoundError(
-            f"The scores cannot be written to '{out}', because the folder '{out.parent}' does not exist. Create it or "
-            f"choose another one."
         )
 
 
@@ -178,15 +157,15 @@ def format_row(scored: ScoredGroup, row: int) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     args = build_parser().read_arguments(arguments)
-    with exit_on(TypeError, ValueError, OSError, ImportError), exit_on_reward_error():
-        with keep_stdout_for_json(args.json):
+    with console.exit_on(TypeError, ValueError, OSError, ImportError), console.exit_on_reward_error():
+        with console.keep_stdout_for_json(args.json):
             rewards = read_rewards(args)
             old = parse_for_run(args.against, args) if args.against else None
             for contact in [one for rewards_of in (rewards, old) if rewards_of for one in list_contacts(rewards_of)]:
-                print(make_printable(contact), file=sys.stderr)
+                print(console.make_printable(contact), file=sys.stderr)
             found = describe_scores(*score(args, rewards, old))
     if args.json:
-        print_json({"expression": str(rewards), "against": None if old is None else str(old), **found})
+        console.print_json({"expression": str(rewards), "against": None if old is None else str(old), **found})
     else:
         print(summarize_scores(found, has_details=args.details))
 
@@ -276,7 +255,7 @@ def get_quantile(values: Sequence[float], share: float) -> float:
 
 def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
     """Return a table of the rewards, the difference to the old rewards, and examples, as text that fits a screen."""
-    whole, (columns, lines) = format_summary(found, *WHOLE), measure_screen()
+    whole, (columns, lines) = format_summary(found, *WHOLE), console.measure_screen()
     shown = whole if has_details else format_summary(found, columns, lines - 2)
     return shown if shown == whole else f"{shown}\n\n--details shows the table and the examples in full."
 
@@ -284,18 +263,24 @@ def summarize_scores(found: dict[str, Any], *, has_details: bool) -> str:
 def format_summary(found: dict[str, Any], columns: int, lines: int) -> str:
     rows = [["reward", "mean", "None", "scores", "unchanged", "p99 ms"]]
     for one in found["rewards"]:
-        cells = format_known(one["mean"], ".3f"), f"{one['unscored'] / found['rows']:.1%}", format_distribution(one)
+        cells = (
+            console.format_known(one["mean"], ".3f"),
+            f"{one['unscored'] / found['rows']:.1%}",
+            format_distribution(one),
+        )
         time = (one["milliseconds"] or {}).get("p99")
-        rows.append([one["name"], *cells, format_known(one["as_recorded"], ".1%"), format_known(time, ".3f")])
+        rows.append(
+            [one["name"], *cells, console.format_known(one["as_recorded"], ".1%"), console.format_known(time, ".3f")]
+        )
     alignments, groups, difference = "<>><>>", found["groups"], found["difference"]
-    rows, _ = fit_columns(rows, alignments, columns, least=4)
-    top = format_table(rows, alignments, columns).splitlines()
+    rows, _ = console.fit_columns(rows, alignments, columns, least=4)
+    top = console.format_table(rows, alignments, columns).splitlines()
     old = f", and {difference['dead_groups'] / groups:.1%} under the old rewards" if difference else ""
-    top += ["", f"{count(groups, 'group')}; {found['dead_groups'] / groups:.1%} would be dead{old}"]
+    top += ["", f"{console.count(groups, 'group')}; {found['dead_groups'] / groups:.1%} would be dead{old}"]
     examples = {"largest outliers within their group:": [(format_score(x["total"]), x) for x in found["surprising"]]}
     if difference:
         equal, more, less = (difference[way] for way in ("equal", "more", "less"))
-        top.append(f"{count(found['rows'], 'row')}; {equal:,} earn the same, {more:,} more, {less:,} less")
+        top.append(f"{console.count(found['rows'], 'row')}; {equal:,} earn the same, {more:,} more, {less:,} less")
         for one in difference["examples"]:  # None is lower than any score
             is_more = one["now"] is not None and (one["before"] is None or one["now"] > one["before"])
             label = f"{format_score(one['before'])} -> {format_score(one['now'])}"
@@ -305,10 +290,6 @@ def format_summary(found: dict[str, Any], columns: int, lines: int) -> str:
     for title, labelled in shown.items() if most > 0 else ():
         top += ["", title, *(format_example(label, one, columns) for label, one in labelled[:most])]
     return "\n".join(top)
-
-
-def format_known(value: float | None, form: str) -> str:
-    return "-" if value is None else f"{value:{form}}"
 
 
 def format_distribution(found: dict[str, Any]) -> str:
@@ -327,6 +308,8 @@ def format_share(share: float) -> str:
 
 def format_example(label: str, found: dict[str, Any], columns: int) -> str:
     """Return a line with a label, the start of the prompt and the end of the completion."""
-    prompt = cut(make_printable(found["prompt"]), (columns - 22) // 3)
-    completion = cut(make_printable(found["completion"]), columns - 19 - cell_len(prompt), keep_end=True)
+    prompt = console.cut(console.make_printable(found["prompt"]), (columns - 22) // 3)
+    completion = console.cut(
+        console.make_printable(found["completion"]), columns - 19 - cell_len(prompt), keep_end=True
+    )
     return f"{label:>14}  {prompt} | {completion}"

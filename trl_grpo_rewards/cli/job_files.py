@@ -1,0 +1,254 @@
+"""The files of a job: its recipe, its data, and the folder of its run. Loads no torch or TRL."""
+
+import ast
+import contextlib
+import csv
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+from ..checkpoints import choose_last_checkpoint, describe_fault, list_checkpoints, read_state
+from ..demo import arithmetic, programs, requests
+from ..removed import REMOVED
+
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+RECIPE_FOLDER = Path(__file__).with_name("recipes")
+
+RECIPES = {file.stem: file for file in RECIPE_FOLDER.glob("*.yaml") if not file.stem.startswith("accelerate")}
+"""Files of the bundled recipes by name. `addition` is the default job: the bundled model on the bundled task.
+`code` has another bundled model and task."""
+
+DEFAULT_RECIPE = "addition"
+"""The recipe of a command line that names no recipe, model or dataset."""
+
+BUNDLED: "dict[str, Callable[..., Dataset]]" = {
+    "demo.arithmetic": arithmetic,
+    "demo.programs": programs,
+    "demo.requests": requests,
+}
+"""Functions that return the bundled datasets, by the names of these."""
+
+FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
+"""The format of the files with each ending."""
+
+READ_LINES = 100
+"""Number of lines of a CSV file that show how its columns are separated."""
+
+LARGE = 50_000_000
+"""Number of bytes from which on reading takes long enough for a progress bar."""
+
+FROM_WEIGHTS = "start a new run from its weights, in another --output_dir."
+"""What to do with a checkpoint that is not complete. To start anew in its folder would overwrite it."""
+
+
+def find_recipe(name: str) -> Path:
+    """Return a file of options, or the bundled recipe of this name."""
+    if find_ending(name) in FORMATS.keys() - {"json"}:  # YAML contains JSON
+        raise ValueError(
+            f"A recipe must be a YAML file, but {name!r} is a dataset. Write --dataset_name {quote(name)}."
+        )
+    if Path(name).is_file():
+        return Path(name)
+    if name in RECIPES:
+        return RECIPES[name]
+    if not name:
+        raise ValueError(f"--config must be followed by a YAML file or a recipe: {', '.join(sorted(RECIPES))}.")
+    close = get_close_matches(name, RECIPES, n=1)
+    raise ValueError(
+        f"{f'Did you mean --config {close[0]}? ' if close else ''}--config must be a YAML file or the name of a recipe; there "
+        f"is no file {name!r}, and the recipes are {', '.join(sorted(RECIPES))}. Choose one of these, or give the path of a "
+        f"file."
+    )
+
+
+def list_programs(rewards: str) -> list[str]:
+    """Return the options of an expression that name a module, an interpreter or packages."""
+    try:
+        nodes = [node for node in ast.walk(ast.parse(rewards.strip(), mode="eval")) if isinstance(node, ast.keyword)]
+    except (SyntaxError, ValueError, RecursionError):
+        return []  # it is refused when it is read
+    return [ast.unparse(one) for one in nodes if one.arg in ("backend", "python", "packages")]
+
+
+def check_trust(name: str, recipe: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    """Raise `ValueError` if a recipe does more than set options, unless what is given on the command line allows it."""
+    listed = [] if "import_modules" in given else recipe.get("import_modules") or []
+    modules = [listed] if isinstance(listed, str) else listed
+    does = [f"imports {', '.join(map(str, modules))}"] if modules else []
+    if "rewards" not in given and (options := list_programs(str(recipe.get("rewards")))):
+        does.append(f"runs programs with {', '.join(options)}")
+    if any("trust_remote_code" in (option if value else "") + str(value) for option, value in recipe.items()):
+        does.append("sets trust_remote_code")
+    if variables := recipe.get("env"):
+        does.append(f"sets the environment variables {', '.join(map(str, variables))}")
+    if does and "trust" not in given:
+        remedy = f"--import {' '.join(map(str, modules))}" if modules and len(does) == 1 else "--trust"
+        raise ValueError(
+            f"The recipe {name!r} {' and '.join(does)}, which acts only if the command line allows it. If you know the "
+            f"recipe, add {remedy}."
+        )
+
+
+def read_recipe(name: str) -> dict[str, Any]:
+    """Return the options of a file or of a bundled recipe."""
+    import yaml
+
+    file = find_recipe(name)
+    try:
+        options = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = "it is nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise ValueError(f"The recipe {name!r} is not valid YAML: {problem}. Correct it.") from None
+    if not isinstance(options, dict):
+        raise ValueError(
+            f"The recipe {name!r} must contain options such as max_steps: 100; got {type(options).__name__}. Correct it."
+        )
+    return {str(option): value for option, value in options.items()}
+
+
+def find_ending(name: str) -> str:
+    """Return the ending of a file, without that of its compression."""
+    return Path(name.removesuffix(".gz")).suffix[1:].lower()
+
+
+def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
+    """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
+    data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
+    if name is not None and name not in BUNDLED and not Path(name).exists():
+        if name.startswith("reasoning_gym:"):
+            raise ValueError(REMOVED["reasoning_gym"])
+        if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
+            raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
+        if find_ending(name) in FORMATS:
+            raise ValueError(f"There is no file {name!r} in {Path.cwd()}. Correct --dataset_name.")
+    for file in (data_files or ()) if name in (None, *FORMATS) else ():
+        if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
+            raise ValueError(f"There is no file {file!r} in {Path.cwd()}. Correct --data_files.")
+    files = [name] if name is not None and Path(name).is_file() else data_files
+    if not files or (name is not None and files is data_files):
+        return name, data_files
+    ending = find_ending(files[0])
+    if ending not in FORMATS:
+        raise ValueError(
+            f"The format of a file must be known by its ending, but {files[0]!r} has none of "
+            f"{', '.join(f'.{one}' for one in FORMATS)}. Save it in one of these formats, or correct its ending."
+        )
+    return FORMATS[ending], files
+
+
+def find_separator(file: str) -> tuple[str, bool]:
+    """Return what separates the columns of a CSV file, and whether spaces follow it, by its first lines."""
+    with open(file, errors="replace") as lines:
+        heads, *others = [*islice(filter(str.strip, lines), READ_LINES)] or [""]
+    separator = max(",;\t|", key=heads.count)
+    return separator, f"{separator} " in heads or any(f'{separator} "' in line for line in others)
+
+
+def find_unreadable(file: str) -> str | None:
+    """Return what keeps a local text file from being read, and what to do, or None."""
+    try:
+        with open(file, encoding="utf-8") as lines:
+            for _ in lines:
+                pass
+    except UnicodeDecodeError:
+        return f"A file must be text in UTF-8, but {file} has another encoding. Save it as UTF-8."
+    except OSError:
+        return None
+    return None if Path(file).stat().st_size else f"A file must have rows, but {file} has no rows. Add prompts to it."
+
+
+def find_long_row(file: str, separator: str, has_spaces: bool, count: int | None = None) -> str | None:
+    """Return which of the first rows of a CSV file has more fields than its heads, and what to do, or None."""
+    csv.field_size_limit(sys.maxsize)
+    with contextlib.suppress(OSError, csv.Error), open(file, newline="", errors="replace") as lines:
+        rows = csv.reader(lines, delimiter=separator, skipinitialspace=has_spaces)
+        heads = next(filter(None, rows), [])
+        for row in islice(rows, count):
+            if len(row) > len(heads):
+                fields = f"the {len(heads)} fields" if len(heads) > 1 else "the one field"
+                return (
+                    f"Each row of a CSV file must have {fields} of its first line, but line {rows.line_num} of {file} has "
+                    f"{len(row)}. Put texts that contain {separator!r} in double quotes, or name all columns in the first line."
+                )
+    return None
+
+
+def find_broken_line(file: str) -> str:
+    """Return which line of a JSON Lines file is not JSON, or an empty text."""
+    with contextlib.suppress(OSError), open(file, errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                json.loads(line.strip() or "null")
+            except json.JSONDecodeError:
+                return f"line {number} of {file} is not JSON: {line.strip()[:60]!r}" if line.strip()[:1] != "[" else ""
+    return ""
+
+
+def describe_broken_files(kind: str, files: Sequence[str], cause: str) -> str:
+    """Return what keeps files from being read, and what to do, or else the cause that was raised."""
+    plain = [file for file in files if kind in ("csv", "json") and not file.endswith(".gz")]
+    found = [*map(find_unreadable, plain)]
+    if "corresponds to no data" in cause:  # what datasets says of a CSV file with only a header
+        found.append(f"A dataset must have rows, but {', '.join(files)} has no rows. Add prompts to it.")
+    elif kind == "csv":
+        found += [find_long_row(file, *find_separator(file)) for file in plain if Path(file).is_file()]
+    broken = next(filter(None, map(find_broken_line, plain)), cause) if kind == "json" else cause
+    found.append(f"The files {', '.join(files)} cannot be read as {kind}: {broken}. Correct the files.")
+    return next(filter(None, found))
+
+
+def is_small(files: Sequence[str] | None) -> bool:
+    """Whether all files are local and small."""
+    paths = [Path(file) for file in files or ()]
+    return bool(paths) and all(path.is_file() for path in paths) and sum(path.stat().st_size for path in paths) < LARGE
+
+
+def choose_checkpoint(output_dir: str | Path, resume: str | None) -> str | None:
+    """Return the checkpoint to continue from. `true` and `auto` mean the last one, without which only `auto` starts anew."""
+    mode = str(resume).lower()
+    if mode not in ("true", "auto"):
+        return resume
+    return choose_last_checkpoint(output_dir) or ("true" if mode == "true" else None)
+
+
+def check_output(output_dir: str | Path, resume: str | None) -> None:
+    """Check that a run would overwrite no earlier one, and that the checkpoint to continue from is complete."""
+    folder, checkpoint = Path(output_dir), choose_checkpoint(output_dir, resume)
+    if resume is None and folder.is_dir() and any(folder.iterdir()):
+        raise ValueError(
+            f"The output directory {str(folder)!r} contains an earlier run, which a new run would overwrite. To "
+            f"continue it, pass --resume_from_checkpoint auto, which starts anew if there is no checkpoint. Otherwise choose another "
+            f"--output_dir, or remove the directory."
+        )
+    fault = describe_fault(Path(checkpoint)) if checkpoint is not None else None
+    if fault:
+        complete = [str(folder) for folder in list_checkpoints(output_dir)]
+        has = f"the complete checkpoints {', '.join(complete)}" if complete else "no complete checkpoint"
+        said = "" if checkpoint == "true" else f"{fault} "
+        remedy = f"{'Choose one of these, or pass' if complete else 'Pass'} --resume_from_checkpoint auto, which "
+        remedy += f"{'continues from the last one' if complete else 'starts anew'}."
+        if not complete and choose_last_checkpoint(output_dir):
+            remedy = FROM_WEIGHTS.capitalize()
+        raise ValueError(f"{said}{str(folder)!r} contains {has}. {remedy}")
+
+
+def describe_finished(checkpoint: str | None, max_steps: int, epochs: float) -> str | None:
+    """Return a sentence if a checkpoint has all steps of a run, or all epochs without `max_steps`. None if it has not."""
+    state = read_state(Path(checkpoint)) if checkpoint else None
+    if not checkpoint or not state:
+        return None
+    step = state.get("global_step") or 0
+    if step < max_steps if max_steps > 0 else (state.get("epoch") or 0) < epochs:
+        return None
+    goal = f"raise --max_steps above {step}." if max_steps > 0 else f"raise --num_train_epochs above {epochs:g}."
+    goal = FROM_WEIGHTS if describe_fault(Path(checkpoint)) else goal
+    return f"The run is finished at step {step}; its last checkpoint is {checkpoint}. To go on, {goal}"
