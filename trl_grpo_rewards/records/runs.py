@@ -81,19 +81,19 @@ def list_facts(run: dict[str, Any], log: Iterable[dict[str, Any]] = ()) -> dict[
         "Seed": options.get("seed"),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Started": run.get("started"),
-        "Tokens": describe_savings(log),
+        "Tokens": describe_savings(log, is_once="version" in run),
     }
     return {title: str(value) for title, value in facts.items() if value not in (None, "")}
 
 
-def describe_savings(log: Iterable[dict[str, Any]]) -> str:
-    """Return what a run saved in all passes over the model, or an empty text if its log does not say."""
+def describe_savings(log: Iterable[dict[str, Any]], is_once: bool) -> str:
+    """Return what a run saved in all passes, or nothing if its log does not say. Runs without a version need prompts again."""
     if not (shares := sum_tokens(log)):
         return ""
     needed, computed, skipped = shares
     return (
-        f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed. "
-        f"Skipping dead groups saved {skipped:.0%}, and packing {round(1 - skipped - computed, 2) + 0.0:.0%}."
+        f"The passes over the model computed {computed:.0%} of the tokens of TRL's batches; {needed:.0%} were needed"
+        f"{', each prompt once' if is_once else ''}. Skipping dead groups saved {skipped:.0%}, and packing {round(1 - skipped - computed, 2) + 0.0:.0%}."
     )
 
 
@@ -102,10 +102,8 @@ def sum_tokens(log: Iterable[dict[str, Any]]) -> list[float]:
     sums, last = [0.0] * 4, 0
     for entry in log:
         if isinstance(entry.get("groups/tokens_padded"), (int, float)):
-            steps, last = (
-                max(entry["step"] - last, 1),
-                entry["step"],
-            )  # an entry counts for all steps since the last one
+            # An entry counts for all steps since the last one.
+            steps, last = max(entry["step"] - last, 1), entry["step"]
             for place, name in enumerate(("needed", "computed", "skipped", "padded")):
                 values = (entry.get(f"groups/tokens_{name}{end}") for end in ("", "_without_gradient"))
                 sums[place] += steps * sum(value for value in values if isinstance(value, (int, float)))

@@ -23,6 +23,9 @@ from ..whole_files import replace_file
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
 """Packages whose versions a description contains."""
 
+VERSION = 2
+"""Version of a description. From 2 on, the log counts a prompt that its group needs once, and before once for each row."""
+
 find_version = functools.cache(version)
 """The version of a package that is installed. Its metadata is read once in a process."""
 
@@ -64,6 +67,7 @@ def describe_run(
     else:
         text = " + ".join(f"{weight:g} * {name}" for weight, name in zip(weights, names, strict=True))
     return {
+        "version": VERSION,
         "rewards": text,
         "is_expression": is_expression,
         "modules": sorted({*list_reward_modules(rewards)}),

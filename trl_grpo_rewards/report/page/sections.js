@@ -132,7 +132,7 @@ const CURVES = {
   grad_norm: ["Gradient norm", "Before clipping."],
   learning_rate: ["Learning rate", "The learning rate of the step."],
   frac_reward_zero_std: ["Dead groups", "The share of groups with equal rewards, from which nothing is learned."],
-  "groups/padding": ["Padding", "Tokens that the passes over the model computed for each token that was needed. Without padding, it is 1."],
+  "groups/padding": ["Padding", "Tokens that the passes over the model computed for each token that was needed. It is at least 1."],
   step_time: ["Seconds per step", "Sampling, scoring and the update. Evaluations and checkpoints are not included."],
   "groups/seconds_generation": ["Seconds of generation", "The part of a step in which completions are sampled."],
   "groups/seconds_scoring": ["Seconds of scoring", "The part of a step in which rewards score completions."],
