@@ -18,7 +18,7 @@ import torch
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer, get_peft_config
 
-from trl_grpo_rewards.cli.job import JobArguments, prepare_job, read_job
+from trl_grpo_rewards.cli.job import JobArguments, choose_model, prepare_job, read_job
 from trl_grpo_rewards.training.trainer import FilteredGRPOTrainer
 
 
@@ -50,7 +50,13 @@ def build(cls: type[GRPOTrainer], arguments: list[str], folder: Path) -> GRPOTra
     job, training, model = read_job([*arguments, "--output_dir", str(folder)], "train", job_type=JobArguments)
     rewards, dataset, _ = prepare_job(job, training, model)
     training.model_init_kwargs = {"dtype": model.dtype}
-    trainer = cls(model.model_name_or_path, rewards, training, dataset, peft_config=get_peft_config(model))
+    trainer = cls(
+        choose_model(model.model_name_or_path, job.dataset_name),
+        rewards,
+        training,
+        dataset,
+        peft_config=get_peft_config(model),
+    )
     trainer.remove_callback(PrinterCallback)
     return trainer
 
@@ -75,7 +81,7 @@ def compare(recipe: str, steps: int, options: list[str], runs: Path) -> None:
         strict=True,
     )
     cells = [cell for theirs, ours in (update, whole) for cell in (theirs, ours, ours / theirs)]
-    print("|", recipe, "|", " | ".join(f"{cell:.2f}" for cell in cells), "|", flush=True)
+    print("|", recipe, "|", " | ".join(f"{cell:.3g}" for cell in cells), "|", flush=True)
 
 
 def main() -> None:

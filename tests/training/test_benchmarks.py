@@ -36,6 +36,14 @@ def test_the_benchmark_for_a_gpu_writes_its_table_on_a_cpu(tmp_path):
         assert 1 <= ours < theirs and 0 < case["generation"] < 1
 
 
+@pytest.mark.slow
+def test_both_trainers_take_turns_in_a_recipe(tmp_path):
+    table = run(tmp_path, "bench_recipes.py", "addition", "--steps", 2, "--set", "max_completion_length=8")
+    recipe, *cells = table.splitlines()[-1].strip("| ").split(" | ")
+    theirs, ours, ratio, *step = map(float, cells)
+    assert recipe == "addition" and ratio == pytest.approx(ours / theirs, rel=0.05) and step[0] > theirs
+
+
 def run(folder, script, *options):
     done = Forked(SCRIPTS / script, *options, cwd=folder).wait()
     assert done.returncode == 0, done.stderr
