@@ -13,6 +13,7 @@ from ..parsing import parse
 from ..programs.cases import UnreadableTests
 from ..programs.formats import COMPANION_COLUMNS, parse_column, read_tests
 from ..tools.call_reading import read_expected_calls
+from ..verify.objects import read_object
 from ..verify.solutions import MAX_WORDS, list_solutions, read_gold
 
 
@@ -111,6 +112,12 @@ SHAPES = (
         ("tool_calls", "expected_tool_calls", "expected_answers", "expected_action"),
         lambda value, row: is_read(read_expected_calls, value),
         "tool_calls(expected='{column}')",
+    ),
+    Shape(
+        "objects in JSON as the answer",
+        SOLUTION_COLUMNS,
+        lambda value, row: None not in map(read_object, list_solutions(value)),
+        "json_fields(solution='{column}')",
     ),
     Shape("the letter of an option", SOLUTION_COLUMNS, is_one_of("ABCDE"), "choice(solution='{column}')"),
     Shape(

@@ -1,6 +1,7 @@
 """Rewards for the right answer."""
 
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
@@ -11,12 +12,13 @@ from ..mathematics.tokens import spell
 from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
+from ..verify.objects import read_object, read_objects
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_solutions
 from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks
 from ..verify.verification import find_letter, is_restated, verify_pairs
 
 
-__all__ = ["answer", "boxed", "choice", "exact"]
+__all__ = ["answer", "boxed", "choice", "exact", "json_fields"]
 
 
 Units = Literal["may_omit", "ignore", "must_match"]
@@ -244,3 +246,65 @@ def choice(completion: str, solution: Any, *, letters: str = "ABCDE") -> Score:
     given = None if stated is None else find_letter(stated, letters)
     golds = [find_letter(str(one), letters) for one in list_solutions(solution)]
     return choose_best([None if gold is None else float(given == gold) for gold in golds])
+
+
+MISSING = object()
+
+VALID = 0.1
+"""What `json_fields(partial=True)` pays for an object without a right field."""
+
+
+def share_right(gold: Any, given: Any, absent: Any = MISSING) -> float:
+    """Return the share of a value that is right. Each field of an object and each item of a list has an equal part in it."""
+    if isinstance(gold, dict) and isinstance(given, dict):
+        pairs = [(gold.get(name, absent), given.get(name, absent)) for name in {**gold, **given}]
+        pairs = [pair for pair in pairs if any(one is not absent for one in pair)]
+    elif isinstance(gold, list) and isinstance(given, list):
+        pairs = [*zip_longest(gold, given, fillvalue=MISSING)]
+    elif isinstance(gold, str) and isinstance(given, str):
+        return float(spell_barely(gold).casefold() == spell_barely(given).casefold())
+    else:
+        return float(isinstance(gold, bool) == isinstance(given, bool) and gold == given)
+    return sum(share_right(*pair, absent) for pair in pairs) / len(pairs) if pairs else 1.0
+
+
+@reward(outcome=True, form=lambda: Form(answer="{}", bare=True), reads={"solution": read_objects})
+def json_fields(completion: str, solution: Any, *, partial: bool = False) -> Score:
+    """
+    1 if the completion is a JSON object with the fields of the solution, else 0; None if the solution is no object.
+
+    The whole text after the reasoning must be a JSON object, which may stand in a code fence. JSON is read strictly, as
+    in [`json_text`]. Numbers are compared as numbers, and texts as in [`exact`]: spacing, case and closing marks do not
+    matter. Nested objects are compared field by field, and lists item by item, in order. The order of fields does not
+    matter, and a field that the solution does not have is wrong. The column `solution` contains JSON as text, or objects.
+    In a column of objects, a field that is null is the same as a missing one, because libraries that read tables fill in
+    nulls. A list in the column contains accepted solutions, as in [`boxed`].
+
+    Args:
+        partial (`bool`, *optional*, defaults to `False`):
+            Whether to pay 0.1 for any JSON object, and the rest by the share of fields that are right, among those of the
+            solution and of the completion. A nested object counts as one field, and pays the share of its own fields.
+
+    Example:
+
+    ```python
+    >>> from trl_grpo_rewards import json_fields
+
+    >>> completions = ['{"name": "ann", "age": 41.0}', '```json\\n{"age": 41}\\n```', "Ann is 41."]
+    >>> json_fields()(completions=completions, solution=['{"name": "Ann", "age": 41}'] * 3)
+    [1.0, 0.0, 0.0]
+    >>> json_fields(partial=True)(completions=completions, solution=['{"name": "Ann", "age": 41}'] * 3)
+    [1.0, 0.55, 0.0]
+
+    ```
+    """
+    given = read_object(strip_reasoning(completion))
+    scores: list[Score] = []
+    for one in list_solutions(solution):
+        gold = read_object(one)
+        if gold is None or given is None:
+            scores.append(None if gold is None else 0.0)
+            continue
+        share = share_right(gold, given, absent=None if isinstance(one, dict) else MISSING)
+        scores.append(VALID + (1 - VALID) * share if partial else float(share == 1))
+    return choose_best(scores)
