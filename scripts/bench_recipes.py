@@ -18,7 +18,8 @@ import torch
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer, get_peft_config
 
-from trl_grpo_rewards.cli.job import JobArguments, choose_model, prepare_job, read_job
+from trl_grpo_rewards.cli.job import choose_model, prepare_job, read_job
+from trl_grpo_rewards.cli.read_ahead import read_ahead
 from trl_grpo_rewards.training.trainer import FilteredGRPOTrainer
 
 
@@ -47,7 +48,7 @@ class Turns(TrainerCallback):
 
 def build(cls: type[GRPOTrainer], arguments: list[str], folder: Path) -> GRPOTrainer:
     """Return a trainer of a recipe. TRL's trainer takes the options that are its own."""
-    job, training, model = read_job([*arguments, "--output_dir", str(folder)], "train", job_type=JobArguments)
+    job, training, model = read_job(read_ahead("train", [*arguments, "--output_dir", str(folder)]), "train")
     rewards, dataset, _ = prepare_job(job, training, model)
     training.model_init_kwargs = {"dtype": model.dtype}
     trainer = cls(

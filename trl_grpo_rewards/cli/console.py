@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from inspect import isfunction
 from os.path import exists
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console
@@ -54,6 +54,9 @@ EXIT_CODES = """exit codes:
   141  the reader of the output closed it, as in `| head -1`"""
 """The exit codes, as `--help` shows them."""
 
+OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
+"""Titles of the package's own options, which `--help` shows."""
+
 CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)
 """Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing."""
 
@@ -87,6 +90,19 @@ def exit_on_reward_error() -> Iterator[None]:
         if (text := describe_reward_error(error)) is None:
             raise
         end(text, FAULTY)
+
+
+class Option(NamedTuple):
+    """An option as TRL's parser takes it. The help shows the last spelling, and no option without help."""
+
+    spellings: list[str]
+    name: str
+    section: str
+    kind: str  # int, float, bool or text
+    nargs: str | int | None
+    choices: list[str]
+    default: Any
+    help: str | None
 
 
 class CommandParser(argparse.ArgumentParser):

@@ -25,9 +25,8 @@ from ..expressions import Reward
 from ..training.best_metric import check_metric
 from ..training.config import FilteredGRPOConfig, check_config, option
 from ..training.validation import check_dataset, check_outcome, list_names, unpack_rewards
-from .console import CommandParser, build_rewards
+from .console import OWN, CommandParser, Option, build_rewards
 from .datasets import load_problems
-from .read_ahead import OWN, Option
 
 
 DEPENDENCIES = r"(accelerate|datasets|peft|torch|transformers|trl)\b"

@@ -12,11 +12,11 @@ from hashlib import sha256
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..whole_files import replace_file
 from . import job_files
-from .console import FINE, CommandParser, build_rewards, exit_on, keep_stdout_for_json
+from .console import FINE, OWN, CommandParser, Option, build_rewards, exit_on, keep_stdout_for_json
 
 
 DESCRIPTIONS = {
@@ -27,9 +27,6 @@ DESCRIPTIONS = {
     "the options of trl-grpo-rewards train. It loads the tokenizer but not the model.",
 }
 """What the commands that take a job do."""
-
-OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
-"""Titles of the package's own options, which `--help` shows."""
 
 MOST_USED = (
     "--model_name_or_path, --output_dir, --max_steps, --num_generations, --max_completion_length, --learning_rate, "
@@ -55,19 +52,6 @@ RANGES: dict[str, tuple[Callable[[float], bool], tuple[str, ...]]] = {
     "from 0 to 1": (lambda value: 0 <= value <= 1, ("bad_golds",)),
 }
 """The numbers without which no job can work. TRL finds most of the others only when the model is loaded."""
-
-
-class Option(NamedTuple):
-    """An option as TRL's parser takes it. The help shows the last spelling, and no option without help."""
-
-    spellings: list[str]
-    name: str
-    section: str
-    kind: str  # int, float, bool or text
-    nargs: str | int | None
-    choices: list[str]
-    default: Any
-    help: str | None
 
 
 def load_options(command: str) -> list[Option]:
@@ -179,6 +163,11 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     found, unknown = parser.parse_known_args(arguments)
     parser.refuse(unknown, "on the command line")
     given = {name: value for name, value in vars(found).items() if value is not None}
+    if given.get("selftest") and (others := [f"--{name}" for name in given if name not in ("selftest", "json")]):
+        raise ValueError(
+            f"--selftest checks the labelled rewards of this package, and takes no option except --json; got "
+            f"{', '.join(others)}. Leave out either."
+        )
     default = None if {"dataset_name", "data_files", "model_name_or_path"} & {*given} else job_files.DEFAULT_RECIPE
     name = given.pop("config", default)
     recipe = {} if name is None else job_files.read_recipe(name)
