@@ -128,7 +128,6 @@ COMBINED = [
         (nn.Linear(1, 1), r"the model 'Linear' .*: reward_funcs=\[\*rewards.rewards, model\]"),
         (boxed, "the reward factory 'boxed' instead of a reward. Call it"),
     ],
-    ids=str,
 )  # fmt: skip
 @pytest.mark.parametrize("combine, text", COMBINED)
 def test_what_trl_cannot_call_is_told_what_to_write(combine, text, function, said):

@@ -121,7 +121,6 @@ def test_rewards_are_given_as_a_trainer_takes_them(config):
         ([], r"must be an expression, a function or a list of these; got \[\]. Write, for example, boxed\(\) \+"),
         ({"boxed": 1}, r"must be an expression, a function or a list of these; got \{'boxed': 1\}"),
     ],
-    ids=str,
 )
 def test_what_is_no_reward_is_refused(given, said):
     with pytest.raises(TypeError, match=said):
