@@ -127,6 +127,24 @@ def test_few_tokens_are_computed_twice(prompt, even, of_trl, most):
     assert different <= computed <= most * different
 
 
+def test_masks_and_scores_of_attention_are_no_larger_than_they_may_be():
+    paths = draw(200, 2, random.Random(0))
+    sizes, longest = [Size(200, len(path.tokens) - 200) for path in paths], max(len(path.tokens) for path in paths)
+    for keeps_scores in (False, True):
+        sharing = SHARING._replace(keeps_scores=keeps_scores)
+        passes = plan_passes(sizes, paths, sharing, 4 * longest, 4, 16)
+        widths = [count_different(own, copied=1) for one in passes for own in one.sequences]
+        assert len(widths) < len(paths) and (max(widths) <= longest) == keeps_scores
+    paths.append(Path(0, [1] * 8193, 1))  # its width would be that of a mask
+    assert all(one.sharing is None for one in plan_passes([*sizes, Size(1, 8192)], paths, SHARING, 20_000, 4, 17))
+
+
+def test_experts_count_as_far_as_a_token_passes_them():
+    found = [find_sharing(build_model("qwen3_moe", vocab_size=97, pad_token_id=0, **more), None) for more in
+             ({}, {"num_experts": 8})]  # fmt: skip
+    assert 0 < found[1].even - found[0].even < 0.2 * found[0].even
+
+
 def find_busiest(ranks: list[list[Path]], share: float) -> float:
     """Return the tokens of the rank with most, after groups or parts of them have moved."""
     parts = [[[paths[place] for place in group] for group in list_groups(paths, share)] for paths in ranks]

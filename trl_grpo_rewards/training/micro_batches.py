@@ -48,6 +48,9 @@ LOGPS_ARGUMENTS = ("input_ids", "attention_mask", "logits_to_keep", "batch_size"
 REPLICATED = {DistributedType.NO, DistributedType.MULTI_CPU, DistributedType.MULTI_GPU}
 """Setups in which one rank can run a forward pass without the others."""
 
+TRIED_ROWS = 4
+"""Number of rows with which a run tries whether they can share tokens."""
+
 MOST = 1e-4
 """Largest difference of a log-probability if rows share tokens. In float32, models of 28 families differ by at most 2e-6."""
 
@@ -150,16 +153,18 @@ class Packer:
     def check_sharing(
         self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], ids: list[list[int]], size: int
     ) -> None:
-        """Try once with the longest group whether its rows can share tokens, and again when rows exceed a window first."""
+        """Try whether the longest rows of a group can share tokens: once, and when rows first exceed a window."""
         if self.sharing is None:
             return
         lengths = [len(prompt) + len(own) for prompt, own in zip(prompts, ids, strict=True)]
         start = lengths.index(max(lengths)) // size * size
+        rows = sorted(range(start, start + size), key=lengths.__getitem__)[-TRIED_ROWS:]
         longest = max(gather_object([max(lengths)]))
         tried = 1 + sum(longest > window for window in self.sharing.windows.values() if window)
         if tried > self.tried and longest + 6 < self.limit:  # embeddings may keep what they computed for wider rows
-            self.tried, rows = tried, slice(start, start + size)
-            faults = [*filter(None, gather_object([self.compare(score, model, prompts[rows], ids[rows])]))]
+            self.tried = tried
+            own = [prompts[row] for row in rows], [ids[row] for row in rows]
+            faults = [*filter(None, gather_object([self.compare(score, model, *own)]))]
             if faults:
                 self.sharing = None
                 if self.accelerator.is_main_process:
@@ -169,7 +174,8 @@ class Packer:
         self, score: Callable[..., Logps], model: nn.Module, prompts: list[list[int]], completions: list[list[int]]
     ) -> str:
         """Return what differs if rows share tokens, or nothing."""
-        sharing, size = self.sharing and self.sharing._replace(even=math.inf), self.args.per_device_train_batch_size
+        sharing = self.sharing and self.sharing._replace(even=math.inf, keeps_scores=False)
+        size = self.args.per_device_train_batch_size
         was_training, columns = model.training, max(1, *map(len, completions))
         device = next(model.parameters()).device
         model.eval()
@@ -279,6 +285,8 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
     sharing = trees.find_sharing(trainer.model, trainer.args.pad_to_multiple_of)
     if has_aux_loss:
         sharing = "the load-balancing loss of a mixture of experts counts each token of a row"
+    if trainer.args.neftune_noise_alpha:
+        sharing = "neftune_noise_alpha makes noise that depends on the width of a batch"
     if "passes" in trainer._changes:
         sharing = f"{trainer._changes['passes']} is given whole rows"
     if isinstance(sharing, str) and trainer.args.packing and trainer.accelerator.is_main_process:

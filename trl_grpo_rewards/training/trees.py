@@ -24,7 +24,7 @@ KINDS = ("full_attention", "sliding_attention")
 """Kinds of layers whose masks are known."""
 
 LONGEST = 8192
-"""Largest number of tokens of a sequence of several rows, since a mask has the square of it. Masks of blocks are small."""
+"""Largest number of tokens of rows that share and of their sequences: a mask has its square, unless it is one of blocks."""
 
 BLOCK = 128
 """Number of tokens on each side of a block. On a GPU, sequences have a multiple of it, since each new shape takes time."""
@@ -52,6 +52,7 @@ class Sharing(NamedTuple):
     even: float  # number of tokens of a sequence for which attention costs as much as all else
     multiple: int = 1  # sequences are padded to a multiple of this number of tokens
     has_blocks: bool = False  # masks are those of FlexAttention
+    keeps_scores: bool = False  # attention keeps a number for each pair of tokens for the backward pass
 
 
 class Tree(NamedTuple):
@@ -115,12 +116,16 @@ def find_sharing(model: Any, pad_to_multiple_of: int | None) -> Sharing | str:
     windows = {kind: window if kind == "sliding_attention" else None for kind in kinds}
     heads = config.num_attention_heads
     width = heads * (getattr(config, "head_dim", None) or config.hidden_size // heads)
-    # DeepSpeed may have left a part of each parameter.
-    parameters = sum(getattr(one, "ds_numel", one.numel()) for one in model.parameters())
+    # Of experts, a token passes a few. DeepSpeed may have left a part of each parameter.
+    counts = (getattr(config, name, None) for name in ("num_experts", "num_local_experts", "n_routed_experts"))
+    share = getattr(config, "num_experts_per_tok", None) or 1
+    share /= next(filter(None, counts), share)
+    sizes = ((name, getattr(one, "ds_numel", one.numel())) for name, one in model.named_parameters())
+    parameters = sum(size * (share if ".experts." in name else 1) for name, size in sizes)
     even = parameters / (2.5 * config.num_hidden_layers * width)  # 2 by count, but attention is slower than products
     has_blocks = implementation == "flex_attention"
     multiple = BLOCK if has_blocks or torch.cuda.is_available() else 1
-    return Sharing(windows, even, math.lcm(multiple, pad_to_multiple_of or 1), has_blocks)
+    return Sharing(windows, even, math.lcm(multiple, pad_to_multiple_of or 1), has_blocks, implementation == "eager")
 
 
 def takes_positions(model: Any) -> bool:
@@ -219,7 +224,7 @@ def plan_passes(
     """Split rows into passes, in which they share tokens if that costs less."""
     plan = plan_micro_batches(sizes, max_tokens, max_batches, max_rows)
     passes = [Pass(places, count_padded(sizes, [places]), [], None) for places in plan]
-    if sharing and paths:
+    if sharing and paths and (sharing.has_blocks or max(len(path.tokens) for path in paths) <= LONGEST):
         sequences, sizes = plan_sequences(paths, max_tokens, sharing)
         plan = plan_micro_batches(sizes, max_tokens, max_batches, max_rows)
         shared = [
@@ -245,7 +250,7 @@ def plan_sequences(paths: Sequence[Path], max_tokens: int, sharing: Sharing) -> 
     def measure(end: int) -> Iterator[int]:
         return (own[start] + added[end] - added[start + 1] for start in range(end - 1, -1, -1))
 
-    most = max_tokens if sharing.has_blocks else min(max_tokens, LONGEST)
+    most = max_tokens if sharing.has_blocks else min(max_tokens, max(own) if sharing.keeps_scores else LONGEST)
     sequences = split_in_order(order, measure, most, len(order), SEQUENCE, 1 / sharing.even)
     tokens = [max(2, count_different((paths[row] for row in rows), copied=1)) for rows in sequences]
     return sequences, [Size(0, -(-one // sharing.multiple) * sharing.multiple) for one in tokens]
