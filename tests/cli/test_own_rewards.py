@@ -33,7 +33,7 @@ def tagged(completion, solution):
 
 
 @reward
-def hashed(completion, solution):
+def after_hash_marks(completion, solution):
     return float(last("#### (.*)$", completion) == solution)
 
 
@@ -102,7 +102,7 @@ NEVER = (
     "rewards, column, values, said",
     [
         ("tagged()", "solution", NUMBERS, None),
-        ("hashed()", "solution", NUMBERS, None),
+        ("after_hash_marks()", "solution", NUMBERS, None),
         ("marked()", "solution", NUMBERS, None),
         ("plain_json()", "solution", OBJECTS, None),
         ("right_fields()", "reply_fields", OBJECTS, None),

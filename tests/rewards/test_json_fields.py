@@ -1,9 +1,13 @@
 """json_fields, called as TRL calls it: what is right, and what a model might write instead."""
 
 import json
+from datetime import datetime
+from decimal import Decimal
+from itertools import product
 
+import numpy as np
 import pytest
-from datasets import Dataset
+from datasets import Dataset, load_dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,6 +67,24 @@ def test_null_is_missing_in_a_column_of_objects():
     assert score(written, rows[0]["solution"], partial=True) == [1.0, 1.0, 0.1, 0.1]
 
 
+def test_what_libraries_make_of_texts_and_numbers_is_read(tmp_path):
+    """Datasets reads texts that look like dates as dates."""
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(f'{{"solution": {{"day": "2024-03-0{day}", "total": {day}}}}}\n' for day in (1, 2)))
+    (gold, _) = load_dataset("json", data_files=str(file), split="train")["solution"]
+    assert score(['{"day": "2024-03-01", "total": 1}', '{"day": "2024-03-02", "total": 1}'], gold) == [1.0, 0.0]
+    gold = {
+        "n": Decimal("1.5"),
+        "seen": np.bool_(True),
+        "row": np.array([1, 2]),
+        "pair": (1, 2),
+        "at": datetime(2024, 3, 1, 9),
+    }
+    right = '{"n": 1.5, "seen": true, "row": [1, 2], "pair": [1, 2], "at": "2024-03-01T09:00:00"}'
+    assert score([right, right.replace("true", "1")], gold) == [1.0, 0.0]
+    assert score([right], {"what": object()}) == score([right], {"what": float("nan")}) == [None]
+
+
 def test_solutions_may_be_several_or_none():
     two = ['{"a": 1}', '{"a": 2}']
     assert score(['{"a": 2}', '{"a": 3}'], two) == [1.0, 0.0]
@@ -88,12 +110,17 @@ def test_only_what_equals_the_solution_is_right(gold, other, text):
 def test_the_check_knows_how_objects_are_written():
     rows = [{"prompt": f"Order {n} tickets.", "solution": f'{{"tickets": {n}, "city": "{city}"}}'}
             for n, city in enumerate(["Oslo", "Rome", "Bonn", "Lima"], 1)]  # fmt: skip
-    for rewards in (
+    odd = [row | {"solution": row["solution"].replace("city", "#### \\\\boxed{city}")} for row in rows]
+    objects = [
+        row | {"solution": {"n": place, "at": {"day": f"2024-03-0{place}"}}} for place, row in enumerate(rows, 1)
+    ]
+    json_rewards = (
         json_fields(),
         json_fields(partial=True),
         json_fields() + 0.2 * json_text(),
         json_fields() + 0.2 * tags("think"),
-    ):
-        found = check(rewards, Dataset.from_list(rows))
+    )
+    for rewards, data in product(json_rewards, (rows, odd, objects)):
+        found = check(rewards, Dataset.from_list(data))
         assert not [fault for one in found for fault in one.faults], (rewards, found)
     assert [one.faults for one in check(boxed(), Dataset.from_list(rows)) if one.faults]

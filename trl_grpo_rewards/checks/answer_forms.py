@@ -14,7 +14,6 @@ from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
 from ..training_data import shorten_repr
-from ..verify.solutions import read_gold
 from .honest_completions import (
     BOX,
     NO_ANSWER,
@@ -29,6 +28,7 @@ from .honest_completions import (
     merge_forms,
     score_totals,
     split_words,
+    write_gold,
     write_pairs,
 )
 
@@ -61,7 +61,7 @@ USUAL = (
 ELEMENT = re.compile(r"<([A-Za-z_]\w*)>.*?</\1>", re.DOTALL)
 
 MARK = re.compile(
-    r"((?:[A-Za-z][\w ]{0,30}[:=]|#{2,}|[-=]>)[ \t]*)[<\[({$\"'`*\\]*"
+    r"((?:[A-Za-z][\w ]{0,30}(?:[-=]>|[:=])|#{2,}|[-=]>)[ \t]*)[<\[({$\"'`*\\]*"
     r"(?:(?:your|the|final|an?|correct) )*(?:answer|number|result|value|letter|label|name|word|choice|option|integer|X|N)\b",
     re.IGNORECASE,
 )
@@ -206,7 +206,7 @@ class Search:
 
     def describe(self) -> str:
         """Return how the answer of the first row was written, for a message."""
-        gold = write_gold(self.rewards, self.some[0])
+        gold = write_gold(self.rewards, list_known_solutions(self.rewards, self.some[0])[0])
         first, *others = dict.fromkeys(show(form, gold) for form in self.forms)
         shown = [first, *sorted(others, key=len)]
         longer = len(shown) - SHOWN_FORMS
@@ -244,7 +244,9 @@ def list_forms(rewards: Reward, row: Mapping[str, Any], completion: Any, column:
     prompt = conversation_text(row.get("prompt"))
     shown = prompt if len(prompt) <= 2 * READ_CHARACTERS else prompt[:READ_CHARACTERS] + prompt[-READ_CHARACTERS:]
     forms = [BOX, *islice(list_prompt_forms(shown, column), PROMPT_FORMS), *USUAL]
-    before, found, after = completion_text(completion).rpartition(write_gold(rewards, row))
+    before, found, after = completion_text(completion).rpartition(
+        write_gold(rewards, list_known_solutions(rewards, row)[0])
+    )
     if found:
         last = before.rpartition("\n")[2]
         forms += [Form(answer=f"{before}{{}}{after}", bare=True), Form(answer=f"{last}{{}}{after}")]
@@ -277,11 +279,6 @@ def write_value(value: Any) -> str:
     if isinstance(value, str) or (chat and all(isinstance(one, Mapping) and "role" in one for one in chat)):
         return completion_text(value)
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def write_gold(rewards: Reward, row: Mapping[str, Any]) -> str:
-    solution = list_known_solutions(rewards, row)[0]
-    return read_gold(solution) or str(solution)
 
 
 def measure_gain(scores: list[list[Score]]) -> float:

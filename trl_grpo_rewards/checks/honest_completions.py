@@ -1,5 +1,6 @@
 """Right and wrong completions in the form that the rewards ask for, and their scores."""
 
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from ..expressions import Reward, leave_out_witnesses, score_known_groups
 from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_code, find_functions
 from ..scores import Score
+from ..verify.objects import read_object, read_objects
 from ..verify.solutions import list_solutions, read_gold, write_canonically
 
 
@@ -150,11 +152,19 @@ def honest(
     if not solutions:
         return write_completion(form, WORKING, "\n".join(endings) if endings else NO_ANSWER, count)
     solution = next((one for one in solutions if read_gold(one)), solutions[0])
-    gold = read_gold(solution) or str(solution)
-    if any(function.is_outcome and function.readers for function in find_functions(rewards)):
-        gold = write_canonically(gold)  # as a model would write it: 22 for "The answer is 22"
+    gold = write_gold(rewards, solution)
     working = solution.rpartition("####")[0] if isinstance(solution, str) and "####" in solution else WORKING
     return write_completion(form, working, "\n".join([*endings, form.write_answer(gold)]), count)
+
+
+def write_gold(rewards: Reward, solution: Any) -> str:
+    """Return a solution as a model would write it: 22 for "The answer is 22", and an object as JSON."""
+    readers = [one for each in find_functions(rewards) if each.is_outcome for one in each.readers.values()]
+    found = read_object(solution) if isinstance(solution, Mapping) or read_objects in readers else None
+    if found is not None:
+        return json.dumps(found, ensure_ascii=False)
+    gold = read_gold(solution) or str(solution)
+    return write_canonically(gold) if readers else gold
 
 
 def swap_completions(rewards: Reward, rows: Rows, texts: list[str]) -> list[str]:

@@ -298,13 +298,13 @@ def json_fields(completion: str, solution: Any, *, partial: bool = False) -> Sco
 
     ```
     """
-    given = read_object(strip_reasoning(completion))
+    given = read_object(completion) or read_object(strip_reasoning(completion))  # a text in it may have such marks
     scores: list[Score] = []
     for one in list_solutions(solution):
         gold = read_object(one)
         if gold is None or given is None:
             scores.append(None if gold is None else 0.0)
             continue
-        share = share_right(gold, given, absent=None if isinstance(one, dict) else MISSING)
+        share = share_right(gold, given, absent=MISSING if isinstance(one, str) else None)
         scores.append(VALID + (1 - VALID) * share if partial else float(share == 1))
     return choose_best(scores)
