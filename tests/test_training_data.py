@@ -93,3 +93,13 @@ def test_what_is_no_dataset_is_said(config, given, said):
     for reject in (check, lambda rewards, data: FilteredGRPOTrainer("no/model", rewards, config(), data)):
         with pytest.raises(TypeError, match=said):
             reject(boxed(), given)
+
+
+def test_a_check_refuses_what_would_never_end_and_warns_of_a_late_system_message():
+    late = [{"role": "user", "content": "2 + 2?"}, {"role": "system", "content": "Be brief."}]
+    (first, *_) = check(
+        boxed(), Dataset.from_list([{"prompt": late, "solution": "4"}, {"prompt": late[::-1], "solution": "4"}])
+    )
+    assert not first.faults and "but 1 of 2 end with a message of the system, such as 'Be brief.'" in first.warnings[0]
+    (first, *others) = check(boxed(), Dataset.from_dict({"prompt": ["a", "b"], "solution": ["1", "1" * 1_000_001]}))
+    assert "row 2 of the column 'solution' has 1,000,001" in first.faults[0] and not any(one.is_run for one in others)

@@ -26,6 +26,9 @@ REMEDIES = {
 }
 """What to do with a value that is no dataset, by the name of its type."""
 
+LARGEST_CELL = 1_000_000
+"""Largest number of characters of a prompt or a solution, which is about that of a long book."""
+
 COMPARED_ROWS = 1000
 """Number of rows in which prompts and solutions are compared."""
 
@@ -120,6 +123,27 @@ def find_dataset_faults(dataset: Any, args: Any = None, solution: str | None = N
             yield str(error)
 
 
+def find_large_cells(dataset: Any, *columns: str) -> Iterator[str]:
+    """Yield a fault for each of the columns with a text that is far too long. To read it would seem to never end."""
+    for column in dict.fromkeys(name for name in columns if name in dataset.column_names):
+        batches = dataset.select_columns(column).iter(batch_size=1000)
+        sizes = [count_characters(value) for batch in batches for value in batch[column]]
+        if (largest := max(sizes, default=0)) > LARGEST_CELL:
+            yield (
+                f"A prompt or a solution must have at most {LARGEST_CELL:,} characters, but row {sizes.index(largest) + 1:,} "
+                f"of the column '{column}' has {largest:,}. Correct how the dataset was made, or remove such rows."
+            )
+
+
+def count_characters(value: Any) -> int:
+    """Return the number of characters of a text, a message, or a list of these."""
+    if isinstance(value, Mapping):
+        value = value.get("content") or value.get("text")
+    return (
+        sum(map(count_characters, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 0
+    )
+
+
 def find_copied_prompts(dataset: Any, column: str | None) -> str | None:
     """Return a fault if a column repeats the prompts, which can be asked, in most rows, or None."""
     if column not in dataset.column_names:
@@ -196,6 +220,17 @@ def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str
     if prompt[-1]["role"] == "assistant":
         return "A prompt must end before the answer", "end with a message of the assistant", DROP_LAST
     return None
+
+
+def list_order_warnings(dataset: Any) -> list[str]:
+    """Return a warning if prompts end with a message of the system, after the question."""
+    ends = [one[-1] for one in dataset["prompt"] if isinstance(one, list) and one and isinstance(one[-1], Mapping)]
+    late = [shorten_repr(one.get("content")) for one in ends if one.get("role") in ("system", "developer")]
+    return [
+        f"A prompt usually ends with the question, but {len(late):,} of {len(dataset):,} end with a message of the system, "
+        f"such as {shown}. Put it in front of the question, unless it is meant to come last."
+        for shown in late[:1]
+    ]
 
 
 def describe_bad_message(message: Any) -> tuple[str, str, str] | None:

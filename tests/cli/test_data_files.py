@@ -29,8 +29,20 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
         ("a.csv", b"", "a.csv has no rows. Add prompts"),
         ("a.csv", b"prompt,solution\ngr\xfc\xdfe,1\n", "a.csv has another encoding. Save it as UTF-8"),
         ("a.jsonl", '{"prompt": "a", "solution": "1"}\n'.encode("utf-16"), "a.jsonl has another encoding. Save it as UTF-8"),
-        ("a.json", b'{"data": [{"prompt": "a", "solution": "1"}]}', "the only column is 'data', .*'prompt', 'solution'. Save what"),
-        ("a.jsonl", b'{"data": {"prompt": "a", "solution": "1"}}\n' * 3, "the only column is 'data', .*'prompt', 'solution'. Save"),
+        ("a.jsonl", '{"prompt": "Où?", "solution": "1"}\n'.encode("latin-1"), "a.jsonl has another encoding. Save it as UTF-8"),
+        ("a.jsonl", '{"prompt": "a", "solution": "où"}\n'.encode("latin-1"), "a.jsonl has another encoding. Save it as UTF-8"),
+        ("a.jsonl", b"PAR1\x15\x04\x15", "a.jsonl is parquet. Rename it to a.parquet"),
+        ("a.csv", b"\x1f\x8b\x08\x00", "a.csv is gz. Rename it to a.csv.gz"),
+        ("a.json", b'{"data": [{"prompt": "a", "solution": "1"}]}', "the column 'data' contains .*'prompt', 'solution'. Save what"),
+        ("a.json", b'{"version": 1, "data": [{"prompt": "a", "solution": "1"}]}', "the column 'data' contains .*'prompt', 'solution'. Save"),
+        ("a.jsonl", b'{"data": {"prompt": "a", "solution": "1"}}\n' * 3, "the column 'data' contains .*'prompt', 'solution'. Save"),
+        ("a.jsonl", b'{"prompt": "a", "solution": "1"}\n{"prompt": "b", "solution": "%s"}\n' % (b"1" * 1_000_001), "row 2 of the column 'solution' has 1,000,001"),
+        ("a.jsonl", b'{"prompt": [{"role": "user", "content": "%s"}]}\n' % (b"a" * 1_000_001), "row 1 of the column 'prompt' has 1,000,001"),
+        ("a.csv", b"id,email,reply\n1,Dear all,b\n", r"no column 'prompt' .* and no column 'solution' .* Name the columns: --prompt_column email --solution_column NAME\.$"),
+        ("a.csv", b"id,question,answer\n1,a b,2\n", "Name the columns: --prompt_column question --solution_column answer"),
+        ("a.csv", b"id,solution\n1,2\n", "Name the column: --prompt_column NAME"),
+        ("a.jsonl", b'{" question": "a b", "solution": "1"}\n', "Name the column: --prompt_column ' question'"),
+        ("a.jsonl", b'{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}], "solution": 1}\n', "--prompt_column messages. A prompt must end before the answer"),
         ("a.jsonl", b'{"prompt": ["a"], "solution": "1"}\n' * 3, "have a list with a value of the type str"),
     ],
 )  # fmt: skip
@@ -38,7 +50,7 @@ def test_a_file_in_another_form_is_refused_with_a_remedy(tmp_path, monkeypatch, 
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
-        load_problems(name, test_size=0)
+        load_problems(name, test_size=0, needed={"solution"})
     assert capfd.readouterr().err == ""  # datasets logs errors of its own, and shows bars
 
 

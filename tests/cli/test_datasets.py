@@ -99,6 +99,8 @@ def test_a_folder_of_files_and_conversations_are_read_as_they_are(tmp_path):
     [
         ({"name": "no/such/folder"}, "The dataset 'no/such/folder' cannot be read: .* Give the name of a dataset on the hub"),
         ({"name": "gone.jsonl"}, "There is no file 'gone.jsonl' in .* Correct --dataset_name"),
+        ({"name": "problem.jsonl"}, "Did you mean --dataset_name problems.jsonl. There is no file 'problem.jsonl' in "),
+        ({"name": "mixed"}, "files of one kind, but 'mixed' has 'a.jsonl' and 'b.csv', and .* such as --data_files mixed/a.jsonl"),
         ({"name": "broken.jsonl"}, "The files broken.jsonl cannot be read as json: line 1 of broken.jsonl is not JSON: .* Correct the files"),
         ({"name": "rows.dat"}, "known by its ending, but 'rows.dat' has none of .csv, .tsv, .* Save it in one of these formats, or correct its ending"),
         ({"name": None, "config": "main"}, "dataset_config=main needs a dataset_name, but none is set. Set --dataset_name to the dataset"),
@@ -118,6 +120,9 @@ def test_what_cannot_be_read_is_said_with_a_way_out(jsonl, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     Path("broken.jsonl").write_text('{"question": "a"\n')
     Path("empty.jsonl").write_text("")
+    Path("mixed").mkdir()
+    for name in ("a.jsonl", "b.csv", "dataset_infos.json"):
+        Path("mixed", name).write_text("{}")
     Path("rows.dat").write_text("question;answer")
     Path("renamed.jsonl").write_text('{"question": "a", "reply": "1"}\n' * 9)
     Path("null.jsonl").write_text('{"question": "a"}\n{"question": null}\n' * 9)

@@ -240,6 +240,7 @@ def test_wandb_without_a_key_is_named_before_anything_loads(command, monkeypatch
         ("--resume_from_checkpoint true", "'out' contains no complete checkpoint. Pass --resume_from_checkpoint auto, which starts anew"),
         ("--dataset-name json --data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
         ("--data_files p.jsonl", "The dataset 'p.jsonl' needs --model_name_or_path, because"),
+        ("--dataset_streaming", "A command reads the whole dataset. Leave out --dataset_streaming, or"),
         ("--import nothing_here", "There is no module 'nothing_here' in "),
     ],
 )  # fmt: skip

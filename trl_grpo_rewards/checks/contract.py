@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 from ..expressions import Reward, Sum, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
 from ..options import FrozenDict, format_annotation, has_type
-from ..training_data import describe_unused_template, find_bad_columns, find_dataset_faults
+from ..training_data import (
+    describe_unused_template,
+    find_bad_columns,
+    find_dataset_faults,
+    find_large_cells,
+    list_order_warnings,
+)
 from .findings import Findings
 from .honest_completions import find_answer_column, is_guess, list_read_columns
 from .row_shapes import suggest_for
@@ -38,17 +44,18 @@ def check_contract(
     answers = (
         "solution" if is_guess(rewards, dataset.column_names) else find_answer_column(rewards, dataset.column_names)
     )
+    if bad := [*find_bad_columns(dataset.column_names), *find_large_cells(dataset, "prompt", answers)]:
+        found.faults += bad  # the other faults would only follow from these
+        return found
     repetitions = list_repetition_warnings(dataset, answers)
     misfits: list[str] = []
     for reward in find_functions(rewards):
         misfits += [*find_column_faults(reward, dataset), *find_length_faults(reward, config)]
-    if bad := [*find_bad_columns(dataset.column_names)]:  # the other faults would only follow from these
-        found.faults += bad
-        return found
     has_solutions = any(one.column_of.get("solution") == answers for one in find_functions(rewards))
     found.faults += [*misfits, *find_dataset_faults(dataset, config, answers if has_solutions else None)]
     unused = describe_unused_template(dataset, tokenizer)
     found.warnings += [unused] if unused else []
+    found.warnings += list_order_warnings(dataset) if "prompt" in dataset.column_names else []
     needed = sorted(rewards.columns)
     kinds = ", ".join(f"{name} ({get_column_type(dataset, name)})" for name in needed if name in dataset.column_names)
     found.lines.append(f"{rewards}")

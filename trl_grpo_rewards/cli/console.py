@@ -57,6 +57,9 @@ EXIT_CODES = """exit codes:
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
 """Titles of the package's own options, which `--help` shows."""
 
+STREAMED = "A command reads the whole dataset. Leave out --dataset_streaming, or use FilteredGRPOTrainer in Python."
+"""What to say of an option that only TRL's own scripts have."""
+
 CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)
 """Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing."""
 
@@ -126,8 +129,9 @@ class CommandParser(argparse.ArgumentParser):
         """Raise an error about the first of the unknown arguments."""
         if unknown:
             name = unknown[0].split("=")[0]
-            if (removed := name.lstrip("-").replace("-", "_")) in REMOVED:
-                raise ValueError(REMOVED[removed])
+            gone = REMOVED | {"dataset_streaming": STREAMED}
+            if (removed := name.lstrip("-").replace("-", "_")) in gone:
+                raise ValueError(gone[removed])
             known = {option: action.dest for action in self._actions for option in action.option_strings}
             if name in known:  # a recipe has the names of fields, which differ from some options
                 raise ValueError(f"{name.lstrip('-')!r} {place} is not an option. Write {known[name]}.")

@@ -3,9 +3,10 @@
 import contextlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from inspect import signature
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from datasets import Dataset, DatasetDict, load_dataset, load_from_disk
@@ -13,7 +14,7 @@ from datasets import logging as datasets_logging
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from ..errors import SOLUTION_COLUMNS
-from ..training_data import PROMPT_COLUMNS, find_bad_prompts
+from ..training_data import PROMPT_COLUMNS, find_bad_prompts, find_large_cells
 from .job_files import BUNDLED, describe_broken_files, find_long_row, find_separator, is_small, name_format
 
 
@@ -33,6 +34,7 @@ def load_problems(
     system_prompt: str | None = None,
     test_size: int = 64,
     least_rows: int = 0,
+    needed: Collection[str] = (),
 ) -> tuple[Dataset, Dataset | None]:
     """Return problems for training and held-out ones. Without a test split, at most a tenth of the rows is held out."""
     if test_size < 0:
@@ -47,11 +49,16 @@ def load_problems(
     else:
         data = read_dataset(name, config, data_files)
         for split in [train_split, test_split] if test_size else [train_split]:
-            check_prompts(data, split, prompt_column)  # before rows are held out, so that they have the file's numbers
+            try:
+                check_cells(
+                    data, split, prompt_column, solution_column
+                )  # before rows are held out, to have their numbers
+            except UnicodeDecodeError as error:  # pyarrow reads JSON in any encoding, and decodes it later
+                raise ValueError(describe_broken_files(name, data_files or [name], str(error))) from None
         train, test = split_dataset(data, name, train_split, test_split, test_size, least_rows)
     for part in (train, test) if name is not None and name not in BUNDLED else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
-    train, test = (to_problems(part, prompt_column, solution_column, system_prompt) for part in (train, test))
+    train, test = (to_problems(part, prompt_column, solution_column, system_prompt, needed) for part in (train, test))
     count = min(test_size, len(test))
     return train, test.select(range(count)) if count else None
 
@@ -150,43 +157,65 @@ def split_dataset(
     return parts["train"], parts["test"]
 
 
-def check_prompts(data: DatasetDict, split: str, column: str) -> None:
-    if split not in data or column not in data[split].column_names:
+def check_cells(data: DatasetDict, split: str, prompt_column: str, solution_column: str) -> None:
+    if split not in data:
         return
-    if (fault := find_bad_prompts(data[split], column)) is not None:
+    fault = next(find_large_cells(data[split], prompt_column, solution_column), None)
+    if fault is None and prompt_column in data[split].column_names:
+        fault = find_bad_prompts(data[split], prompt_column)
+    if fault is not None:
         raise ValueError(fault if len(data) == 1 else f"The split {split!r} cannot be used. {fault}")
 
 
 def describe_layout(data: Dataset) -> str | None:
     """Return what is wrong with the layout of a file that has no column for prompts, or None."""
-    names = data.column_names
-    value = data[0][names[0]] if len(names) == 1 and len(data) else None
-    inner = value[0] if isinstance(value, list) and value else value
-    if isinstance(inner, dict) and not {"role", "from"} & {*inner}:
-        return (
-            f"Each row must be one problem, but the only column is {names[0]!r}, which contains rows with "
-            f"{', '.join(map(repr, inner))}. Save what is in {names[0]!r} as JSON Lines, one problem in each line."
-        )
+    for name, value in data[0].items() if len(data) == 1 or (len(data) and len(data.column_names) == 1) else ():
+        inner = value[0] if isinstance(value, list) and value else value
+        if isinstance(inner, dict) and not {"role", "from"} & {*inner}:
+            return (
+                f"Each row must be one problem, but the column {name!r} contains rows with "
+                f"{', '.join(map(repr, inner))}. Save what is in {name!r} as JSON Lines, one problem in each line."
+            )
     return None
 
 
-def to_problems(data: Dataset, prompt_column: str, solution_column: str, system_prompt: str | None) -> Dataset:
+def propose_columns(data: Dataset, missing: dict[str, str], prompt_column: str) -> str:
+    """Return the options that name columns for what is missing, and what keeps such prompts from being asked."""
+    rows, prompts = data.select(range(min(20, len(data)))), [prompt_column]
+    if "prompt" in missing:
+        texts = [name for name in data.column_names if any(map(is_question, rows[name]))]
+        prompts = [name for name in PROMPT_COLUMNS if name in texts] or texts
+    others = [name for name in data.column_names if name not in prompts[:1]]
+    only = others if len(others) == 1 and missing.get("solution") != "solution" else []
+    close = {"prompt": prompts, "solution": [name for name in SOLUTION_COLUMNS if name in others] or only}
+    options = [f"--{role}_column {quote(close[role][0]) if close[role] else 'NAME'}" for role in missing]
+    fault = find_bad_prompts(data, prompts[0]) if "prompt" in missing and prompts else None
+    return f"{' '.join(options)}.{f' {fault}' if fault else ''}"
+
+
+def is_question(value: Any) -> bool:
+    """Whether a value is a text of several words or a conversation, as prompts are."""
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], dict) and not {"role", "from"}.isdisjoint(value[0])
+    return isinstance(value, str) and " " in value.strip()
+
+
+def to_problems(
+    data: Dataset, prompt_column: str, solution_column: str, system_prompt: str | None, needed: Collection[str] = ()
+) -> Dataset:
     """Return the dataset with its prompts as messages and its columns renamed to `prompt` and `solution`."""
     names = data.column_names
     listed = ", ".join(map(repr, names))
-    for role, column, usual in (
-        ("prompt", prompt_column, PROMPT_COLUMNS),
-        ("solution", solution_column, SOLUTION_COLUMNS),
-    ):
-        if column in names or role == column == "solution":  # not all rewards need one
-            continue
-        if role == "prompt" and (problem := describe_layout(data)) is not None:
-            raise ValueError(problem)
-        others = [name for name in names if name != prompt_column] or names
-        close = [name for name in usual if name in others] or others
+    missing = {} if prompt_column in names else {"prompt": prompt_column}
+    if missing and (problem := describe_layout(data)) is not None:
+        raise ValueError(problem)
+    if solution_column not in names and (solution_column != "solution" or (missing and "solution" in needed)):
+        missing["solution"] = solution_column  # not all rewards need one
+    if missing:
+        lacking = " and ".join(f"no column {column!r} to read {role}s from" for role, column in missing.items())
         raise ValueError(
-            f"There is no column {column!r} to read {role}s from; the dataset has {listed}. Name the column: "
-            f"--{role}_column {close[0]}."
+            f"There is {lacking}; the dataset has {listed}. Name the column{'s' * (len(missing) > 1)}: "
+            f"{propose_columns(data, missing, prompt_column)}"
         )
     if solution_column == prompt_column:
         raise ValueError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import torch
@@ -184,6 +185,7 @@ def prepare_job(
             system_prompt=job.system_prompt,
             test_size=job.eval_prompts,
             least_rows=(training.generation_batch_size or 0) // training.num_generations,
+            needed=rewards.columns,
         )
     reward_funcs, _ = unpack_rewards(rewards, training)
     try:
@@ -198,7 +200,7 @@ def prepare_job(
             named = MissingColumn(text, error.column, [new], error.call or f"NAME({error.column}=")
             text = f"{text} In a function of your own, rename the parameter." if new == "prompt" else str(named)
         elif error.column == "solution":
-            name = f"{error.similar[0]}." if error.similar else f"NAME. {suggestion}"
+            name = f"{quote(error.similar[0])}." if error.similar else f"NAME. {suggestion}"
             is_other = column and column not in error.similar
             text = f"{error.problem} {suggestion if is_other else f'Name the column: --solution_column {name}'}"
         raise ValueError(text) from None

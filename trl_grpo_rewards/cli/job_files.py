@@ -40,6 +40,9 @@ BUNDLED: "dict[str, Callable[..., Dataset]]" = {
 FORMATS = {"csv": "csv", "tsv": "csv", "json": "json", "jsonl": "json", "parquet": "parquet", "arrow": "arrow"}
 """The format of the files with each ending."""
 
+SIGNATURES = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\x1f\x8b": "gz"}
+"""The ending of files by their first bytes, for files that have the ending of a text by mistake."""
+
 READ_LINES = 100
 """Number of lines of a CSV file that show how its columns are separated."""
 
@@ -129,10 +132,12 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
         if "/" not in name and (close := get_close_matches(name, BUNDLED, n=1, cutoff=0.8)):
             raise ValueError(f"Did you mean --dataset_name {close[0]}? There is no dataset {name!r} in this package.")
         if find_ending(name) in FORMATS:
-            raise ValueError(f"There is no file {name!r} in {Path.cwd()}. Correct --dataset_name.")
+            raise ValueError(describe_missing_file(name, "--dataset_name"))
     for file in (data_files or ()) if name in (None, *FORMATS) else ():
         if not re.search(r"://|[*?\[]", file) and not Path(file).exists():
-            raise ValueError(f"There is no file {file!r} in {Path.cwd()}. Correct --data_files.")
+            raise ValueError(describe_missing_file(file, "--data_files"))
+    if name is not None and not data_files and (fault := find_mixed_folder(name)) is not None:
+        raise ValueError(fault)
     files = [name] if name is not None and Path(name).is_file() else data_files
     if not files or (name is not None and files is data_files):
         return name, data_files
@@ -143,6 +148,28 @@ def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tup
             f"{', '.join(f'.{one}' for one in FORMATS)}. Save it in one of these formats, or correct its ending."
         )
     return FORMATS[ending], files
+
+
+def describe_missing_file(file: str, option: str) -> str:
+    """Return that there is no such file, with a file of a similar name."""
+    stems = {one.name.split(".")[0]: one for one in Path(file).parent.glob("*") if find_ending(one.name) in FORMATS}
+    close = get_close_matches(Path(file).name.split(".")[0], stems, n=1, cutoff=0.7)
+    said = f"Did you mean {option} {quote(str(stems[close[0]]))}? " if close else ""
+    return f"{said}There is no file {file!r} in {Path.cwd()}.{'' if close else f' Correct {option}.'}"
+
+
+def find_mixed_folder(name: str) -> str | None:
+    """Return which kinds of files a folder has, of which datasets would read only one, and what to do, or None."""
+    files = [one for one in sorted(Path(name).rglob("*.*")) if find_ending(one.name) in FORMATS]
+    files = [one for one in files if not one.name.startswith((".", "dataset_", "state."))]  # not data
+    kinds = {FORMATS[find_ending(one.name)]: one for one in reversed(files)}
+    if len(kinds) < 2 or (Path(name) / "README.md").exists():  # which may say what to read
+        return None
+    shown = " and ".join(repr(str(one.relative_to(name))) for one in sorted(kinds.values()))
+    return (
+        f"A folder must have data files of one kind, but {name!r} has {shown}, and only one kind would be read. Save them in "
+        f"one format, or name those to read, such as --data_files {quote(str(files[0]))}."
+    )
 
 
 def find_separator(file: str) -> tuple[str, bool]:
@@ -156,6 +183,13 @@ def find_separator(file: str) -> tuple[str, bool]:
 def find_unreadable(file: str) -> str | None:
     """Return what keeps a local text file from being read, and what to do, or None."""
     try:
+        with open(file, "rb") as start:
+            first = start.read(8)
+        if ending := next((ending for sign, ending in SIGNATURES.items() if first.startswith(sign)), None):
+            new = f"{file}.gz" if ending == "gz" else str(Path(file).with_suffix(f".{ending}"))
+            return (
+                f"The ending of a file must fit what it contains, but {file} is {ending}. Rename it to {quote(new)}."
+            )
         with open(file, encoding="utf-8") as lines:
             for _ in lines:
                 pass
