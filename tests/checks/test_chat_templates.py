@@ -1,7 +1,10 @@
 """Who opens the first tag: the chat template or the model."""
 
+import re
+
 import pytest
-from transformers import AutoTokenizer
+from datasets import Dataset
+from transformers import AutoConfig, AutoTokenizer
 
 from helpers.checks import find_faults, make_problems, open_think
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, reward, tags
@@ -74,3 +77,32 @@ def test_texts_that_were_rendered_are_known_without_a_token_of_their_own(templat
 def render(tokenizer, text):
     asked = [{"role": "user", "content": text}]
     return tokenizer.apply_chat_template(asked, add_generation_prompt=True, tokenize=False)
+
+
+@pytest.mark.parametrize(
+    "column, value, most, faults, said",
+    [
+        ("image", "aGVsbG8=", 64, 1, "the column 'image' to the model as images, but this model reads only text. Remove"),
+        ("images", [], 64, 0, ""),
+        ("note", "2 + 2?" + " so" * 5000, 64, 0, ""),
+        ("prompt", "2 + 2?" + " so" * 5000, 64, 1, "at most 4,096 tokens, .* has at least .* row 2 of those to train on: '2 "),
+        ("prompt", "2 + 2?", 4096, 0, "a completion of up to max_completion_length=4096, but the longest prompt"),
+        ("prompt", "2 + 2?" + "1" * 900_000, 64, 1, "at most 4,096 tokens"),
+    ],
+)  # fmt: skip
+def test_prompts_fit_into_the_model_and_images_need_one_that_reads_them(config, column, value, most, faults, said):
+    row = {"prompt": "2 + 2?", "solution": "4"}
+    data = Dataset.from_list([{**row, **({} if column == "prompt" else {column: value})}, {**row, column: value}])
+    parts = [one.from_pretrained(demo.MODEL) for one in (AutoTokenizer, AutoConfig)]
+    args = config(max_completion_length=most, generation_batch_size=8)
+    found = check(boxed(), data, args, parts[0], model_config=parts[1])
+    texts = [text for one in found for text in one.faults + one.warnings if "image" in text or "tokens" in text]
+    assert sum(len(one.faults) for one in found if one.title == "prompts, as the model reads them") == faults
+    assert re.search(said, texts[0]) if said else not texts, texts
+
+
+def test_a_model_that_reads_images_gets_them():
+    shape = AutoConfig.for_model("qwen2_5_vl")
+    data = Dataset.from_dict({"prompt": ["2 + 2?"], "solution": ["4"], "image": ["aGVsbG8="]})
+    found = check(boxed(), data, None, AutoTokenizer.from_pretrained(demo.MODEL), model_config=shape)
+    assert not any("images" in fault for one in found for fault in one.faults)

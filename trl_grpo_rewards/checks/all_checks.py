@@ -9,7 +9,7 @@ from ..forms import ContradictoryForms
 from ..registry import read_rewards
 from ..training_data import describe_no_dataset, show_rows
 from .answer_forms import find_form
-from .contract import TEMPLATE, check_contract, check_readiness, check_template
+from .contract import TEMPLATE, check_contract, check_model_inputs, check_readiness, check_template
 from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings
 from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
@@ -37,6 +37,7 @@ def check(
     config: "GRPOConfig | None" = None,
     tokenizer: Any = None,
     threshold: float = 0.05,
+    model_config: Any = None,
 ) -> list[Findings]:
     """
     Find the faults of a job that can be seen without running the model.
@@ -52,6 +53,8 @@ def check(
             Tokenizer of the model. Without it, each word counts as a token and no chat template is checked.
         threshold (`float`, *optional*, defaults to `0.05`):
             Share of unreadable solutions above which they are a fault.
+        model_config ([`~transformers.PretrainedConfig`], *optional*):
+            Configuration of the model, such as `model.config`. With the tokenizer, it shows whether the prompts fit.
 
     Returns:
         `list[Findings]`: The findings of each check. If the first check finds a fault, the others are not run, which
@@ -89,6 +92,7 @@ def check(
         found += check_examinations(rewards, dataset)
     if tokenizer is not None:
         found.append(check_template(rewards, dataset, tokenizer, getattr(config, "chat_template_kwargs", None)))
+        found += [] if model_config is None else [check_model_inputs(dataset, tokenizer, model_config, config)]
     return [*found, *try_rewards(rewards, dataset, tokenizer, config)]
 
 

@@ -5,8 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+from ..batch import conversation_text
 from ..expressions import Reward, Sum, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
 from ..options import FrozenDict, format_annotation, has_type
@@ -16,6 +18,7 @@ from ..training_data import (
     find_dataset_faults,
     find_large_cells,
     list_order_warnings,
+    shorten_repr,
 )
 from .findings import Findings
 from .honest_completions import find_answer_column, is_guess, list_read_columns
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
 
 
 TEMPLATE = "chat template"  # title of the check of the chat template
+INPUTS = "prompts, as the model reads them"  # title of the check of lengths and images
+MEASURED_PROMPTS = 32  # number of prompts, the longest ones, whose tokens are counted
+PART = 10_000  # number of characters that are tokenized at a time, since some tokenizers take quadratic time
 LEAST_ROWS = 20  # number of rows from which on one solution for all of them is a warning, and no chance
 
 
@@ -242,6 +248,48 @@ def check_template(rewards: Reward, dataset: "Dataset", tokenizer: Any, options:
         if reward.form.tags:
             found.faults += find_template_faults(reward, rendered)
     return found
+
+
+def check_model_inputs(dataset: "Dataset", tokenizer: Any, model: Any, args: "GRPOConfig | None" = None) -> Findings:
+    """Check that the longest prompts fit into the positions of a model of this configuration, and that it reads images."""
+    from transformers.models.auto import modeling_auto  # slow to import
+
+    found, kind = Findings(INPUTS), model.model_type
+    reads_text = kind in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES  # other models are not known
+    reads_text &= kind not in modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    for name in {"image", "images"} & {*dataset.column_names} if reads_text else ():
+        values = dataset.select(range(min(MEASURED_PROMPTS, len(dataset))))[name]
+        if any(value is not None and not (isinstance(value, list) and not value) for value in values):
+            found.faults.append(
+                f"TRL passes the column '{name}' to the model as images, but this model reads only text. Remove or rename "
+                f"the column, or choose a model that reads images."
+            )
+    shape = model.get_text_config()
+    scaling = getattr(shape, "rope_parameters", None) or getattr(shape, "rope_scaling", None) or {}
+    limit = (getattr(shape, "max_position_embeddings", None) or 0) * (scaling.get("factor") or 1)
+    if not limit or "prompt" not in dataset.column_names:
+        return found
+    texts = [conversation_text(prompt) for prompt in dataset["prompt"]]
+    longest = nlargest(MEASURED_PROMPTS, range(len(texts)), key=lambda row: len(texts[row].encode(errors="replace")))
+    tokens, row = max((count_tokens(texts[row], tokenizer, limit), row) for row in longest)
+    shown = f"{tokens:,} tokens, that of row {row + 1:,} of those to train on: {shorten_repr(texts[row])}"
+    found.lines.append(f"the longest prompt has {shown}")
+    completion = getattr(args, "max_completion_length", None) or 0
+    if tokens + completion > limit:
+        (found.faults if tokens > limit else found.warnings).append(
+            f"The model reads at most {limit:,.0f} tokens, with a completion of up to max_completion_length={completion}, but "
+            f"the longest prompt has at least {shown}. Shorten or remove such prompts, or choose a model with a longer context."
+        )
+    return found
+
+
+def count_tokens(text: str, tokenizer: Any, most: float) -> int:
+    """Return the number of tokens of a text without a chat template. After more than `most`, the rest is not counted."""
+    count = 0
+    for start in range(0, len(text), PART):
+        if count <= most:
+            count += len(tokenizer(text[start : start + PART], add_special_tokens=False, verbose=False)["input_ids"])
+    return count
 
 
 def find_template_faults(reward: FunctionReward, rendered: str) -> list[str]:

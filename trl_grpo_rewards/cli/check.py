@@ -30,9 +30,10 @@ def main(arguments: Sequence[str]) -> None:
         with console.keep_stdout_for_json(job.json):
             rewards, problems, held_out = prepare_job(job, training, model)
             read_prior(training.selective_prior, problems)
-            tokenizer = load_tokenizer(model, training, job.dataset_name) if knows_model(model, job) else None
+            is_known = knows_model(model, job)
+            tokenizer, shape = load_tokenizer(model, training, job.dataset_name) if is_known else (None, None)
     with console.keep_stdout_for_json(job.json):
-        found = check(rewards, problems, training, tokenizer, job.bad_golds)
+        found = check(rewards, problems, training, tokenizer, job.bad_golds, shape)
         found += [check_judges(rewards, problems)] if job.judge else []
     if job.json:
         console.print_json({"expression": str(rewards), **describe_findings(found)})

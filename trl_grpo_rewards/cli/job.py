@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import transformers
 from datasets import Dataset
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from trl import GRPOConfig, ModelConfig, TrlParser, get_peft_config
@@ -230,12 +230,13 @@ def describe_steps(args: FilteredGRPOConfig) -> str:
 
 def load_tokenizer(
     model: ModelConfig, training: FilteredGRPOConfig, dataset: str | None = None
-) -> PreTrainedTokenizerBase:
-    """Return the tokenizer of the model without loading the model, in which LoRA must find modules to change."""
+) -> tuple[PreTrainedTokenizerBase, PretrainedConfig]:
+    """Return the tokenizer and the configuration of the model without its weights. LoRA must find modules to change."""
     name = choose_model(model.model_name_or_path, dataset)
     try:
         trusted = any(getattr(options, "trust_remote_code", False) for options in (model, training))  # TRL moved it
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)
+        given = {"revision": model.model_revision, "trust_remote_code": trusted}
+        tokenizer, shape = (one.from_pretrained(name, **given) for one in (AutoTokenizer, AutoConfig))
     except (OSError, ValueError) as error:
         reason = str(error).splitlines()[0].rstrip(".: ")
         if (Path(name).is_dir() or name.startswith((".", "/", "~"))) and not (Path(name) / "config.json").exists():
@@ -244,17 +245,15 @@ def load_tokenizer(
             f"The tokenizer of the model {name!r} cannot be loaded: {reason}. Give the name of a model on the hub or the "
             f"folder of a model: --model_name_or_path."
         ) from None
-    check_lora(model, name)
-    return tokenizer
+    check_lora(model, name, shape)
+    return tokenizer, shape
 
 
-def check_lora(model: ModelConfig, name: str) -> None:
+def check_lora(model: ModelConfig, name: str, config: PretrainedConfig) -> None:
     """Check that LoRA would change a module of the model, by building the model without its weights."""
     options = get_peft_config(model)
     if options is None or options.target_modules in (None, "all-linear"):
         return
-    trusted = getattr(model, "trust_remote_code", False)
-    config = AutoConfig.from_pretrained(name, revision=model.model_revision, trust_remote_code=trusted)
     architecture = getattr(transformers, (config.architectures or ["-"])[0], None)
     if architecture is None:  # code from the hub
         return

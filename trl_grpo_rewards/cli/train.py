@@ -62,12 +62,12 @@ def main(arguments: Sequence[str]) -> None:
         training.resume_from_checkpoint = choose_checkpoint(training.output_dir, training.resume_from_checkpoint)
         check_model(model, job)
         rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
-        tokenizer = load_tokenizer(model, training, job.dataset_name)
+        tokenizer, shape = load_tokenizer(model, training, job.dataset_name)
     if training.process_index == 0:
         print(describe_sizes(train_dataset, eval_dataset), describe_steps(training), sep="\n", flush=True)
     has_faults = [False]
     if not job.no_check and training.process_index == 0:
-        found = check(rewards, train_dataset, training, tokenizer, job.bad_golds)
+        found = check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
         print(verdict(found), flush=True)
         has_faults = [any(one.faults for one in found)]
     if broadcast_object_list(has_faults)[0]:  # all processes end
