@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from trl_grpo_rewards.cli.train import check_writable, use_all_cores
+from trl_grpo_rewards.cli.train import check_writable, describe_processes, use_all_cores
 from trl_grpo_rewards.cores import count_cores
 
 
-CPU, GPU = (SimpleNamespace(device=torch.device(name)) for name in ("cpu", "cuda"))
+CPU, GPU = (SimpleNamespace(device=torch.device(name), world_size=1) for name in ("cpu", "cuda"))
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +36,11 @@ def test_a_launched_process_on_a_cpu_gets_its_share_of_the_cores(monkeypatch, la
         monkeypatch.delenv(name, raising=False)
     for name, value in launcher.items():
         monkeypatch.setenv(name, value)
+    said = describe_processes(training)
+    assert said.startswith(f"1 process on the {training.device.type.upper()}.")
+    assert ("To start two, write accelerate launch --multi_gpu --num_processes 2." in said) == bool(
+        training is CPU and launcher
+    )
     use_all_cores(training)
     assert torch.get_num_threads() == threads
 

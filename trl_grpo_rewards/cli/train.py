@@ -64,7 +64,8 @@ def main(arguments: Sequence[str]) -> None:
         rewards, train_dataset, eval_dataset = prepare_job(job, training, model)
         tokenizer, shape = load_tokenizer(model, training, job.dataset_name)
     if training.process_index == 0:
-        print(describe_sizes(train_dataset, eval_dataset), describe_steps(training), sep="\n", flush=True)
+        sizes = describe_sizes(train_dataset, eval_dataset)[:-1]
+        print(f"{sizes}; {describe_processes(training)}", describe_steps(training), sep="\n", flush=True)
     has_faults = [False]
     if not job.no_check and training.process_index == 0:
         found = check(rewards, train_dataset, training, tokenizer, job.bad_golds, shape)
@@ -238,8 +239,19 @@ def has_wandb_key() -> bool:
     return wandb.setup().settings.mode not in ("online", "run") or bool(wandb.login(prompt=False, verify=False))
 
 
+def is_launched() -> bool:
+    return "ACCELERATE_MIXED_PRECISION" in os.environ or "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def describe_processes(training: FilteredGRPOConfig) -> str:
+    """Return how many processes train, and on which device. On CPUs, accelerate launch starts one without --multi_gpu."""
+    device, count = training.device.type, training.world_size
+    is_alone = device == "cpu" and count == 1 and is_launched()
+    remedy = " --cpu starts only one. To start two, write accelerate launch --multi_gpu --num_processes 2."
+    return f"{count} process{'es' * (count > 1)} on the {device.upper()}.{remedy * is_alone}"
+
+
 def use_all_cores(training: FilteredGRPOConfig) -> None:
     """Share the cores among the processes of this machine. Launchers leave one core to each process on a CPU."""
-    is_launched = "ACCELERATE_MIXED_PRECISION" in os.environ or "TORCHELASTIC_RUN_ID" in os.environ
-    if training.device.type == "cpu" and is_launched and torch.get_num_threads() == 1:
+    if training.device.type == "cpu" and is_launched() and torch.get_num_threads() == 1:
         torch.set_num_threads(max(1, count_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
