@@ -127,21 +127,12 @@ def find_large_cells(dataset: Any, *columns: str) -> Iterator[str]:
     """Yield a fault for each of the columns with a text that is far too long. To read it would seem to never end."""
     for column in dict.fromkeys(name for name in columns if name in dataset.column_names):
         batches = dataset.select_columns(column).iter(batch_size=1000)
-        sizes = [count_characters(value) for batch in batches for value in batch[column]]
+        sizes = [len(str(value)) for batch in batches for value in batch[column]]
         if (largest := max(sizes, default=0)) > LARGEST_CELL:
             yield (
                 f"A prompt or a solution must have at most {LARGEST_CELL:,} characters, but row {sizes.index(largest) + 1:,} "
                 f"of the column '{column}' has {largest:,}. Correct how the dataset was made, or remove such rows."
             )
-
-
-def count_characters(value: Any) -> int:
-    """Return the number of characters of a text, a message, or a list of these."""
-    if isinstance(value, Mapping):
-        value = value.get("content") or value.get("text")
-    return (
-        sum(map(count_characters, value)) if isinstance(value, list) else len(value) if isinstance(value, str) else 0
-    )
 
 
 def find_copied_prompts(dataset: Any, column: str | None) -> str | None:

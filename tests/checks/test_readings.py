@@ -6,7 +6,7 @@ import pytest
 
 from helpers.checks import make_problems
 from trl_grpo_rewards import answer, boxed, exact, reward
-from trl_grpo_rewards.checks import honest
+from trl_grpo_rewards.checks import check, honest
 from trl_grpo_rewards.checks.readings import check_readings, find_contradictory_rows, shorten_repr
 from trl_grpo_rewards.traits import Reading
 
@@ -140,9 +140,10 @@ def test_readings_are_counted_by_their_kind():
     assert not found.warnings
 
 
-def test_only_a_few_examples_are_shown():
-    (found,) = check_readings(marked(), make_problems(*[f"not at all:{place}" for place in range(9)]))
-    assert sum("not at all:" in line for line in found.lines) == 3
+@pytest.mark.parametrize("kind, shown", [("not at all", 9), ("in part", 9), ("several", 3)])
+def test_all_values_that_cannot_be_read_and_some_of_the_others_are_listed(kind, shown):
+    (found,) = check_readings(marked(), make_problems(*[f"{kind}:{place}" for place in range(9)]))
+    assert sum(f"'{kind}:" in line for line in found.lines) == shown
 
 
 def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
@@ -158,3 +159,23 @@ def test_rows_contradict_each_other_if_one_prompt_has_two_answers():
 def test_long_values_are_shortened():
     assert shorten_repr("a" * 98) == repr("a" * 98)
     assert shorten_repr("a" * 98 + "b") == f"'{'a' * 59} ... {'a' * 33}b'"
+
+
+@pytest.mark.parametrize(
+    "solutions, said",
+    [
+        (["nan", "7", "8"], "fault: .* 1 of 3 values .* such as 'nan'.* This one is what pandas writes for a missing value."),
+        (["7"] * 30 + ["<NA>"], "warning: 1 of 31 values .* such as '<NA>'"),
+        (["93,5", "94,5"], "warning: 2 of 2 values .* a decimal comma, such as '93,5', .* write a point"),
+        (["1.234,50", "7"], "warning: 1 of 2 values .* a decimal comma, such as '1.234,50'"),
+        (["1,234", "12,345,678", "1,2,3", "(1,5)", "nano"], ""),
+        ([{"a": 1}, {"a": 2}], r"fault: .* 2 of 2 values .* To compare the fields of objects, write json_fields\(\)\."),
+        (["She has bought 62 apples, and then she went home again with all of them."] * 2, "fault: .* 2 of 2 values"),
+    ],
+)  # fmt: skip
+def test_each_mistake_in_solutions_is_one_sentence(config, solutions, said):
+    data = make_problems(*solutions, prompts=[f"Which of {place}?" for place in range(len(solutions))])
+    found = check(boxed(box="only"), data, config(max_completion_length=16, generation_batch_size=8))
+    texts = [f"{kind[:-1]}: {text}" for one in found for kind in ("faults", "warnings") for text in getattr(one, kind)]
+    texts = [text for text in texts if "repeat the prompt" not in text]
+    assert len(texts) == bool(said) and re.match(said, "".join(texts)), texts

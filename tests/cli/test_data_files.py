@@ -37,7 +37,7 @@ def test_a_file_is_read_by_its_ending_with_its_own_separator(tmp_path, name, sep
         ("a.json", b'{"version": 1, "data": [{"prompt": "a", "solution": "1"}]}', "the column 'data' contains .*'prompt', 'solution'. Save"),
         ("a.jsonl", b'{"data": {"prompt": "a", "solution": "1"}}\n' * 3, "the column 'data' contains .*'prompt', 'solution'. Save"),
         ("a.jsonl", b'{"prompt": "a", "solution": "1"}\n{"prompt": "b", "solution": "%s"}\n' % (b"1" * 1_000_001), "row 2 of the column 'solution' has 1,000,001"),
-        ("a.jsonl", b'{"prompt": [{"role": "user", "content": "%s"}]}\n' % (b"a" * 1_000_001), "row 1 of the column 'prompt' has 1,000,001"),
+        ("a.jsonl", b'{"prompt": [{"role": "user", "content": "%s"}]}\n' % (b"a" * 1_000_001), "row 1 of the column 'prompt' has 1,000,0"),
         ("a.csv", b"id,email,reply\n1,Dear all,b\n", r"no column 'prompt' .* and no column 'solution' .* Name the columns: --prompt_column email --solution_column NAME\.$"),
         ("a.csv", b"id,question,answer\n1,a b,2\n", "Name the columns: --prompt_column question --solution_column answer"),
         ("a.csv", b"id,solution\n1,2\n", "Name the column: --prompt_column NAME"),

@@ -13,7 +13,7 @@ from .contract import TEMPLATE, check_contract, check_model_inputs, check_readin
 from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings
 from .findings import Findings, skip
 from .gameability import ATTACKS, check_attacks
-from .honest_completions import Tokenize, split_words
+from .honest_completions import Rows, Tokenize, split_words
 from .readings import (
     EXAMINATION,
     READING,
@@ -21,6 +21,7 @@ from .readings import (
     check_readings,
     find_examiners,
     find_readers,
+    leave_out_unreadable,
 )
 from .stability import STABILITY, check_stability, list_own_terms
 from .trials import make_trials, stop_asking, take_rows, without_asking
@@ -85,7 +86,7 @@ def check(
         return [*found, *(skip(title, "rewards, dataset and configuration do not fit together") for title in titles)]
     readiness = check_readiness(rewards)
     found += [readiness] if readiness.faults or readiness.lines else []
-    found += check_readings(rewards, dataset, threshold)
+    found += (readings := check_readings(rewards, dataset, threshold))
     if readiness.faults:
         found += [skip(EXAMINATION.format(one.name), "rewards lack what they need") for one in find_examiners(rewards)]
     else:
@@ -93,10 +94,14 @@ def check(
     if tokenizer is not None:
         found.append(check_template(rewards, dataset, tokenizer, getattr(config, "chat_template_kwargs", None)))
         found += [] if model_config is None else [check_model_inputs(dataset, tokenizer, model_config, config)]
-    return [*found, *try_rewards(rewards, dataset, tokenizer, config)]
+    rows = take_rows(dataset)
+    if any(one.faults for one in readings) and not (rows := leave_out_unreadable(rewards, rows)):
+        titles = [*([STABILITY] if list_own_terms(rewards) else []), ATTACKS, DRY_RUN]
+        return [*found, *(skip(title, "no solution can be read") for title in titles)]
+    return [*found, *try_rewards(rewards, rows, tokenizer, config)]
 
 
-def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GRPOConfig | None") -> list[Findings]:
+def try_rewards(rewards: Reward, rows: Rows, tokenizer: Any, config: "GRPOConfig | None") -> list[Findings]:
     """Score example completions with the rewards. Rewards that ask a server or a person are left out."""
     offline = without_asking(rewards)
     skipped = [reward.name for reward in rewards.rewards if stop_asking(reward).asks]
@@ -107,7 +112,6 @@ def try_rewards(rewards: Reward, dataset: "Dataset", tokenizer: Any, config: "GR
     if offline is None:
         return [found, *(skip(title, "no reward can be tried") for title in (ATTACKS, DRY_RUN))]
     tokens: Tokenize = split_words if tokenizer is None else lambda text: tokenizer(text)["input_ids"]
-    rows = take_rows(dataset)
     try:
         answers = find_form(offline, rows, tokens)
         again = check_stability(offline, answers, tokens, config)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from datasets import Dataset
 
 READING, EXAMINATION = "values of '{}', as '{}' reads them", "the dataset, as '{}' reads it"  # titles
-SHOWN_VALUES = 3  # largest number of values that are shown of each kind
+SHOWN_VALUES = 3  # largest number of values that are shown of each kind that can be read
+MISSING = ("nan", "<NA>", "NaT")  # what pandas writes as text for a missing value
+DECIMAL_COMMA = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}$)\d+)")
 CHECKED_PROMPTS = 100  # largest number of prompts that are looked at
 SHOWN_SHARE = 0.9  # share of prompts that contain their solution from which on it is a warning
 SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by chance, such as "What is 0 + 7"
@@ -84,13 +86,16 @@ def check_column(
         *notes.items(),
     ):
         found.lines.append(f"{len(examples) / len(values):7.2%} {title}")
-        found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:SHOWN_VALUES]]
+        most = len(values) if title in ("unreadable", "read in part") else SHOWN_VALUES
+        found.lines += [f"          {shorten_repr(values[row])}" for row in examples[:most]]
     bad = rows["not at all"] + rows["in part"]
     if len(bad) > threshold * len(values):
         remedy = (
             f"A model writes only the answer, so no completion would be right. Store only the "
             f"answer{suggest_answer(values[bad[0]])}, or remove such rows."
         )
+        if isinstance(values[bad[0]], dict):
+            remedy = f"To compare the fields of objects, write json_fields({f'solution={column!r}' * (column != 'solution')})."
         if values[bad[0]] in (None, ""):
             remedy = "Without a solution, no completion can be judged. Remove such rows."
         elif rows["not at all"][:1] == bad[:1] and (note := readings[bad[0]].note):
@@ -108,6 +113,12 @@ def check_column(
     if contradictory:
         found.warnings.append(
             f"{len(contradictory):,} rows have the prompt of another row but a different {column}. Correct or remove them."
+        )
+    commas = [value for value in values if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value.strip())]
+    if len(commas) > threshold * len(values):
+        found.warnings.append(
+            f"{len(commas):,} of {len(values):,} values of '{column}' look like numbers with a decimal comma, such as "
+            f"{commas[0]!r}, but a comma separates thousands or the items of a list. If they are numbers, write a point."
         )
     found.warnings += list_leak_warnings(prompts, [reading.value for reading in readings], column) if prompts else []
     return found
@@ -148,7 +159,15 @@ def get_readings(values: list[Any], reward: str, read: ReadColumn) -> list[Readi
                 f"The trait 'reads' of reward '{reward}' must return Readings of the kinds {', '.join(map(repr, kinds))}; "
                 f"got {reading!r}. Return, for example, Reading('whole', '7')."
             )
-    return readings
+    missing = Reading("not at all", None, "what pandas writes for a missing value")
+    return [missing if value in MISSING else one for value, one in zip(values, readings, strict=True)]
+
+
+def leave_out_unreadable(rewards: Reward, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    for (column, read), name in find_readers(rewards).items():
+        readings = get_readings([row.get(column) for row in rows], name, read)
+        rows = [row for row, one in zip(rows, readings, strict=True) if one.kind not in ("not at all", "in part")]
+    return rows
 
 
 def find_contradictory_rows(prompts: list[str], values: list[str | None]) -> list[int]:

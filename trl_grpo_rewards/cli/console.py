@@ -57,9 +57,6 @@ EXIT_CODES = """exit codes:
 OWN = ("the job", "the trainer of this package (FilteredGRPOConfig)")
 """Titles of the package's own options, which `--help` shows."""
 
-STREAMED = "A command reads the whole dataset. Leave out --dataset_streaming, or use FilteredGRPOTrainer in Python."
-"""What to say of an option that only TRL's own scripts have."""
-
 CONSOLE = Console(width=1_000_000, height=1000, color_system=None, force_jupyter=False)
 """Lays tables out. All that rich would guess is given, so that variables such as TERM and FORCE_COLOR change nothing."""
 
@@ -129,7 +126,8 @@ class CommandParser(argparse.ArgumentParser):
         """Raise an error about the first of the unknown arguments."""
         if unknown:
             name = unknown[0].split("=")[0]
-            gone = REMOVED | {"dataset_streaming": STREAMED}
+            read = "A command reads the whole dataset. Leave out --dataset_streaming, or use FilteredGRPOTrainer in Python."
+            gone = REMOVED | {"dataset_streaming": read}  # which TRL's own scripts have
             if (removed := name.lstrip("-").replace("-", "_")) in gone:
                 raise ValueError(gone[removed])
             known = {option: action.dest for action in self._actions for option in action.option_strings}
