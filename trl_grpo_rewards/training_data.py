@@ -215,7 +215,7 @@ def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str
 
 def list_order_warnings(dataset: Any) -> list[str]:
     """Return a warning if prompts end with a message of the system, after the question."""
-    ends = [one[-1] for one in dataset["prompt"] if isinstance(one, list) and one and isinstance(one[-1], Mapping)]
+    ends = [one[-1] for one in dataset["prompt"][:] if isinstance(one, list) and one and isinstance(one[-1], Mapping)]
     late = [shorten_repr(one.get("content")) for one in ends if one.get("role") in ("system", "developer")]
     return [
         f"A prompt usually ends with the question, but {len(late):,} of {len(dataset):,} end with a message of the system, "

@@ -165,7 +165,7 @@ def test_long_values_are_shortened():
     "solutions, said",
     [
         (["nan", "7", "8"], "fault: .* 1 of 3 values .* such as 'nan'.* This one is what pandas writes for a missing value."),
-        (["7"] * 30 + ["<NA>"], "warning: 1 of 31 values .* such as '<NA>'"),
+        (["7"] * 30 + ["nan"], "warning: 1 of 31 values .* such as 'nan'"),
         (["93,5", "94,5"], "warning: 2 of 2 values .* a decimal comma, such as '93,5', .* write a point"),
         (["1.234,50", "7"], "warning: 1 of 2 values .* a decimal comma, such as '1.234,50'"),
         (["1,234", "12,345,678", "1,2,3", "(1,5)", "nano"], ""),

@@ -269,7 +269,7 @@ def check_model_inputs(dataset: "Dataset", tokenizer: Any, model: Any, args: "GR
     limit = (getattr(shape, "max_position_embeddings", None) or 0) * (scaling.get("factor") or 1)
     if not limit or "prompt" not in dataset.column_names:
         return found
-    texts = [conversation_text(prompt) for prompt in dataset["prompt"]]
+    texts = [conversation_text(prompt) for prompt in dataset["prompt"][:]]
     longest = nlargest(MEASURED_PROMPTS, range(len(texts)), key=lambda row: len(texts[row].encode(errors="replace")))
     cut = [texts[row][: int(LONG_TOKEN * limit)] for row in longest]
     counts = [len(ids) for ids in tokenizer(cut, add_special_tokens=False, verbose=False)["input_ids"]]
