@@ -68,7 +68,10 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command, options", COMMANDS)
-def test_the_options_of_the_commands_exist(command, options, capsys):
+def test_the_options_of_the_commands_exist(command, options, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for file in re.findall(r"--dataset_name (\w+\.csv)", options):
+        (tmp_path / file).touch()
     if command in ("train", "check"):
         job, training, _ = read_job(read_line(command, shlex.split(options, comments=True))[1], command)
         assert job.rewards and training.output_dir

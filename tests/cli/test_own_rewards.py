@@ -37,7 +37,7 @@ def after_hash_marks(completion, solution):
     return float(last("#### (.*)$", completion) == solution)
 
 
-def marked(completions, solution, **kwargs):
+def after_mark_of_answer(completions, solution, **kwargs):
     texts = [completion[0]["content"] for completion in completions]
     return [float(last("Answer: (.*)$", text) == right) for text, right in zip(texts, solution)]
 
@@ -103,7 +103,7 @@ NEVER = (
     [
         ("tagged()", "solution", NUMBERS, None),
         ("after_hash_marks()", "solution", NUMBERS, None),
-        ("marked()", "solution", NUMBERS, None),
+        ("after_mark_of_answer()", "solution", NUMBERS, None),
         ("plain_json()", "solution", OBJECTS, None),
         ("right_fields()", "reply_fields", OBJECTS, None),
         ("boxed(evaluated=True) + tagged()", "solution", NUMBERS, None),

@@ -126,6 +126,8 @@ def find_ending(name: str) -> str:
 def name_format(name: str | None, data_files: Sequence[str] | str | None) -> tuple[str | None, Sequence[str] | None]:
     """Return the format of files as the name of their dataset, if the name is a file, or is missing next to files."""
     data_files = [data_files] if isinstance(data_files, str) else data_files  # a recipe may name one
+    if name == "":
+        raise ValueError("--dataset_name is empty. Give the name of a dataset on the hub, a local folder, or a file.")
     if name is not None and name not in BUNDLED and not Path(name).exists():
         if name.startswith("reasoning_gym:"):
             raise ValueError(REMOVED["reasoning_gym"])

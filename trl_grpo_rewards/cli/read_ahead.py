@@ -135,6 +135,8 @@ def build_parser(command: str, options: Sequence[Option], *, shows_all: bool = T
 def check_value(option: Option, value: Any) -> None:
     """Check a value, which is text on the command line, and may be anything in a recipe."""
     name, known = option.name, option.choices
+    if option.section == OWN[0] and option.kind == "text" and not isinstance(value, str):
+        raise ValueError(f"--{name} must be text; got {value!r}. Put it in quotes, or correct the recipe.")
     if option.kind in ("int", "float"):
         wanted = [text for text, (_, names) in RANGES.items() if name in names]
         try:
@@ -163,7 +165,8 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     found, unknown = parser.parse_known_args(arguments)
     parser.refuse(unknown, "on the command line")
     given = {name: value for name, value in vars(found).items() if value is not None}
-    if given.get("selftest") and (others := [f"--{name}" for name in given if name not in ("selftest", "json")]):
+    is_selftest = str(given.get("selftest", False)).lower() not in ("false", "f", "no", "n", "0")
+    if is_selftest and (others := [f"--{name}" for name in given if name not in ("selftest", "json")]):
         raise ValueError(
             f"--selftest checks the labelled rewards of this package, and takes no option except --json; got "
             f"{', '.join(others)}. Leave out either."
@@ -175,6 +178,8 @@ def read_line(command: str, arguments: Sequence[str]) -> tuple[dict[str, Any], l
     settings = {option.name: option.default for option in options if option.nargs != 0} | recipe | given
     for option in options:
         value = None if option.nargs == 0 else (recipe | given).get(option.name)
+        if isinstance(value, list) and option.nargs is None and option.kind != "text":
+            raise ValueError(f"--{option.name} takes one value; got {value}. Choose one of these.")
         for one in value if isinstance(value, list) else [value]:
             if one is not None:
                 check_value(option, one)
