@@ -22,11 +22,7 @@ MAX_STEPS = 200
 
 
 class FactAlarm(TrainerCallback):
-    """
-    Warns once of each fact about the run that the report would have among its warnings, from the fifth step on.
-
-    `metrics` are the values that TRL has collected since its last log.
-    """
+    """Warns once of each fact that the report would warn of, given the `metrics` that TRL collects until it logs them."""
 
     def __init__(self, metrics: Mapping[str, list[float]], rule: Rule, weights: dict[str, float]) -> None:
         self.metrics, self.outcome, self.weights = metrics, rule.outcome_reward, weights

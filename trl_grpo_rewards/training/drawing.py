@@ -112,9 +112,8 @@ class SelectiveStream(PromptStream):
     Rows in the same order as in [`PromptStream`]. Most rows whose next group is unlikely to be live are skipped.
 
     The counts of right and wrong completions of a prompt, with the recent pass rate of all prompts as one more completion,
-    are the parameters of a beta distribution of its pass rate. A prompt is drawn with a chance equal to the square of the
-    probability that the next `group` completions are right and wrong ones. It is always drawn after [`MAX_SKIPS`] skips in
-    a row, and as long as nothing is known about it. `prior` has the expected pass rates, see [`read_prior`].
+    are the parameters of a beta distribution of its pass rate. A prompt is drawn with the square of the probability that
+    its next group has both, and always after [`MAX_SKIPS`] skips in a row, and as long as nothing is known about it.
     """
 
     def __init__(self, size: int, seed: int, shuffle: bool, group: int, prior: np.ndarray | None = None) -> None:

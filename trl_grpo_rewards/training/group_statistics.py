@@ -20,11 +20,9 @@ def compute_spreads(rewards: Tensor) -> Tensor:
 
 def compute_signal(rewards: Tensor, weights: Tensor) -> Tensor | None:
     """
-    Return the share of each reward in the variance of the total within groups. None if there is no variance.
+    Return the share of each reward in the variance of totals within groups, or None: (groups, G, functions) -> (functions,).
 
-    The share is the covariance of the weighted reward with the total, divided by the variance of the total, pooled over
-    the groups. The shares sum to 1. A reward that works against the others has a negative share.
-    (groups, G, functions) -> (functions,)
+    It is the covariance of the weighted reward with the total over the variance of the total. The shares sum to 1.
     """
     scored = ~rewards.isnan().all(2, keepdim=True)
     terms = (rewards * weights).nan_to_num().double()

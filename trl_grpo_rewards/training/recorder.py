@@ -19,12 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Recorder(TrainerCallback):
-    """
-    Describe the groups of a generation, and write their records in a thread.
-
-    The thread works on one generation at a time, so that memory stays bounded. A step ends when its records are on
-    disk, and thus before its checkpoint is saved. The interpreter waits for the thread before it exits.
-    """
+    """Writes the records of a generation in a thread. A step ends when they are on disk, before its checkpoint is saved."""
 
     def __init__(self, args: FilteredGRPOConfig) -> None:
         self.args = args

@@ -30,8 +30,7 @@ class Resampler:
     """
     Replaces the dead groups of each batch, first with live groups that the step before had sampled beyond its own batch.
 
-    Such a group is kept only if TRL computes the log-probabilities of its completions when they are sampled. The loss
-    then weights it by how much the model has changed in between, as it does with `num_iterations`. All ranks take part.
+    These are kept only if TRL computes log-probabilities when it samples, by which the loss weights them. All ranks take part.
     """
 
     def __init__(self, sample: Sample, draw: Draw, packer: Packer, accelerator: Accelerator, max_rounds: int) -> None:
