@@ -158,7 +158,7 @@ class Packer:
             return
         lengths = [len(prompt) + len(own) for prompt, own in zip(prompts, ids, strict=True)]
         start = lengths.index(max(lengths)) // size * size
-        rows = sorted(range(start, start + size), key=lengths.__getitem__)[-TRIED_ROWS:]
+        rows = sorted(range(len(ids))[start : start + size], key=lengths.__getitem__)[-TRIED_ROWS:]
         longest = max(gather_object([max(lengths)]))
         tried = 1 + sum(longest > window for window in self.sharing.windows.values() if window)
         if tried > self.tried and longest + 6 < self.limit:  # embeddings may keep what they computed for wider rows
