@@ -121,7 +121,7 @@ def show_runs(runs: Sequence[dict[str, Any]], columns: int, lines: int) -> list[
     means = f"the last tenth of the steps{'' if all(long) else ', or the last step of a run with fewer than 20 steps'}"
     below = [f"at the end: the means over {means if any(long) else 'the last step'}"]
     if hidden := titles[len(shown[0]) - 1 :]:
-        below.append(f"not shown, but in the report: {', '.join(console.cut(one, NAME_WIDTH) for one in hidden)}")
+        below.append(f"not shown, but in the report: {', '.join(console.cut(one, columns // 2) for one in hidden)}")
     below = console.fit_texts(below, columns, lines, "the report")
     table = console.format_table(shown, alignments, columns).splitlines()
     room = max(lines - len(below) - 2, len(table) - len(runs) + 1)  # at least one run below the heading
