@@ -189,7 +189,7 @@ class Packer:
             batch = dict(zip(LOGPS_ARGUMENTS, (*own, max(2, size)), strict=False))
             wider = *(functional.pad(one, (3, 3)) for one in own[:2]), columns + 3
             with torch.no_grad():
-                whole, padded = (score(model, *each, size)[0][:, :columns] for each in (own, wider))
+                whole, padded = (score(model, *each, batch_size=size)[0][:, :columns] for each in (own, wider))
                 shared, *_ = replace(self, sharing=sharing).score(score, model, batch, [*range(len(ids))])
             noise, difference = (((one - whole) * own[1][:, -columns:]).abs().max().item() for one in (padded, shared))
             is_rounded = self.accelerator.mixed_precision != "no" or next(model.parameters()).dtype.itemsize < 4
@@ -311,8 +311,8 @@ def run_pass(score: Callable[..., Logps], model: nn.Module, batch: TensorBatch, 
     ids, mask = join_parts(batch, "ids"), join_parts(batch, "mask")
     positions = {name: value for name, value in batch.items() if name == "position_ids"}
     others = {name: value for name, value in batch.items() if name in {*BOTH_WIDE, *IMAGES, *IMAGE_COUNTS}}
-    wide = ids, mask, batch["completion_ids"].size(1), len(ids)
-    return score(trees.Positioned(model, **positions), *wide, has_entropy, **others)
+    own = {"batch_size": len(ids), "compute_entropy": has_entropy, **others}  # by name: TRL 1.14 takes no other way
+    return score(trees.Positioned(model, **positions), ids, mask, batch["completion_ids"].size(1), **own)
 
 
 def join_parts(batch: TensorBatch, name: str) -> Tensor:
