@@ -25,7 +25,7 @@ def score_rows(score, batch, rows, multiple=None):
 def test_only_the_chosen_rows_are_forwarded_and_the_others_get_nan():
     seen = []
 
-    def score(model, input_ids, attention_mask, logits_to_keep, *args):
+    def score(model, input_ids, attention_mask, logits_to_keep, **options):
         seen.append(input_ids[:, 0].tolist())
         return input_ids[:, -logits_to_keep:].double(), None, None
 

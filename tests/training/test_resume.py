@@ -191,8 +191,9 @@ def test_resume_with_prompts_of_an_environment(config):
 
 
 def list_warnings(caplog) -> list[str]:
-    """Return the warnings of this package. transformers has its own."""
-    return [record.getMessage() for record in caplog.records if record.name.startswith("trl_grpo_rewards")]
+    """Return the warnings of this package. transformers has its own, and with TRL before 1.15, tokens are not shared."""
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("trl_grpo_rewards")]
+    return [text for text in said if "trl 1.15 or newer" not in text]
 
 
 KINDS = {
