@@ -57,8 +57,8 @@ class Setting:
 
     @property
     def most(self) -> float:
-        """The largest relative difference between gradients. Routers and denominators of `"drop"` are in float32."""
-        is_rounded = self.model == "experts" or "drop" in self.modes
+        """The largest relative difference between gradients. TRL computes routers, and the mean of rewards, in float32."""
+        is_rounded = self.model == "experts" or "multi_objective_aggregation" in self.options
         return (1e-7 if is_rounded else 1e-11) if self.is_exact else 1e-6
 
 

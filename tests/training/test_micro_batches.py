@@ -144,8 +144,8 @@ def test_without_a_live_row_a_filler_is_computed(accelerator):
     assert all(batch["silent"] for batch in made.batches)
 
 
-def weighed(made: PackedStep, loss_type: str, is_drop: bool) -> list[dict]:
-    return set_loss_scales(made, loss_type, is_drop, ranks=1)
+def weighed(made: PackedStep, loss_type: str, is_drop: bool, has_mean: bool = False) -> list[dict]:
+    return set_loss_scales(made, loss_type, is_drop, 1, has_mean)
 
 
 @pytest.mark.parametrize("is_drop, expected", [(False, [0.5, 1.0]), (True, [2 / 3, 4 / 3])])
@@ -169,12 +169,14 @@ def test_a_factor_makes_up_for_the_mean_over_ranks(accelerator, is_drop):
     assert scales(4) == pytest.approx([4 * scale for scale in scales(1)])
 
 
-def test_a_mean_over_tokens_needs_no_factor_unless_rows_are_dropped(accelerator):
+def test_a_sum_over_tokens_needs_no_factor_unless_a_mean_is_next_to_it_and_rows_are_dropped(accelerator):
     parts = [part(3, 9, live=[False, False]), part(5, 5, live=[True, True])]
-    batches = weighed(packed(*parts, accelerator=accelerator), "dapo", False)
-    assert all("loss_scale" not in batch for batch in batches)
-    batches = weighed(packed(*parts, accelerator=accelerator), "dapo", True)
+    for flags in ((False, True), (True, False)):
+        batches = weighed(packed(*parts, accelerator=accelerator), "dapo", *flags)
+        assert all("loss_scale" not in batch and batch["num_items_in_batch"] == 60 for batch in batches)
+    batches = weighed(packed(*parts, accelerator=accelerator), "dapo", True, True)
     assert [batch.get("loss_scale") for batch in batches] == [None, 2.0]  # one of two micro-batches has rows
+    assert [batch["num_items_in_batch"].item() for batch in batches] == [60.0, 120.0]
 
 
 def test_nothing_is_learned_where_all_rows_are_dropped(accelerator):

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from . import trees
-from .config import ROW_MEANS, TOKEN_MEANS, FilteredGRPOConfig, list_obstacles
+from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
 from .metric_means import TokenCounts, Weights, add_counts, describe_counts
 from .placement import Size, compute_pack_span, spread_groups
 from .rows import (
@@ -78,6 +78,7 @@ class Packer:
     args: FilteredGRPOConfig
     pad_token_id: int
     is_drop: bool = False  # denominators of losses count live rows only
+    has_mean: bool = False  # next to its sum over tokens, a loss has a mean over micro-batches, such as an entropy bonus
     keeps_rows: bool = False  # each micro-batch has TRL's rows, and only its padding is cut
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
@@ -206,7 +207,7 @@ class Packer:
         span = 1 if self.keeps_rows else span
         steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
         for step in () if self.keeps_rows else steps:
-            set_loss_scales(step, self.args.loss_type, self.is_drop, self.accelerator.num_processes)
+            set_loss_scales(step, self.args.loss_type, self.is_drop, self.accelerator.num_processes, self.has_mean)
         own = add_counts(*(step.tokens for step in steps)).times(self.args.num_iterations), self.scored
         self.scored = TokenCounts()
         with_gradient, without_gradient = (add_counts(*each) for each in zip(*gather_object([own]), strict=True))
@@ -296,6 +297,7 @@ def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer
         trainer.args,
         pad_token_id=trainer._tokenizer.pad_token_id,
         is_drop=zero_variance == "drop",
+        has_mean=has_aux_loss or trainer.args.entropy_coef != 0,
         keeps_rows=any(obstacle.is_of_micro_batch for obstacle in obstacles),
         keeps_positions=not trees.takes_positions(trainer.model),
         limit=trees.find_limit(trainer.model),
@@ -338,7 +340,9 @@ def count_padded_tokens(batch: TensorBatch) -> int:
     return tokens
 
 
-def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int) -> list[TensorBatch]:
+def set_loss_scales(
+    step: PackedStep, loss_type: str, is_drop: bool, ranks: int, has_mean: bool = False
+) -> list[TensorBatch]:
     """Set factors of the losses of micro-batches, by which their denominator is that of all rows or of live ones."""
     # TRL divides a loss by rows or tokens of a micro-batch, and by the number of micro-batches and of ranks.
     count, silent = len(step.batches), len(step.batches) - len(step.ranks)
@@ -347,12 +351,11 @@ def set_loss_scales(step: PackedStep, loss_type: str, is_drop: bool, ranks: int)
             batch["loss_scale"] = 0.0
         elif loss_type in ROW_MEANS:
             batch["loss_scale"] = count_rows(batch) * count * ranks / (step.live if is_drop else step.rows)
-        elif is_drop and place >= silent:
-            # A mean over micro-batches and ranks: the entropy bonus. The denominator of the loss is the number of tokens
-            # of the generation.
-            batch["loss_scale"] = count / len(step.ranks) * ranks / step.ranks[place - silent]
-            if loss_type in TOKEN_MEANS:
-                batch["num_items_in_batch"] = batch["num_items_in_batch"] * batch["loss_scale"]
+        elif is_drop and has_mean and place >= silent:
+            # The sum over tokens keeps its denominator, the number of tokens of the generation.
+            scale = batch["loss_scale"] = count / len(step.ranks) * ranks / step.ranks[place - silent]
+            items = batch["num_items_in_batch"]
+            batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
     return step.batches
 
 
