@@ -2,12 +2,13 @@
 
 import pickle
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy
 import pytest
+from annotated_types import Ge, Gt, Lt
 
-from trl_grpo_rewards import boxed, tags
+from trl_grpo_rewards import boxed, reward, tags
 from trl_grpo_rewards.options import (
     Column,
     column,
@@ -111,3 +112,19 @@ def test_a_dict_fits_by_its_keys_and_values():
     assert not has_type(freeze({1: 1}, "it"), dict[str, float])
     assert not has_type(freeze({"a": "b"}, "it"), dict[str, float])
     assert not has_type(freeze(["a"], "it"), dict)
+
+
+@reward
+def bounded(completion: str, *, size: Annotated[int, Ge(1)] = 1, share: Annotated[float, Gt(0), Lt(1)] | None = None):
+    return 1.0
+
+
+def test_a_number_outside_the_bounds_of_its_annotation_is_refused():
+    assert bounded(size=3, share=0.5) == bounded(3, 0.5) and bounded(share=None) == bounded()
+    with pytest.raises(
+        ValueError, match="Option 'size' of 'bounded' must be at least 1; got 0. Choose such a number."
+    ):
+        bounded(0)
+    for share in (0, 1):
+        with pytest.raises(ValueError, match=f"must be more than 0 and less than 1; got {share}"):
+            bounded(share=share)

@@ -16,6 +16,7 @@ from .options import (
     Column,
     FrozenDict,
     call_with_options,
+    check_bounds,
     fill_in,
     find_inside,
     find_rewards,
@@ -106,15 +107,18 @@ class RewardFactory(Generic[Options]):
         return self.__module__.partition(".")[0] != __name__.partition(".")[0]
 
     @functools.cached_property
-    def annotations(self) -> dict[str, Any]:
-        """The type of each parameter. An option is a reward if its type is `Annotated[..., Reward]`."""
-        code = find_code(self.function)
+    def hints(self) -> dict[str, Any]:
+        """The annotation of each parameter."""
         try:
-            hints = get_type_hints(code, include_extras=True)
+            return get_type_hints(find_code(self.function), include_extras=True)
         except NameError:  # types that only type checkers import
             return {}
-        rewards = {name: Reward for name, hint in hints.items() if Reward in getattr(hint, "__metadata__", ())}
-        return {**get_type_hints(code), **rewards}
+
+    @functools.cached_property
+    def annotations(self) -> dict[str, Any]:
+        """The type of each parameter. An option is a reward if it is annotated as `Annotated[..., Reward]`."""
+        rewards = {name: Reward for name, hint in self.hints.items() if Reward in getattr(hint, "__metadata__", ())}
+        return {**get_type_hints(find_code(self.function)), **rewards} if self.hints else {}
 
     @overload
     def __call__(self, *args: Options.args, **kwargs: Options.kwargs) -> "FunctionReward": ...
@@ -184,6 +188,7 @@ class RewardFactory(Generic[Options]):
                     f" If it is a column, write {self.__name__}({columns[0]}={one!r})." if len(columns) == 1 else ""
                 )
                 raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}.{remedy}")
+            check_bounds(one, self.hints.get(option), what)
         return float(value) if annotation is float and isinstance(value, int) else value
 
     @property

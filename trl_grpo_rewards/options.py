@@ -2,18 +2,33 @@
 
 import inspect
 import math
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from .batch import TRAINER_DATA
 from .expressions import Reward, read_operand, to_float
 
 
 Result = TypeVar("Result")
+
+PositiveInt: TypeAlias = Annotated[int, Ge(1)]
+PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
+Share: TypeAlias = Annotated[float, Ge(0), Le(1)]
+
+BOUNDS: dict[type, tuple[str, str, Callable[[Any, Any], bool]]] = {
+    Ge: ("ge", "at least", operator.ge),
+    Gt: ("gt", "more than", operator.gt),
+    Le: ("le", "at most", operator.le),
+    Lt: ("lt", "less than", operator.lt),
+}
+"""The bounds that the annotation of an option may have: the field with the number, how it is said, and the comparison."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -164,6 +179,16 @@ def format_annotation(annotation: Any) -> str:
     return (
         annotation.__name__ if isinstance(annotation, type) else re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", str(annotation))
     )
+
+
+def check_bounds(value: Any, annotation: Any, what: str) -> None:
+    """Check a number against the bounds in an annotation such as `Annotated[int, Ge(1)]` or `Share | None`."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    bounds = [one for part in parts for one in getattr(part, "__metadata__", ()) if type(one) in BOUNDS]
+    said = [(*BOUNDS[type(one)], getattr(one, BOUNDS[type(one)][0])) for one in bounds]
+    if isinstance(value, Real) and not all(holds(value, bound) for _, _, holds, bound in said):
+        expected = " and ".join(f"{words} {bound}" for _, words, _, bound in said)
+        raise ValueError(f"{what} must be {expected}; got {value}. Choose such a number.")
 
 
 def has_type(value: Any, annotation: Any) -> bool:
