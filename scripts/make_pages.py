@@ -152,7 +152,7 @@ def describe_reward(factory: RewardFactory) -> str:
             f"`{one.name}`" for one in factory.data if one.name in REQUIRED and one.default is one.empty
         ),
         "Compares": "the completions of one group, on any number of ranks" if factory.kind == "group" else "",
-        "Outcome": "it says which completions are right" if factory.traits.outcome is True else "",
+        "Outcome": "it says which completions are right" if factory.traits.get("outcome") is True else "",
         "Asynchronous": "a trainer awaits it; elsewhere, `await` its scores" if factory.is_async else "",
     }
     link = make_linker(f"rewards/{name}.md")

@@ -204,7 +204,7 @@ def test_wrong_names_are_refused_when_the_reward_is_built():
 
 def test_traits_get_the_name_of_the_column():
     named = entitled(title="heading")
-    assert named.form.words == ("from heading",) and named.worthless == {"of heading": "heading"}
+    assert named.form.words == ("from heading",) and named.ask_trait("worthless") == {"of heading": "heading"}
     assert entitled(title="heading", more="notes").columns == {"heading", "notes"}
     with pytest.raises(ValueError, match="cannot be nowhere"):
         entitled(title="nowhere")

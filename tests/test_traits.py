@@ -5,8 +5,7 @@ import pytest
 from helpers.checks import make_problems
 from trl_grpo_rewards import boxed, gate, parse, reward, route, tags
 from trl_grpo_rewards.checks import check
-from trl_grpo_rewards.forms import Form
-from trl_grpo_rewards.traits import Reading, Traits
+from trl_grpo_rewards.traits import ContradictoryForms, Form, Reading
 
 
 def misdeclared(completion: str, solution: str) -> float:
@@ -18,16 +17,16 @@ def misdeclared(completion: str, solution: str) -> float:
     ({"reads": {"solution": lambda values: ["7"] * 3}}, "must return Readings of the kinds 'whole', .* got '7'"),
     ({"reads": {"solution": lambda values: [Reading("most")] * 3}}, "got Reading.kind='most'"),
     ({"reads": {"result": lambda values: []}}, "Reward 'misdeclared' needs the column 'result'"),
-    ({"reads": ["solution"]}, "The trait 'reads' must be a dict from a dataset column to a function"),
-    ({"form": Form(tags=("think",))}, "The trait 'form' must be a function of the reward's options"),
-    ({"form": lambda: {"tags": ("think",)}}, "The trait 'form' must return a Form; got .* Return Form"),
-    ({"form": lambda: Form(tags="think")}, "Form needs tags as a tuple of texts; got 'think'. Write tags="),
-    ({"form": lambda: Form(length=100)}, "Form needs length as a number and 'tokens', 'words' or 'chars'; got 100"),
+    ({"reads": ["solution"]}, r"'reads' must be of the type dict\[.*; got \['solution'\].*reads={'solution': read_sol"),
+    ({"form": Form(tags=("think",))}, r"'form' must be of the type Callable\[..., Form\]; got .*@reward\(form=lambda: Form\("),
+    ({"form": lambda: {"tags": ("think",)}}, "The trait 'form' must return a value of the type Form; got {'tags'"),
+    ({"form": lambda: Form(tags="think")}, r"Form needs tags of the type tuple\[str, ...\]; got 'think'. Write, for example,"),
+    ({"form": lambda: Form(length=100)}, "Form needs length of .*'tokens', 'words', 'chars'.*; got 100"),
     ({"form": lambda: Form(answer="Answer:")}, "Form needs an answer that contains {} in the place of the answer"),
-    ({"worthless": lambda: ["nothing"]}, "The trait 'worthless' must return a dict from what a completion tries"),
-    ({"lengths": lambda: 100}, "The trait 'lengths' must return a dict from the name of an option"),
-    ({"lengths": 100}, "The trait 'lengths' must be a function of the reward's options"),
-    ({"outcome": "yes"}, "The traits 'outcome' and 'asks' must be True or False; got outcome='yes'"),
+    ({"worthless": lambda: ["nothing"]}, r"must return a value of the type dict\[str, str\]; got \['nothing'\]. Write, for"),
+    ({"lengths": lambda: 100}, r"'lengths' must return a value of the type dict\[str, int\]; got 100"),
+    ({"lengths": 100}, "The trait 'lengths' must be of the type Callable"),
+    ({"outcome": "yes"}, r"'outcome' must be of the type bool; got 'yes'. Write, for example, @reward\(outcome=True\)"),
 ])  # fmt: skip
 def test_a_trait_that_is_declared_wrongly_is_said_in_a_sentence(monkeypatch, traits, message):
     with pytest.raises((TypeError, ValueError), match=message):
@@ -51,13 +50,6 @@ def test_which_expressions_say_what_is_right(expression, is_outcome):
     assert parse(expression).is_outcome is is_outcome
 
 
-@pytest.mark.parametrize("name", ["form", "worthless", "chooses"])
-def test_a_trait_that_depends_on_options_is_a_function(name):
-    with pytest.raises(TypeError, match=f"The trait '{name}' must be a function .*; got 'think'. Write {name}=lambda"):
-        Traits(**{name: "think"})
-    assert getattr(Traits(**{name: dict}), name) is dict
-
-
 def test_a_reward_that_awaits_asks_somebody_unless_it_says_otherwise():
     async def pondered(completion: str) -> float:
         return 0.0
@@ -71,3 +63,32 @@ def test_an_option_of_a_route_is_tried_only_on_its_rows():
     routed = route("kind", {"math": inner[0]}, default=inner[1])
     assert routed.list_inner({"kind": "math"}) == [inner[0]] and routed.list_inner({"kind": "?"}) == [inner[1]]
     assert {*routed.list_inner()} == {*inner}
+
+
+def test_a_merged_form_has_what_both_ask_for():
+    one = Form(tags=("think",), words=("so",), without=("sorry",))
+    other = Form(tags=("think", "answer"), words=("so", "thus"), length=(9, "words"), answer="#### {}")
+    merged = Form(("think", "answer"), False, ("so", "thus"), ("sorry",), "", (9, "words"), "#### {}")
+    assert one.merge(other) == other.merge(one) == merged and one.merge(Form()) == one
+
+
+@pytest.mark.parametrize("one, other, message", [
+    (Form(words=("so",)), Form(without=("so",)), "one needs the text 'so'"),
+    (Form(tags=("think",)), Form(tags=("plan",)), "one needs the tags"),
+    (Form(tags=("think",), prefilled=True), Form(tags=("think",)), "the tag <think> to be open already"),
+    (Form(length=(9, "words")), Form(length=(8, "words")), "one needs the length"),
+    (Form(choices="AB"), Form(choices="ABC"), "one needs the choices 'AB', and another 'ABC'"),
+])  # fmt: skip
+def test_what_no_completion_has_is_said(one, other, message):
+    for first, second in ((one, other), (other, one)):
+        with pytest.raises(ContradictoryForms):
+            first.merge(second)
+    with pytest.raises(ContradictoryForms, match=message):
+        one.merge(other)
+
+
+def test_a_form_wraps_its_parts_in_its_tags():
+    assert Form().wrap("w", "f") == "w\nf"
+    assert Form(tags=("a",), prefilled=True).wrap("w", "f") == "w</a>\nf"
+    assert Form(tags=("a", "b", "c")).wrap("w", "f") == "<a>w</a>\n<b>w</b>\n<c>f</c>"
+    assert Form().write_answer("7") == "\\boxed{7}" and Form(answer="#### {}").write_answer("7") == "#### 7"

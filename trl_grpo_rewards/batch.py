@@ -7,12 +7,10 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from .scores import Score
 
-
-Key = TypeVar("Key", bound=Hashable)
 
 HOOKS = ("trainer_state", "log_extra", "log_metric")
 """Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
@@ -79,23 +77,64 @@ def completion_messages(completion: str | list[Message] | None) -> list[Message]
     return [{"role": "assistant", "content": completion_text(completion)}]
 
 
-PER_COMPLETION: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "prompt": ("prompts", prompt_text),
-    "completion": ("completions", completion_text),
-    "messages": ("completions", completion_messages),
-}
-"""Parameters of a function of one completion that are not columns: the column behind each, and how its value is read."""
+def take_first(values: Sequence[Any]) -> Any:
+    return values[0]
 
-PER_GROUP: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "prompt": ("prompts", lambda prompts: prompt_text(prompts[0])),
-    "completions": ("completions", lambda completions: [completion_text(one) for one in completions]),
-    "messages": ("completions", lambda completions: [completion_messages(one) for one in completions]),
-    "completion_ids": ("completion_ids", list),
-    "environments": ("environments", list),
-}
-"""The same for a function of one group. It gets any other column as the single value that the group has."""
 
-TRAINER_DATA = frozenset({*PER_COMPLETION, *PER_GROUP, *HOOKS, "prompts"})
+@dataclass(frozen=True)
+class Kind:
+    """What the functions of one kind score, and how they get the data of the rows of one call."""
+
+    scores: str  # as an error says it, as the next one
+    own: str
+    foreign: frozenset[str]  # parameters that only other kinds can have
+    readers: Mapping[
+        str, tuple[str, Callable[[Sequence[Any]], Any]]
+    ]  # parameters that are not columns, from which column
+    read: Callable[[Sequence[Any]], Any]  # reads any other column
+    rest: tuple[str, ...] = ()  # what `**kwargs` gets in addition to columns
+    is_single: bool = False  # whether they return one score for one row
+
+
+KINDS = {
+    "completion": Kind(
+        "one completion at a time",
+        "'prompt' and 'completion'",
+        frozenset({"prompts", "completions"}),
+        {
+            "prompt": ("prompts", lambda prompts: prompt_text(prompts[0])),
+            "completion": ("completions", lambda completions: completion_text(completions[0])),
+            "messages": ("completions", lambda completions: completion_messages(completions[0])),
+        },
+        take_first,
+        is_single=True,
+    ),
+    "batch": Kind(
+        "a whole batch",
+        "'prompts' and 'completions'",
+        frozenset({"prompt", "completion"}),
+        {},
+        lambda values: values,
+        rest=HOOKS,
+    ),
+    "group": Kind(
+        "a whole group",
+        "'prompt' and 'completions'",
+        frozenset({"prompts", "completion"}),
+        {
+            "prompt": ("prompts", lambda prompts: prompt_text(prompts[0])),
+            "completions": ("completions", lambda completions: [completion_text(one) for one in completions]),
+            "messages": ("completions", lambda completions: [completion_messages(one) for one in completions]),
+            "completion_ids": ("completion_ids", list),
+            "environments": ("environments", list),
+        },
+        take_first,
+        rest=("prompt", "messages", *HOOKS),
+    ),
+}
+"""The kinds of functions that get data. A group has one value of any other column."""
+
+TRAINER_DATA = frozenset({*HOOKS, "prompts"}.union(*(kind.readers for kind in KINDS.values())))
 """Names of data that the trainer provides. Every other name is a column of the dataset."""
 
 ROW_COLUMNS = frozenset({"completions", "completion_ids", "environments"})
@@ -199,9 +238,8 @@ class Batch:
         columns = {name: [values[row] for row in rows] for name, values in self.columns.items()}
         groups = self.groups and [self.groups[row] for row in rows]
         known = {reward: [scores[row] for row in rows] for reward, scores in self.known.items()}
-        return replace(
-            self, columns=columns, rows=[self.rows[row] for row in rows], groups=groups, scored={}, known=known
-        )
+        own = [self.rows[row] for row in rows]
+        return replace(self, columns=columns, rows=own, groups=groups, scored={}, known=known)
 
     def rename_columns(self, sources: Mapping[str, str]) -> "Batch":
         """Return the batch with columns under new names, given the old name of each. They replace columns of these names."""
@@ -235,35 +273,32 @@ class Batch:
         starts = [cut for start, end in runs for cut in range(start, end, shortest)]
         return replace(self, groups=[bisect_right(starts, row) - 1 for row in range(self.size)])
 
-    def list_row_data(self, names: Iterable[str]) -> list[dict[str, Any]]:
-        """Return the data for a function of one completion with these parameters, for each row."""
-        columns: dict[str, list[Any]] = {}
-        for name in names:
-            column, read = PER_COMPLETION.get(name, (name, None))
-            if column in self.columns:
-                columns[name] = [read(value) for value in self.columns[column]] if read else self.columns[column]
-        hooks = {**self.hooks, "log_metric": self.log_metric}
-        return [
-            {**select_row(columns, row), **hooks, "log_extra": functools.partial(self.log_value, row)}
-            for row in range(self.size)
-        ]
+    def split(self, kind: str) -> list[Sequence[int]]:
+        """Return the rows of each call of a function of this kind."""
+        if kind == "batch":
+            return [range(self.size)]
+        rows_of: dict[int, list[int]] = defaultdict(list)
+        for row, group in enumerate(self.groups or () if kind == "group" else range(self.size)):
+            rows_of[group].append(row)
+        return [*rows_of.values()]
 
-    def get_group_data(self) -> dict[str, Any]:
-        """Return the data for a function of one group, if the rows are one group."""
-        own = {
-            name: read(self.columns[column]) for name, (column, read) in PER_GROUP.items() if column in self.columns
+    def get_data(self, kind: Kind, rows: Sequence[int], names: Iterable[str]) -> dict[str, Any]:
+        """Return the data of rows by the names of parameters. A function can log even if the trainer passed no hooks."""
+        data: dict[str, Any] = {
+            **self.hooks,
+            "log_extra": functools.partial(self.log_extra, rows=rows, is_single=kind.is_single),
+            "log_metric": self.log_metric,
         }
-        return {**self.get_batch_data(), **select_row(self.columns, 0), **own}
+        for name in names:
+            column, read = kind.readers.get(name, (name, kind.read))
+            if column in self.columns:
+                data[name] = read(take(self.columns[column], rows))
+        return data
 
-    def get_batch_data(self) -> dict[str, Any]:
-        """Return the data for a function of a batch. It can log even if the trainer passed no hooks."""
-        return {**self.columns, **self.hooks, "log_extra": self.log_extra, "log_metric": self.log_metric}
-
-    def log_value(self, row: int, column: str, value: Any) -> None:
-        self.log.write("/".join((*self.path, column)), [self.rows[row]], [value])
-
-    def log_extra(self, column: str, values: Sequence[Any]) -> None:
-        self.log.write("/".join((*self.path, column)), self.rows, values)
+    def log_extra(self, column: str, values: Any, rows: Sequence[int] | None = None, is_single: bool = False) -> None:
+        """Log the values of some rows, by default of all, or the one value of a single row."""
+        places = self.rows if rows is None else take(self.rows, rows)
+        self.log.write("/".join((*self.path, column)), places, [values] if is_single else values)
 
     def log_metric(self, metric: str, value: float) -> None:
         if "log_metric" in self.hooks:
@@ -277,5 +312,6 @@ def different_column(name: str) -> ValueError:
     )
 
 
-def select_row(columns: Mapping[Key, list[Any]], row: int) -> dict[Key, Any]:
-    return {name: values[row] for name, values in columns.items()}
+def take(values: Sequence[Any], rows: Sequence[int]) -> Sequence[Any]:
+    """Return the values of some rows in order, or the same object if it is all rows."""
+    return values if len(rows) == len(values) else [values[row] for row in rows]

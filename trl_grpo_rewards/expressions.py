@@ -61,33 +61,33 @@ class Reward(ABC):
         """Return one score per row of the batch."""
 
     @property
-    @abstractmethod
     def is_async(self) -> bool:
         """Whether scoring awaits anything. TRL runs asynchronous rewards concurrently."""
+        return any(child.is_async for child in self.children)
 
     @property
-    @abstractmethod
     def is_grouped(self) -> bool:
         """Whether scoring needs whole groups, which are then gathered from all ranks."""
+        return any(child.is_grouped for child in self.children)
 
     @property
-    @abstractmethod
     def columns(self) -> frozenset[str]:
         """Dataset columns that scoring needs."""
+        return frozenset().union(*(child.columns for child in self.children))
 
     @property
-    @abstractmethod
     def is_outcome(self) -> bool:
         """Whether the reward says which completions are right: a score of at least 1 is right, at most 0 is wrong."""
+        return False
 
     @property
-    @abstractmethod
     def asks(self) -> bool:
         """Whether scoring asks a server or a person, so that checks before training must not call it."""
+        return any(child.asks for child in self.children)
 
-    @abstractmethod
     def list_alone(self) -> "list[Reward]":
         """Return the rewards in this one that read environments, so that only the rank of these can score them."""
+        return [one for child in self.children for one in child.list_alone()]
 
     @property
     def rewards(self) -> "list[Reward]":
@@ -191,6 +191,9 @@ class Reward(ABC):
             batch.known[self] = scores
         return list(scores)
 
+    async def _score_children(self, batch: Batch) -> list[list[Score]]:
+        return await await_all((child.score(batch) for child in self.children), concurrent=self.is_async)
+
     def _hand_over_log(self, batch: Batch) -> None:
         """Pass the logged columns to TRL. Its table needs the same columns in every call, so None fills the gaps."""
         LOGGED_COLUMNS[self].update(batch.log.columns)
@@ -251,39 +254,8 @@ class AwaitedInLoop(functools.partial[Any]):
         return coroutine
 
 
-class Compound(Reward):
-    """A reward that is computed from the scores of its parts by arithmetic."""
-
-    @property
-    def is_async(self) -> bool:
-        return any(reward.is_async for reward in self.children)
-
-    @property
-    def is_grouped(self) -> bool:
-        return any(reward.is_grouped for reward in self.children)
-
-    @property
-    def columns(self) -> frozenset[str]:
-        return frozenset().union(*(reward.columns for reward in self.children))
-
-    @property
-    def asks(self) -> bool:
-        return any(reward.asks for reward in self.children)
-
-    def list_alone(self) -> list[Reward]:
-        return [one for reward in self.children for one in reward.list_alone()]
-
-    async def _score(self, batch: Batch) -> list[Score]:
-        scores = await await_all((reward.score(batch) for reward in self.children), concurrent=self.is_async)
-        return [self.combine(row) for row in zip(*scores, strict=True)]
-
-    @abstractmethod
-    def combine(self, scores: Sequence[Score]) -> Score:
-        """Return the score of one completion from the score of each part."""
-
-
 @dataclass(frozen=True, repr=False)
-class Sum(Compound):
+class Sum(Reward):
     """
     A weighted sum of rewards, made by `+`, `-` and `*`.
 
@@ -308,12 +280,8 @@ class Sum(Compound):
     def children(self) -> list[Reward]:
         return self.rewards
 
-    @property
-    def is_outcome(self) -> bool:
-        return False  # a term may be an outcome, but the sum is not
-
-    def combine(self, scores: Sequence[Score]) -> Score:
-        return self.total(scores)
+    async def _score(self, batch: Batch) -> list[Score]:
+        return [self.total(row) for row in zip(*await self._score_children(batch), strict=True)]
 
     def __str__(self) -> str:
         text = "".join(
@@ -323,7 +291,7 @@ class Sum(Compound):
 
 
 @dataclass(frozen=True, repr=False)
-class Product(Compound):
+class Product(Reward):
     """
     A product of rewards, made by `*`. Its score is None if that of any factor is.
 
@@ -348,9 +316,9 @@ class Product(Compound):
     def is_outcome(self) -> bool:
         return all(factor.is_outcome for factor in self.factors)
 
-    def combine(self, scores: Sequence[Score]) -> Score:
-        known = [score for score in scores if score is not None]
-        return math.prod(known) if len(known) == len(scores) else None
+    async def _score(self, batch: Batch) -> list[Score]:
+        rows = zip(*await self._score_children(batch), strict=True)
+        return [None if None in row else math.prod(row) for row in rows]
 
     def __str__(self) -> str:
         return " * ".join(f"({factor})" if isinstance(factor, Sum) else str(factor) for factor in self.factors)

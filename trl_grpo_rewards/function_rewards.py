@@ -2,16 +2,14 @@
 
 import functools
 import inspect
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, get_type_hints, overload
+from typing import Any, Generic, Literal, ParamSpec, get_type_hints, overload
 
-from .batch import TRAINER_DATA, Batch, scatter, select_row
+from .batch import KINDS, TRAINER_DATA, Batch, scatter, take
 from .errors import MissingColumn, missing_column, name_callable, named_in_errors
 from .expressions import Reward, Sum, await_all
-from .forms import Form
 from .options import (
     Column,
     FrozenDict,
@@ -27,10 +25,9 @@ from .options import (
 )
 from .removed import REMOVED
 from .scores import Score, read_scores
-from .traits import Examination, ReadColumn, Traits
+from .traits import Form, ReadColumn, check_trait
 
 
-Result = TypeVar("Result")
 Options = ParamSpec("Options")
 
 FunctionKind = Literal["completion", "batch", "group", "combinator"]
@@ -49,13 +46,10 @@ class RewardFactory(Generic[Options]):
             Function that computes the scores, plain or `async`.
         kind (`str`):
             What it scores: `"completion"`, `"batch"`, `"group"` or `"combinator"`.
-        check (`Callable`, *optional*):
-            Called when a reward is built, with the options and columns that it declares as parameters. Raises an error
-            if they cannot work.
-        columns (`Callable`, *optional*):
-            Called in the same way. Returns the dataset columns that the options require.
-        traits ([`Traits`], *optional*):
-            What checks and the trainer need to know about the function.
+        traits (`dict[str, Any]`, *optional*):
+            The [`Traits`] that are declared, and for a combinator also: `outcome` as the names of options, which must all
+            be outcomes; `chooses`, which returns the rewards that score a dataset `row`; and `unasked`, the option with the
+            reward that takes its place where nobody may be asked.
     """
 
     __name__: str
@@ -68,15 +62,12 @@ class RewardFactory(Generic[Options]):
         self,
         function: Callable[..., Any],
         kind: FunctionKind,
-        check: Callable[..., None] | None = None,
-        columns: Callable[..., set[str]] | None = None,
-        traits: Traits | None = None,
+        traits: Mapping[str, Any] = FrozenDict({}),
     ) -> None:
         functools.update_wrapper(self, find_code(function), updated=())
         self.__name__ = name_callable(function)
         parameters = list(inspect.signature(function).parameters.values())
-        self.function, self.kind, self.check, self.columns = function, kind, check, columns
-        self.traits = traits or Traits()
+        self.function, self.kind, self.traits = function, kind, traits
         self.is_async = kind != "combinator" and is_coroutine(function)
         options = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)[: 2 * self.has_options]
         data = [p for p in parameters if p.kind not in (*options, p.VAR_POSITIONAL, p.VAR_KEYWORD)]
@@ -137,8 +128,8 @@ class RewardFactory(Generic[Options]):
         columns = {one: self._read_column(one, bound[one]) for one in self.column_parameters}
         named = {parameter: column for parameter, column in columns.items() if column != parameter}
         built = FunctionReward(self, FrozenDict(options), name, FrozenDict(named))
-        if self.check is not None:
-            built.call_trait(self.check)
+        if "check" in self.traits:
+            built.call_with_options(self.traits["check"])
         return built
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -271,15 +262,36 @@ class FunctionReward(Reward):
 
     @property
     def is_async(self) -> bool:
-        return self.factory.is_async or any(child.is_async for child in self.children)
+        return self.factory.is_async or super().is_async
 
     @property
     def is_grouped(self) -> bool:
-        return self.factory.kind == "group" or any(child.is_grouped for child in self.children)
+        return self.factory.kind == "group" or super().is_grouped
 
     @property
     def columns(self) -> frozenset[str]:
-        return self.own_columns.union(*(child.columns for child in self.children))
+        return self.own_columns | super().columns
+
+    @property
+    def is_outcome(self) -> bool:
+        trait: bool | tuple[str, ...] = self.factory.traits.get("outcome", False)
+        if isinstance(trait, bool):
+            return trait
+        return all(reward.is_outcome for option in trait for reward in find_rewards(self.options[option]))
+
+    @property
+    def asks(self) -> bool:
+        return self.factory.traits.get("asks", False) or super().asks
+
+    def list_alone(self) -> list[Reward]:
+        if not any(parameter.name == "environments" for parameter in self.factory.data):
+            return super().list_alone()
+        if self.is_grouped:
+            raise ValueError(
+                f"On several ranks, a grouped reward cannot read environments, because they never leave their rank; "
+                f"got {self}. Give it an option that is a reward instead, and pass environment('score')."
+            )
+        return [self]
 
     @property
     def own_columns(self) -> frozenset[str]:
@@ -287,7 +299,7 @@ class FunctionReward(Reward):
         required = {p.name for p in self.factory.data if p.default is p.empty} - TRAINER_DATA
         needed = {self.column_of.get(name, name) for name in required}.union(self.named_columns.values())
         needed |= {column.name for column in find_inside(self.options, Column)}
-        return frozenset(needed | (self.call_trait(self.factory.columns) if self.factory.columns else set()))
+        return frozenset(needed.union(self.ask_trait("columns") or ()))
 
     @property
     def column_of(self) -> dict[str, str]:
@@ -300,15 +312,29 @@ class FunctionReward(Reward):
         chosen = {name: value.name for name, value in self.options.items() if isinstance(value, Column)}
         return {
             {**self.column_of, **chosen}.get(name, name): read
-            for name, read in self.factory.traits.reads.items()
+            for name, read in self.factory.traits.get("reads", {}).items()
             if name in chosen or name not in self.options
         }
 
-    def call_trait(self, function: Callable[..., Result], **more: Any) -> Result:
+    def call_with_options(self, function: Callable[..., Any], **more: Any) -> Any:
         """Call a function with the options and columns that it declares as parameters, and with what else it is given."""
         declared = inspect.signature(function).parameters
         columns = {name: column for name, column in self.column_of.items() if name in declared}
         return call_with_options(function, {**columns, **self.options, **more})
+
+    def ask_trait(self, trait: str, **more: Any) -> Any:
+        """Return what a trait that is a function returns for these options, or None if it is not declared."""
+        if trait not in self.factory.traits:
+            return None
+        with named_in_errors(self):
+            said = self.call_with_options(self.factory.traits[trait], **more)
+            check_trait(trait, said, is_result=True)
+        return said
+
+    @property
+    def form(self) -> Form:
+        """The form that earns this reward in full, without the forms of the rewards among its options."""
+        return self.ask_trait("form") or Form()
 
     def check_columns(self, available: Collection[str]) -> None:
         """Check that the function can get the columns that it needs."""
@@ -328,86 +354,12 @@ class FunctionReward(Reward):
         remedy = f"What the model wrote is the parameter '{name}'." if is_lacking else None
         return missing_column(self.name, column, available, call, remedy)
 
-    @property
-    def is_outcome(self) -> bool:
-        trait = self.factory.traits.outcome
-        if isinstance(trait, bool):
-            return trait
-        return all(reward.is_outcome for option in trait for reward in find_rewards(self.options[option]))
-
-    @property
-    def asks(self) -> bool:
-        return self.factory.traits.asks or any(child.asks for child in self.children)
-
-    @property
-    def form(self) -> Form:
-        """The form that earns this reward in full, without the forms of the rewards among its options."""
-        build = self.factory.traits.form
-        with named_in_errors(self):
-            form = self.call_trait(build) if build else Form()
-            if not isinstance(form, Form):
-                raise TypeError(f"The trait 'form' must return a Form; got {form!r}. Return Form(...).")
-        return form
-
-    @property
-    def worthless(self) -> dict[str, str]:
-        """Completions that must earn less than an honest one, by the name of the attempt."""
-        build = self.factory.traits.worthless
-        with named_in_errors(self):
-            texts = self.call_trait(build) if build else {}
-            if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-                raise TypeError(
-                    f"The trait 'worthless' must return a dict from what a completion tries to its text; got {texts!r}. "
-                    f"Return, for example, {{'empty': ''}}."
-                )
-        return texts
-
-    @property
-    def lengths(self) -> dict[str, int]:
-        """The lengths in tokens that this reward depends on, by the name of the option."""
-        build = self.factory.traits.lengths
-        with named_in_errors(self):
-            lengths = self.call_trait(build) if build else {}
-            if not isinstance(lengths, dict) or not all(isinstance(tokens, int) for tokens in lengths.values()):
-                raise TypeError(
-                    f"The trait 'lengths' must return a dict from the name of an option to a number of tokens; got "
-                    f"{lengths!r}. Return, for example, {{'max_tokens': 100}}."
-                )
-        return lengths
-
-    def list_alone(self) -> list[Reward]:
-        if not any(parameter.name == "environments" for parameter in self.factory.data):
-            return [one for child in self.children for one in child.list_alone()]
-        if self.is_grouped:
-            raise ValueError(
-                f"On several ranks, a grouped reward cannot read environments, because they never leave their rank; "
-                f"got {self}. Give it an option that is a reward instead, and pass environment('score')."
-            )
-        return [self]
-
-    def check_ready(self) -> str | None:
-        """Return what a user should know about how the reward works on this machine. Raise an error if it cannot work."""
-        ready = self.factory.traits.ready
-        return self.call_trait(ready) if ready else None
-
-    def solve(self, row: Mapping[str, Any]) -> str | None:
-        """Return the final part of a right completion for a dataset row, or None if the row does not have it."""
-        write = self.factory.traits.solves
-        with named_in_errors(self):
-            return self.call_trait(write, row=row) if write else None
-
-    def examine(self, rows: list[dict[str, Any]]) -> Examination | None:
-        """Return what the reward finds in dataset rows, or None if it examines none."""
-        look = self.factory.traits.examines
-        with named_in_errors(self):
-            return self.call_trait(look, rows=rows) if look else None
-
     def list_inner(self, row: Mapping[str, Any] | None = None) -> list[Reward]:
         """Return the rewards among the options. With a dataset row, only those that score it."""
-        choose = self.factory.traits.chooses
-        if row is None or choose is None:
+        if row is None or "chooses" not in self.factory.traits:
             return self.children
-        return self.call_trait(choose, row=row)
+        chosen: list[Reward] = self.call_with_options(self.factory.traits["chooses"], row=row)
+        return chosen
 
     async def _score(self, batch: Batch) -> list[Score]:
         batch = batch.enter(self.name)
@@ -416,60 +368,40 @@ class FunctionReward(Reward):
             if self.factory.kind == "combinator":
                 returned = await self.factory.function(batch, **self.options)
             else:
-                children = self.children
-                scores = await await_all((child.score(batch) for child in children), concurrent=self.is_async)
-                by_kind = {"completion": self._score_rows, "batch": self._score_batch, "group": self._score_groups}
+                parts = batch.split(self.factory.kind)
+                inner = dict(zip(self.children, await self._score_children(batch), strict=True))
                 own = batch.rename_columns(self.named_columns)
-                inner: dict[Any, list[Any]] = {
-                    one: batch.columns[one.name] for one in find_inside(self.options, Column)
-                }
-                returned = await by_kind[self.factory.kind](own, inner | dict(zip(children, scores, strict=True)))
+                columns = {one: batch.columns[one.name] for one in find_inside(self.options, Column)}
+                calls = (self._call_function(own, rows, inner, columns) for rows in parts)
+                scores = await await_all(calls, concurrent=self.is_async)
+                returned = scatter(batch.size, zip(parts, scores, strict=True))
             return read_scores(returned, self.name, batch.size)
 
-    async def _score_rows(self, batch: Batch, inner: Mapping[Any, list[Any]]) -> list[Any]:
-        kwargs = self._select_kwargs({n: v for n, v in batch.columns.items() if n not in ("prompts", "completions")})
-        calls = (
-            self._call_function(
-                self._find_values(available),
-                select_row(kwargs, row),
-                select_row(inner, row),
-            )
-            for row, available in enumerate(batch.list_row_data(p.name for p in self.factory.data))
-        )
-        return await await_all(calls, concurrent=self.is_async)
-
-    async def _score_batch(self, batch: Batch, inner: Mapping[Any, list[Any]]) -> Any:
-        available = batch.get_batch_data()
-        return await self._call_function(self._find_values(available), self._select_kwargs(available), inner)
-
-    async def _score_groups(self, batch: Batch, inner: Mapping[Any, list[Any]]) -> list[Any]:
-        rows_of: dict[int, list[int]] = defaultdict(list)
-        for row, group in enumerate(batch.groups or ()):
-            rows_of[group].append(row)
-        calls = (self._score_group(batch.select(rows), rows, inner) for rows in rows_of.values())
-        scores = await await_all(calls, concurrent=self.is_async)
-        return scatter(batch.size, zip(rows_of.values(), scores, strict=True))
-
-    async def _score_group(self, group: Batch, rows: list[int], inner: Mapping[Any, list[Any]]) -> list[Score]:
-        available = group.get_group_data()
-        own = {
-            key: values[rows[0]] if isinstance(key, Column) else [values[row] for row in rows]
-            for key, values in inner.items()
-        }
-        returned = await self._call_function(self._find_values(available), self._select_kwargs(available), own)
-        return read_scores(returned, self.name, group.size)
-
-    async def _call_function(self, data: list[Any], kwargs: dict[str, Any], inner: Mapping[Any, Any]) -> Any:
-        options = fill_in(self.options, inner)
-        args = options.pop(self.factory.args_option, ())
-        pairs = [*zip(self.factory.data, data, strict=True)]
+    async def _call_function(
+        self,
+        batch: Batch,
+        rows: Sequence[int],
+        inner: Mapping[Reward, Sequence[Score]],
+        columns: Mapping[Column, Sequence[Any]],
+    ) -> Sequence[Any]:
+        """Return the scores of rows by one call of the function, given the scores and columns among the options."""
+        factory, kind = self.factory, KINDS[self.factory.kind]
+        names = {p.name for p in factory.data}
+        rest = {*batch.columns, *kind.rest} - kind.foreign - names - {*self.options} if factory.takes_kwargs else set()
+        available = batch.get_data(kind, rows, names | rest)
+        values = {column: kind.read(take(values, rows)) for column, values in columns.items()}
+        scores = {one: take(scores, rows) for one, scores in inner.items()}
+        given = {one: own[0] for one, own in scores.items()} if kind.is_single else scores
+        options = fill_in(self.options, {**values, **given})
+        args = options.pop(factory.args_option, ())
+        pairs = [(p, self._find_value(p, available)) for p in factory.data]
         named = {p.name: value for p, value in pairs if p.kind is p.KEYWORD_ONLY}
-        values = [value for p, value in pairs if p.kind is not p.KEYWORD_ONLY]
-        returned = self.factory.function(*values, *args, **named, **options, **kwargs)
-        return await returned if self.factory.is_async else returned
-
-    def _find_values(self, available: Mapping[str, Any]) -> list[Any]:
-        return [self._find_value(parameter, available) for parameter in self.factory.data]
+        kwargs = {name: value for name, value in available.items() if name in rest}
+        returned = factory.function(
+            *(value for p, value in pairs if p.kind is not p.KEYWORD_ONLY), *args, **named, **options, **kwargs
+        )
+        returned = await returned if factory.is_async else returned
+        return [returned] if kind.is_single else read_scores(returned, self.name, len(rows))
 
     def _find_value(self, parameter: inspect.Parameter, available: Mapping[str, Any]) -> Any:
         if parameter.name in available:
@@ -480,11 +412,6 @@ class FunctionReward(Reward):
             f"Reward '{self.name}' needs '{parameter.name}', which GRPOTrainer passes but this call does not. "
             f"Pass it, or give the parameter a default."
         )
-
-    def _select_kwargs(self, available: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what the function gets as `**kwargs`: all data for which it has no parameter."""
-        named = {*self.options, *(p.name for p in self.factory.data)}
-        return {name: available[name] for name in available if name not in named} if self.factory.takes_kwargs else {}
 
     def _write_options(self) -> dict[str, str]:
         """Return how the options and columns that are not the default ones are written in a call, by name."""

@@ -202,6 +202,8 @@ def has_type(value: Any, annotation: Any) -> bool:
         return any(has_type(value, one) for one in inner)
     if origin is Literal:
         return value in inner
+    if origin is Callable:
+        return callable(value)
     if annotation is float:
         return isinstance(value, Real) and not isinstance(value, bool)
     if annotation is int:

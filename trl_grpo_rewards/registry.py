@@ -7,29 +7,22 @@ to read in place of the usual ones, gives the reward.
 
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import reduce
 from importlib.metadata import entry_points
-from typing import Any, Concatenate, Protocol, overload
+from typing import Any, Concatenate, Protocol, Unpack, cast, overload
 
+from .batch import KINDS
 from .errors import describe_plain, name_callable
 from .expressions import Reward, read_operand
-from .forms import Form
 from .function_rewards import FunctionKind, Options, RewardFactory, describe_uncalled, is_coroutine
 from .removed import REMOVED
-from .traits import Examination, ReadColumn, Traits
+from .traits import Traits, check_trait
 
 
 REGISTRY: dict[str, RewardFactory] = {}
 """The registered rewards by name."""
-
-FOREIGN_DATA: dict[FunctionKind, tuple[set[str], str, str]] = {
-    "completion": ({"prompts", "completions"}, "one completion at a time", "'prompt' and 'completion'"),
-    "batch": ({"prompt", "completion"}, "a whole batch", "'prompts' and 'completions'"),
-    "group": ({"prompts", "completion"}, "a whole group", "'prompt' and 'completions'"),
-}
-"""For each kind of function: parameters that only other kinds can have, what it scores, and what it can have instead."""
 
 
 class Decorator(Protocol):
@@ -47,55 +40,21 @@ class Decorator(Protocol):
     def __call__(self, function: Callable[Concatenate[Any, Options], Any], /) -> RewardFactory[Options]: ...
     @overload
     def __call__(self, function: Callable[Options, Any], /) -> RewardFactory[...]: ...
+    @overload
+    def __call__(self, *, batched: bool = ..., grouped: bool = ..., **traits: Unpack[Traits]) -> "Decorator": ...
 
 
-@overload
-def reward(function: Callable[Concatenate[Any, Any, Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
-@overload
-def reward(function: Callable[Concatenate[Any, Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
-@overload
-def reward(function: Callable[Concatenate[Any, Any, Options], Any], /) -> RewardFactory[Options]: ...
-@overload
-def reward(function: Callable[Concatenate[Any, Options], Any], /) -> RewardFactory[Options]: ...
-@overload
-def reward(function: Callable[Options, Any], /) -> RewardFactory[...]: ...
+def with_signatures(decorator: Callable[..., Any]) -> Decorator:
+    return cast(Decorator, decorator)
 
 
-@overload
-def reward(
-    *,
-    batched: bool = ...,
-    grouped: bool = ...,
-    check: Callable[..., None] | None = ...,
-    columns: Callable[..., set[str]] | None = ...,
-    outcome: bool = ...,
-    asks: bool | None = ...,
-    form: Callable[..., Form] | None = ...,
-    worthless: Callable[..., dict[str, str]] | None = ...,
-    lengths: Callable[..., dict[str, int]] | None = ...,
-    ready: Callable[..., str | None] | None = ...,
-    reads: Mapping[str, ReadColumn] | None = ...,
-    solves: Callable[..., str | None] | None = ...,
-    examines: Callable[..., Examination] | None = ...,
-) -> Decorator: ...
-
-
+@with_signatures
 def reward(
     function: Callable[..., Any] | None = None,
     *,
     batched: bool = False,
     grouped: bool = False,
-    check: Callable[..., None] | None = None,
-    columns: Callable[..., set[str]] | None = None,
-    outcome: bool = False,
-    asks: bool | None = None,
-    form: Callable[..., Form] | None = None,
-    worthless: Callable[..., dict[str, str]] | None = None,
-    lengths: Callable[..., dict[str, int]] | None = None,
-    ready: Callable[..., str | None] | None = None,
-    reads: Mapping[str, ReadColumn] | None = None,
-    solves: Callable[..., str | None] | None = None,
-    examines: Callable[..., Examination] | None = None,
+    **traits: Unpack[Traits],
 ) -> Any:
     """
     Register a function as a reward under its name.
@@ -181,6 +140,10 @@ def reward(
     ```
     """
 
+    declared = {name: value for name, value in traits.items() if value is not None}
+    for name, value in declared.items():
+        check_trait(name, value)
+
     def register_function(function: Callable[..., Any]) -> RewardFactory:
         if not callable(function) or isinstance(function, type):
             raise TypeError(
@@ -191,36 +154,14 @@ def reward(
             raise TypeError(f"Reward '{name_callable(function)}' must not be both batched and grouped. Choose one.")
         as_trl_calls = takes_lists(function) and not grouped
         kind: FunctionKind = "batch" if batched or as_trl_calls else "group" if grouped else "completion"
-        does_ask = is_coroutine(function) if asks is None else asks
-        traits = Traits(
-            outcome, does_ask, form, worthless, lengths, ready, reads=reads or {}, solves=solves, examines=examines
-        )
-        return register(RewardFactory(function, kind, check, columns, traits))
+        return register(RewardFactory(function, kind, {"asks": is_coroutine(function), **declared}))
 
     return register_function if function is None else register_function(function)
 
 
-def combinator(
-    *,
-    check: Callable[..., None] | None = None,
-    columns: Callable[..., set[str]] | None = None,
-    outcome: tuple[str, ...] | bool = False,
-    chooses: Callable[..., list[Any]] | None = None,
-    solves: Callable[..., str | None] | None = None,
-    unasked: str | None = None,
-) -> Callable[[Callable[..., Any]], RewardFactory]:
-    """
-    Register an `async` function that gets the batch and its options, and scores rewards on the rows that it chooses.
-
-    The result is an outcome if all rewards in the options named by `outcome` are. Where nobody may be asked, the reward in
-    the option named by `unasked` takes its place.
-    """
-
-    def register_function(function: Callable[..., Any]) -> RewardFactory:
-        traits = Traits(outcome, chooses=chooses, solves=solves, unasked=unasked)
-        return register(RewardFactory(function, "combinator", check, columns, traits))
-
-    return register_function
+def combinator(**traits: Any) -> Callable[[Callable[..., Any]], RewardFactory]:
+    """Register an `async` function that gets the batch and its options, and scores rewards on the rows that it chooses."""
+    return lambda function: register(RewardFactory(function, "combinator", traits))
 
 
 class Wrapped(RewardFactory):
@@ -276,7 +217,7 @@ def find_wrapped(function: Callable[..., Any]) -> RewardFactory:
     known = REGISTRY.get(name_callable(function))
     if known is not None and known.function == function:  # each access to a method makes another object
         return known
-    return register(Wrapped(function, "batch", traits=Traits(asks=is_coroutine(function))))
+    return register(Wrapped(function, "batch", {"asks": is_coroutine(function)}))
 
 
 def register(factory: RewardFactory) -> RewardFactory:
@@ -299,11 +240,11 @@ def check_data(factory: RewardFactory) -> None:
             f"@reward must stand above a function, but '{factory.__name__}' is a method with the parameter 'self'. Pass the "
             f"method of an object: reward(scorer.{factory.__name__})()."
         )
-    foreign, scored, own = FOREIGN_DATA.get(factory.kind, (set(), "", ""))
-    if found := foreign & {parameter.name for parameter in factory.data}:
+    kind = KINDS.get(factory.kind)
+    if kind and (found := kind.foreign & {parameter.name for parameter in factory.data}):
         raise TypeError(
-            f"Reward '{factory.__name__}' has the parameter '{min(found)}', but scores {scored}. "
-            f"Use {own}, or choose another decorator: @reward(batched=True) for a function as TRL calls it, "
+            f"Reward '{factory.__name__}' has the parameter '{min(found)}', but scores {kind.scores}. "
+            f"Use {kind.own}, or choose another decorator: @reward(batched=True) for a function as TRL calls it, "
             f"@reward(grouped=True) for all completions of a prompt, or @reward for one."
         )
 

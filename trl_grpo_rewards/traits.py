@@ -1,10 +1,11 @@
 """Traits: facts about a reward function that checks and the trainer need. They are declared when it is registered."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict, get_args, get_type_hints
 
-from .forms import Form
+from .options import format_annotation, has_type
 
 
 Kind: TypeAlias = Literal["whole", "any of several", "several", "in part", "not at all"]
@@ -53,67 +54,133 @@ ReadColumn: TypeAlias = Callable[[list[Any]], list[Reading]]
 """Returns how a reward reads each value of a dataset column."""
 
 
+class ContradictoryForms(ValueError):
+    """Raised when no completion can have the forms that two rewards need."""
+
+
 @dataclass(frozen=True)
-class Traits:
-    """
-    The traits of a reward function, as passed to [`reward`].
+class Form:
+    r"""
+    The form of a completion that earns a reward in full. Fields that are left out do not matter to the reward.
 
     Args:
-        outcome (`bool` or `tuple[str]`):
-            Whether the function says which completions are right. A combinator has a tuple of options instead, and is an
-            outcome if all rewards in these options are.
-        asks (`bool`):
-            Whether it asks a server or a person.
-        form (`Callable`, *optional*):
-            Returns the [`Form`] that earns the reward in full. Called with the options that it declares as parameters.
-        worthless (`Callable`, *optional*):
-            Returns completions that must earn less than an honest one, by the name of the attempt. Called with the
-            options that it declares as parameters.
-        lengths (`Callable`, *optional*):
-            Returns the lengths in tokens that the reward depends on, by the name of the option. Called with the options
-            that it declares as parameters.
-        ready (`Callable`, *optional*):
-            Raises an error if the reward cannot work on this machine, and may return what a user should know about how it
-            works there. Called with the options that it declares as parameters.
-        chooses (`Callable`, *optional*):
-            For a combinator that scores each row with some of its rewards only: returns those for a dataset row. Called
-            with `row` and the options that it declares as parameters.
-        solves (`Callable`, *optional*):
-            Returns the final part of a right completion for a dataset row, or None if the row does not have it. Called
-            with `row` and the options that it declares as parameters.
-        examines (`Callable`, *optional*):
-            Returns an [`Examination`] of dataset rows. Called with `rows` and the options that it declares as parameters.
-        unasked (`str`, *optional*):
-            For a combinator that asks only about what a reward leaves open: the option with this reward. Checks before
-            training, which ask nobody, try this reward instead.
+        tags (`tuple[str]`, *optional*):
+            Names of the tags that the completion consists of, in order.
+        prefilled (`bool`, *optional*, defaults to `False`):
+            Whether the chat template already opens the first tag.
+        words (`tuple[str]`, *optional*):
+            Texts that the completion must contain.
+        without (`tuple[str]`, *optional*):
+            Texts that the completion must not contain.
+        choices (`str`, *optional*):
+            Letters to choose the answer from.
+        length (`tuple[int, str]`, *optional*):
+            A length and its unit: `"tokens"`, `"words"` or `"chars"`.
+        answer (`str`, *optional*):
+            How the answer is written, with `{}` in its place. By default, it is written as `\boxed{...}`. Inside double
+            quotes, it is written as in JSON.
+        bare (`bool`, *optional*, defaults to `False`):
+            Whether the completion is the answer alone, without any working.
     """
 
-    outcome: bool | tuple[str, ...] = False
-    asks: bool = False
-    form: Callable[..., Form] | None = None
-    worthless: Callable[..., dict[str, str]] | None = None
-    lengths: Callable[..., dict[str, int]] | None = None
-    ready: Callable[..., str | None] | None = None
-    chooses: Callable[..., list[Any]] | None = None
-    reads: Mapping[str, ReadColumn] = field(default_factory=dict)
-    solves: Callable[..., str | None] | None = None
-    examines: Callable[..., Examination] | None = None
-    unasked: str | None = None
+    tags: tuple[str, ...] = ()
+    prefilled: bool = False
+    words: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    choices: str = ""
+    length: tuple[int, Literal["tokens", "words", "chars"]] | None = None
+    answer: str = ""
+    bare: bool = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.outcome, (bool, tuple)) or not isinstance(self.asks, bool):
-            raise TypeError(
-                f"The traits 'outcome' and 'asks' must be True or False; got outcome={self.outcome!r} and "
-                f"asks={self.asks!r}. Write, for example, @reward(outcome=True)."
-            )
-        for name in ("form", "worthless", "lengths", "ready", "chooses", "solves", "examines"):
-            value = getattr(self, name)
-            if value is not None and not callable(value):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not has_type(value, field.type):
                 raise TypeError(
-                    f"The trait {name!r} must be a function of the reward's options; got {value!r}. Write {name}=lambda: ..."
+                    f"Form needs {field.name} of the type {format_annotation(field.type)}; got {value!r}. Write, for example, "
+                    f"Form(tags=('think',), length=(100, 'tokens'))."
                 )
-        if not isinstance(self.reads, Mapping) or not all(map(callable, self.reads.values())):
-            raise TypeError(
-                f"The trait 'reads' must be a dict from a dataset column to a function of its values; got {self.reads!r}. "
-                f"Write, for example, reads={{'solution': read_solutions}}."
+            object.__setattr__(self, field.name, tuple(value) if isinstance(value, list) else value)
+        if self.answer and "{}" not in self.answer:
+            raise ValueError(
+                f"Form needs an answer that contains {{}} in the place of the answer; got {self.answer!r}. "
+                f"Write, for example, answer='#### {{}}'."
             )
+
+    def merge(self, other: "Form") -> "Form":
+        """Return the form that satisfies both forms, or raise [`ContradictoryForms`]."""
+        words = tuple(dict.fromkeys(self.words + other.words))
+        without = tuple(dict.fromkeys(self.without + other.without))
+        if both := {*words} & {*without}:
+            raise ContradictoryForms(f"one needs the text {min(both)!r}, and another forbids it")
+        if self.tags and other.tags and self.prefilled != other.prefilled:
+            raise ContradictoryForms(f"one expects the tag <{self.tags[0]}> to be open already, and another does not")
+        tags = max(self.tags, other.tags, key=len)
+        if tags[: len(self.tags)] != self.tags or tags[: len(other.tags)] != other.tags:
+            raise ContradictoryForms(f"one needs the tags {self.tags}, and another {other.tags}")
+        equal = {name: choose_equal(name, self, other) for name in ("choices", "length", "answer")}
+        return Form(tags, self.prefilled or other.prefilled, words, without, bare=self.bare or other.bare, **equal)
+
+    def write_answer(self, answer: str) -> str:
+        """Return the answer as this form writes it."""
+        if '"{}"' in self.answer:
+            answer = json.dumps(answer, ensure_ascii=False)[1:-1]
+        return self.answer.replace("{}", answer) if self.answer else f"\\boxed{{{answer}}}"
+
+    def wrap(self, working: str, final: str) -> str:
+        """Return a completion with the working and the final part, inside the tags if there are any."""
+        if not self.tags:
+            return f"{working}\n{final}"
+        first, *others = self.tags
+        text = f"{'' if self.prefilled else f'<{first}>'}{working}</{first}>\n"
+        if not others:
+            return text + final
+        between = "".join(f"<{name}>{working}</{name}>\n" for name in others[:-1])
+        return f"{text}{between}<{others[-1]}>{final}</{others[-1]}>"
+
+
+def choose_equal(name: str, *forms: Form) -> Any:
+    """Return the value of a field that both forms agree on, or that only one has."""
+    one, other = (getattr(form, name) for form in forms)
+    if one and other and one != other:
+        raise ContradictoryForms(f"one needs the {name} {one!r}, and another {other!r}")
+    return one or other
+
+
+class Traits(TypedDict, total=False):
+    """The traits of a reward function. [`reward`] says what each means."""
+
+    check: Callable[..., None]
+    columns: Callable[..., set[str]]
+    outcome: bool
+    asks: bool | None
+    form: Callable[..., Form]
+    worthless: Callable[..., dict[str, str]]
+    lengths: Callable[..., dict[str, int]]
+    ready: Callable[..., str | None]
+    reads: dict[str, ReadColumn]
+    solves: Callable[..., str | None]
+    examines: Callable[..., Examination | None]
+
+
+TYPES = get_type_hints(Traits)
+
+EXAMPLES = {
+    "outcome": "True",
+    "asks": "True",
+    "form": "lambda: Form(tags=('think',))",
+    "worthless": "lambda: {'empty': ''}",
+    "lengths": "lambda: {'max_tokens': 100}",
+    "reads": "{'solution': read_solutions}",
+}
+"""How a trait is declared. The others are functions of the options, too."""
+
+
+def check_trait(trait: str, value: Any, is_result: bool = False) -> None:
+    """Check the type of what is declared for a trait, or of what a declared function returns."""
+    expected = get_args(TYPES[trait])[-1] if is_result else TYPES[trait]
+    if not has_type(value, expected):
+        raise TypeError(
+            f"The trait {trait!r} must {'return a value' if is_result else 'be'} of the type {format_annotation(expected)}; got "
+            f"{value!r}. Write, for example, @reward({trait}={EXAMPLES.get(trait, 'lambda: ...')})."
+        )

@@ -15,7 +15,7 @@ from trl_grpo_rewards.checks.honest_completions import (
     swap_completions,
     write_completion,
 )
-from trl_grpo_rewards.forms import ContradictoryForms, Form
+from trl_grpo_rewards.traits import ContradictoryForms, Form
 
 
 def test_each_branch_of_a_route_has_its_own_form():

@@ -118,5 +118,7 @@ def test_check_counts_constraints_and_rows_that_cannot_be_read():
 
 def test_check_names_a_package_that_is_missing(monkeypatch):
     monkeypatch.setattr("trl_grpo_rewards.constraints.table.find_spec", lambda name: None)
-    examination = instructions().examine([{"instruction_id_list": ["change_case:english_capital"], "kwargs": [{}]}])
+    examination = instructions().ask_trait(
+        "examines", rows=[{"instruction_id_list": ["change_case:english_capital"], "kwargs": [{}]}]
+    )
     assert "needs the package 'langdetect', which is not installed" in examination.faults[0]

@@ -3,8 +3,7 @@
 `attacks` and `assert_not_gameable` are for the test suite of your own rewards.
 """
 
-from ..forms import Form
-from ..traits import Examination, Reading
+from ..traits import Examination, Form, Reading
 from .all_checks import check
 from .attack_completions import attacks
 from .findings import Findings, as_text, verdict

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
-from ..forms import ContradictoryForms
 from ..registry import read_rewards
 from ..training_data import describe_no_dataset, show_rows
+from ..traits import ContradictoryForms
 from .answer_forms import find_form
 from .contract import TEMPLATE, check_contract, check_model_inputs, check_readiness, check_template
 from .dry_run import DRY_RUN, check_dry_run, list_witness_warnings

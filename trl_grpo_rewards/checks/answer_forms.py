@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from ..batch import completion_text, conversation_text
 from ..expressions import Reward, leave_out_witnesses
-from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
 from ..training_data import shorten_repr
+from ..traits import ContradictoryForms, Form
 from .honest_completions import (
     BOX,
     NO_ANSWER,
@@ -227,8 +227,7 @@ def give_up(found: FoundForm, search: Search) -> FoundForm:
 
 def is_formless(function: FunctionReward) -> bool:
     """Whether a function says nothing about the form of its answer, so that it is found by trying."""
-    traits = function.factory.traits
-    return function.factory.kind != "combinator" and traits.form is None and traits.solves is None
+    return function.factory.kind != "combinator" and function.factory.traits.keys().isdisjoint(("form", "solves"))
 
 
 def choose_rows(rewards: Reward, rows: Rows, column: str) -> list[int]:

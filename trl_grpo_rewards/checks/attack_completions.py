@@ -11,10 +11,10 @@ from typing import Any, Literal, TypeAlias
 
 from ..batch import prompt_text
 from ..expressions import Reward
-from ..forms import Form
 from ..function_rewards import find_functions
 from ..mathematics.grammar import read
 from ..mathematics.rationals import evaluate_exactly
+from ..traits import Form
 from ..verify.solutions import read_gold
 from .honest_completions import (
     BOX,
@@ -199,7 +199,7 @@ def collect_worthless(rewards: Reward) -> dict[str, str]:
     return {
         f"{function.name}: {name}": text
         for function in find_functions(rewards)
-        for name, text in function.worthless.items()
+        for name, text in (function.ask_trait("worthless") or {}).items()
     }
 
 

@@ -129,7 +129,7 @@ def get_value_type(reward: FunctionReward, column: str) -> Any:
 def find_length_faults(reward: FunctionReward, config: "GRPOConfig | None") -> Iterator[str]:
     """Yield the faults of lengths in tokens that no completion can reach."""
     longest = getattr(config, "max_completion_length", None)
-    for name, tokens in reward.lengths.items():
+    for name, tokens in (reward.ask_trait("lengths") or {}).items():
         if longest is not None and tokens > longest:
             yield (
                 f"Reward '{reward.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
@@ -162,7 +162,7 @@ def find_ungated_lengths(reward: Reward, is_gated: bool = False) -> Iterator[Fun
 
 def is_length_term(reward: FunctionReward) -> bool:
     """Whether a reward pays completions of a length, or pays by length those that another reward chooses."""
-    return reward.form.length is not None or (reward.factory.traits.lengths is not None and bool(reward.children))
+    return reward.form.length is not None or ("lengths" in reward.factory.traits and bool(reward.children))
 
 
 def list_repetition_warnings(dataset: "Dataset", column: str) -> list[str]:
@@ -221,7 +221,7 @@ def check_readiness(rewards: Reward) -> Findings:
     found = Findings("what the rewards need on this machine")
     for reward in find_functions(rewards):
         try:
-            fact = reward.check_ready()
+            fact = reward.ask_trait("ready")
             found.lines.extend([f"{reward}: {fact}"] if fact else [])
         except (ImportError, OSError, ValueError) as error:
             found.faults.append(str(error))

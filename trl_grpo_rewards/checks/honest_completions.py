@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ..errors import SOLUTION_COLUMNS
 from ..expressions import Reward, leave_out_witnesses, score_known_groups
-from ..forms import ContradictoryForms, Form
 from ..function_rewards import FunctionReward, find_code, find_functions
 from ..scores import Score
+from ..traits import ContradictoryForms, Form
 from ..verify.objects import read_object, read_objects
 from ..verify.solutions import list_solutions, read_gold, write_canonically
 
@@ -123,7 +123,7 @@ def is_guess(rewards: Reward, names: Iterable[str] = ()) -> bool:
 def is_self_solving(rewards: Reward) -> bool:
     """Whether all outcome rewards write the end of a right completion themselves, because no column contains it."""
     outcomes = find_outcomes(rewards)
-    return bool(outcomes) and all(function.factory.traits.solves for function in outcomes)
+    return bool(outcomes) and all("solves" in function.factory.traits for function in outcomes)
 
 
 def has_solution(rewards: Reward, rows: Rows) -> bool:
@@ -233,5 +233,5 @@ def find_outcomes(rewards: Reward) -> list[FunctionReward]:
 
 def collect_endings(rewards: Reward, row: Mapping[str, Any]) -> list[str]:
     """Return the endings of a right completion that outcome rewards declare, such as tool calls."""
-    endings = [function.solve(row) for function in dict.fromkeys(find_outcomes(rewards))]
+    endings = [function.ask_trait("solves", row=row) for function in dict.fromkeys(find_outcomes(rewards))]
     return [ending for ending in endings if ending is not None]

@@ -39,7 +39,9 @@ def count_requests(judge: FunctionReward) -> int:
 
 def check_judges(rewards: Reward, dataset: "Dataset", say: Callable[[str], None] = print) -> Findings:
     """Ask the judges among the rewards about some completions. The number of requests is said before."""
-    judges = [one for one in dict.fromkeys(find_functions(leave_out_witnesses(rewards))) if one.factory.traits.asks]
+    judges = [
+        one for one in dict.fromkeys(find_functions(leave_out_witnesses(rewards))) if one.factory.traits.get("asks")
+    ]
     rows = [row for row in take_rows(dataset) if list_known_solutions(rewards, row)]
     each = sum(map(count_requests, judges))
     rows = rows[: min(JUDGED_ROWS, REQUESTS // each)] if each else []

@@ -55,13 +55,13 @@ def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
     """Return what rewards with the trait `examines` find in the dataset."""
     functions = find_examiners(rewards)
     rows = [dict(row) for row in dataset] if functions else []
-    examinations = ((function, function.examine(rows)) for function in functions)
+    examinations = ((function, function.ask_trait("examines", rows=rows)) for function in functions)
     return [Findings(EXAMINATION.format(one.name), *found) for one, found in examinations if found]
 
 
 def find_examiners(rewards: Reward) -> list[FunctionReward]:
     """Return the different rewards with the trait `examines`."""
-    return [*dict.fromkeys(function for function in find_functions(rewards) if function.factory.traits.examines)]
+    return [*dict.fromkeys(function for function in find_functions(rewards) if "examines" in function.factory.traits)]
 
 
 def check_column(

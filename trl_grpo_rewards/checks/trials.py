@@ -68,7 +68,7 @@ def without_asking(rewards: Reward) -> Reward | None:
 
 def stop_asking(reward: Reward) -> Reward:
     """Return the reward that decides first in one that asks only about what it leaves open, or else the reward itself."""
-    option = reward.factory.traits.unasked if isinstance(reward, FunctionReward) else None
+    option = reward.factory.traits.get("unasked") if isinstance(reward, FunctionReward) else None
     return stop_asking(reward.options[option]) if isinstance(reward, FunctionReward) and option else reward
 
 

@@ -106,7 +106,7 @@ def list_contacts(reward: Reward) -> list[str]:
     named = {name: options.get(name) for name in ("backend", "python", "packages")}
     if others := [f"{name}={value!r}" for name, value in named.items() if value not in (None, (), "local")]:
         contacts.append(f"{reward.name} runs programs with {', '.join(others)}.")
-    if reward.factory.traits.asks:
+    if reward.factory.traits.get("asks"):
         server = options.get("base_url") or os.environ.get("OPENAI_BASE_URL") or "the default server"
         key = f" with the key in {options['api_key_env']}" if "api_key_env" in options else ""
         contacts.append(f"{reward.name} asks {server}{key}.")

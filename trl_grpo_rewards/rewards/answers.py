@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from ..batch import completion_text, prompt_text
 from ..constraints.visible import see
-from ..forms import Form
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
 from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
+from ..traits import Form
 from ..verify.objects import read_object, read_objects
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_solutions
 from ..verify.statements import MARKS, find_boxed_answer, find_stated_answer, strip_marks

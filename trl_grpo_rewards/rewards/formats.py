@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..constraints.visible import is_blank
-from ..forms import Form
 from ..options import thaw
 from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..strict_json import read_json
+from ..traits import Form
 
 
 if TYPE_CHECKING:

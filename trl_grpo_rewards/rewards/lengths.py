@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from ..expressions import Reward
-from ..forms import Form
 from ..registry import reward
 from ..scores import Score
+from ..traits import Form
 
 
 __all__ = ["cosine", "length", "overlong", "shortest", "truncated"]

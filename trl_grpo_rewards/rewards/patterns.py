@@ -6,10 +6,10 @@ from typing import Any, TypeAlias
 
 from ..batch import Batch, completion_text
 from ..constraints.visible import see
-from ..forms import Form
 from ..reasoning import strip_reasoning
 from ..registry import combinator, reward
 from ..scores import Score
+from ..traits import Form
 from . import arithmetic, regexes
 
 

@@ -12,7 +12,6 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from ..batch import completion_text
-from ..forms import Form
 from ..judging.failures import Failure, FailureCounter
 from ..programs.blocks import find_program
 from ..programs.cases import PythonTests, RowTests, UnreadableTests
@@ -27,7 +26,7 @@ from ..sandbox.local import LocalSandbox, get_local_sandbox
 from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
-from ..traits import Examination
+from ..traits import Examination, Form
 
 
 __all__ = ["code"]

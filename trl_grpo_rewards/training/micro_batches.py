@@ -78,7 +78,9 @@ class Packer:
     args: FilteredGRPOConfig
     pad_token_id: int
     is_drop: bool = False  # denominators of losses count live rows only
-    has_mean: bool = False  # next to its sum over tokens, a loss has a mean over micro-batches, such as an entropy bonus
+    has_mean: bool = (
+        False  # next to its sum over tokens, a loss has a mean over micro-batches, such as an entropy bonus
+    )
     keeps_rows: bool = False  # each micro-batch has TRL's rows, and only its padding is cut
     keeps_positions: bool = False  # prompts keep their padding, because the model cannot be told positions
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns

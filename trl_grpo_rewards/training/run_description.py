@@ -94,7 +94,7 @@ def describe_readiness(rewards: Iterable[Any]) -> dict[str, str]:
     for function in functions:
         if not function.asks:
             with suppress(ImportError, OSError, ValueError):  # the first batch raises it, with its remedy
-                if fact := function.check_ready():
+                if fact := function.ask_trait("ready"):
                     facts[str(function)] = fact
     return facts
 
