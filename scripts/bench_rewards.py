@@ -77,7 +77,7 @@ def make_symbolic(count: int) -> list[dict]:
 
 
 def read_pairs(file: Path) -> list[dict]:
-    from trl_grpo_rewards.reasoning import strip_reasoning
+    from trl_grpo_rewards.texts import strip_reasoning
     from trl_grpo_rewards.verify.statements import find_boxed_answer
 
     with gzip.open(file, "rt") as lines:

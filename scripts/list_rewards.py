@@ -35,7 +35,7 @@ from .expressions import Reward as Reward
 from .options import Column as Column, column as column
 from .parsing import parse as parse
 from .registry import reward as reward
-from .score_tables import ScoreTable as ScoreTable
+from .scores import ScoreTable as ScoreTable
 from .training import FilteredGRPOConfig as FilteredGRPOConfig, FilteredGRPOTrainer as FilteredGRPOTrainer, StopOnWarning as StopOnWarning
 
 """

@@ -1,10 +1,12 @@
-"""Groups whose rows are on several ranks: how they are gathered, shared out, scored and handed back."""
+"""Groups whose rows are on several ranks: how they are gathered, shared out, scored and handed back; and their workers."""
 
+import os
 from threading import Lock
 
 import pytest
 
 from helpers.ranks import run_on_forked_ranks
+from trl_grpo_rewards import distributed
 from trl_grpo_rewards.batch import Batch
 from trl_grpo_rewards.distributed import gather_and_score_groups, rank_index, score_share_of_groups, world_size
 
@@ -32,26 +34,6 @@ def test_ranks_share_the_groups_and_leave_none_out(ranks):
         assert result.columns["said"] == ["AABBCCDDEE"[row] for row in result.rows]
 
 
-def test_a_rank_without_a_group_scores_nothing():
-    def refuse(batch):
-        raise AssertionError("nothing is to be scored")
-
-    result, error = score_share_of_groups(build_batch("aa").find_groups(), 1, 2, refuse)
-    assert (result.rows, result.scores, result.columns, error) == ([], [], {}, None)
-
-
-def test_an_error_is_kept_until_all_ranks_know_of_it():
-    failure = KeyError("solution")
-    failure.add_note("(raised in the reward it())")
-
-    def fail(batch):
-        raise failure
-
-    result, error = score_share_of_groups(build_batch("aa").find_groups(), 0, 1, fail)
-    assert error is failure and result.error == "KeyError: 'solution' (raised in the reward it())"
-    assert (result.rows, result.scores, result.columns) == ((), (), {})
-
-
 def test_a_single_process_scores_its_own_groups():
     assert world_size() == 1
     batch = build_batch("aabbb"[:4])
@@ -72,7 +54,9 @@ def score_rows_of_rank(rank: int) -> tuple:
 def fail_on_rank_0(rank: int) -> str:
     def score(batch):
         if "a" in batch.columns["prompts"]:
-            raise ValueError("no a, please")
+            error = ValueError("no a, please")
+            error.add_note("(raised in the reward it())")
+            raise error
         return score_by_size(batch)
 
     try:
@@ -91,4 +75,26 @@ def test_two_ranks_score_whole_groups_and_get_their_own_rows_back():
 def test_an_error_on_one_rank_ends_all():
     one, other = run_on_forked_ranks(fail_on_rank_0)
     assert one == "ValueError('no a, please')"
-    assert "RuntimeError" in other and "A reward failed on rank 0: ValueError: no a, please" in other
+    assert "A reward failed on rank 0: ValueError: no a, please (raised in the reward it())." in other
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [(["200000 100000"], 2), (["50000 100000"], 1), (["max 100000"], None), (["-1", "100000"], None), ([], None)],
+)
+def test_the_quota_of_a_container_limits_the_cores(tmp_path, monkeypatch, content, expected):
+    files = [str(tmp_path / str(number)) for number in range(max(1, len(content)))]
+    for file, text in zip(files, content, strict=False):
+        with open(file, "w") as opened:
+            opened.write(text)
+    monkeypatch.setattr(distributed, "CPU_QUOTA_FILES", [files])
+    available = len(os.sched_getaffinity(0))
+    assert distributed.count_cores() == min(available, expected or available)
+
+
+def test_ranks_share_the_cores(monkeypatch):
+    monkeypatch.delenv("TRL_GRPO_REWARDS_WORKERS", raising=False)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1000")
+    assert distributed.count_workers() == 1
+    monkeypatch.setenv("TRL_GRPO_REWARDS_WORKERS", "7")
+    assert distributed.count_workers() == 7

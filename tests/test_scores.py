@@ -1,13 +1,18 @@
-"""What a reward function may return for its completions."""
+"""What a reward function may return, and scores as a table: HTML that shows hostile texts without acting on them."""
 
+import asyncio
 from decimal import Decimal
 from fractions import Fraction
+from html.parser import HTMLParser
 
 import numpy
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from trl_grpo_rewards.scores import convert_score, read_scores
+from trl_grpo_rewards import boxed, keywords, reward, tags
+from trl_grpo_rewards.scores import MAX_CHARACTERS, MAX_ROWS, ScoreTable, make_visible, read_scores, to_code
 
 
 @pytest.mark.parametrize("returned", [
@@ -54,4 +59,132 @@ def test_a_score_is_a_finite_number(score):
         ValueError, match="Reward 'it' gave .* for row 1 of the batch. Return a finite number, or None if"
     ):
         read_scores([1.0, score], "it", 2)
-    assert convert_score(-0.5, "it", 0) == -0.5
+
+
+HOSTILE = [
+    "<script>alert(1)</script>", "</code></td></tr></table><img src=x onerror=alert(1)>", "<!-- ", "]]>",
+    "&lt;b&gt; &amp;amp; &#60;script&#62;", "\" onmouseover='alert(1)' x=\"",
+    "</textarea></style></title><svg/onload=alert(1)>",
+    "$\\def\\a{\\a\\a}\\a$ \\(x\\) $$\\href{javascript:alert(1)}{x}$$", "javascript:alert(1)",
+    "a\x00b\x1b[2Jc\u202ed\u2066e\ufeff", "first\nsecond\r\n third", "",
+]  # fmt: skip
+"""What a model, a dataset or a name could contain to act on the page of a notebook."""
+
+
+@reward
+async def judged_lightly(completion: str, log_extra=None) -> float | None:
+    log_extra("reason", f"because <b>{completion}</b>")
+    await asyncio.sleep(0)
+    return None if "\x00" in completion else 0.123456
+
+
+@reward(grouped=True)
+def longest(completions: list[str]) -> list[float]:
+    return [float(text == max(completions, key=len)) for text in completions]
+
+
+class Reader(HTMLParser):
+    """Reads HTML as a browser does: its elements with their attributes, and the text of each cell."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.codes: list[str] = []
+        self.inside = 0
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.add(tag)
+        self.attributes |= {f"{tag} {name}" for name, _ in attributes}
+        if tag == "code":
+            self.codes.append("")
+            self.inside += 1
+
+    def handle_endtag(self, tag):
+        self.inside -= tag == "code"
+
+    def handle_data(self, data):
+        if self.inside:
+            self.codes[-1] += data
+
+    def handle_comment(self, data):
+        self.elements.add("comment")
+
+
+def read(html: str) -> Reader:
+    reader = Reader(html)
+    assert reader.elements <= {"code", "table", "thead", "tbody", "tr", "th", "td", "p", "em"}
+    assert reader.attributes <= {"code class", "code style", "td style"}
+    return reader
+
+
+def test_scores_and_totals_are_those_of_the_trainer():
+    rewards = boxed() + 0.2 * tags("think") - 0.5 * longest()
+    batch = {"completions": [r"<think>1</think>\boxed{4}", "4", r"\boxed{5}", "no"], "solution": ["4"] * 4}
+    table = rewards.explain(**batch, prompts=["a", "a", "b", "b"])
+    assert table.scores == {"boxed": [1.0, 0.0, 0.0, 0.0], "tags": [1.0, 0.0, 0.0, 0.0], "longest": [1.0, 0.0] * 2}
+    assert table.totals == rewards(**batch, prompts=["a", "a", "b", "b"]) == [pytest.approx(0.7), 0.0, -0.5, 0.0]
+    assert table.expression == str(rewards) and table.logged == {}
+    assert str(table).splitlines()[:4] == [str(rewards), "", f"completion: {batch['completions'][0]}", "boxed: 1"]
+    assert boxed().explain(["4"], solution=["4"]).totals == [0.0]
+
+
+def test_asynchronous_rewards_are_awaited_even_inside_a_loop():
+    async def in_a_notebook() -> ScoreTable:
+        return (judged_lightly() + 2 * keywords(any=("x",))).explain(["x", "\x00"])
+
+    table = asyncio.run(in_a_notebook())
+    assert table.scores == {"judged_lightly": [0.123456, None], "keywords": [1.0, 0.0]}
+    assert table.totals == [pytest.approx(2.123456), 0.0]
+    assert table.logged == {"judged_lightly/reason": ["because <b>x</b>", "because <b>\x00</b>"]}
+
+
+def test_wrong_columns_are_refused_as_in_training():
+    with pytest.raises(ValueError, match="needs the column 'solution'"):
+        boxed().explain(["4"])
+    with pytest.raises(ValueError, match="A call with 2 completions has 1 values in 'solution'"):
+        boxed().explain(["4", "5"], solution=["4"])
+
+
+def test_hostile_texts_are_shown_and_do_nothing():
+    names = [f"{text}{place}" for place, text in enumerate(HOSTILE)]
+    rewards = sum(keywords(any=("a",), name=name) for name in names) + judged_lightly()
+    reader = read(rewards.explain(HOSTILE)._repr_html_())
+    expression, *cells = reader.codes
+    assert expression == str(rewards)
+    width = len(names) + 4  # the completion, judged_lightly, the total and the reason
+    titles, rows = cells[:width], [cells[start : start + width] for start in range(width, len(cells), width)]
+    assert titles[1 : len(names) + 1] == [make_visible(name) for name in names]
+    assert [row[0] for row in rows] == [make_visible(text) for text in HOSTILE] and len(rows) == len(HOSTILE)
+    assert rows[0][-1] == "because <b><script>alert(1)</script></b>" and rows[9][-3] == "None"
+
+
+def test_an_expression_is_shown_and_does_nothing():
+    for text in HOSTILE:
+        rewards = keywords(any=(text or "x",), name=f"{text}!") - 0.5 * tags("think")
+        assert read(rewards._repr_html_()).codes == [str(rewards)]
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=80))
+def test_any_text_survives_as_it_is(text):
+    assert read(to_code(text)).codes == [make_visible(text)]
+
+
+def test_marks_that_nobody_sees_become_visible():
+    assert make_visible("a\x00\u202eb\r\nc\t") == "a\\x00\\u202eb\\r\nc\\t"
+
+
+def test_large_batches_and_long_texts_are_cut_and_say_so():
+    rows = MAX_ROWS + 1234
+    html = tags("think").explain(["<b>" * MAX_CHARACTERS, *["short"] * (rows - 1)])._repr_html_()
+    reader = read(html)
+    assert reader.codes.count("short") == MAX_ROWS - 1 and "<p>1,234 more rows are not shown.</p>" in html
+    assert f"({2 * MAX_CHARACTERS:,} more characters)" in html
+    assert "more" not in tags("think").explain(["short"] * MAX_ROWS)._repr_html_()
+
+
+def test_conversations_are_shown_by_their_last_message():
+    said = [[{"role": "assistant", "content": "first"}, {"role": "assistant", "content": "<i>last</i>"}]]
+    assert read(tags("think").explain(said)._repr_html_()).codes[4] == "<i>last</i>"

@@ -15,7 +15,7 @@ from .parsing import parse
 from .registry import reward
 from .removed import REMOVED
 from .rewards import *
-from .score_tables import ScoreTable
+from .scores import ScoreTable
 
 
 if TYPE_CHECKING:

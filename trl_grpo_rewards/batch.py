@@ -7,74 +7,14 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from .scores import Score
+from .texts import completion_messages, completion_text, prompt_text
 
 
 HOOKS = ("trainer_state", "log_extra", "log_metric")
 """Arguments that GRPOTrainer passes in addition to the columns. AsyncGRPO passes none of them."""
-
-Message: TypeAlias = Mapping[str, Any]
-"""A message in the conversational format, with a `role` and a `content`."""
-
-
-def content_text(content: str | Iterable[str | Message] | None) -> str:
-    """Return the text of a message's content. In a list of parts, only text parts count."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    try:
-        return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
-    except (TypeError, AttributeError):
-        raise wrong_type("The content of a message", content, "a text or a list of parts") from None
-
-
-def completion_text(completion: str | Message | Sequence[Message] | None) -> str:
-    """Return the text of a completion in either of TRL's formats. Of several messages, the assistant's last one counts."""
-    if completion is None or isinstance(completion, str):
-        return completion or ""
-    messages = [completion] if isinstance(completion, Mapping) else completion
-    check_messages("A completion", messages)
-    replies = [message for message in messages if message.get("role", "assistant") == "assistant"]
-    return content_text(replies[-1].get("content")) if replies else ""
-
-
-def check_messages(what: str, value: Any) -> None:
-    """Check that the value is a list of messages."""
-    if not isinstance(value, Sequence) or not all(isinstance(message, Mapping) for message in value):
-        raise wrong_type(what, value, "a text or a list of messages")
-
-
-def wrong_type(what: str, value: Any, expected: str) -> TypeError:
-    example = '[{"role": "assistant", "content": "4"}]'
-    return TypeError(f"{what} must be {expected}; got {value!r:.100}. Pass a text, or messages such as {example}.")
-
-
-def prompt_text(prompt: str | Sequence[Message] | None) -> str:
-    """Return the text of a prompt in either of TRL's formats. Of several messages, the user's last one counts."""
-    if prompt is None or isinstance(prompt, str):
-        return prompt or ""
-    check_messages("A prompt", prompt)
-    questions = [message for message in prompt if message.get("role") == "user"] or prompt[-1:]
-    return content_text(questions[-1].get("content")) if questions else ""
-
-
-def conversation_text(prompt: str | Sequence[Message] | None) -> str:
-    """Return the text of a prompt with all of its messages, each after its role, or the one message alone."""
-    if prompt is None or isinstance(prompt, str) or len(prompt) < 2:
-        return prompt_text(prompt)
-    check_messages("A prompt", prompt)
-    return "\n\n".join(f"{one.get('role', 'user')}: {content_text(one.get('content'))}" for one in prompt)
-
-
-def completion_messages(completion: str | list[Message] | None) -> list[Message]:
-    """Return the messages of a completion in either of TRL's formats."""
-    if isinstance(completion, list):
-        check_messages("A completion", completion)
-        return completion
-    return [{"role": "assistant", "content": completion_text(completion)}]
 
 
 def take_first(values: Sequence[Any]) -> Any:

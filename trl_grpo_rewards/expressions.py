@@ -19,8 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from .batch import Batch
 from .distributed import gather_and_score_groups
-from .score_tables import ScoreTable, to_code
-from .scores import Score
+from .scores import Score, ScoreTable, to_code
 
 
 Result = TypeVar("Result")

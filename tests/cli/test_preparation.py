@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from trl_grpo_rewards.cli.train import check_writable, describe_processes, use_all_cores
-from trl_grpo_rewards.cores import count_cores
+from trl_grpo_rewards.distributed import count_cores
 
 
 CPU, GPU = (SimpleNamespace(device=torch.device(name), world_size=1) for name in ("cpu", "cuda"))

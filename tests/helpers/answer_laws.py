@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helpers.outside_data import read_outside_data
 from helpers.paths import TESTS
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.reasoning import strip_reasoning
+from trl_grpo_rewards.texts import strip_reasoning
 from trl_grpo_rewards.verify.solutions import read_gold
 from trl_grpo_rewards.verify.statements import find_boxed_answer
 from trl_grpo_rewards.verify.verification import settle

@@ -45,9 +45,9 @@ from trl_grpo_rewards import (
     share,
     shortest,
 )
-from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.errors import CheckpointMismatch
 from trl_grpo_rewards.records.files import read_records
+from trl_grpo_rewards.texts import completion_text
 from trl_grpo_rewards.training import resume
 
 

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 
 from trl_grpo_rewards.programs.blocks import MAX_PROGRAM_CHARS, find_program
 from trl_grpo_rewards.programs.cases import CallCase, RowTests
-from trl_grpo_rewards.reasoning import REASONING_MARKS
+from trl_grpo_rewards.texts import REASONING_MARKS
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ from helpers.processes import fork_fresh
 from helpers.reward_functions import lengths_of_some
 from helpers.runs import find_lists_of_ids, small_config, train_and_read
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, length
-from trl_grpo_rewards.batch import completion_text
-from trl_grpo_rewards.checkpoints import find_last_checkpoint
+from trl_grpo_rewards.files import find_last_checkpoint
 from trl_grpo_rewards.records import files as records
 from trl_grpo_rewards.records.completions import read_groups
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import GroupWriter, find_record_files, read_records
 from trl_grpo_rewards.records.runs import read_run
+from trl_grpo_rewards.texts import completion_text
 
 
 def test_a_record_says_what_its_group_was(config, problems, tmp_path):

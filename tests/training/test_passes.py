@@ -14,7 +14,7 @@ from helpers.reward_functions import all_dead, first_summand, half_dead, one_of_
 from helpers.runs import roll_out
 from helpers.stand_in_vllm import with_vllm
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.batch import completion_text
+from trl_grpo_rewards.texts import completion_text
 
 
 pytestmark = pytest.mark.compared

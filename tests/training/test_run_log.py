@@ -5,7 +5,7 @@ from transformers import TrainerCallback
 
 from helpers.runs import train_and_read
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo
-from trl_grpo_rewards.checkpoints import find_last_checkpoint
+from trl_grpo_rewards.files import find_last_checkpoint
 from trl_grpo_rewards.records.logs import read_log
 from trl_grpo_rewards.training.run_log import RunLog
 

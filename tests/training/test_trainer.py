@@ -9,10 +9,10 @@ from transformers import AutoTokenizer, Qwen3Config, Qwen3ForSequenceClassificat
 from trl import GRPOConfig
 
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, keywords, length, reward, tags
-from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records import read_records
 from trl_grpo_rewards.records.signs import Signs
 from trl_grpo_rewards.records.symptoms import judge
+from trl_grpo_rewards.texts import completion_text
 
 
 def scripted(*rewards):

@@ -11,10 +11,10 @@ from trl import GRPOConfig, GRPOTrainer
 
 from helpers.runs import get_metric, small_config, train_and_read
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, Reward, boxed, clip, demo, reward
-from trl_grpo_rewards.batch import completion_text
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.files import read_records
 from trl_grpo_rewards.report.summaries import Summary
+from trl_grpo_rewards.texts import completion_text
 from trl_grpo_rewards.training.alarms import PartingAlarm
 from trl_grpo_rewards.training.scored_groups import build_groups
 

@@ -16,7 +16,7 @@ from trl_grpo_rewards import boxed
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
 from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
-from trl_grpo_rewards.reasoning import strip_reasoning
+from trl_grpo_rewards.texts import strip_reasoning
 from trl_grpo_rewards.verify.second_opinion import ask
 from trl_grpo_rewards.verify.solutions import read_gold
 from trl_grpo_rewards.verify.statements import find_boxed_answer

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.reasoning import strip_reasoning
+from trl_grpo_rewards.texts import strip_reasoning
 from trl_grpo_rewards.verify.solutions import read_gold
 from trl_grpo_rewards.verify.statements import find_boxed_answer, find_stated_answer
 from trl_grpo_rewards.verify.verification import settle

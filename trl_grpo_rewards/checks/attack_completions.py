@@ -9,11 +9,11 @@ from functools import cached_property
 from math import ceil
 from typing import Any, Literal, TypeAlias
 
-from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..mathematics.grammar import read
 from ..mathematics.rationals import evaluate_exactly
+from ..texts import prompt_text
 from ..traits import Form
 from ..verify.solutions import read_gold
 from .honest_completions import (

@@ -8,10 +8,10 @@ from difflib import get_close_matches
 from heapq import nlargest
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
-from ..batch import conversation_text
 from ..expressions import Reward, Sum, leave_out_witnesses
 from ..function_rewards import FunctionReward, find_functions
 from ..options import FrozenDict, format_annotation, has_type
+from ..texts import conversation_text
 from ..training_data import (
     describe_unused_template,
     find_bad_columns,

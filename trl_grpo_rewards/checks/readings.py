@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
-from ..batch import prompt_text
 from ..expressions import Reward
 from ..function_rewards import FunctionReward, find_functions
+from ..texts import prompt_text
 from ..training_data import shorten_repr
 from ..traits import ReadColumn, Reading
 from .findings import Findings

@@ -15,9 +15,9 @@ from typing import Any
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 from transformers.trainer_callback import ProgressCallback
 
-from ..batch import completion_text, prompt_text
 from ..records import files
 from ..report import write_report
+from ..texts import completion_text, prompt_text
 from ..training.scored_groups import ScoredGroups
 from .console import format_known, format_table, measure_screen
 

@@ -27,7 +27,7 @@ from ..expressions import Reward
 from ..parsing import parse
 from ..registry import wrap_function
 from ..removed import REMOVED
-from ..score_tables import make_visible
+from ..scores import make_visible
 from .job_files import FORMATS, RECIPES, find_ending
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from ..checkpoints import choose_last_checkpoint, describe_fault, list_checkpoints, read_state
 from ..demo import arithmetic, programs, requests
+from ..files import choose_last_checkpoint, describe_fault, list_checkpoints, read_state
 from ..removed import REMOVED
 
 

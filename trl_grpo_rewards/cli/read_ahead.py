@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ..whole_files import replace_file
+from ..files import replace_file
 from . import job_files
 from .console import FINE, OWN, CommandParser, Option, build_rewards, exit_on, keep_stdout_for_json
 

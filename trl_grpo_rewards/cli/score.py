@@ -14,15 +14,16 @@ from typing import Any
 from rich.cells import cell_len
 from tqdm import tqdm
 
-from ..batch import TRAINER_DATA, completion_text, prompt_text
+from ..batch import TRAINER_DATA
 from ..expressions import Reward
+from ..files import replace_file
 from ..function_rewards import FunctionReward, find_functions
 from ..records.completions import Group, read_groups
 from ..records.files import match_files
 from ..records.rescoring import Difference, ScoredGroup, Tally, rescore
 from ..records.runs import RUN_FILE, read_run
-from ..score_tables import format_score
-from ..whole_files import replace_file
+from ..scores import format_score
+from ..texts import completion_text, prompt_text
 from . import console
 
 

@@ -19,11 +19,11 @@ from transformers.integrations import get_available_reporting_integrations
 from transformers.trainer_callback import ProgressCallback
 from trl import ModelConfig, get_peft_config, get_quantization_config
 
-from ..checkpoints import find_last_checkpoint, read_state
 from ..checks import check, verdict
-from ..cores import count_cores
+from ..distributed import count_cores
 from ..errors import CheckpointMismatch
 from ..expressions import Reward
+from ..files import find_last_checkpoint, read_state
 from ..report import write_report
 from ..training.config import FilteredGRPOConfig
 from ..training.trainer import FilteredGRPOTrainer

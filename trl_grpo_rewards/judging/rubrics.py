@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from ..strict_json import reject_duplicates
+from ..texts import reject_duplicates
 from ..traits import Reading
 from .verdicts import drop_code_fence
 

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..distributed import world_size
-from ..whole_files import replace_file
+from ..files import replace_file
 from . import limits
 from .failures import Failure, FailureCounter
 from .grading_prompts import GradingPrompt

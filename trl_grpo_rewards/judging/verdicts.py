@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..reasoning import REASONING_MARKS
-from ..strict_json import reject_duplicates
+from ..texts import REASONING_MARKS, reject_duplicates
 from .grading_prompts import MARKUP, SCORE_LINE, GradingPrompt, Rubric, split_last_line
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ..reasoning import REASONING_MARKS, strip_reasoning
+from ..texts import REASONING_MARKS, strip_reasoning
 from .cases import RowTests, UnreadableTests
 from .names import list_required
 

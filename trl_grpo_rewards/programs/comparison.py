@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from ..strict_json import read_json
+from ..texts import read_json
 from .cases import CallCase
 from .inside.calls import convert
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeAlias
 
-from ..batch import prompt_text
 from ..expressions import await_all, run_in_own_loop
 from ..sandbox.protocol import Limits, Sandbox
+from ..texts import prompt_text
 from ..traits import Examination
 from .blocks import find_program
 from .cases import KINDS, CallCase, OutputCase, PythonTests, RowTests, UnreadableTests

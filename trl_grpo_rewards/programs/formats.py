@@ -26,7 +26,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, NoReturn, TypeAlias
 
-from ..strict_json import read_json
+from ..texts import read_json
 from .blocks import PYTHON
 from .cases import CallCase, OutputCase, PythonTests, RowTests, UnreadableTests
 from .comparison import is_equal_data, measure_depth

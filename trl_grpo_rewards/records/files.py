@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..whole_files import open_to_append
+from ..files import open_to_append
 from .fields import unpack_ids
 from .shapes import is_record
 

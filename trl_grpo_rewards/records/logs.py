@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..whole_files import replace_file
+from ..files import replace_file
 from .files import append_lines
 from .runs import find_run_folder
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..whole_files import replace_file
+from ..files import replace_file
 from .files import FOLDER
 
 

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..files import replace_file
 from ..records.files import read_records
 from ..records.runs import list_differences
 from ..records.trl_runs import find_run
-from ..whole_files import replace_file
 from .excerpts import MAX_TEXT, encode_json
 from .summaries import Summary
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from ..batch import prompt_text
+from ..texts import prompt_text
 from .trends import StepBin, Timeline, read_passes
 
 

@@ -4,13 +4,12 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any, Literal
 
-from ..batch import completion_text, prompt_text
 from ..constraints.visible import see
 from ..mathematics.matching import AnswerRules
 from ..mathematics.tokens import spell
-from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
+from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Form
 from ..verify.objects import read_object, read_objects
 from ..verify.solutions import choose_best, list_solutions, read_gold, read_solutions

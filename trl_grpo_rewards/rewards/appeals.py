@@ -4,13 +4,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..batch import Batch, completion_text
+from ..batch import Batch
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..mathematics.grammar import read
-from ..reasoning import strip_reasoning
 from ..registry import combinator
 from ..scores import Score
+from ..texts import completion_text, strip_reasoning
 from ..verify.solutions import is_numeric, list_solutions, read_gold, strip_label
 from ..verify.statements import BOX, find_stated_answer, read_content
 

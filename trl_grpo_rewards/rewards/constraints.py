@@ -5,12 +5,11 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from ..batch import completion_text, prompt_text
 from ..constraints.rows import RowConstraint, drop_arrays, list_verdicts, read_constraints
 from ..constraints.table import UnreadableConstraint
-from ..reasoning import strip_reasoning
 from ..registry import reward
 from ..scores import Score
+from ..texts import completion_text, prompt_text, strip_reasoning
 from ..traits import Examination
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..constraints.visible import is_blank
 from ..options import thaw
-from ..reasoning import strip_reasoning
 from ..registry import reward
-from ..strict_json import read_json
+from ..texts import read_json, strip_reasoning
 from ..traits import Form
 
 

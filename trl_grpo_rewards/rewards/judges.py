@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Literal, cast
 
-from ..batch import completion_text, conversation_text, prompt_text
 from ..judging import grading_prompts, verdicts
 from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
 from ..judging.grading_prompts import Rubric
@@ -17,6 +16,7 @@ from ..judging.shared_clients import SharedClient, connect
 from ..judging.verdicts import Grading, describe_grading
 from ..options import Column, freeze
 from ..registry import reward
+from ..texts import completion_text, conversation_text, prompt_text
 
 
 __all__ = ["judge", "ranking"]

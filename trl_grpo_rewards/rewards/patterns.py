@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from ..batch import Batch, completion_text
+from ..batch import Batch
 from ..constraints.visible import see
-from ..reasoning import strip_reasoning
 from ..registry import combinator, reward
 from ..scores import Score
+from ..texts import completion_text, strip_reasoning
 from ..traits import Form
 from . import arithmetic, regexes
 

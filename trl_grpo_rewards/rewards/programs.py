@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
-from ..batch import completion_text
 from ..judging.failures import Failure, FailureCounter
 from ..programs.blocks import find_program
 from ..programs.cases import PythonTests, RowTests, UnreadableTests
@@ -26,6 +25,7 @@ from ..sandbox.local import LocalSandbox, get_local_sandbox
 from ..sandbox.packages import list_top_level
 from ..sandbox.protocol import Limits, Sandbox, SandboxFailed, Status
 from ..scores import Score
+from ..texts import completion_text
 from ..traits import Examination, Form
 
 

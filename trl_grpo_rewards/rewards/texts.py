@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from ..reasoning import strip_reasoning
 from ..registry import reward
+from ..texts import strip_reasoning
 from ..verify.solutions import choose_best, list_solutions
 from .lengths import Unit, split_units
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from numbers import Real
 from typing import Any, Literal
 
-from ..batch import Batch, Message, completion_messages, content_text
-from ..reasoning import strip_reasoning
+from ..batch import Batch
 from ..registry import combinator, reward
 from ..scores import Score
+from ..texts import Message, completion_messages, content_text, strip_reasoning
 from ..tools.call_matching import Comparison, match_calls
 from ..tools.call_reading import (
     Call,

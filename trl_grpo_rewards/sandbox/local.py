@@ -9,7 +9,7 @@ import threading
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from ..cores import count_workers
+from ..distributed import count_workers
 from .client import Worker, WorkerLost, describe_tier, missing_layer
 from .protocol import Limits, RunResult, SandboxFailed, SandboxMissing
 

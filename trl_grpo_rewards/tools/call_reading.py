@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, TypeAlias
 
-from ..strict_json import parse_finite, read_json, reject_duplicates
+from ..texts import parse_finite, read_json, reject_duplicates
 
 
 OPENING, CLOSING = "<tool_call>", "</tool_call>"

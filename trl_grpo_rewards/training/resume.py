@@ -7,8 +7,8 @@ from typing import Any
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, broadcast_object_list, gather_object
 
-from ..checkpoints import choose_last_checkpoint, describe_fault, find_last_checkpoint
 from ..errors import CheckpointMismatch
+from ..files import choose_last_checkpoint, describe_fault, find_last_checkpoint
 from ..records.runs import describe_changes, read_run
 from .config import FilteredGRPOConfig
 

@@ -14,10 +14,10 @@ import torch
 from transformers import TrainerCallback, TrainerState, TrainingArguments
 
 from ..expressions import Reward, add
+from ..files import replace_file
 from ..function_rewards import FunctionReward, find_functions
 from ..records.runs import list_facts, write_run
 from ..training_data import show_rows
-from ..whole_files import replace_file
 
 
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")

@@ -7,7 +7,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from ..strict_json import read_json
+from ..texts import read_json
 from ..traits import Kind, Reading
 from .solutions import list_solutions
 

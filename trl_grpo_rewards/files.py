@@ -1,10 +1,13 @@
-"""The checkpoints in the output directory of a run, and what a run that is resumed needs of them. Loads no torch."""
+"""Files of runs: those that are written whole, and the checkpoints that a run is resumed from. Loads no torch."""
 
+import contextlib
 import json
+import os
 import re
-from collections.abc import Callable
+import secrets
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TextIO
 
 
 PARTS = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": ("scheduler.pt",)}
@@ -12,6 +15,31 @@ PARTS = {"optimizer.pt": ("optimizer*", "rank*-optimizer.pt"), "scheduler.pt": (
 
 DEEPSPEED = "global_step*"
 """The folder in which DeepSpeed saves the same."""
+
+
+@contextlib.contextmanager
+def replace_file(path: Path) -> Iterator[TextIO]:
+    """Open a new file for UTF-8. When it is complete, it takes the place of another file, or of a link, with this name."""
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        with unfinished.open("x", encoding="utf-8", newline="\n") as file:
+            yield file
+        os.replace(unfinished, path)
+    except BaseException as error:
+        if isinstance(error, OSError) and error.filename == str(unfinished):
+            error.filename = str(path)
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+        raise
+
+
+def open_to_append(path: Path) -> BinaryIO:
+    """Open a file at its end. Raises `OSError` if it is a link, where the system can tell."""
+
+    def open_itself(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+
+    return open(path, "ab", opener=open_itself)
 
 
 def describe_fault(checkpoint: Path, has_deepspeed: bool = True) -> str | None:

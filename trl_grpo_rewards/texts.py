@@ -1,0 +1,123 @@
+"""The text of prompts and completions in both formats of TRL, without the reasoning of models, and as strict JSON."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+
+Message: TypeAlias = Mapping[str, Any]
+"""A message in the conversational format, with a `role` and a `content`."""
+
+
+def content_text(content: str | Iterable[str | Message] | None) -> str:
+    """Return the text of a message's content. In a list of parts, only text parts count."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    try:
+        return "".join(part if isinstance(part, str) else part.get("text") or "" for part in content)
+    except (TypeError, AttributeError):
+        raise wrong_type("The content of a message", content, "a text or a list of parts") from None
+
+
+def completion_text(completion: str | Message | Sequence[Message] | None) -> str:
+    """Return the text of a completion in either of TRL's formats. Of several messages, the assistant's last one counts."""
+    if completion is None or isinstance(completion, str):
+        return completion or ""
+    messages = [completion] if isinstance(completion, Mapping) else completion
+    check_messages("A completion", messages)
+    replies = [message for message in messages if message.get("role", "assistant") == "assistant"]
+    return content_text(replies[-1].get("content")) if replies else ""
+
+
+def check_messages(what: str, value: Any) -> None:
+    """Check that the value is a list of messages."""
+    if not isinstance(value, Sequence) or not all(isinstance(message, Mapping) for message in value):
+        raise wrong_type(what, value, "a text or a list of messages")
+
+
+def wrong_type(what: str, value: Any, expected: str) -> TypeError:
+    example = '[{"role": "assistant", "content": "4"}]'
+    return TypeError(f"{what} must be {expected}; got {value!r:.100}. Pass a text, or messages such as {example}.")
+
+
+def prompt_text(prompt: str | Sequence[Message] | None) -> str:
+    """Return the text of a prompt in either of TRL's formats. Of several messages, the user's last one counts."""
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    check_messages("A prompt", prompt)
+    questions = [message for message in prompt if message.get("role") == "user"] or prompt[-1:]
+    return content_text(questions[-1].get("content")) if questions else ""
+
+
+def conversation_text(prompt: str | Sequence[Message] | None) -> str:
+    """Return the text of a prompt with all of its messages, each after its role, or the one message alone."""
+    if prompt is None or isinstance(prompt, str) or len(prompt) < 2:
+        return prompt_text(prompt)
+    check_messages("A prompt", prompt)
+    return "\n\n".join(f"{one.get('role', 'user')}: {content_text(one.get('content'))}" for one in prompt)
+
+
+def completion_messages(completion: str | list[Message] | None) -> list[Message]:
+    """Return the messages of a completion in either of TRL's formats."""
+    if isinstance(completion, list):
+        check_messages("A completion", completion)
+        return completion
+    return [{"role": "assistant", "content": completion_text(completion)}]
+
+
+REASONING_MARKS = (
+    *((f"<{name}>", f"</{name}>") for name in ("think", "thinking", "reasoning", "thought", "scratchpad")),
+    ("[THINK]", "[/THINK]"),
+    ("<|channel|>analysis", "<|channel|>final"),
+)
+
+
+def strip_reasoning(text: str) -> str:
+    """
+    Return the text after the reasoning, or before it if nothing follows. A mark that is never closed hides the rest.
+
+    The reasoning may begin without a mark, because chat templates open it.
+    """
+    if "<" not in text and "[" not in text:  # no mark, as in most texts
+        return text
+    for start, end in REASONING_MARKS:
+        before, closed, text = text.rpartition(end)
+        if closed and not text.strip() and start in before:
+            text = before
+        text = text.partition(start)[0].removeprefix("<|message|>")
+    return text
+
+
+MAX_LEVELS = 500
+"""Maximum nesting depth of lists and objects. It is fixed here because Python's own limit depends on the version."""
+
+
+def read_json(text: str) -> Any:
+    """Parse a text as strict JSON, which excludes NaN and duplicate names in an object."""
+    value = json.loads(
+        text, object_pairs_hook=reject_duplicates, parse_constant=parse_finite, parse_float=parse_finite
+    )
+    level = [value]
+    for _ in range(MAX_LEVELS + 1):
+        level = [one for one in level if isinstance(one, (dict, list))]
+        if not level:
+            return value
+        level = [item for one in level for item in (one.values() if isinstance(one, dict) else one)]
+    raise RecursionError(f"more than {MAX_LEVELS} levels")
+
+
+def reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict; raise a `ValueError` if a name occurs twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return found
+
+
+def parse_finite(digits: str) -> float:
+    if not math.isfinite(number := float(digits)):
+        raise ValueError("a number is not finite")
+    return number
