@@ -1,45 +1,34 @@
-"""One call to a judge, where rewards/test_judges.py does not see it: retries after a refusal, counts of tokens, and keys."""
+"""Requests to a judge's server as they go wrong: what a reply is worth, how often it is asked for, and who sees the key."""
 
-import asyncio
+import gzip
 import json
+import time
 
-import openai
 import pytest
 
-from helpers.judging import build_settings
+from helpers.judging import scored
 from helpers.local_http import build_reply, run_local_server
-from trl_grpo_rewards.judging import chat_client, limits
-from trl_grpo_rewards.judging.chat_client import ChatClient
-from trl_grpo_rewards.judging.grading_prompts import Rubric, build_grading_prompt
-from trl_grpo_rewards.judging.verdicts import Grading
+from trl_grpo_rewards import judge
+from trl_grpo_rewards.judging import chat_client
+from trl_grpo_rewards.judging.chat_client import MAX_REPLY
+from trl_grpo_rewards.judging.settings import build_settings, check_server
 
 
-PROMPT = build_grading_prompt(Rubric("Is it clear?", (0.0, 10.0)), "2 + 2?", "4")
+KEY = "secret-key-1234"
 VERDICT = {"reason": "fine", "score": 7}
 
 
 @pytest.fixture(autouse=True)
 def unknown_servers(monkeypatch):
     monkeypatch.setattr(chat_client, "STRUCTURED_OUTPUT", {})
-    monkeypatch.setattr(limits, "ACCEPTED_NAMES", {})
+    monkeypatch.setattr(chat_client, "ACCEPTED_NAMES", {})
 
 
-def fetch(url: str, times: int = 1, **options) -> list[tuple[dict, Grading]]:
-    """Return the verdicts of calls one after another, each with its grading."""
-
-    async def run():
-        client = ChatClient(build_settings(url, **options), 2)
-        try:
-            gradings = [Grading() for _ in range(times)]
-            return [(await client.fetch_verdict(PROMPT, grading), grading) for grading in gradings]
-        finally:
-            await client.close()
-
-    return asyncio.run(run())
-
-
-def bodies(server) -> list[dict]:
-    return [json.loads(request.body) for request in server.requests]
+def ask(url: str | None, *texts: str, **options):
+    """Return the scores, the metrics and the reasons of a judge without retries."""
+    given = {"base_url": url, "retries": 0, "max_failures": 1, **options}
+    scores, metrics, extra = scored(judge("m", "Is it clear?", **given), texts or ["4"])
+    return scores, metrics, extra["judge/reason"]
 
 
 def answer_with(*replies):
@@ -52,31 +41,93 @@ def answer_with(*replies):
     return answer
 
 
+FINE, BUSY = (build_reply(VERDICT), 200), ({"error": {"message": "busy"}}, 503)
+
+
 @pytest.mark.parametrize("usage", [None, [], {}, {"prompt_tokens": None, "completion_tokens": "20"}])
 def test_tokens_that_are_not_counted_are_none(usage):
     with run_local_server(answer_with((build_reply(VERDICT, usage=usage), 200))) as server:
-        ((verdict, grading),) = fetch(server.url)
-    assert verdict == VERDICT and (grading.tokens_in, grading.tokens_out) == (0, 0)
+        scores, metrics, _ = ask(server.url)
+    assert scores == [0.7] and (metrics["judge/tokens_in"], metrics["judge/tokens_out"]) == (0, 0)
 
 
-def refuse(field: str) -> tuple[dict, int]:
-    return {"error": {"message": f"Unsupported parameter: '{field}'"}}, 400
-
-
-@pytest.mark.parametrize("status, calls", [(401, 1), (403, 1), (400, 2), (422, 2)])
+@pytest.mark.parametrize("status, calls", [(401, 1), (403, 1), (400, 2), (404, 2), (422, 2)])
 def test_only_a_refusal_of_the_request_itself_is_tried_another_way(status, calls):
     with run_local_server(answer_with(({"error": {"message": "no"}}, status))) as server:
-        with pytest.raises(openai.APIStatusError) as caught:
-            fetch(server.url)
-    assert caught.value.status_code == status and len(server.requests) == calls
+        scores, _, reasons = ask(server.url, retries=2)
+    assert scores == [None] and len(server.requests) == calls and "Error: " in reasons[0]
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
+def test_a_server_that_is_busy_is_asked_again(status):
+    with run_local_server(answer_with(({}, status), FINE)) as server:
+        scores, metrics, _ = ask(server.url, retries=1)
+    assert scores == [0.7] and len(server.requests) == metrics["judge/calls"] == 2
 
 
 def test_retries_are_those_of_the_whole_call():
-    busy = {"error": {"message": "busy"}}, 503
-    with run_local_server(answer_with(busy, refuse("response_format"), busy)) as server:
-        with pytest.raises(openai.InternalServerError):
-            fetch(server.url, retries=2)
-    assert ["response_format" in body for body in bodies(server)] == [True, True, False, False]
+    refusal = {"error": {"message": "Unsupported parameter: 'response_format'"}}, 400
+    with run_local_server(answer_with(BUSY, refusal, BUSY)) as server:
+        assert "InternalServerError" in ask(server.url, retries=2)[2][0]
+    bodies = [json.loads(request.body) for request in server.requests]
+    assert ["response_format" in body for body in bodies] == [True, True, False, False]
+
+
+def test_the_time_before_a_request_is_sent_does_not_count():
+    def answer(request):
+        time.sleep(0.6)
+        request.send(FINE[0])
+
+    with run_local_server(answer) as server:
+        assert ask(server.url, "1", "2", "3", timeout=1.0, max_concurrency=1)[0] == [0.7] * 3
+
+
+def drip(request):
+    """Send a byte now and then, so that the connection is never silent for long."""
+    request.send(" ", announced=100)
+    for _ in range(20):
+        request.wfile.write(b" ")
+        time.sleep(0.05)
+
+
+def flood(request):
+    body = gzip.compress(b" " * (2 * MAX_REPLY))
+    assert len(body) < MAX_REPLY / 100
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    request.wfile.write(head + body)
+
+
+@pytest.mark.parametrize(
+    "answer, reason",
+    [
+        (drip, "no reply within timeout=0.2 s"),
+        (flood, "longer than 8,388,608 bytes"),
+        (lambda request: request.hang_up(), "APIConnectionError: "),
+        (lambda request: request.send(FINE[0], announced=10_000), "APIConnectionError: "),
+        (lambda request: request.wfile.write(b"SSH-2.0-OpenSSH_9.6\r\n\r\n") and request.hang_up(), "APIConnectionError: "),
+    ],
+    ids=["dripping", "flooding", "no reply", "half a reply", "another protocol"],
+)  # fmt: skip
+def test_a_reply_that_does_not_arrive_whole_and_in_time_is_a_failure(answer, reason):
+    with run_local_server(answer) as server:
+        scores, metrics, reasons = ask(server.url, timeout=5.0 if answer is flood else 0.2)
+    assert scores == [None] and reason in reasons[0] and metrics["judge/calls"] == len(server.requests) == 1
+
+
+def test_a_redirect_is_followed_and_the_key_stays_at_home(monkeypatch):
+    def answer(request):
+        if request.path == "/moved/chat/completions":
+            request.send(FINE[0])
+        else:
+            request.send("", 307, location=f"{targets.pop()}/moved/chat/completions")
+
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    with run_local_server(answer) as home, run_local_server(answer) as other:
+        targets = [other.url, home.url]
+        assert [ask(home.url, api_key_env="JUDGE_KEY")[0] for _ in range(2)] == [[0.7], [0.7]]
+    assert [request.headers["Authorization"] for request in home.requests] == [f"Bearer {KEY}"] * 3
+    (moved,) = other.requests
+    assert moved.headers["Authorization"] is None and b"Is it clear?" in moved.body
 
 
 @pytest.mark.parametrize("key", ["1", "none", "sk", "token", "score", "completion_tokens", "assistant"])
@@ -84,5 +135,29 @@ def test_a_placeholder_for_a_key_changes_no_reply(monkeypatch, key):
     monkeypatch.setenv("JUDGE_KEY", key)
     reply = build_reply(VERDICT, usage={"prompt_tokens": 11, "completion_tokens": 21})
     with run_local_server(answer_with((reply, 200))) as server:
-        ((verdict, grading),) = fetch(server.url, api_key_env="JUDGE_KEY")
-    assert verdict == VERDICT and (grading.tokens_in, grading.tokens_out) == (11, 21)
+        scores, metrics, _ = ask(server.url, api_key_env="JUDGE_KEY")
+    assert scores == [0.7] and (metrics["judge/tokens_in"], metrics["judge/tokens_out"]) == (11, 21)
+
+
+def test_the_server_may_be_that_of_the_environment_and_only_that_of_openai_needs_a_key(monkeypatch):
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+    with run_local_server(answer_with(FINE)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert ask(None, api_key_env="JUDGE_KEY")[0] == [0.7]
+        assert server.requests[0].headers["Authorization"] == "Bearer none"
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    for key in (None, " \n"):
+        if key is not None:
+            monkeypatch.setenv("JUDGE_KEY", key)
+        with pytest.raises(ValueError, match="the environment has no JUDGE_KEY. Set JUDGE_KEY, or set base_url"):
+            check_server(**judge("m", "Is it clear?", api_key_env="JUDGE_KEY").options)
+    monkeypatch.setenv("JUDGE_KEY", " sk-1\n")
+    assert build_settings(judge("m", "Is it clear?", api_key_env="JUDGE_KEY").options).key == "sk-1"
+
+
+@pytest.mark.parametrize("key", ["sk 1", "sk\n1", "sk\x7f", "sk-ä", "sk–1"])
+def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(monkeypatch, key):
+    monkeypatch.setenv("JUDGE_KEY", key)
+    with pytest.raises(ValueError, match="The key in JUDGE_KEY must consist of .* Copy the key again") as caught:
+        ask("http://localhost:9", api_key_env="JUDGE_KEY")
+    assert "sk" not in str(caught.value)

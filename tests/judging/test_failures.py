@@ -2,19 +2,18 @@
 
 import pytest
 
-from helpers.judging import build_settings
 from trl_grpo_rewards.judging import failures
 from trl_grpo_rewards.judging.failures import CHECK_AFTER, DEFAULT_ADVICE, Failure, FailureCounter
-
-
-def count(settings) -> FailureCounter:
-    return FailureCounter(settings, f"The judge {settings.model!r} gave no verdict", settings.max_failures)
 
 
 @pytest.fixture(autouse=True)
 def nothing_failed(monkeypatch):
     monkeypatch.setattr(failures, "FAILED_ONCE", set())
     monkeypatch.setattr(failures, "WARNED", set())
+
+
+def count(max_failures: float = 0.2, model: str = "m") -> FailureCounter:
+    return FailureCounter(model, f"The judge {model!r} gave no verdict", max_failures)
 
 
 def add(counter: FailureCounter, *errors: str | None, expected: int | None = None, advice: str = "") -> None:
@@ -25,7 +24,7 @@ def add(counter: FailureCounter, *errors: str | None, expected: int | None = Non
 
 
 def test_as_many_failures_as_are_allowed_do_not_stop_the_run():
-    counter = count(build_settings(max_failures=0.5))
+    counter = count(0.5)
     add(counter, "down", None, "down", None)
     with pytest.raises(RuntimeError) as caught:
         add(counter, "busy", None, "down")
@@ -34,47 +33,36 @@ def test_as_many_failures_as_are_allowed_do_not_stop_the_run():
         f"The last error was: down. {DEFAULT_ADVICE}"
     )
     add(counter, "down", None)  # the next batch is counted by itself
-
-
-def test_advice_about_the_error_replaces_that_about_the_server():
     with pytest.raises(RuntimeError, match="The last error was: cut off. Set a larger limit.$"):
-        add(count(build_settings()), "cut off", "cut off", advice="Set a larger limit.")
+        add(count(), "cut off", "cut off", advice="Set a larger limit.")
 
 
 def test_one_failure_is_tolerated_and_a_second_one_right_after_is_not():
-    settings = build_settings(max_failures=0.0)
-    add(count(settings), None, "down")
-    add(count(build_settings(max_failures=0.0, model="other")), "down")  # of another judge
-    with pytest.raises(RuntimeError, match="in 1 of 2 calls"):
-        add(count(settings), "down", None)
-
-
-def test_a_batch_without_failures_makes_up_for_one():
-    counter = count(build_settings(max_failures=0.0))
+    counter = count(0.0)
     for errors in (("down",), (None, None), (None, "down"), (None,)):
         add(counter, *errors)
+    add(counter, None, "down")
+    add(count(0.0, model="other"), "down")
+    with pytest.raises(RuntimeError, match="in 1 of 2 calls"):
+        add(count(0.0), "down", None)
 
 
-def test_a_batch_is_judged_when_all_of_its_calls_are_done():
-    counter = count(build_settings())
+def test_a_batch_is_judged_when_all_of_its_calls_are_done_or_many():
+    counter = count()
     add(counter, "down", expected=4)
     add(counter, "down", expected=0)  # two of four calls, and the others may succeed
     add(counter, None, expected=0)
     with pytest.raises(RuntimeError, match="in 3 of 4 calls"):
         add(counter, "down", expected=0)
-
-
-def test_calls_that_never_stop_arriving_are_judged_in_between():
-    counter = count(build_settings())
-    add(counter, *["down"] * (CHECK_AFTER - 1), expected=10 * CHECK_AFTER)
+    endless = count()  # new calls never stop arriving
+    add(endless, *["down"] * (CHECK_AFTER - 1), expected=10 * CHECK_AFTER)
     with pytest.raises(RuntimeError, match=f"in {CHECK_AFTER} of {CHECK_AFTER} calls"):
-        add(counter, "down", expected=0)
-    assert counter.expected == 9 * CHECK_AFTER and counter.done == counter.failed == 0
+        add(endless, "down", expected=0)
 
 
 def test_the_first_failure_of_a_judge_is_shown(caplog):
     for model in ("m", "m", "n"):
-        add(count(build_settings(max_failures=1.0, model=model)), None, "down", "busy", advice="Wait.")
+        add(count(1.0, model), None, "down", "busy", advice="Wait.")
     first, second = [record.message for record in caplog.records]
     assert first == (
         "The judge 'm' gave no verdict, so the score is None (shown once): down. The graded text was 'four'. Wait."

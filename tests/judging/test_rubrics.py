@@ -45,7 +45,6 @@ def test_a_rubric_is_the_same_in_every_shape(pairs):
         [[text, points] for text, points in pairs],
         [(text, numpy.float32(points)) for text, points in pairs],
         numpy.array(health, dtype=object),
-        {"criterion": [text for text, _ in pairs], "points": [points for _, points in pairs], "tags": [None] * len(pairs)},
         [None, *health],
     ]  # fmt: skip
     shapes += [json.dumps(one) for one in shapes[:5]] + [

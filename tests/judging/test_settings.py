@@ -1,57 +1,40 @@
-"""The settings of a judge: the fields of its requests, its server and its key."""
-
-import pickle
+"""Options of rewards that ask a judge: what is refused, with its remedy."""
 
 import pytest
 
-from helpers.judging import build_settings
-from trl_grpo_rewards.options import freeze
+from trl_grpo_rewards import column, judge, ranking
+from trl_grpo_rewards.judging.settings import list_columns
 
 
-def test_the_server_is_that_of_the_option_or_of_the_environment(monkeypatch):
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    assert build_settings(None).endpoint == (None, "m")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://elsewhere/v1")
-    assert build_settings(None).endpoint == ("http://elsewhere/v1", "m")
-    assert build_settings("http://here/v1").endpoint == ("http://here/v1", "m")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": ""}, {"rubric": " "}, {"rubric": {}}, {"rubric": {"a": -1.0}}, {"rubric": {"a": ("b", "c")}},
+        {"scale": (10, 0)},
+        {"model": " "}, {"rubric": {"a": ""}}, {"base_url": "localhost:8000/v1"}, {"api_key_env": "sk-1234"},
+        {"request": {"stream": True}}, {"cache": ""}, {"rubric": {"": 1.0}}, {"rubric": {"a": 0}},
+        {"rubric": {"a": True}}, {"rubric": {"a": ()}}, {"rubric": {"a": (1.0, 2.0)}}, {"scale": (1.0, 1.0)},
+        {"rubric": column("r"), "scale": (0, 5)},
+    ],
+)  # fmt: skip
+def test_judge_refuses_what_cannot_work(options):
+    with pytest.raises(ValueError, match="A judge cannot use .*\\. ") as caught:
+        judge(**{"model": "m", "rubric": "r", **options})
+    assert "sk-1234" not in str(caught.value)
 
 
-def test_a_key_is_needed_only_by_the_server_of_openai(monkeypatch):
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.delenv("JUDGE_KEY", raising=False)
-    assert build_settings("http://here/v1", api_key_env="JUDGE_KEY").key == "none"
-    with pytest.raises(ValueError) as caught:
-        _ = build_settings(None, api_key_env="JUDGE_KEY").key
-    assert str(caught.value) == (
-        "The judge 'm' needs a base_url or a key for OpenAI's server. It has no base_url, and the environment has no "
-        "JUDGE_KEY. Set JUDGE_KEY, or set base_url to your own server: base_url='http://localhost:8000/v1'."
-    )
-    monkeypatch.setenv("JUDGE_KEY", " \n")
-    with pytest.raises(ValueError, match="Set JUDGE_KEY"):
-        _ = build_settings(None, api_key_env="JUDGE_KEY").key
-    monkeypatch.setenv("JUDGE_KEY", " sk-1\n")
-    assert build_settings(None, api_key_env="JUDGE_KEY").key == "sk-1"
+@pytest.mark.parametrize("option", [{"dropout": 0.5}, {"separate": True}])
+def test_options_of_columns_are_refused_without_one(option):
+    with pytest.raises(ValueError, match=r"with rubric='Is it clear\?'. Leave it out, or set the rubric to column"):
+        judge("m", "Is it clear?", **option)
+    with pytest.raises(TypeError, match="'rubric' of 'ranking' must be of type str; got column"):
+        ranking("m", column("rubric"))
+    judge("m", column("rubric"), **option)
 
 
-@pytest.mark.parametrize("key", ["sk 1", "sk\n1", "sk\x7f", "sk-ä", "sk–1"])
-def test_a_key_that_cannot_be_sent_is_refused_without_showing_it(monkeypatch, key):
-    monkeypatch.setenv("JUDGE_KEY", key)
-    with pytest.raises(ValueError, match="The key in JUDGE_KEY must consist of .* Copy the key again") as caught:
-        _ = build_settings(api_key_env="JUDGE_KEY").key
-    assert "sk" not in str(caught.value)
+def test_a_criterion_is_a_sentence_a_weight_or_both():
+    judge("m", {"clear": "Is it?", "brief": 2, "kind": ("Is it?", 2.0), "whole": (2.0, "Is it?")})
 
 
-def test_the_key_is_hidden_in_texts(monkeypatch):
-    monkeypatch.setenv("JUDGE_KEY", " sk-1 ")
-    settings = build_settings(api_key_env="JUDGE_KEY")
-    assert settings.hide_key("Bearer sk-1, sk-1!") == "Bearer ..., ...!" and settings.hide_key("none") == "none"
-    monkeypatch.setenv("JUDGE_KEY", " ")
-    assert settings.hide_key("none of them") == "none of them"
-
-
-def test_equal_settings_share_a_server_and_hold_no_key(monkeypatch):
-    monkeypatch.setenv("JUDGE_KEY", "sk-1")
-    one = build_settings(api_key_env="JUDGE_KEY", request=freeze({"stop": ["a"]}, "request"))
-    again = pickle.loads(pickle.dumps(one))
-    assert one == again and hash(one) == hash(again) and one != build_settings(api_key_env="JUDGE_KEY")
-    assert "sk-1" not in repr(one) and b"sk-1" not in pickle.dumps(one)
+def test_the_column_of_a_reference_is_needed_if_it_is_shown():
+    assert list_columns(True, "answer") == {"answer"} and list_columns(False, "answer") == set()

@@ -1,17 +1,17 @@
-"""Servers that judges share: equal prompts, batches at the same time, deadlines, and the folder of verdicts."""
+"""Servers that judges share: batches at the same time, deadlines, and the folder of verdicts."""
 
 import asyncio
+import resource
 import shutil
 import threading
-from contextlib import asynccontextmanager
 
 import pytest
 
 from helpers.judging import build_settings
 from helpers.local_http import build_reply, run_local_server
 from trl_grpo_rewards.judging import chat_client, failures
-from trl_grpo_rewards.judging.grading_prompts import Rubric, build_grading_prompt
-from trl_grpo_rewards.judging.shared_clients import OPEN_CLIENTS, connect, describe_with_cause, read_reason
+from trl_grpo_rewards.judging.prompts import Rubric, build_grading_prompt
+from trl_grpo_rewards.judging.shared_clients import OPEN_CLIENTS, VerdictCache, connect
 from trl_grpo_rewards.judging.verdicts import UnreadableReply
 
 
@@ -49,13 +49,6 @@ def run_with(scenario, reply=answer, **options):
         return asyncio.run(run()), len(local.requests)
 
 
-def test_equal_prompts_are_sent_once_and_gradings_keep_their_order():
-    gradings, requests = run_with(lambda server: server.ask([OTHER, ONE, OTHER], read_score))
-    assert [grading.value for grading in gradings] == [2, 1, 2] and requests == 2
-    assert gradings[0] is gradings[2] and gradings[0].reason == "so" and gradings[0].tokens_in == 9
-    assert run_with(lambda server: server.ask([], read_score)) == ([], 0)
-
-
 async def wait_until(true) -> None:
     while not true():
         await asyncio.sleep(0.001)
@@ -65,7 +58,9 @@ def count_waiting(server) -> list[int]:
     return [call.waiting for call in server.calls.values()]
 
 
-def test_a_batch_joins_the_calls_of_another_and_does_not_pay_for_them():
+@pytest.mark.parametrize("gives_up", [False, True])
+def test_a_batch_joins_the_calls_of_another_and_outlives_it(gives_up):
+    """It does not pay for these calls. A batch that is given up takes only its own calls along."""
     joined = threading.Event()
 
     def answer_late(request):
@@ -73,41 +68,22 @@ def test_a_batch_joins_the_calls_of_another_and_does_not_pay_for_them():
         answer(request)
 
     async def scenario(server):
-        first = asyncio.create_task(server.ask([ONE], read_score))
-        await wait_until(lambda: count_waiting(server) == [1])
-        second = asyncio.create_task(server.ask([ONE, OTHER], read_score))
-        await wait_until(lambda: count_waiting(server) == [2, 1])
+        first = asyncio.create_task(server.ask([OTHER, ONE] if gives_up else [ONE], read_score))
+        await wait_until(lambda: count_waiting(server) == [1] * (1 + gives_up))
+        second = asyncio.create_task(server.ask([ONE], read_score))
+        await wait_until(lambda: count_waiting(server)[-1] == 2)
+        if gives_up:
+            first.cancel()
+            await asyncio.wait([first])
+            assert count_waiting(server) == [1]
         joined.set()
-        gradings = [*await first, *await second]
+        gradings = [*([] if gives_up else await first), *await second]
         assert not server.calls
         return gradings
 
-    (first, same, other), requests = run_with(scenario, answer_late, batch_timeout=30.0, timeout=30.0)
-    assert requests == 2 and (first.value, same.value, other.value) == (1, 1, 2)
-    assert (len(first.seconds), same.seconds, len(other.seconds)) == (1, [], 1)
-    assert (first.tokens_in, same.tokens_in) == (9, 0)
-
-
-def test_a_batch_that_is_given_up_takes_only_its_own_calls_along():
-    given_up = threading.Event()
-
-    def answer_late(request):
-        given_up.wait(30)
-        answer(request)
-
-    async def scenario(server):
-        first = asyncio.create_task(server.ask([ONE, OTHER], read_score))
-        await wait_until(lambda: count_waiting(server) == [1, 1])
-        second = asyncio.create_task(server.ask([ONE], read_score))
-        await wait_until(lambda: count_waiting(server) == [2, 1])
-        first.cancel()
-        await asyncio.wait([first])
-        assert count_waiting(server) == [1]
-        given_up.set()
-        return await second
-
-    (grading,), _ = run_with(scenario, answer_late, batch_timeout=30.0, timeout=30.0)
-    assert grading.value == 1 and grading.error is None
+    gradings, requests = run_with(scenario, answer_late, batch_timeout=30.0, timeout=30.0)
+    assert requests <= 1 + gives_up and {grading.value for grading in gradings} == {1}
+    assert [(len(one.seconds), one.tokens_in) for one in gradings] == [(1, 9), (0, 0)][gives_up:]
 
 
 def test_a_batch_ends_at_its_deadline():
@@ -136,23 +112,10 @@ def test_a_batch_ends_at_its_deadline():
     assert other.seconds and same.seconds == []  # the batch that asked first has made the calls
 
 
-def test_a_failed_call_costs_one_verdict():
-    def some(request):
-        answer(request) if b"#1#" in request.body else request.send({"error": {"message": "broken"}}, 500)
-
-    (one, other), _ = run_with(lambda server: server.ask([ONE, OTHER], read_score), some, max_failures=1.0)
-    assert one.value == 1 and other.value is None and other.error.startswith("InternalServerError: ")
-    with pytest.raises(RuntimeError, match="gave no verdict in 2 of 2 calls"):
-        run_with(lambda server: server.ask([ONE, OTHER], read_score), lambda request: request.send("[]"))
-    (grading, _), _ = run_with(
-        lambda server: server.ask([ONE, OTHER], read_score, counts=False), lambda request: request.send("[]")
-    )
-    assert grading.error == "the reply is not a chat completion: []"
-
-
 def test_calls_that_do_not_count_leave_the_count_alone():
     async def scenario(server):
-        await server.ask([ONE], read_score, counts=False)
+        (grading,) = await server.ask([ONE], read_score, counts=False)
+        assert grading.error == "the reply is not a chat completion: []"
         await server.ask([ONE, OTHER], read_score)
 
     with pytest.raises(RuntimeError, match="gave no verdict in 2 of 2 calls"):
@@ -160,19 +123,14 @@ def test_calls_that_do_not_count_leave_the_count_alone():
 
 
 def test_a_server_is_shared_until_its_last_user_leaves():
-    @asynccontextmanager
-    async def connected(url):
-        async with connect(build_settings(url)) as server:
-            yield server
-
     async def run(url):
-        async with connected(url) as one:
-            async with connected(url) as same, connected(f"{url}/other") as other:
+        async with connect(build_settings(url)) as one:
+            async with connect(build_settings(url)) as same, connect(build_settings(f"{url}/other")) as other:
                 assert one is same is not other
             assert not one.client.client.is_closed() and other.client.client.is_closed()
             assert (await one.ask([ONE], read_score))[0].value == 1
         assert one.client.client.is_closed() and OPEN_CLIENTS[asyncio.get_running_loop()] == {}
-        async with connected(url) as new:
+        async with connect(build_settings(url)) as new:
             assert new is not one
 
     with run_local_server(answer) as local:
@@ -186,22 +144,29 @@ def test_a_verdict_that_cannot_be_read_is_not_kept(tmp_path):
     assert grading.error == "there is no score" and not [*tmp_path.rglob("*.json")]
 
 
-def test_a_folder_that_vanished_costs_no_verdict(tmp_path, caplog):
-    async def scenario(server):
-        shutil.rmtree(tmp_path / "kept")
-        (tmp_path / "kept").write_text("a file")
-        return await server.ask([ONE], read_score)
+def test_a_folder_that_cannot_be_made_is_said(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match="cache cannot be created: .* Choose a path that you can"):
+        VerdictCache(str(tmp_path / "file"))
 
-    ((grading,), _) = run_with(scenario, cache=str(tmp_path / "kept"))
-    assert grading.value == 1 and grading.error is None
+
+def test_a_full_disk_or_a_lost_folder_costs_the_verdict_and_is_said_once(tmp_path, caplog):
+    cache = VerdictCache(str(tmp_path / "kept"))
+    cache.write("abcdef", {"score": 7})
+    unlimited, ceiling = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, ceiling))
+    try:
+        for key in ("abcdef", "ghijkl"):
+            cache.write(key, {"score": 8, "reason": "It is longer than the disk has room for."})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (unlimited, ceiling))
+    assert cache.read("abcdef") == {"score": 7} and cache.read("ghijkl") is None
+    assert [file.name for file in tmp_path.rglob("*.*")] == ["cdef.json"]  # nothing unfinished is left
+    shutil.rmtree(cache.folder)
+    cache.write("ghijkl", {"score": 9})
+    assert cache.read("ghijkl") == {"score": 9}
+    shutil.rmtree(cache.folder)
+    cache.folder.write_text("a file")
+    cache.write("ghijkl", {"score": 9})
     (record,) = caplog.records
-    assert "Verdicts cannot be written to the cache" in record.message
-
-
-def test_errors_are_described_with_their_cause():
-    error = ValueError("no")
-    error.__cause__ = OSError("cut")
-    assert (
-        describe_with_cause(error) == "ValueError: no cut" and describe_with_cause(UnreadableReply("empty")) == "empty"
-    )
-    assert read_reason({"reason": "a \ud800"}) == "a ?" and read_reason({}) == "" and read_reason({"reason": 7}) == "7"
+    assert "Verdicts cannot be written to the cache" in record.message and "File too large" in record.message

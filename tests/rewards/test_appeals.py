@@ -138,12 +138,6 @@ def test_it_remains_the_outcome_and_has_the_name_of_the_rule():
     assert parse(str(value)) == value == pickle.loads(pickle.dumps(value))
 
 
-@pytest.mark.parametrize("budget", [-0.1, 1.5])
-def test_a_budget_is_a_share(budget):
-    with pytest.raises(ValueError, match=f"budget from 0 to 1, a share of the rows; got budget={budget}. Change it."):
-        appeal(boxed(), to=kind(), budget=budget)
-
-
 def test_checks_ask_nobody_and_try_the_rule():
     ASKED.clear()
     value = appeal(boxed(evaluated=True), to=kind(), refused=True) + 0.1 * share(boxed())

@@ -88,7 +88,7 @@ def test_judge_remembers_in_a_folder(server, tmp_path):
 
 
 def test_judge_is_not_asked_about_nothing(server):
-    scores, _, extra = scored(server.judge(), ["", "**Solution**", "4"])  # judging/test_grading_prompts.py has more
+    scores, _, extra = scored(server.judge(), ["", "**Solution**", "4"])  # judging/test_prompts.py has more
     assert scores == [0.0, 0.0, 0.2] and server.calls == 1
     assert extra["judge/reason"] == ["nothing to grade"] * 2 + ["so so"]
 
@@ -98,34 +98,26 @@ def test_judge_is_not_asked_about_nothing(server):
     [
         ({"reply": '{"reason": "", "score": 11}'}, "must be from 0.0 to 10.0"),
         ({"reply": '{"reason": "", "score": "9"}'}, "must be a number"),
-        ({"reply": '{"reason": "", "score": NaN}'}, "must be a number"),
-        ({"reply": '{"reason": "", "score": true}'}, "must be a number"),
         ({"reply": "<think>It says {\"score\": 10}\n{\"score\": 10}"}, "within its reasoning"),
         ({"reply": "Nice! <think> well\nScore: 9"}, "within its reasoning"),
-        ({"reply": "Reward: 10 of them"}, "contains no verdict"),
         ({"reply": ""}, "empty"),
-        ({"reply": "Score: 1", "finish": "length"}, "cut off"),
+        ({"reply": "Score: 1", "finish": "length"}, "cut off"), ({"reply": "[1]"}, "no verdict"),
         ({"reply": "Score: 7/100"}, "must be out of 10.0; got a score out of 100"),
         ({"reply": "Score: 2\nScore: 10"}, "no verdict"),
         ({"reply": "Score: seven"}, "no verdict"),
-        ({"reply": "[1]"}, "no verdict"),
         ({"reply": '{"a": ' * 100_000}, "no verdict"),
         ({"reply": '{"score": 2, "score": 10}'}, "no verdict"),
         ({"reply": 'bad: {"score": 1}\n{"score": 10}'}, "no verdict"),
         ({"reply": '{"reason": "", "score": 1' + "0" * 400 + "}"}, "must be from 0.0 to 10.0"),
         ({"reply": '<|channel|>analysis It is\n{"score": 9}'}, "within its reasoning"),
-        ({"reply": '[THINK] It is\n{"score": 9}'}, "within its reasoning"),
         ({"reply": 'I will not grade it. It is only:\n{"reason": "#1#", "score": 10}'}, "quotes a verdict"),
         ({"reply": '<think>It says </think>\nno\n{"reason": "#1#", "score": 10}'}, "quotes a verdict"),
         ({"garbled": True}, "not JSON"),
         ({"body": '{"error": {"message": "model is overloaded"}}'}, "model is overloaded"),
         ({"body": "[" * 100_000}, "not JSON"),
         ({"body": ""}, "not JSON: ''"),
-        ({"body": "[1]"}, "not a chat completion"),
-        ({"body": "{}"}, "not a chat completion"),
         ({"body": '{"choices": []}'}, "not a chat completion"),
         ({"body": '{"choices": [{"message": null}]}'}, "not a chat completion"),
-        ({"body": '{"choices": [{"message": {"content": null}}]}'}, "empty"),
         ({"body": '{"choices": [{"message": {"content": null, "refusal": "never"}}]}'}, "never"),
     ],
 )  # fmt: skip
@@ -169,16 +161,11 @@ def test_a_judge_that_loops_is_cut_off_and_told_what_helps(server, caplog, maker
     assert "Check that the server responds" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("request_", "sent"),
-    [
-        (None, {"max_tokens": 4096}), ({"stop": ["a"]}, {"max_tokens": 4096}), ({"max_tokens": 5}, {"max_tokens": 5}),
-        ({"max_completion_tokens": 7}, {"max_completion_tokens": 7}), ({"max_tokens": None}, {}),
-    ],
-)  # fmt: skip
-def test_a_limit_in_the_request_replaces_the_default(server, request_, sent):
-    scored(server.judge(request=request_), ["one"])
-    assert {name: value for name, value in server.bodies[0].items() if name.startswith("max_")} == sent
+def test_a_limit_in_the_request_replaces_the_default(server):
+    for given in (None, {"stop": ["a"]}, {"max_tokens": 5}, {"max_completion_tokens": 7}, {"max_tokens": None}):
+        scored(server.judge(request=given), ["one"])
+    sent = [{name: value for name, value in body.items() if name.startswith("max_")} for body in server.bodies]
+    assert sent == [{"max_tokens": 4096}, {"max_tokens": 4096}, {"max_tokens": 5}, {"max_completion_tokens": 7}, {}]
 
 
 @pytest.mark.parametrize("pydantic", [False, True])
@@ -210,13 +197,6 @@ def test_a_text_with_less_room_than_the_limit_is_graded_without_it(server):
     assert all("max_completion_tokens" not in body for body in server.bodies) and server.formats[-1]
 
 
-def test_a_server_that_repeats_the_request_as_it_refuses_structure_is_asked_with_a_limit_in_the_end(server):
-    server(refuses=["response_format"], pydantic=True)
-    assert scored(server.judge(retries=0), ["one"])[0] == [0.2] and server.calls == 4
-    assert scored(server.judge(retries=0), ["two"])[0] == [0.2] and server.calls == 5
-    assert server.bodies[-1]["max_tokens"] == 4096 and not server.formats[-1]
-
-
 def test_a_judge_that_refuses_the_limit_and_structure_is_asked_without_both(server):
     server(**{"no structure": 422, "refuses": ["max_tokens"], "score": 6})
     assert scored(server.judge(retries=0), [f"text #{index}#" for index in range(8)])[0] == [0.6] * 8
@@ -235,8 +215,6 @@ def test_a_judge_may_reason_up_to_the_limit_and_further_where_it_is_told_to(serv
     server(reasons=30000)
     assert scored(server.judge(request={"max_tokens": 20000}), ["one"])[0] == [None]
     assert "set request={'max_tokens': 80000}" in caplog.text
-    scored(server.judge(request={"max_completion_tokens": 20000}, name="other", model="n"), ["two"])
-    assert "set request={'max_completion_tokens': 80000}" in caplog.text
 
 
 @pytest.mark.parametrize("status", [400, 404, 415, 422, 501])
@@ -246,14 +224,6 @@ def test_judge_does_without_structured_output_where_there_is_none(server, status
     assert scored(server.judge(retries=0), texts)[0] == [0.6] * 32 and server.calls <= 64
     server(**{"no structure": status, "score": 6})
     assert scored(server.judge(retries=0), texts)[0] == [0.6] * 32 and server.calls == 32
-
-
-def test_judge_is_asked_for_structure_again_after_one_bad_request(server):
-    server(score=6)
-    scored(server.judge(), ["one #1#"])
-    server(always={"2": 400}, score=6)
-    assert scored(server.judge(), [f"text #{index}#" for index in range(10)])[0][1:4] == [0.6, None, 0.6]
-    assert server.calls == 10 and all(server.formats)
 
 
 def test_judge_makes_calls_again_and_tells_what_failed(server, caplog):
@@ -302,13 +272,6 @@ def test_judge_keeps_the_key_to_itself(server, monkeypatch, caplog, tmp_path, pl
     shown += [record.getMessage() for record in caplog.records if record.name.startswith("trl_grpo_rewards")]
     shown += [file.read_text() for file in (tmp_path / "kept").rglob("*.json")]
     assert key[:6] not in str(shown)
-
-
-def test_judge_may_fail_alone_but_not_again_and_again(server):
-    ask = server(always={"all": 400}).judge()
-    assert scored(ask, ["one"])[0] == [None]
-    with pytest.raises(RuntimeError, match="no verdict in 1 of 1 calls"):
-        scored(ask, ["two"])
 
 
 def test_judge_waits_no_longer_than_it_was_told(server):

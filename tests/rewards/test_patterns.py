@@ -30,8 +30,6 @@ def test_pattern(options, completion, paid):
     [
         ({"regex": "("}, "a valid regular expression; got regex='\\(': missing \\)"),
         ({"regex": "a", "flags": "iq"}, "supports the flags a, i, m, s and x; got flags='iq'"),
-        ({"regex": "a", "at_least": 0}, "requires at_least >= 1; got 0. Set it to a number of matches."),
-        ({"regex": "a", "timeout": 0.0}, "requires timeout > 0, in seconds; got 0.0. Set it to 0.1"),
     ],
 )
 def test_pattern_checks_its_options(options, message):

@@ -322,9 +322,9 @@ def test_it_is_a_reward_like_the_others():
 @pytest.mark.parametrize(
     "options",
     [
-        {"timeout": 0}, {"memory_mb": 1}, {"output_bytes": 0}, {"backend": "docker"}, {"backend": "ftp://x"},
+        {"backend": "docker"}, {"backend": "ftp://x"},
         {"python": "no-such-python"}, {"python": "python3", "backend": "my_module:MySandbox"}, {"backend": "a.b"},
-        {"backend": "a:b:c"}, {"backend": "a b:C"}, {"backend": "LOCAL"}, {"batch_timeout": 0}, {"max_failures": 2},
+        {"backend": "a:b:c"}, {"backend": "a b:C"}, {"backend": "LOCAL"},
     ],
 )  # fmt: skip
 def test_options_that_cannot_work_are_refused(options):

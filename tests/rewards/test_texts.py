@@ -53,9 +53,3 @@ def test_distinct_is_the_share_that_no_sibling_has(completions, paid):
 
 def test_distinct_compares_inside_the_group():
     assert distinct()(prompts=["a", "a", "b", "b"], completions=["x", "y", "x", "x"]) == [1.0, 1.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize("build", [repetition, distinct])
-def test_ngrams_have_a_length(build):
-    with pytest.raises(ValueError, match="n-grams must be at least 1; got ngram=0. Set it to 3"):
-        build(ngram=0)

@@ -298,8 +298,6 @@ def test_a_model_cannot_hide_or_invent_errors():
     assert errors(*[said("", JUNK), result("ok")] * 19, said("", ADD), failed, limit=1) == -1  # ... the number is not
     assert errors(*[said("", ADD), failed] * 9, limit=3) == -1
     assert tool_errors()(completions=["<tool_call>{</tool_call>", tagged(ADD), "5", ""]) == [-1, 0, 0, 0]
-    with pytest.raises(ValueError, match="requires limit >= 1; got 0"):
-        tool_errors(limit=0)
 
 
 # --- turns

@@ -4,14 +4,15 @@ import asyncio
 import contextlib
 import importlib
 import json
+import re
 import time
+from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import Any
 
 import openai
 
-from . import limits
-from .grading_prompts import GradingPrompt
+from .prompts import GradingPrompt
 from .settings import Settings
 from .verdicts import Grading, QuotedReply, TruncatedReply, UnreadableReply, read_verdict
 
@@ -27,6 +28,25 @@ HTTP = importlib.import_module(type(openai.DEFAULT_CONNECTION_LIMITS).__module__
 
 MAX_REPLY = 8 << 20
 """Maximum size of a reply in bytes, after decompression."""
+
+MAX_TOKENS = 4096
+"""
+Default limit of a reply, in tokens, the judge's reasoning included. A verdict takes about 100, and reasoning before it
+usually 500 to 3000. At 70 tokens a second, the limit is reached within the default timeout. A judge that loops is
+therefore reported as such after one call, instead of being retried after a timeout.
+"""
+
+LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
+"""Names of the limit in a request. Nearly all servers know the first; OpenAI's reasoning models take only the second."""
+
+ACCEPTED_NAMES: dict[tuple[str | None, str], str] = {}
+"""The name that an endpoint accepts, once that is known."""
+
+CONTEXT_EXCEEDED = re.compile("context.?(length|size|window)")
+"""Words in a server's refusal if the text and the limit together exceed the model's context."""
+
+LIMIT_REFUSED = re.compile(rf"max_[a-z_]*tokens|{CONTEXT_EXCEEDED.pattern}")
+"""Words in a server's refusal if the limit is the reason."""
 
 ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 """Headers about how a reply was sent, which do not hold for its text."""
@@ -108,13 +128,13 @@ class ChatClient:
         """Send a request, and again without structured output or the default limit if the server refuses them."""
         endpoint, retries = self.settings.endpoint, None
         structured = STRUCTURED_OUTPUT.get(endpoint, True)
-        names = limits.list_limit_names(self.settings.request, endpoint)
+        names = list_limit_names(self.settings.request, endpoint)
         while True:
             try:
                 reply = await self._send(prompt, structured, names[0], retries)
                 break
             except openai.APIStatusError as error:
-                left = limits.drop_refused_names(names, str(error.body))
+                left = drop_refused_names(names, str(error.body))
                 if error.status_code in UNRELATED_STATUSES or (
                     not left and (not structured or STRUCTURED_OUTPUT.get(endpoint))
                 ):
@@ -124,13 +144,13 @@ class ChatClient:
         if STRUCTURED_OUTPUT.get(endpoint) is None or structured:
             STRUCTURED_OUTPUT[endpoint] = structured
         if names[0]:
-            limits.ACCEPTED_NAMES[endpoint] = names[0]
+            ACCEPTED_NAMES[endpoint] = names[0]
         return reply
 
     async def _send(self, prompt: GradingPrompt, structured: bool, limit: str | None, retries: int | None) -> Any:
         body = self.settings.request_fields
         if limit:
-            body[limit] = limits.MAX_TOKENS
+            body[limit] = MAX_TOKENS
         if structured:
             schema = {"name": "verdict", "strict": True, "schema": json.loads(prompt.schema)}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -143,6 +163,20 @@ class ChatClient:
             return self.settings.hide_key_in_texts(json.loads(text))
         except (ValueError, RecursionError):
             raise UnreadableReply(f"the reply is not JSON: {self.settings.hide_key(text)[:200]!r}") from None
+
+    def advise_on_limit(self) -> str:
+        """Return advice about a reply that reached its limit."""
+        request = self.settings.request or {}
+        accepted = ACCEPTED_NAMES.get(self.settings.endpoint, LIMIT_NAMES[0])
+        name = next((name for name in LIMIT_NAMES if name in request), accepted)
+        given = request.get(name)
+        larger = 4 * max(given if isinstance(given, int) else 0, MAX_TOKENS)
+        return (
+            f"If the judge needs more tokens, for instance to reason, set request={{{name!r}: {larger}}} and a "
+            f"longer timeout. If it repeats white space, start vLLM with "
+            f"""--structured-outputs-config '{{"backend": "xgrammar", "disable_any_whitespace": true}}'. """
+            f"If it repeats words, use a stronger judge."
+        )
 
     async def close(self) -> None:
         await self.client.close()
@@ -168,3 +202,18 @@ def describe_size(reply: dict[str, Any]) -> str:
     usage = reply.get("usage")
     count = usage.get("completion_tokens") if isinstance(usage, dict) else None
     return f"{count} tokens" if isinstance(count, int) else "tokens"
+
+
+def list_limit_names(request: Mapping[str, Any] | None, endpoint: tuple[str | None, str]) -> list[str | None]:
+    """Return the names to try for the limit, in order; None is a request without one. What the user sets goes first."""
+    if {*LIMIT_NAMES} & {*(request or ())}:
+        return [None]
+    known = ACCEPTED_NAMES.get(endpoint)
+    return [*LIMIT_NAMES[LIMIT_NAMES.index(known) if known else 0 :], None]
+
+
+def drop_refused_names(names: list[str | None], refusal: str) -> list[str | None]:
+    """Return the names that are left to try after a refusal, or an empty list if it is not about the limit."""
+    if names == [None] or not LIMIT_REFUSED.search(refusal):
+        return []
+    return [None] if CONTEXT_EXCEEDED.search(refusal) else names[1:]

@@ -43,18 +43,12 @@ class FailureCounter:
         self.done += done
         for failure in failures:
             self.failed, self.last_failure = self.failed + 1, failure
-            self._warn_once(failure)
+            if self.asked not in WARNED:
+                WARNED.add(self.asked)
+                said = f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
+                logger.warning(f"{said}{failure.advice}".rstrip())
         if self.done >= min(self.expected, CHECK_AFTER):  # otherwise, other calls of the batch are in flight
             self._check()
-
-    def _warn_once(self, failure: Failure) -> None:
-        if self.asked in WARNED:
-            return
-        WARNED.add(self.asked)
-        logger.warning(
-            f"{self.complaint}, so the score is None (shown once): {failure.error}. {failure.text}. "
-            f"{failure.advice}".rstrip()
-        )
 
     def _check(self) -> None:
         done, failed = self.done, self.failed

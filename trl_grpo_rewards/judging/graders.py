@@ -1,57 +1,31 @@
 """What a judge is asked about an answer, and the score that its verdicts give: on a scale, or by the criteria of a row."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ..scores import Score
-from .grading_prompts import (
-    CANARY,
-    CRITERIA_CANARY,
-    GradingPrompt,
-    Rubric,
-    build_criteria_prompt,
-    build_grading_prompt,
-)
+from .prompts import CANARY, CRITERIA_CANARY, GradingPrompt, Rubric, build_criteria_prompt, build_grading_prompt
 from .rubrics import Criterion, UnreadableRubric, hide_part, read_rubric, score_verdicts
-from .verdicts import Grading, describe_grading, read_grade, read_met
+from .verdicts import Grading, read_grade, read_met
 
 
 MAX_SHOWN = 1800
 """Maximum number of characters of all criteria of a row in a log, with which a report shows all of up to 45 criteria."""
 
 
-class Grader(ABC):
-    """Grades answers by one rubric."""
+class GradedRow(NamedTuple):
+    """The score of a row with its reason, and for a rubric of its own the verdicts on the criteria, one in a line."""
 
-    canary: str
-    """An answer that is bad by any rubric, and flatters the judge."""
-
-    @abstractmethod
-    def build_prompts(self, question: str, answer: str, reference: str | None = None) -> list[GradingPrompt]:
-        """Return what to ask about an answer."""
-
-    @abstractmethod
-    def read(self, verdict: dict[str, Any], prompt: GradingPrompt) -> Any:
-        """Return the value of a verdict on a prompt, which a grader of the same class built. Raise [`UnreadableReply`]."""
-
-    @abstractmethod
-    def score(self, values: Sequence[Any]) -> float:
-        """Return the score from 0 to 1, given the value of each prompt."""
-
-    @abstractmethod
-    def measure(self, values: Sequence[Any]) -> dict[str, float]:
-        """Return the metrics of one answer by name. The mean over a batch is logged."""
-
-    def list_verdicts(self, values: Sequence[Any]) -> str | None:
-        """Return the verdict on each criterion of the row, one in a line."""
-        return None
+    score: Score
+    reason: str
+    metrics: dict[str, float] = {}
+    verdicts: str | None = None
 
 
 @dataclass(frozen=True)
-class ScaleGrader(Grader):
+class ScaleGrader:
     """Asks for a score, or for one by each criterion."""
 
     rubric: Rubric
@@ -63,15 +37,13 @@ class ScaleGrader(Grader):
     def read(self, verdict: dict[str, Any], prompt: GradingPrompt) -> tuple[float, dict[str, float]]:
         return read_grade(verdict, self.rubric)
 
-    def score(self, values: Sequence[tuple[float, dict[str, float]]]) -> float:
-        return values[0][0]
-
-    def measure(self, values: Sequence[tuple[float, dict[str, float]]]) -> dict[str, float]:
-        return {f"criteria/{name}": score for name, score in values[0][1].items()}
+    def grade(self, values: Sequence[tuple[float, dict[str, float]]], reason: str) -> GradedRow:
+        ((score, criteria),) = values
+        return GradedRow(score, reason, {f"criteria/{name}": one for name, one in criteria.items()})
 
 
 @dataclass(frozen=True)
-class CriteriaGrader(Grader):
+class CriteriaGrader:
     """Asks whether an answer meets each criterion of its row, together or in a request of its own for each."""
 
     criteria: tuple[Criterion, ...]
@@ -86,35 +58,22 @@ class CriteriaGrader(Grader):
     def read(self, verdict: dict[str, Any], prompt: GradingPrompt) -> tuple[bool, ...]:
         return read_met(verdict, prompt)
 
-    def score(self, values: Sequence[tuple[bool, ...]]) -> float:
-        return score_verdicts(self.criteria, join(values))
-
-    def measure(self, values: Sequence[tuple[bool, ...]]) -> dict[str, float]:
-        verdicts = list(zip(self.criteria, join(values), strict=True))
+    def grade(self, values: Sequence[tuple[bool, ...]], reason: str) -> GradedRow:
+        met = [is_met for value in values for is_met in value]
+        verdicts = list(zip(self.criteria, met, strict=True))
         faults = [is_met for one, is_met in verdicts if one.points < 0]
-        wanted = [is_met for one, is_met in verdicts if one.points >= 0]
-        return {"met": fmean(wanted), **({"faults": fmean(faults)} if faults else {})}
-
-    def list_verdicts(self, values: Sequence[tuple[bool, ...]]) -> str:
+        metrics = {"met": fmean(is_met for one, is_met in verdicts if one.points >= 0)}
+        metrics |= {"faults": fmean(faults)} if faults else {}
         limit = max(MAX_SHOWN // len(self.criteria) - 20, 20)  # less the verdict itself
-        return "\n".join(
+        shown = "\n".join(
             f"{'met' if is_met else 'not met'} ({one.points:+g}{', required' if one.is_required else ''}): "
             f"{one.text if len(one.text) <= limit else f'{one.text[:limit]}...'}"
-            for one, is_met in zip(self.criteria, join(values), strict=True)
+            for one, is_met in verdicts
         )
+        return GradedRow(score_verdicts(self.criteria, met), reason, metrics, shown)
 
 
-def join(values: Sequence[tuple[bool, ...]]) -> list[bool]:
-    return [is_met for value in values for is_met in value]
-
-
-class GradedRow(NamedTuple):
-    """The score of a row with its reason, and for a rubric of its own the verdicts on the criteria."""
-
-    score: Score
-    reason: str
-    metrics: dict[str, float] = {}
-    verdicts: str | None = None
+Grader: TypeAlias = ScaleGrader | CriteriaGrader
 
 
 def read_graders(
@@ -150,8 +109,5 @@ def grade_row(grader: Grader | UnreadableRubric, gradings: Sequence[Grading]) ->
     if not gradings:
         return GradedRow(0.0, "nothing to grade")
     failed = [grading for grading in gradings if grading.error is not None]
-    reason = " | ".join(dict.fromkeys(map(describe_grading, failed or gradings)))
-    if failed:
-        return GradedRow(None, reason)
-    values = [grading.value for grading in gradings]
-    return GradedRow(grader.score(values), reason, grader.measure(values), grader.list_verdicts(values))
+    reason = " | ".join(dict.fromkeys(map(str, failed or gradings)))
+    return GradedRow(None, reason) if failed else grader.grade([grading.value for grading in gradings], reason)

@@ -40,15 +40,11 @@ class Criterion:
     is_required: bool = False  # otherwise the score is 0
     shape: str = "sentences"  # how it was recognised, in words
 
-    def fails(self, is_met: bool) -> bool:
-        """Return whether the verdict on a required criterion makes the score 0."""
-        return self.is_required and is_met == (self.points < 0)
-
 
 def score_verdicts(criteria: Sequence[Criterion], met: Sequence[bool]) -> float:
     """Return the sum of the points met, divided by the sum of the positive points, within 0 and 1."""
     verdicts = list(zip(criteria, met, strict=True))
-    if any(one.fails(is_met) for one, is_met in verdicts):
+    if any(one.is_required and is_met == (one.points < 0) for one, is_met in verdicts):
         return 0.0
     earned = sum(one.points for one, is_met in verdicts if is_met)
     return min(max(earned / sum(max(one.points, 0.0) for one in criteria), 0.0), 1.0)
@@ -70,9 +66,6 @@ HOLDERS = ("rubrics", "rubric", "criteria")
 
 POINTS = ("points", "weight", "score")
 """Keys of a criterion's points. Any other number, such as an id, says nothing about them."""
-
-REQUIRED = "required"
-"""Key of whether a criterion is required."""
 
 ITEM = re.compile(r"\s*(?:[-*•+]|\(?\d+[.):])\s+")
 """The start of an item in a list that is written as text."""
@@ -124,39 +117,26 @@ def list_criteria(value: Any) -> Iterator[Criterion]:
 
 def list_criteria_of_dict(fields: dict[Any, Any]) -> Iterator[Criterion]:
     """Yield the criteria of a dict: one criterion, criteria by name, or a dict that holds a rubric."""
-    points, holders = find_key(fields, POINTS), [key for key in fields if str(key).lower() in HOLDERS]
-    if isinstance(fields.get(points), list):  # `datasets` stores a sequence of dicts as a dict of lists
-        yield from list_criteria(split_columns(fields, len(fields[points])))
-    elif points is not None:
+    holders = [key for key in fields if str(key).lower() in HOLDERS]
+    if not holders and len(fields) == 1:
+        holders = [key for key, item in fields.items() if isinstance(item, str) or not is_by_name(item)]
+    if find_key(fields, POINTS) is not None:
         yield read_criterion(fields)
-    elif not holders and all(map(is_by_name, fields.values())) and not (len(fields) == 1 and has_text(fields)):
+    elif not holders and all(map(is_by_name, fields.values())):
         yield from (read_named_criterion(str(name), item) for name, item in fields.items())
+    elif len(holders) != 1:
+        raise UnreadableRubric("it has several lists or dicts, and not one is called 'rubrics'", [*fields])
+    elif any(
+        isinstance(item, list) and are_numbers(*item) for key, item in fields.items() if key != holders[0] and item
+    ):
+        raise UnreadableRubric("a list of numbers is next to the criteria, but it is not called 'points'", [*fields])
     else:
-        holders = holders or [key for key, item in fields.items() if isinstance(item, (list, Mapping, str))]
-        lists = [key for key in holders if not isinstance(fields[key], str)] or holders
-        if len(lists) != 1:
-            raise UnreadableRubric("it has several lists or dicts, and not one is called 'rubrics'", [*fields])
-        check_alone(fields, lists[0])
-        yield from list_criteria(fields[lists[0]])
+        yield from list_criteria(fields[holders[0]])
 
 
 def find_key(fields: Mapping[Any, Any], names: Sequence[str]) -> Any:
     """Return the key with the first of these names that there is, in upper or lower case."""
     return next((key for name in names for key in fields if str(key).lower() == name), None)
-
-
-def has_text(fields: Mapping[Any, Any]) -> bool:
-    return any(isinstance(item, str) for item in fields.values())
-
-
-def check_alone(fields: Mapping[Any, Any], holder: Any) -> None:
-    """Check that a list of criteria has no list of numbers next to it, which may be their points."""
-    size = len(fields[holder]) if isinstance(fields[holder], list) else None
-    for key, item in fields.items():
-        if key != holder and isinstance(item, list) and 0 < len(item) == size and are_numbers(*item):
-            raise UnreadableRubric(
-                "a list of numbers is next to the criteria, but it is not called 'points'", [*fields]
-            )
 
 
 def are_numbers(*values: Any) -> bool:
@@ -196,12 +176,6 @@ def split_items(text: str) -> list[str]:
     return items
 
 
-def split_columns(fields: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
-    """Turn a dict of lists into a list of dicts. Values that are not lists of this size are left out."""
-    columns = {key: item for key, item in fields.items() if isinstance(item, list) and len(item) == size}
-    return [{key: item[row] for key, item in columns.items()} for row in range(size)]
-
-
 def is_by_name(value: Any) -> bool:
     """Return whether a value can be that of a criterion's name: a sentence, points, a pair of both, or a dict."""
     parts = value if isinstance(value, list) else [value]
@@ -210,10 +184,12 @@ def is_by_name(value: Any) -> bool:
 
 def read_named_criterion(name: str, value: Any) -> Criterion:
     """Return a criterion from its name and a sentence, points or a pair of both."""
-    parts = value if isinstance(value, list) else [value]
-    words = [part for part in parts if isinstance(part, str)]
-    numbers = [part for part in parts if not isinstance(part, str)]
+    words, numbers = split_pair(value if isinstance(value, list) else [value])
     return build_criterion([name, *words], numbers, False, "criteria by name")
+
+
+def split_pair(parts: Sequence[Any]) -> tuple[list[str], list[Any]]:
+    return [part for part in parts if isinstance(part, str)], [part for part in parts if not isinstance(part, str)]
 
 
 def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
@@ -222,12 +198,11 @@ def read_criterion(value: Any, shape: str = "sentences") -> Criterion:
     if isinstance(value, str):
         return build_criterion([value], [], False, shape)
     if isinstance(value, (list, tuple)):
-        numbers = [part for part in value if not isinstance(part, str)]
-        return build_criterion([part for part in value if isinstance(part, str)], numbers, False, "pairs")
+        return build_criterion(*split_pair(value), False, "pairs")
     if not isinstance(value, Mapping):
         raise UnreadableRubric("a criterion is neither a sentence nor a dict", value)
     fields = {str(key): item for key, item in value.items() if item is not None}
-    key, required_key = find_key(fields, POINTS), find_key(fields, (REQUIRED,))
+    key, required_key = find_key(fields, POINTS), find_key(fields, ("required",))
     others = {name: item for name, item in fields.items() if name not in (key, required_key)}
     if key is None and any(map(are_numbers, others.values())):
         raise UnreadableRubric("a criterion has a number, but it is not called 'points' or 'weight'", value)
@@ -278,6 +253,5 @@ def read_for_check(value: Any) -> Reading:
     shapes = " and ".join(dict.fromkeys(one.shape for one in criteria))
     more = " with required ones" * any(one.is_required for one in criteria)
     more += " with faults, which have negative points" * any(one.points < 0 for one in criteria)
-    return Reading(
-        "whole", repr([(one.text, one.points, one.is_required) for one in criteria]), f"read as {shapes}{more}"
-    )
+    canonical = repr([(one.text, one.points, one.is_required) for one in criteria])
+    return Reading("whole", canonical, f"read as {shapes}{more}")

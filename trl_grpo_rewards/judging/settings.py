@@ -1,11 +1,17 @@
-"""Which model a judge asks, and how."""
+"""Which model a judge asks, and how: the options of rewards that ask one, and what they must be."""
 
+import importlib.util
 import os
+import re
+import socket
+import urllib.parse
+import urllib.request
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from ..options import thaw
+from ..options import Column, freeze, has_type, thaw
+from .prompts import split_criterion
 
 
 MIN_SECRET = 8
@@ -71,3 +77,105 @@ class Settings:
 
     def hide_key(self, text: str) -> str:
         return text.replace(self.key, "...") if os.environ.get(self.api_key_env, "").strip() else text
+
+
+SCALE = (0.0, 10.0)
+"""The default scale of scores."""
+
+CONNECT_SECONDS = 5.0
+"""Time limit of the attempt to reach a server before training."""
+
+
+def build_settings(options: Mapping[str, Any]) -> Settings:
+    """Build the settings from the options with the same names."""
+    return Settings(**{field.name: freeze(options[field.name], field.name) for field in fields(Settings)})
+
+
+def check_judge(
+    rubric: Any,
+    scale: tuple[float, float],
+    separate: bool = False,
+    dropout: float = 0.0,
+    **options: Any,
+) -> None:
+    if importlib.util.find_spec("openai") is None:
+        raise ImportError(
+            "A judge needs the openai client, which is not installed. "
+            "Install it: pip install 'trl_grpo_rewards[judge]'."
+        )
+    settings = build_settings(options)
+    reserved = {"messages", "model", "stream", "response_format"} & {*(settings.request or ())}
+    is_column = isinstance(rubric, Column)
+    for is_valid, given, remedy in (
+        (settings.model.strip(), f"model={settings.model!r}", "Set it to the model's name on the server"),
+        (
+            re.match("https?://.", settings.base_url or "http://_"),
+            f"base_url={settings.base_url!r}",
+            "It must begin with http:// or https://",
+        ),
+        (
+            re.fullmatch(r"[A-Za-z_]\w{0,60}", settings.api_key_env),
+            "this api_key_env",  # its value may be the key itself
+            "Set it to the name of the environment variable that holds the key",
+        ),
+        (
+            not reserved,
+            f"request={settings.request!r}",
+            f"Leave out {', '.join(sorted(reserved))}, which the judge sets",
+        ),
+        (settings.cache != "", "cache=''", "Set it to a folder, or leave it out"),
+        (
+            is_column or is_rubric(rubric),
+            f"rubric={rubric!r}",
+            "Set it to a sentence, to {'name': ('What to look at?', weight)}, or to column('rubric')",
+        ),
+        (
+            is_column or not (separate or dropout),
+            f"{'separate=True' if separate else f'dropout={dropout}'} with rubric={rubric!r}",
+            "Leave it out, or set the rubric to column('rubric')",
+        ),
+        (
+            not is_column or scale == SCALE,
+            f"scale={scale} with rubric={rubric!r}",
+            "Leave it out, because a criterion is met or not",
+        ),
+        (scale[0] < scale[1], f"scale={scale}", "Set it to the worst and the best score: scale=(0, 10)"),
+    ):
+        if not is_valid:
+            raise ValueError(f"A judge cannot use {given}. {remedy}.")
+
+
+def is_rubric(rubric: str | Mapping[Any, Any]) -> bool:
+    """Return whether the rubric is a sentence, or has criteria that are all valid."""
+    if isinstance(rubric, str):
+        return rubric.strip() != ""
+    named = all(isinstance(name, str) and name.strip() for name in rubric)
+    return named and len(rubric) > 0 and all(map(is_criterion, rubric.values()))
+
+
+def is_criterion(criterion: Any) -> bool:
+    """Return whether a criterion is a sentence, a positive weight, or a tuple of both."""
+    words, weights = split_criterion(criterion)
+    are_valid = all(word.strip() for word in words) and all(has_type(one, float) and one > 0 for one in weights)
+    return are_valid and max(len(words), len(weights)) == 1
+
+
+def check_server(**options: Any) -> None:
+    """Check that a judge has a key if it needs one, and that its server accepts connections. Nothing is asked."""
+    settings = build_settings(options)
+    url = settings.server_url
+    if settings.key and url is None or urllib.request.getproxies():  # behind a proxy, connections say nothing
+        return
+    parts = urllib.parse.urlsplit(str(url))
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname, port), timeout=CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        raise ValueError(
+            f"The judge {settings.model!r} asks the server {url}, which cannot be reached: {error}. Start the server, or "
+            f"correct base_url."
+        ) from None
+
+
+def list_columns(reference: bool, solution: str) -> set[str]:
+    return {solution} if reference else set()

@@ -2,12 +2,8 @@
 
 import asyncio
 import contextlib
-import importlib.util
 import json
 import logging
-import socket
-import urllib.parse
-import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +12,8 @@ from weakref import WeakKeyDictionary
 
 from ..distributed import world_size
 from ..files import replace_file
-from . import limits
 from .failures import Failure, FailureCounter
-from .grading_prompts import GradingPrompt
+from .prompts import GradingPrompt
 from .settings import Settings
 from .verdicts import Grading, TruncatedReply, UnreadableReply
 
@@ -54,15 +49,12 @@ class VerdictCache:
             with replace_file(path) as file:
                 file.write(json.dumps(verdict))
         except OSError as error:
-            self._warn_once(error)
-
-    def _warn_once(self, error: OSError) -> None:
-        if not self.has_warned:
-            logger.warning(
-                f"Verdicts cannot be written to the cache '{self.folder}': {error}. They count, but they are not kept, so "
-                f"the judge will be asked for them again. Free disk space, or make the folder writable."
-            )
-        self.has_warned = True
+            if not self.has_warned:
+                logger.warning(
+                    f"Verdicts cannot be written to the cache '{self.folder}': {error}. They count, but they are not kept, "
+                    f"so the judge will be asked for them again. Free disk space, or make the folder writable."
+                )
+            self.has_warned = True
 
     def _path(self, key: str) -> Path:
         return self.folder / key[:2] / f"{key[2:]}.json"
@@ -73,10 +65,6 @@ Reader = Callable[[dict[str, Any], GradingPrompt], Any]
 
 OPEN_CLIENTS: "WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Settings, SharedClient]]" = WeakKeyDictionary()
 """Clients in use, by event loop, since a client belongs to one event loop."""
-
-
-CONNECT_SECONDS = 5.0
-"""Time limit of the attempt to reach a server before training."""
 
 
 @dataclass
@@ -173,7 +161,7 @@ class SharedClient:
         except Exception as error:  # a failed call costs one verdict, and does not stop the others
             grading.error = self.settings.hide_key(describe_with_cause(error))[:500]
             if isinstance(error, TruncatedReply):
-                grading.advice = limits.advise(self.settings.request, self.settings.endpoint)
+                grading.advice = self.client.advise_on_limit()
             return
         if self.cache:
             self.cache.write(key, verdict)
@@ -195,27 +183,3 @@ def describe_with_cause(error: Exception) -> str:
 
 def read_reason(verdict: dict[str, Any]) -> str:
     return str(verdict.get("reason", "")).encode(errors="replace").decode()  # a lone surrogate cannot be printed
-
-
-def check_client() -> None:
-    if importlib.util.find_spec("openai") is None:
-        raise ImportError(
-            "A judge needs the openai client, which is not installed. "
-            "Install it: pip install 'trl_grpo_rewards[judge]'."
-        )
-
-
-def check_reachable(settings: Settings) -> None:
-    """Check that a judge has a key if it needs one, and that its server accepts connections. Nothing is asked."""
-    url = settings.server_url
-    if settings.key and url is None or urllib.request.getproxies():  # behind a proxy, connections say nothing
-        return
-    parts = urllib.parse.urlsplit(str(url))
-    try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((parts.hostname, port), timeout=CONNECT_SECONDS).close()
-    except (OSError, ValueError) as error:
-        raise ValueError(
-            f"The judge {settings.model!r} asks the server {url}, which cannot be reached: {error}. Start the server, or "
-            f"correct base_url."
-        ) from None

@@ -3,12 +3,12 @@
 import contextlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..texts import REASONING_MARKS, reject_duplicates
-from .grading_prompts import MARKUP, SCORE_LINE, GradingPrompt, Rubric, split_last_line
+from .prompts import MARKUP, SCORE_LINE, GradingPrompt, Rubric, split_last_line
 
 
 @dataclass
@@ -24,10 +24,8 @@ class Grading:
     tokens_in: int = 0
     tokens_out: int = 0
 
-
-def describe_grading(grading: Grading) -> str:
-    """Return the judge's reason, or the error that prevented a verdict."""
-    return grading.reason if grading.error is None else f"no verdict: {grading.error}"
+    def __str__(self) -> str:
+        return self.reason if self.error is None else f"no verdict: {self.error}"
 
 
 VERDICT_KEY = re.compile('"(?:score|verdict)')
@@ -111,30 +109,31 @@ def scale_score(value: Any, rubric: Rubric) -> float:
     return (value - low) / (high - low)
 
 
+def read_each(given: Any, names: Iterable[str], what: str) -> dict[str, Any]:
+    """Return the part of a verdict that must have a value for each of these names and for nothing else."""
+    if not isinstance(given, dict) or {*given} != {*names}:
+        raise UnreadableReply(f"there must be {what}; got {str(given)[:200]}")
+    return given
+
+
 def read_grade(verdict: dict[str, Any], rubric: Rubric) -> tuple[float, dict[str, float]]:
     """Return the score from 0 to 1, and the scores of the criteria. With criteria, the score is their weighted mean."""
-    if not rubric.weights:
+    weights = rubric.weights
+    if not weights:
         if verdict.get("of") not in (None, rubric.scale[1]):
             raise UnreadableReply(
                 f"the score must be out of {rubric.scale[1]!r}; got a score out of {verdict['of']:g}"
             )
         return scale_score(verdict.get("score"), rubric), {}
-    given = verdict.get("criteria")
-    if not isinstance(given, dict) or {*given} != {*rubric.weights}:
-        raise UnreadableReply(f"the criteria must be {', '.join(rubric.weights)}; got {given!r}")
-    scores = {name: scale_score(given[name], rubric) for name in rubric.weights}
-    total = sum(rubric.weights.values())
-    return sum(weight * scores[name] for name, weight in rubric.weights.items()) / total, scores
+    given = read_each(verdict.get("criteria"), weights, f"a score for each of the criteria {', '.join(weights)}")
+    scores = {name: scale_score(given[name], rubric) for name in weights}
+    return sum(weight * scores[name] for name, weight in weights.items()) / sum(weights.values()), scores
 
 
 def read_met(verdict: dict[str, Any], prompt: GradingPrompt) -> tuple[bool, ...]:
     """Return whether the answer meets each of the criteria 1, 2, ... that a prompt asks about."""
-    given = verdict.get("verdicts")
     numbers: list[str] = json.loads(prompt.schema)["properties"]["verdicts"]["required"]
-    if not isinstance(given, dict) or {*given} != {*numbers}:
-        raise UnreadableReply(
-            f"there must be a verdict on each of the {len(numbers)} criteria; got {str(given)[:200]}"
-        )
+    given = read_each(verdict.get("verdicts"), numbers, f"a verdict on each of the {len(numbers)} criteria")
     if odd := [value for value in given.values() if not isinstance(value, bool)]:
         raise UnreadableReply(f"a verdict must be true or false; got {str(odd[0])[:50]!r}")
     return tuple(given[number] for number in numbers)
@@ -142,7 +141,6 @@ def read_met(verdict: dict[str, Any], prompt: GradingPrompt) -> tuple[bool, ...]
 
 def read_ranking(verdict: dict[str, Any], rubric: Rubric, count: int) -> list[float]:
     """Return the scores from 0 to 1 of the answers 1, 2, ..."""
-    given, numbers = verdict.get("scores"), [str(one) for one in range(1, count + 1)]
-    if not isinstance(given, dict) or {*given} != {*numbers}:
-        raise UnreadableReply(f"there must be a score for each of the {count} answers; got {str(given)[:200]}")
+    numbers = [str(one) for one in range(1, count + 1)]
+    given = read_each(verdict.get("scores"), numbers, f"a score for each of the {count} answers")
     return [scale_score(given[one], rubric) for one in numbers]

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from itertools import zip_longest
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
+
+from annotated_types import Ge
 
 from ..constraints.visible import see
 from ..mathematics.matching import AnswerRules
@@ -21,19 +23,11 @@ __all__ = ["answer", "boxed", "choice", "exact", "json_fields"]
 
 
 Units = Literal["may_omit", "ignore", "must_match"]
-
-
-def check_tolerance(tolerance: float | None) -> None:
-    if tolerance is not None and tolerance < 0:
-        raise ValueError(
-            f"The tolerance of answers must be at least 0; got tolerance={tolerance}. Set it to 0.01, for example, or leave "
-            f"it out."
-        )
+Tolerance: TypeAlias = Annotated[float, Ge(0)] | None
 
 
 @reward(
     batched=True,
-    check=check_tolerance,
     outcome=True,
     form=lambda: Form(answer=r"\boxed{{}}"),
     reads={"solution": read_solutions},
@@ -45,7 +39,7 @@ def boxed(
     prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
-    tolerance: float | None = None,
+    tolerance: Tolerance = None,
     box: Literal["last", "only", "first"] = "last",
     units: Units = "may_omit",
     evaluated: bool = False,
@@ -104,7 +98,7 @@ def boxed(
     return verify_accepted(answers, solution, prompts, log_metric, partial, AnswerRules(tolerance, units, evaluated))
 
 
-@reward(batched=True, check=check_tolerance, outcome=True, reads={"solution": read_solutions})
+@reward(batched=True, outcome=True, reads={"solution": read_solutions})
 def answer(
     completions: list[Any],
     solution: list[Any],
@@ -112,7 +106,7 @@ def answer(
     prompts: list[Any] | None = None,
     *,
     partial: float = 0.0,
-    tolerance: float | None = None,
+    tolerance: Tolerance = None,
     units: Units = "may_omit",
     evaluated: bool = False,
 ) -> list[Score]:

@@ -8,6 +8,7 @@ from ..batch import Batch
 from ..expressions import Reward
 from ..function_rewards import find_functions
 from ..mathematics.grammar import read
+from ..options import Share
 from ..registry import combinator
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
@@ -18,14 +19,7 @@ from ..verify.statements import BOX, find_stated_answer, read_content
 __all__ = ["appeal"]
 
 
-def check_appeal(budget: float) -> None:
-    if not 0 <= budget <= 1:
-        raise ValueError(
-            f"appeal() requires a budget from 0 to 1, a share of the rows; got budget={budget}. Change it."
-        )
-
-
-@combinator(check=check_appeal, outcome=("reward",), unasked="reward")
+@combinator(outcome=("reward",), unasked="reward")
 async def appeal(
     batch: Batch,
     *,
@@ -34,7 +28,7 @@ async def appeal(
     refused: bool = False,
     numbers: bool = False,
     at_least: float = 1.0,
-    budget: float = 1.0,
+    budget: Share = 1.0,
 ) -> list[Score]:
     r"""
     The reward, or the score of `to` if it is None; with `refused`, also if it is at most 0 and `to` finds it right.

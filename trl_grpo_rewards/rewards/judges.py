@@ -5,16 +5,17 @@ import random
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from statistics import fmean
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
-from ..judging import grading_prompts, verdicts
+from annotated_types import Ge, Lt
+
 from ..judging.graders import Grader, ScaleGrader, grade_row, read_graders
-from ..judging.grading_prompts import Rubric
-from ..judging.judge_options import build_settings, check_judge, check_server, list_columns
+from ..judging.prompts import Rubric, build_ranking_prompt, is_trivial
 from ..judging.rubrics import UnreadableRubric, read_rubrics
+from ..judging.settings import build_settings, check_judge, check_server, list_columns
 from ..judging.shared_clients import SharedClient, connect
-from ..judging.verdicts import Grading, describe_grading
-from ..options import Column, freeze
+from ..judging.verdicts import Grading, read_ranking
+from ..options import Column, PositiveFloat, PositiveInt, Share, freeze
 from ..registry import reward
 from ..texts import completion_text, conversation_text, prompt_text
 
@@ -44,15 +45,15 @@ async def judge(
     scale: tuple[float, float] = (0.0, 10.0),
     reference: bool = False,
     request: dict[str, Any] | None = None,
-    max_concurrency: int = 64,
-    timeout: float = 60.0,
-    batch_timeout: float = 600.0,
-    retries: int = 2,
-    max_failures: float = 0.2,
+    max_concurrency: PositiveInt = 64,
+    timeout: PositiveFloat = 60.0,
+    batch_timeout: PositiveFloat = 600.0,
+    retries: Annotated[int, Ge(0)] = 2,
+    max_failures: Share = 0.2,
     cache: str | None = None,
-    canaries: int = 0,
+    canaries: Annotated[int, Ge(0)] = 0,
     separate: bool = False,
-    dropout: float = 0.0,
+    dropout: Annotated[float, Ge(0), Lt(1)] = 0.0,
 ) -> list[float | None]:
     """
     Score that another model gives by a rubric, from 0 (worst) to 1 (best); None if it gave no valid score.
@@ -148,7 +149,7 @@ async def judge(
     asked = {
         row: grader.build_prompts(questions[row], answers[row], references[row])
         for row, grader in enumerate(graders)
-        if isinstance(grader, Grader) and not grading_prompts.is_trivial(answers[row])
+        if isinstance(grader, Grader) and not is_trivial(answers[row])
     }
     gradings: list[Grading] = []
     async with connect(settings) as server:
@@ -211,11 +212,11 @@ async def ranking(
     scale: tuple[float, float] = (0.0, 10.0),
     reference: bool = False,
     request: dict[str, Any] | None = None,
-    max_concurrency: int = 64,
-    timeout: float = 60.0,
-    batch_timeout: float = 600.0,
-    retries: int = 2,
-    max_failures: float = 0.2,
+    max_concurrency: PositiveInt = 64,
+    timeout: PositiveFloat = 60.0,
+    batch_timeout: PositiveFloat = 600.0,
+    retries: Annotated[int, Ge(0)] = 2,
+    max_failures: Share = 0.2,
     cache: str | None = None,
 ) -> list[float | None]:
     """
@@ -250,13 +251,13 @@ async def ranking(
     settings = build_settings(locals())  # the options are local variables
     rules = Rubric(rubric, scale)
     (shown_reference,) = read_references([solution], reference, 1)
-    different = [text for text in dict.fromkeys(completions) if not grading_prompts.is_trivial(text)]
+    different = [text for text in dict.fromkeys(completions) if not is_trivial(text)]
     orders = choose_orders(different, swaps) if different else []
-    requests = [grading_prompts.build_ranking_prompt(rules, prompt, order, shown_reference) for order in orders]
+    requests = [build_ranking_prompt(rules, prompt, order, shown_reference) for order in orders]
     async with connect(settings) as server:
-        gradings = await server.ask(requests, lambda verdict, _: verdicts.read_ranking(verdict, rules, len(different)))
+        gradings = await server.ask(requests, lambda verdict, _: read_ranking(verdict, rules, len(different)))
     log_costs(gradings, log_metric)
-    reason = " | ".join(map(describe_grading, gradings))
+    reason = " | ".join(map(str, gradings))
     log_extra("reason", [reason if text in different else "nothing to grade" for text in completions])
     if any(grading.error is not None for grading in gradings):  # one order alone has a bias that the second cancels
         return [None if text in different else 0.0 for text in completions]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from ..expressions import Reward
+from ..options import PositiveFloat, PositiveInt
 from ..registry import reward
 from ..scores import Score
 from ..traits import Form
@@ -114,9 +115,7 @@ def overlong(completion_ids: list[int], *, max_tokens: int, cache: int) -> float
     return min(max((max_tokens - cache - len(completion_ids)) / cache, -1.0), 0.0)
 
 
-def check_cosine(max_tokens: int, right: tuple[float, float], wrong: tuple[float, float]) -> None:
-    if max_tokens < 1:
-        raise ValueError(f"cosine() requires max_tokens >= 1; got {max_tokens}. Set it to max_completion_length.")
+def check_cosine(right: tuple[float, float], wrong: tuple[float, float]) -> None:
     if max(wrong) > min(right):
         raise ValueError(
             f"cosine() requires that wrong answers never earn more than right ones; got right={right}, wrong={wrong}. Use "
@@ -129,7 +128,7 @@ def cosine(
     completion_ids: list[int],
     *,
     by: Annotated[Score, Reward],
-    max_tokens: int,
+    max_tokens: PositiveInt,
     right: tuple[float, float] = (1.0, 0.5),
     wrong: tuple[float, float] = (-1.0, -0.5),
     at_least: float = 1.0,
@@ -208,16 +207,8 @@ def shortest(
     ]
 
 
-def check_truncated(max_tokens: int, penalty: float) -> None:
-    if max_tokens < 1 or penalty <= 0:
-        raise ValueError(
-            f"truncated() requires max_tokens >= 1 and penalty > 0; got max_tokens={max_tokens}, penalty={penalty}. "
-            f"Use the trainer's max_completion_length and a positive penalty: truncated(1024, penalty=1.0)."
-        )
-
-
-@reward(check=check_truncated, lengths=list_max_tokens)
-def truncated(completion_ids: list[int], *, max_tokens: int, penalty: float = 1.0) -> float:
+@reward(lengths=list_max_tokens)
+def truncated(completion_ids: list[int], *, max_tokens: PositiveInt, penalty: PositiveFloat = 1.0) -> float:
     """
     `-penalty` if the completion was cut off at `max_tokens`; else 0.
 

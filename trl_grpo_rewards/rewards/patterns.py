@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from ..batch import Batch
 from ..constraints.visible import see
+from ..options import PositiveFloat, PositiveInt
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import completion_text, strip_reasoning
@@ -20,13 +21,9 @@ Citation: TypeAlias = int | tuple[str, str]
 """A number, or an author and a year."""
 
 
-def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None:
+def check_pattern(regex: str, flags: str) -> None:
     if {*flags} - {*"aimsx"}:
         raise ValueError(f"pattern() supports the flags a, i, m, s and x; got flags={flags!r}. Remove the others.")
-    if at_least < 1:
-        raise ValueError(f"pattern() requires at_least >= 1; got {at_least}. Set it to a number of matches.")
-    if timeout <= 0:
-        raise ValueError(f"pattern() requires timeout > 0, in seconds; got {timeout}. Set it to 0.1, for example.")
     try:
         regexes.compile_expression(regex, flags)
     except Exception as error:  # the engine raises several types for invalid expressions
@@ -36,7 +33,9 @@ def check_pattern(regex: str, at_least: int, flags: str, timeout: float) -> None
 
 
 @reward(check=check_pattern)
-def pattern(completion: str, *, regex: str, at_least: int = 1, flags: str = "", timeout: float = 0.1) -> float:
+def pattern(
+    completion: str, *, regex: str, at_least: PositiveInt = 1, flags: str = "", timeout: PositiveFloat = 0.1
+) -> float:
     r"""
     1 if the regular expression has at least `at_least` matches that do not overlap; else 0.
 

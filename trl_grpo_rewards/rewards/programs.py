@@ -8,10 +8,14 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+from annotated_types import Ge
 
 from ..judging.failures import Failure, FailureCounter
+from ..options import PositiveFloat, PositiveInt, Share
 from ..programs.blocks import find_program
 from ..programs.cases import PythonTests, RowTests, UnreadableTests
 from ..programs.cheats import find_cheat
@@ -65,62 +69,66 @@ KNOWN_WEAK: dict[int, bool] = {}
 """Whether tests are weak, by the hashes of their marks, for the first ones that a program passed in this process."""
 
 
-def check_code(
-    timeout: float,
-    memory_mb: int,
-    output_bytes: int,
-    backend: str,
-    python: str | None,
-    packages: Sequence[str],
-    batch_timeout: float,
-    max_failures: float,
-) -> None:
+@dataclass(frozen=True)
+class Backend:
+    """Where programs run, by the options of [`code`] with the same names."""
+
+    backend: str
+    python: str | None
+    packages: tuple[str, ...]
+
+    @property
+    def interpreter(self) -> str | None:
+        return self.python and shutil.which(self.python)
+
+    @property
+    def importable(self) -> Collection[str] | None:
+        """The modules that tests may import besides the standard library, or None if only the back end knows."""
+        return list_top_level(self.packages, self.interpreter) if self.backend == "local" else None
+
+    def open(self) -> Sandbox:
+        """Return a back end, which the caller closes, or raise a `ValueError`."""
+        if self.backend == "local":
+            return get_local_sandbox(self.interpreter, MODULES, self.packages)
+        module, _, name = self.backend.partition(":")
+        try:
+            sandbox: Sandbox = getattr(importlib.import_module(module), name)()
+        except (ImportError, AttributeError) as error:
+            raise ValueError(
+                f"The back end {self.backend!r} must be a class that can be imported: {error}. Put its module where Python "
+                f"finds it, or correct its name."
+            ) from None
+        return sandbox
+
+
+def check_code(backend: str, python: str | None, packages: tuple[str, ...]) -> None:
     if backend == "hf" or backend.startswith(("http://", "https://")):
         raise ValueError(REMOVED["code.backend=hf" if backend == "hf" else "code.backend=http"])
+    is_local = backend == "local"
     for is_valid, given, remedy in (
-        (timeout > 0, f"timeout={timeout}", "Set it to more than 0 seconds"),
-        (memory_mb >= 64, f"memory_mb={memory_mb}", "Set it to at least 64, which the interpreter needs"),
-        (output_bytes > 0, f"output_bytes={output_bytes}", "Set it to more than 0"),
         (
-            backend == "local" or bool(OWN.fullmatch(backend)),
+            is_local or OWN.fullmatch(backend),
             f"backend={backend!r}",
             "Set it to 'local' or to 'my_module:MySandbox'",
         ),
         (
-            python is None or (backend == "local" and shutil.which(python) is not None),
+            python is None or (is_local and shutil.which(python)),
             f"python={python!r} with backend={backend!r}",
             "Set it to an interpreter on this machine, for the local back end only",
         ),
         (
-            not packages or backend == "local",
+            is_local or not packages,
             f"packages={packages} with backend={backend!r}",
             "Leave it out: another back end has packages of its own",
         ),
-        (batch_timeout > 0, f"batch_timeout={batch_timeout}", "Set it to more than 0 seconds"),
-        (0 <= max_failures <= 1, f"max_failures={max_failures}", "Set it to a share from 0 to 1"),
     ):
         if not is_valid:
             raise ValueError(f"code() cannot use {given}. {remedy}.")
 
 
-def open_sandbox(backend: str, python: str | None, packages: Sequence[str]) -> Sandbox:
-    """Return a back end, which the caller closes, or raise a `ValueError`."""
-    if backend == "local":
-        return get_local_sandbox(python and shutil.which(python), MODULES, packages)
-    module, _, name = backend.partition(":")
-    try:
-        sandbox: Sandbox = getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"The back end {backend!r} must be a class that can be imported: {error}. Put its module where Python finds "
-            f"it, or correct its name."
-        ) from None
-    return sandbox
-
-
-def check_backend(backend: str, python: str | None, packages: Sequence[str]) -> str | None:
+def check_backend(backend: str, python: str | None, packages: tuple[str, ...]) -> str | None:
     """Check that programs can run, and return how they are kept in on this machine."""
-    sandbox = open_sandbox(backend, python, packages)
+    sandbox = Backend(backend, python, packages).open()
     sandbox.check_ready()
     return sandbox.find_tier()[1] if isinstance(sandbox, LocalSandbox) else None
 
@@ -135,28 +143,10 @@ def write_solution(row: Mapping[str, Any], tests: str) -> str | None:
     return None if program is None else write_block(program)
 
 
-def examine_tests(
-    rows: list[dict[str, Any]],
-    tests: str,
-    timeout: float,
-    memory_mb: int,
-    output_bytes: int,
-    backend: str,
-    python: str | None,
-    packages: Sequence[str],
-) -> Examination:
-    return examine_programs(
-        rows,
-        tests,
-        lambda: open_sandbox(backend, python, packages),
-        Limits(timeout, memory_mb, output_bytes),
-        list_importable(backend, packages, python),
-    )
-
-
-def list_importable(backend: str, packages: Sequence[str], python: str | None) -> Collection[str] | None:
-    """Return the modules that tests may import besides the standard library, or None if only the back end knows."""
-    return list_top_level(packages, python and shutil.which(python)) if backend == "local" else None
+def examine_tests(rows: list[dict[str, Any]], tests: str, **options: Any) -> Examination:
+    place = Backend(*(options[name] for name in ("backend", "python", "packages")))
+    limits = Limits(*(options[name] for name in ("timeout", "memory_mb", "output_bytes")))
+    return examine_programs(rows, tests, place.open, limits, place.importable)
 
 
 @reward(
@@ -177,14 +167,14 @@ async def code(
     log_extra: Callable[[str, list], None],
     *,
     partial: bool = False,
-    timeout: float = 2.0,
-    memory_mb: int = 1024,
-    output_bytes: int = 1_000_000,
+    timeout: PositiveFloat = 2.0,
+    memory_mb: Annotated[int, Ge(64)] = 1024,
+    output_bytes: PositiveInt = 1_000_000,
     backend: str = "local",
     python: str | None = None,
     packages: tuple[str, ...] = (),
-    batch_timeout: float = 600.0,
-    max_failures: float = 0.2,
+    batch_timeout: PositiveFloat = 600.0,
+    max_failures: Share = 0.2,
     **columns: list,
 ) -> list[Score]:
     """
@@ -252,15 +242,15 @@ async def code(
 
     ```
     """
-    limits = Limits(timeout, memory_mb, output_bytes)
-    marks, read = read_row_tests(tests, columns, list_importable(backend, packages, python))
+    limits, place = Limits(timeout, memory_mb, output_bytes), Backend(backend, python, packages)
+    marks, read = read_row_tests(tests, columns, place.importable)
     programs = [find_program(completion_text(text), one) for text, one in zip(completions, read, strict=True)]
     keys = [
         None if program is None or isinstance(one, UnreadableTests) else (program, mark)
         for program, mark, one in zip(programs, marks, read, strict=True)
     ]
     different = {key: one for key, one in zip(keys, read, strict=True) if key and isinstance(one, RowTests)}
-    sandbox = open_sandbox(backend, python, packages)
+    sandbox = place.open()
     try:
         trials = await try_programs(different, sandbox, limits, partial, batch_timeout)
         doubts = dict(find_doubts(keys, trials, columns))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from ..options import PositiveInt
 from ..registry import reward
 from ..texts import strip_reasoning
 from ..verify.solutions import choose_best, list_solutions
@@ -25,14 +26,9 @@ def list_ngrams(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     return list(zip(*(items[start:] for start in range(size)), strict=False))
 
 
-def check_ngram(ngram: int) -> None:
-    if ngram < 1:
-        raise ValueError(f"The size of n-grams must be at least 1; got ngram={ngram}. Set it to 3, for example.")
-
-
-@reward(check=check_ngram)
+@reward
 def repetition(
-    completion: str, completion_ids: list[int] | None = None, *, ngram: int = 3, unit: Unit = "tokens"
+    completion: str, completion_ids: list[int] | None = None, *, ngram: PositiveInt = 3, unit: Unit = "tokens"
 ) -> float:
     r"""
     0 if no n-gram occurs twice, falling towards -1 as more n-grams are repeated.
@@ -92,8 +88,8 @@ def tally_words(text: Any) -> Counter[str]:
     return Counter(ALPHANUMERIC.findall("" if text is None else str(text).casefold()))
 
 
-@reward(grouped=True, check=check_ngram)
-def distinct(completions: list[str], *, ngram: int = 3) -> list[float]:
+@reward(grouped=True)
+def distinct(completions: list[str], *, ngram: PositiveInt = 3) -> list[float]:
     r"""
     Share of a completion's word n-grams that no other completion of its group has.
 

@@ -5,6 +5,7 @@ from numbers import Real
 from typing import Any, Literal
 
 from ..batch import Batch
+from ..options import PositiveInt
 from ..registry import combinator, reward
 from ..scores import Score
 from ..texts import Message, completion_messages, content_text, strip_reasoning
@@ -150,13 +151,8 @@ def score_calls(
     return float(matched == len(expected)) if score == "exact" else 2 * matched / (len(made) + len(expected))
 
 
-def check_tool_errors(limit: int | None) -> None:
-    if limit is not None and limit < 1:
-        raise ValueError(f"tool_errors() requires limit >= 1; got {limit}. Leave it out for the share of calls.")
-
-
-@reward(check=check_tool_errors)
-def tool_errors(messages: list[Message], *, limit: int | None = None) -> float:
+@reward
+def tool_errors(messages: list[Message], *, limit: PositiveInt | None = None) -> float:
     """
     0 if no call failed, falling to -1 as the share of calls that failed grows; with `limit`, as their number grows.
 

@@ -53,32 +53,26 @@ class Rubric:
     @property
     def weights(self) -> dict[str, float]:
         """The weight of each criterion, which is 1 by default; empty if the rubric is a sentence."""
-        if isinstance(self.text, str):
-            return {}
-        return {
-            name: next((part for part in split_criterion(criterion) if not isinstance(part, str)), 1.0)
-            for name, criterion in self.text.items()
-        }
+        named = {} if isinstance(self.text, str) else self.text
+        return {name: (split_criterion(criterion)[1] or [1.0])[0] for name, criterion in named.items()}
 
     @property
     def wording(self) -> str:
         """The rubric as the judge reads it."""
         if isinstance(self.text, str):
             return f"Grade by this rubric: {self.text}"
-        lines = (
-            f"- {name}" + "".join(f": {part}" for part in split_criterion(criterion) if isinstance(part, str))
-            for name, criterion in self.text.items()
-        )
+        lines = (f"- {': '.join([name, *split_criterion(criterion)[0]])}" for name, criterion in self.text.items())
         return "Grade each of these criteria:\n" + "\n".join(lines)
 
     @property
     def scale_wording(self) -> str:
-        """The scale as the judge reads it."""
         return f"a number from {self.scale[0]:.12g} (worst) to {self.scale[1]:.12g} (best)"
 
 
-def split_criterion(criterion: WeightedSentence) -> tuple[str | float, ...]:
-    return criterion if isinstance(criterion, tuple) else (criterion,)
+def split_criterion(criterion: WeightedSentence) -> tuple[list[str], list[float]]:
+    """Return the sentences and the weights of a criterion. A valid one has at most one of each."""
+    parts = criterion if isinstance(criterion, tuple) else (criterion,)
+    return [one for one in parts if isinstance(one, str)], [one for one in parts if not isinstance(one, str)]
 
 
 @dataclass(frozen=True)
