@@ -1,4 +1,4 @@
-from trl_grpo_rewards.mathematics.constants import are_same_up_to_constants
+from trl_grpo_rewards.mathematics.equivalence import are_same_up_to_constants
 from trl_grpo_rewards.mathematics.grammar import read
 
 

@@ -3,11 +3,10 @@
 import time
 
 from trl_grpo_rewards.mathematics.equivalence import are_equal_expressions
-from trl_grpo_rewards.mathematics.evaluation import evaluate_constant
+from trl_grpo_rewards.mathematics.evaluation import evaluate_constant, evaluate_exactly
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.kinds import compare
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
 
 
 LARGE = [

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from helpers.outside_data import read_outside_data
 from trl_grpo_rewards import boxed
+from trl_grpo_rewards.mathematics.evaluation import evaluate_exactly
 from trl_grpo_rewards.mathematics.grammar import read
 from trl_grpo_rewards.mathematics.matching import AnswerRules
-from trl_grpo_rewards.mathematics.rationals import evaluate_exactly
 from trl_grpo_rewards.texts import strip_reasoning
 from trl_grpo_rewards.verify.second_opinion import ask
 from trl_grpo_rewards.verify.solutions import read_gold

@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 from ..expressions import Reward
 from ..function_rewards import find_functions
+from ..mathematics.evaluation import evaluate_exactly
 from ..mathematics.grammar import read
-from ..mathematics.rationals import evaluate_exactly
 from ..texts import prompt_text
 from ..traits import Form
 from ..verify.solutions import read_gold

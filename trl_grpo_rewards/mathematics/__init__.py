@@ -6,7 +6,7 @@ Mathematics as values: a text such as `\frac12` becomes a value, and two values 
 | a text is cut into tokens | `tokens`, with the tables `spellings`, `words`, `units` and `functions` |
 | tokens become a value | `reader` reads by precedence what the table `grammar` says |
 | what a value can be | `values` for expressions, and a module of `kinds` for each other kind |
-| values are worked out | `rationals` exactly, `evaluation` at a point, `equivalence` at many points (`constants` up to names), `segments` |
+| values are worked out | `evaluation` exactly or at a point, `equivalence` at many points and up to names of constants |
 | values are compared | `kinds.compare` asks the kinds in their order; `matching` is what they share |
 
 A rule is an entry of a table, or a branch in the module of a kind. `scripts/ablate_answers.py` lists those that no verdict

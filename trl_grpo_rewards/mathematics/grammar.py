@@ -1,17 +1,16 @@
 """The grammar of answers: what each token builds, and how strongly it binds."""
 
 import functools
+from collections.abc import Callable
 
 from .kinds import (
     arithmetic,
     arrays,
-    bases,
-    cases,
     commands,
     families,
     lists,
+    notations,
     quantities,
-    ratios,
     relations,
     sets,
     texts,
@@ -60,7 +59,7 @@ def read_set_braces(reader: Reader) -> Value:
         reader.place += 1
         if not reader.opens(0) or reader.match[reader.place] != closing - 1:
             raise Unreadable("an open brace")
-        return cases.read_system(reader)
+        return sets.read_system(reader)
     return sets.read_builder(reader) or lists.read_set(reader)
 
 
@@ -72,7 +71,7 @@ PREFIXES: dict[str, Read] = {
     "<command>": commands.read_command,
     "<bracket>": lists.read_tuple,
     "<open>": arrays.read_matrix,
-    **dict.fromkeys(("\\cases", "\\dcases", "\\rcases", *ALIGNED), cases.read_system),
+    **dict.fromkeys(("\\cases", "\\dcases", "\\rcases", *ALIGNED), sets.read_system),
     **dict.fromkeys(("-", "+", "\\pm", "\\mp", "\\neg"), arithmetic.read_sign),
     **dict.fromkeys(("negative", "minus"), arithmetic.read_minus),
     **dict.fromkeys(("$", "€", "£", "¥", "₹", "USD", "Rs"), quantities.read_currency),
@@ -92,7 +91,12 @@ CONDITION = Infix(LIST, families.attach_condition, families.states_condition)
 SEPARATOR = Infix(LIST, lists.read_list, lists.is_separator)
 BESIDE = Infix(ROW, lists.read_row, lists.starts_row)
 FACTORS = (Infix(FACTOR, arithmetic.read_mixed), Infix(PRODUCT, arithmetic.read_factor, arithmetic.starts_factor))
-UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, ratios.read_time), Infix(UNIT, quantities.attach_unit))
+UNITS = (Infix(FACTOR, quantities.read_scale), Infix(UNIT, notations.read_time), Infix(UNIT, quantities.attach_unit))
+
+
+def opens_with(text: str) -> Callable[[Reader, int], bool]:
+    """Return whether brackets begin with a token."""
+    return lambda reader, place: reader.texts(place + 1, place + 2) == [text]
 
 
 def operation(sign: str, power: int, name: str = "") -> Infix:
@@ -108,7 +112,7 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "\\land": (SEPARATOR, operation("\\land", AND)),
     **{sign: (operation(sign, UNION),) for sign in ("\\cup", "\\setminus")},
     "\\cap": (operation("\\cap", INTERSECTION),),
-    ":": (Infix(RATIO, ratios.read_ratio),),
+    ":": (Infix(RATIO, notations.read_ratio),),
     "\\choose": (operation("\\choose", OVER, "binom"),),
     "\\over": (operation("\\over", OVER, "/"),),
     "\\mod": (operation("\\mod", MODULO, "mod"),),
@@ -121,11 +125,11 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "/": (Infix(PRODUCT, arithmetic.read_infix("/", PRODUCT), arithmetic.divides), *UNITS),
     **dict.fromkeys(("!", "!!"), (Infix(POWER, arithmetic.read_factorial),)),
     "^": (Infix(POWER, arithmetic.read_power), *UNITS),
-    "_": (Infix(POWER, bases.read_base),),
-    "base": (Infix(POWER, bases.read_base),),
+    "_": (Infix(POWER, notations.read_base),),
+    "base": (Infix(POWER, notations.read_base),),
     "(": (
-        Infix(POWER, bases.read_base, bases.names_base),
-        Infix(UNIT, families.read_modulus, families.is_modulus),
+        Infix(POWER, notations.read_base, opens_with("base")),
+        Infix(UNIT, families.read_modulus, opens_with("\\mod")),
         CONDITION,
         Infix(UNIT, texts.skip_brackets, texts.encloses_remark),
         *FACTORS,
@@ -140,13 +144,13 @@ INFIXES: dict[str, tuple[Infix, ...]] = {
     "<grouped>": (BESIDE,),
 }
 
-LAST = (texts.read_words, bases.read_digits_with_letters)
+LAST = (texts.read_words, notations.read_digits_with_letters)
 LABELLED = (texts.skip_label, sets.read_exception, *LAST)
 OPENINGS = {
-    "number": (ratios.read_date, ratios.read_dashes, texts.skip_remark, bases.read_digits_with_letters),
+    "number": (notations.read_date, notations.read_dashes, texts.skip_remark, notations.read_digits_with_letters),
     "grouped": (texts.skip_remark,),
     "letter": (texts.skip_remark, *LAST),
-    "word": (ratios.read_date, texts.skip_remark, texts.read_first_word, *LABELLED),
+    "word": (notations.read_date, texts.skip_remark, texts.read_first_word, *LABELLED),
     "command": (texts.skip_remark, *LABELLED),
     "sign": (texts.skip_remark, *LABELLED),
     "open": (texts.skip_remark, lists.read_parts, *LAST),

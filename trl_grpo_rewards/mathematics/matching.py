@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from .constants import are_same_up_to_constants
+from .equivalence import are_same_up_to_constants
 from .values import Number, Value
 
 

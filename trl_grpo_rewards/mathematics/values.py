@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,10 @@ WITH_INDEX = {"sum", "prod", "int"}
 
 def make_number(number: int | Fraction) -> Number:
     return Number(Fraction(number))
+
+
+def is_operation(value: Value, *names: str) -> TypeGuard[Operation]:
+    return isinstance(value, Operation) and value.name in names
 
 
 def list_parts(value: Value) -> list[Value]:

@@ -10,9 +10,9 @@ import re
 from fractions import Fraction
 from typing import TypeVar
 
+from ..mathematics.evaluation import evaluate_exactly
 from ..mathematics.grammar import GRAMMAR, operation
 from ..mathematics.kinds.arithmetic import read_infix
-from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.reader import POWER, PRODUCT, SUM, Infix, Reader
 from ..mathematics.tokens import Tokenizer, Unreadable
 

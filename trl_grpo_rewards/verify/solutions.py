@@ -11,13 +11,13 @@ from typing import Any, Literal
 
 from tqdm import tqdm
 
+from ..mathematics.evaluation import evaluate_exactly
 from ..mathematics.grammar import read
 from ..mathematics.kinds.lists import Collection
 from ..mathematics.kinds.quantities import Quantity
 from ..mathematics.kinds.relations import Relation, find_labelled_value
 from ..mathematics.kinds.texts import Choice, Text
 from ..mathematics.matching import AnswerRules
-from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import spell
 from ..mathematics.values import Value, find_symbols, is_expression
 from ..scores import Score

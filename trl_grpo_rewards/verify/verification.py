@@ -5,12 +5,12 @@ import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from ..mathematics.evaluation import evaluate_exactly
 from ..mathematics.grammar import MAX_CACHED_CHARS, read
 from ..mathematics.kinds import compare, is_open
 from ..mathematics.kinds.lists import LETTERS, is_letter
 from ..mathematics.kinds.texts import find_choice
 from ..mathematics.matching import AnswerRules
-from ..mathematics.rationals import evaluate_exactly
 from ..mathematics.tokens import Unreadable, spell, tokenize
 from ..mathematics.values import Symbol, Value
 from . import second_opinion

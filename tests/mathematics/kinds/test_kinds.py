@@ -6,16 +6,14 @@ from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.grammar import INFIXES, read
 from trl_grpo_rewards.mathematics.kinds import arithmetic, commands, is_open
 from trl_grpo_rewards.mathematics.kinds.arrays import Matrix
-from trl_grpo_rewards.mathematics.kinds.bases import Based
-from trl_grpo_rewards.mathematics.kinds.cases import OTHERWISE, Cases
 from trl_grpo_rewards.mathematics.kinds.expressions import are_within
 from trl_grpo_rewards.mathematics.kinds.families import Family, Residue
 from trl_grpo_rewards.mathematics.kinds.lists import Collection
 from trl_grpo_rewards.mathematics.kinds.names import have_same_name, is_name
+from trl_grpo_rewards.mathematics.kinds.notations import Based, Dashed, Ratio, Time
 from trl_grpo_rewards.mathematics.kinds.quantities import Parts, Quantity
-from trl_grpo_rewards.mathematics.kinds.ratios import Dashed, Ratio, Time
 from trl_grpo_rewards.mathematics.kinds.relations import Relation, find_labelled_value
-from trl_grpo_rewards.mathematics.kinds.sets import Builder, find_segments, is_set
+from trl_grpo_rewards.mathematics.kinds.sets import OTHERWISE, Builder, Cases, find_set, is_set
 from trl_grpo_rewards.mathematics.kinds.texts import Choice, Text
 from trl_grpo_rewards.mathematics.values import Number, Operation, Symbol
 
@@ -74,8 +72,8 @@ def test_the_number_that_digits_in_a_base_are():
 def test_what_is_a_set():
     assert all(is_set(read(text)) for text in ("x < 1", "(1, 2]", r"x \in A", r"A \cup B", r"\mathbb{R}^*"))
     assert not any(is_set(read(text)) for text in ("(1, 2)", "5", "x = 1", "1, 2"))
-    assert find_segments(read("x^2 < 4")) is None and find_segments(read("x < y")) is None
-    assert find_segments(read(r"\{x \in \mathbb{Z} \mid x > 0\}")) is None  # endless
+    assert find_set(read("x^2 < 4")) is None and find_set(read("x < y")) is None
+    assert find_set(read(r"\{x \in \mathbb{Z} \mid x > 0\}")) is None  # endless
 
 
 def test_the_parts_of_values():

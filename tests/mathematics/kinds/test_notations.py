@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers.values import is_equal
 from trl_grpo_rewards.mathematics.grammar import read
-from trl_grpo_rewards.mathematics.kinds.ratios import Time
+from trl_grpo_rewards.mathematics.kinds.notations import Time
 
 
 integers = st.integers(-999, 999)
@@ -83,6 +83,6 @@ def test_a_ratio(terms, factor):
 @given(st.integers(1, 11), st.integers(0, 59), st.integers(1, 59))
 def test_a_time(hour, minute, later):
     time = f"{hour}:{minute:02} pm"
-    assert read(time) == Time(hour, minute, "pm")
+    assert read(time) == Time(hour + 12, minute)
     assert is_equal(time, f"{hour + 12}:{minute:02}") is True
     assert is_equal(time, f"{hour + 12}:{(minute + later) % 60:02}") is False

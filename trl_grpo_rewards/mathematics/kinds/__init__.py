@@ -3,15 +3,13 @@
 from ..matching import AnswerRules, Same
 from ..values import Value, list_parts
 from .arrays import MATRICES
-from .bases import BASED
-from .cases import CASES
 from .expressions import EXPRESSIONS, FORMAL_OPERATIONS
 from .families import FAMILIES
 from .lists import COLLECTIONS
+from .notations import BASED, DASHES, RATIOS
 from .quantities import QUANTITIES, QUANTITIES_IN_PARTS
-from .ratios import DASHES, RATIOS, TIMES
 from .relations import NAMED_ITEMS, RELATIONS
-from .sets import BUILDERS, INTERVALS, SETS
+from .sets import BUILDERS, CASES, INTERVALS, SETS
 from .texts import CHOICES, TEXTS
 
 
@@ -30,7 +28,6 @@ KINDS = (
     COLLECTIONS,
     CASES,
     RATIOS,
-    TIMES,
     BASED,
     TEXTS,
     FORMAL_OPERATIONS,
@@ -48,5 +45,7 @@ def compare(gold: Value, answer: Value, rules: AnswerRules) -> bool | None:
 
 def is_open(value: Value) -> bool:
     r"""Return whether a value contains an operation on numbers that could be worked out: `12 \times 6`, and not 72."""
-    kind = next(kind for kind in KINDS if kind.holds(value))
-    return any(map(is_open, list_parts(value))) if kind.is_open is None else kind.is_open(value, is_open)
+    kind = next((kind for kind in KINDS if kind.holds(value)), None)
+    if kind is None or kind.is_open is None:
+        return any(map(is_open, list_parts(value)))
+    return kind.is_open(value, is_open)

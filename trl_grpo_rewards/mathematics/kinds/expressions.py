@@ -2,12 +2,10 @@
 
 from collections.abc import Callable
 
-from ..constants import are_same_up_to_constants
-from ..equivalence import are_equal_expressions
-from ..evaluation import SAME, evaluate_constant, is_real
+from ..equivalence import are_equal_expressions, are_same_up_to_constants
+from ..evaluation import SAME, evaluate_constant, evaluate_exactly, is_real
 from ..functions import CONTEXT, Numeric
 from ..matching import Kind, Same, Verdict
-from ..rationals import evaluate_exactly
 from ..values import (
     INFINITY,
     MINUS_INFINITY,

@@ -125,10 +125,6 @@ def read_modulus(reader: Reader, value: Value) -> Value:
     return Residue(value, modulus)
 
 
-def is_modulus(reader: Reader, place: int) -> bool:
-    return reader.texts(place + 1, place + 2) == ["\\mod"]
-
-
 # --- comparison
 
 

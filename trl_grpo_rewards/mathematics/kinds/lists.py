@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from ..matching import Kind, Same, Verdict, conjoin
 from ..reader import LIST, NEGATION, UNIT, Reader
@@ -58,7 +58,7 @@ class Collection(Value):
     decimal: Fraction | None = None  # the number that the text is with a decimal comma, or Indian groups of digits
 
 
-def is_list(value: Value) -> bool:
+def is_list(value: Value) -> TypeGuard[Collection]:
     return isinstance(value, Collection) and value.brackets == ""
 
 
@@ -67,7 +67,7 @@ def list_items(value: Value) -> tuple[Value, ...]:
     return value.items if isinstance(value, Collection) and value.brackets == "" else (value,)
 
 
-def is_tuple(value: Value) -> bool:
+def is_tuple(value: Value) -> TypeGuard[Collection]:
     """Whether a value is a tuple that can be multiplied or added, and not a list, a set or an unbounded interval."""
     return (
         isinstance(value, Collection)

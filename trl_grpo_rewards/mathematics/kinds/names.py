@@ -3,10 +3,9 @@ r"""What may stand on one side of an equation without being part of the answer, 
 from ..evaluation import evaluate_constant
 from ..values import Call, Name, Operation, Symbol, Value, find_symbols, is_expression, list_parts, walk
 from .arrays import Matrix
-from .bases import Based
 from .lists import Collection
+from .notations import Based, Ratio
 from .quantities import Quantity
-from .ratios import Ratio
 from .texts import Text
 
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from string import ascii_letters
 
-from ..constants import are_same_up_to_constants
-from ..equivalence import ENOUGH, are_equal_expressions, draw_points
+from ..equivalence import ENOUGH, are_equal_expressions, are_same_up_to_constants, draw_points
 from ..evaluation import are_close, evaluate, is_real
 from ..functions import Numeric, Undefined
 from ..matching import UNDECIDED, Kind, Same, Verdict
@@ -25,7 +24,6 @@ from ..values import (
     substitute,
     walk,
 )
-from .bases import Based
 from .families import Residue, find_all_symbols
 from .lists import Collection, as_collection, list_items
 from .names import (
@@ -38,8 +36,8 @@ from .names import (
     is_set_name,
     is_sum_of_names,
 )
+from .notations import Based, Ratio
 from .quantities import PERCENT, Quantity, find_letter_unit, finish_quantity
-from .ratios import Ratio
 from .texts import Text, find_label, read_words
 
 

@@ -1,28 +1,32 @@
-"""Sets of numbers: intervals, unions, inequalities and set builders."""
+"""Sets of numbers: intervals, unions, inequalities and set builders. Functions by cases, whose conditions are such sets."""
 
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from ..evaluation import are_close, evaluate, evaluate_constant, is_real
 from ..functions import CONTEXT, Undefined
-from ..matching import UNDECIDED, Kind, Same, Verdict
+from ..matching import UNDECIDED, Kind, Same, Verdict, conjoin
 from ..reader import Reader
-from ..segments import (
-    ENDLESS,
-    EVERYTHING,
-    Segment,
-    Segments,
-    are_same_segments,
-    compare_with,
-    complement,
-    intersect,
-    make_points,
-    unite,
+from ..tokens import Unreadable
+from ..values import (
+    EMPTY_SET,
+    INFINITY,
+    MINUS_INFINITY,
+    Call,
+    Operation,
+    Symbol,
+    Value,
+    find_symbols,
+    is_expression,
+    is_operation,
 )
-from ..values import INFINITY, MINUS_INFINITY, Call, Operation, Symbol, Value, find_symbols, is_expression
 from ..words import normalize_words
+from .arrays import make_matrix, split_rows
 from .families import Family, find_all_symbols, find_condition, make_family
-from .lists import Collection, list_items
+from .lists import Collection, is_list, list_items
 from .quantities import Quantity
 from .relations import FLIPS, SIGNS, Relation
 from .texts import Text
@@ -30,26 +34,17 @@ from .texts import Text
 
 FLIPPED = {**FLIPS, "\\ne": "\\ne"}
 INEQUALITIES = {*FLIPPED} - {"="}
-POSITIVE, NEGATIVE = Segment(CONTEXT.mpf(0), False, ENDLESS, False), Segment(-ENDLESS, False, CONTEXT.mpf(0), False)
-REAL_NUMBERS = {
-    "\\mathbb{R}": EVERYTHING,
-    **dict.fromkeys(("^+", "_>0", "_+", "_+^*"), [POSITIVE]),
-    **dict.fromkeys(("_ge0", "^+_0"), [POSITIVE._replace(has_low=True)]),
-    **dict.fromkeys(("^-", "_<0"), [NEGATIVE]),
-    **dict.fromkeys(("^*", "^\\times"), [NEGATIVE, POSITIVE]),
-}
-REAL_NUMBERS = {name if name[0] == "\\" else f"\\mathbb{{R}}{name}": value for name, value in REAL_NUMBERS.items()}
-"""Usual names of sets of real numbers."""
-
 OPERATIONS = {"\\cup", "\\cap", "\\setminus"}
 ALL_NUMBERS = {("all", "real", "numbers"), ("all", "reals"), ("real", "numbers"), ("any", "real", "number")}
 ABOUT_NUMBERS = {*"real numbers reals x values of the".split()}
 NO_SOLUTION = ("no", "solution")
-MAX_INTEGERS = 100
-"""Largest number of integers of a set that are listed."""
-
 PROBES = (-11.3, 1.7, 5.9)
 """Numbers at which an inequality is evaluated to see whether it is linear."""
+
+OTHERWISE = Symbol("otherwise")
+CONDITION_WORDS = {"if", "for", "when", "as", "where", "on", "whenever", "provided"}
+CONDITION_SIGNS = {"<", ">", "=", "\\le", "\\ge", "\\ne", "\\in"}
+LAST_WORDS = {"otherwise", "else", "elsewhere", "other"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +56,13 @@ class Builder(Value):
     """What the set contains: a symbol for `{x | x > 1}`, or an expression for `{2k | k > 1}`."""
     domain: str = ""
     """The kind of numbers that it says it contains, such as `"Z"`, or an empty string."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cases(Value):
+    """A function by cases: pairs of a value and the condition under which the function has it."""
+
+    rows: tuple[tuple[Value, Value], ...]
 
 
 # --- reading
@@ -100,7 +102,123 @@ def read_exception(reader: Reader) -> Value | None:
     return Operation("\\setminus", (Symbol("\\mathbb{R}"), Collection("{}", list_items(excluded))))
 
 
-# --- as intervals
+def read_system(reader: Reader) -> Value:
+    """Return a function by cases, a list of equations, or a column of values."""
+    rows = split_rows(reader, skips_empty=True)
+    cases = [split_condition(reader, row) for row in rows]
+    if all(len(parts) == 2 for parts in cases):
+        return Cases(
+            tuple((reader.statement(*value), read_condition(reader, *condition)) for value, condition in cases)
+        )
+    values = [reader.statement(row[0][0], row[-1][1]) for row in rows if len(row) == 1]
+    if len(values) < len(rows):
+        raise Unreadable("rows of different kinds")
+    if all(isinstance(value, Relation) for value in values):
+        return Collection("", tuple(values), "and")
+    return make_matrix([[value] for value in values])
+
+
+def split_condition(reader: Reader, cells: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the ranges of a value and of its condition, or of the whole row if it has no condition."""
+    (start, end) = cells[0] if len(cells) == 1 else (0, 0)
+    for here in reader.outermost(start, end):
+        token = reader.tokens[here]
+        if token.kind == "word" and token.text.casefold() in CONDITION_WORDS | LAST_WORDS:
+            return [(start, here), (here, end)]
+        if token.text == "," and has_sign(reader, here + 1, end) and not has_sign(reader, start, here):
+            return [(start, here), (here + 1, end)]
+    return cells
+
+
+def has_sign(reader: Reader, start: int, end: int) -> bool:
+    return any(reader.tokens[here].text in CONDITION_SIGNS for here in reader.outermost(start, end))
+
+
+def read_condition(reader: Reader, start: int, end: int) -> Value:
+    """Return a condition, as words if it is no relation."""
+    while start < end and reader.tokens[start].text.casefold() in CONDITION_WORDS | {",", "\\quad"}:
+        start += 1
+    words = tuple(text.casefold() for text in reader.texts(start, end) if text not in (".", ","))
+    if words and words[0] in LAST_WORDS:
+        return OTHERWISE
+    return reader.attempt(lambda reader: reader.statement(start, end)) or Text(words)
+
+
+# --- sets of real numbers
+
+
+ENDLESS = CONTEXT.inf
+MAX_ENDS = 250
+"""Largest number of ends of the parts of a set. Sets with more are not compared as sets."""
+
+MAX_INTEGERS = 100
+"""Largest number of integers of a set that are listed."""
+
+
+class RealSet(NamedTuple):
+    """A set of real numbers: the finite ends of its parts, and whether it contains a number."""
+
+    ends: list[Any]
+    contains: Callable[[Any], bool]
+
+
+EVERYTHING, NOTHING = RealSet([], lambda number: True), RealSet([], lambda number: False)
+NOT_NEGATIVE = RealSet([CONTEXT.mpf(0)], lambda number: number >= 0)
+COMPARE = {
+    "<": operator.lt,
+    ">": operator.gt,
+    "\\le": operator.lt,
+    "\\ge": operator.gt,
+    "\\ne": operator.ne,
+    "=": operator.eq,
+}
+
+
+def compare_with(sign: str, bound: Any) -> RealSet | None:
+    """Return the numbers that are below, above, equal to or different from a bound, or None for an end at infinity."""
+    with_bound = sign in ("\\le", "\\ge", "=")
+    if abs(bound) == ENDLESS:
+        return None if with_bound else RealSet([], lambda number: COMPARE[sign](number, bound))
+    return RealSet([bound], lambda number: with_bound if are_close(number, bound) else COMPARE[sign](number, bound))
+
+
+def unite(*sets: RealSet) -> RealSet:
+    ends = [end for one in sets for end in one.ends]
+    return RealSet(ends, lambda number: any(one.contains(number) for one in sets))
+
+
+def intersect(*sets: RealSet) -> RealSet:
+    return complement(unite(*map(complement, sets)))
+
+
+def complement(one: RealSet) -> RealSet:
+    return RealSet(one.ends, lambda number: not one.contains(number))
+
+
+def make_points(numbers: list[Any]) -> RealSet:
+    return RealSet(numbers, lambda number: any(are_close(number, one) for one in numbers))
+
+
+def list_probes(*sets: RealSet) -> list[Any]:
+    """Return the ends of sets with a number in each part between, below and above them."""
+    ends: list[Any] = []
+    for end in sorted(end for one in sets for end in one.ends):
+        if not ends or not are_close(ends[-1], end):
+            ends.append(end)
+    between = [(low + high) / 2 for low, high in pairwise(ends)]
+    return [*ends, *between, ends[0] - 1, ends[-1] + 1] if ends else [CONTEXT.mpf(0)]
+
+
+def are_same_sets(one: RealSet, other: RealSet) -> bool:
+    return all(one.contains(number) == other.contains(number) for number in list_probes(one, other))
+
+
+REAL_NUMBERS = {"\\mathbb{R}": EVERYTHING} | {
+    f"\\mathbb{{R}}{mark}": compare_with(sign, CONTEXT.mpf(0))
+    for sign, marks in {">": "^+ _>0 _+ _+^*", "\\ge": "_ge0 ^+_0", "<": "^- _<0", "\\ne": "^* ^\\times"}.items()
+    for mark in marks.split()
+}
+"""Usual names of sets of real numbers."""
 
 
 def is_set(value: Value) -> bool:
@@ -111,79 +229,81 @@ def is_set(value: Value) -> bool:
         if value.brackets in ("(]", "[)"):
             return True
         infinite = any(item in (INFINITY, MINUS_INFINITY) for item in value.items)
-        return infinite or (value.brackets == "" and any(map(is_set, value.items)))
+        return infinite or (is_list(value) and any(map(is_set, value.items)))
     if isinstance(value, Text):
         return value.words in ALL_NUMBERS or normalize_words(value.words) == NO_SOLUTION
-    if isinstance(value, Operation):
-        return value.name in OPERATIONS
-    return isinstance(value, Builder) or (isinstance(value, Symbol) and value.name in ("\\emptyset", *REAL_NUMBERS))
+    return (
+        isinstance(value, Builder)
+        or is_operation(value, *OPERATIONS)
+        or (isinstance(value, Symbol) and value.name in ("\\emptyset", *REAL_NUMBERS))
+    )
 
 
-def find_segments(value: Value) -> Segments | None:
-    """Return a set of real numbers as intervals, or None if it is not a set whose ends are numbers."""
+def find_set(value: Value) -> RealSet | None:
+    """Return a set of real numbers, or None for what is not a set whose ends are numbers."""
+    found = find_parts(value)
+    return None if found is None or len(found.ends) > MAX_ENDS else found
+
+
+def find_parts(value: Value) -> RealSet | None:
     if isinstance(value, Builder):
         return find_builder(value)
     if isinstance(value, Relation):
         return solve(value)
     if isinstance(value, Collection):
         return find_collection(value)
-    if isinstance(value, Text):
-        return (
-            EVERYTHING if value.words in ALL_NUMBERS else [] if normalize_words(value.words) == NO_SOLUTION else None
-        )
+    if isinstance(value, Text) and value.words in ALL_NUMBERS:
+        return EVERYTHING
+    if value == EMPTY_SET or (isinstance(value, Text) and normalize_words(value.words) == NO_SOLUTION):
+        return NOTHING
     if isinstance(value, Symbol):
-        return [] if value.name == "\\emptyset" else REAL_NUMBERS.get(value.name)
-    if not isinstance(value, Operation) or value.name not in OPERATIONS:
+        return REAL_NUMBERS.get(value.name)
+    parts = [*map(find_set, value.operands)] if is_operation(value, *OPERATIONS) else [None]
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts) or not isinstance(value, Operation):
         return None
-    result, *rest = map(find_segments, value.operands)
-    for part in rest:
-        if result is None or part is None:
-            return None
-        if value.name in ("\\cup", "\\lor"):
-            result = unite([*result, *part])
-        else:
-            result = intersect(result, part if value.name in ("\\cap", "\\land") else complement(part))
-    return result
+    if value.name == "\\setminus":
+        found[1:] = map(complement, found[1:])
+    return (unite if value.name == "\\cup" else intersect)(*found)
 
 
-def find_builder(value: Builder) -> Segments | None:
+def find_builder(value: Builder) -> RealSet | None:
     """Return the numbers that a set builder describes. Integers are listed if there are few."""
-    condition = value.condition
-    if not isinstance(value.head, Symbol) or value.head.name not in find_all_symbols(condition):
+    if not isinstance(value.head, Symbol) or value.head.name not in find_all_symbols(value.condition):
         return None
-    segments = find_segments(condition)
-    if segments is None or value.domain in ("", "R"):
-        return segments
-    low, high = (segments[0].low, segments[-1].high) if segments else (CONTEXT.mpf(0), CONTEXT.mpf(0))
-    low = max(low, CONTEXT.mpf(0)) if value.domain == "N" else low
-    if value.domain not in ("Z", "N") or abs(low) == ENDLESS or abs(high) == ENDLESS or high - low > MAX_INTEGERS:
+    found = find_set(value.condition)
+    if found is None or value.domain in ("", "R"):
+        return found
+    found = intersect(found, NOT_NEGATIVE) if value.domain == "N" else found
+    probes = list_probes(found)
+    low, high = min(probes), max(probes)
+    if value.domain not in ("Z", "N") or high - low > MAX_INTEGERS or found.contains(low) or found.contains(high):
         return None
-    numbers = range(int(CONTEXT.ceil(low)), int(CONTEXT.floor(high)) + 1)
-    return intersect(segments, make_points([CONTEXT.mpf(number) for number in numbers]))
+    numbers = map(CONTEXT.mpf, range(int(CONTEXT.ceil(low)), int(high)))
+    return make_points([number for number in numbers if found.contains(number)])
 
 
-def find_collection(value: Collection) -> Segments | None:
-    if value.brackets == "":
-        parts = [find_segments(item) for item in value.items]
+def find_collection(value: Collection) -> RealSet | None:
+    if is_list(value):
+        parts = [find_set(item) for item in value.items]
         found = [part for part in parts if part is not None]
-        if len(found) < len(parts):
+        common = intersect(*found)
+        if len(found) < len(parts) or len(common.ends) > MAX_ENDS:
             return None
-        common = found[0]
-        for part in found[1:]:
-            common = intersect(common, part)
-        union = unite([segment for part in found for segment in part])
-        if value.word == "or" or not common:
-            return union  # "x < 1, x > 3" cannot mean both
+        if value.word == "or" or are_same_sets(common, NOTHING):
+            return unite(*found)  # "x < 1, x > 3" cannot mean both
         names = [{one for one in find_all_symbols(item) if one[0] != "\\"} for item in value.items]
         return common if all(isinstance(item, Relation) for item in value.items) and names[1:] == names[:-1] else None
     numbers = [to_real(item) for item in value.items]
     if None in numbers:
         return None
     if value.brackets == "{}":
-        return make_points(numbers)
+        return None if any(abs(number) == ENDLESS for number in numbers) else make_points(numbers)
     if len(numbers) != 2 or value.brackets == "<>" or numbers[0] > numbers[1]:
         return None
-    return unite([Segment(numbers[0], value.brackets[0] == "[", numbers[1], value.brackets[1] == "]")])
+    above = compare_with("\\ge" if value.brackets[0] == "[" else ">", numbers[0])
+    below = compare_with("\\le" if value.brackets[1] == "]" else "<", numbers[1])
+    return None if above is None or below is None else intersect(above, below)
 
 
 def to_real(value: Value) -> Any:
@@ -192,10 +312,10 @@ def to_real(value: Value) -> Any:
     return found.real if found is not None and is_real(found) else None
 
 
-def solve(relation: Relation) -> Segments | None:
+def solve(relation: Relation) -> RealSet | None:
     """Return the numbers that meet a chain of linear inequalities in one variable."""
     if relation.signs == ("\\in",):
-        return find_segments(relation.sides[1])
+        return find_set(relation.sides[1])
     result = EVERYTHING
     sides = [Symbol("f") if isinstance(side, Call) else side for side in relation.sides]
     for left, sign, right in zip(sides, relation.signs, sides[1:], strict=False):
@@ -206,7 +326,7 @@ def solve(relation: Relation) -> Segments | None:
     return result
 
 
-def solve_pair(left: Value, sign: str, right: Value) -> Segments | None:
+def solve_pair(left: Value, sign: str, right: Value) -> RealSet | None:
     symbols = find_symbols(left) | find_symbols(right)
     if sign not in FLIPPED or len(symbols) != 1:
         return None
@@ -214,19 +334,19 @@ def solve_pair(left: Value, sign: str, right: Value) -> Segments | None:
         return compare_with(sign, bound)
     if isinstance(right, Symbol) and (bound := to_real(left)) is not None:
         return compare_with(FLIPPED[sign], bound)
-    if isinstance(right, Operation) and right.name == "abs":
+    if is_operation(right, "abs"):
         left, sign, right = right, FLIPPED[sign], left
-    if isinstance(left, Operation) and left.name == "abs" and to_real(right) is not None:
+    if is_operation(left, "abs") and to_real(right) is not None:
         inside, outside = left.operands[0], Operation("-", (right,))
         parts = solve_pair(inside, sign, right), solve_pair(inside, FLIPPED[sign], outside)
         if parts[0] is None or parts[1] is None:
             return None
         within = sign in ("<", "\\le", "\\ne")
-        return intersect(parts[0], parts[1]) if within else unite([*parts[0], *parts[1]])
+        return intersect(parts[0], parts[1]) if within else unite(parts[0], parts[1])
     return solve_linear(left, sign, right, symbols.pop())
 
 
-def solve_linear(left: Value, sign: str, right: Value, name: str) -> Segments | None:
+def solve_linear(left: Value, sign: str, right: Value, name: str) -> RealSet | None:
     points = [CONTEXT.mpf(probe) for probe in PROBES]
     try:
         values = [evaluate(left, {name: point}) - evaluate(right, {name: point}) for point in points]
@@ -244,13 +364,13 @@ def solve_linear(left: Value, sign: str, right: Value, name: str) -> Segments | 
 # --- comparison
 
 
-def find_set(value: Value) -> Segments | None:
+def find_whole_set(value: Value) -> RealSet | None:
     """Return the set that an answer is. A list of numbers, and a named set, count as sets."""
     if isinstance(value, Quantity):
         value = value.value
-    if isinstance(value, Collection) and value.brackets == "" and all(map(is_expression, value.items)):
-        return find_segments(Collection("{}", value.items))
-    return find_segments(value)
+    if is_list(value) and all(map(is_expression, value.items)):
+        value = Collection("{}", value.items)
+    return find_set(value)
 
 
 def find_subjects(value: Value) -> set[str]:
@@ -258,19 +378,17 @@ def find_subjects(value: Value) -> set[str]:
     if isinstance(value, Relation):
         sides = value.sides[:1] if value.signs == ("\\in",) else value.sides
         return set().union(*(find_symbols(side) for side in sides if is_expression(side)))
-    if isinstance(value, Collection) and value.brackets == "":
-        return set().union(*map(find_subjects, value.items))
-    return set()
+    return set().union(*map(find_subjects, value.items)) if is_list(value) else set()
 
 
 def match_sets(gold: Value, answer: Value, same: Same) -> Verdict:
-    segments, its_segments = find_set(gold), find_set(answer)
-    if segments is None or its_segments is None:
+    numbers, its_numbers = find_whole_set(gold), find_whole_set(answer)
+    if numbers is None or its_numbers is None:
         return UNDECIDED
     names, its_names = find_subjects(gold), find_subjects(answer)
     if names and its_names and names != its_names and "" not in names | its_names:
         return False
-    return are_same_segments(segments, its_segments)
+    return are_same_sets(numbers, its_numbers)
 
 
 def find_interval(value: Value) -> tuple[str, tuple[Value, ...]] | None:
@@ -301,6 +419,31 @@ def match_builders(gold: Value, answer: Value, same: Same) -> Verdict:
     return (gold.head, gold.domain) == (answer.head, answer.domain) and same(gold.condition, answer.condition)
 
 
+def match_cases(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Return whether each row of one function equals a row of the other, or None if that cannot be computed."""
+    if not isinstance(gold, Cases) or not isinstance(answer, Cases) or len(gold.rows) != len(answer.rows):
+        return False
+    left, verdicts = list(range(len(answer.rows))), []
+    for place, (value, _) in enumerate(gold.rows):
+        partner = next((other for other in left if are_same_conditions(gold, place, answer, other, same)), None)
+        if partner is None:
+            return False
+        verdicts.append(same(value, answer.rows[partner][0]))
+        left.remove(partner)
+    return conjoin(verdicts)
+
+
+def are_same_conditions(gold: Cases, place: int, answer: Cases, other: int, same: Same) -> bool:
+    one, its = gold.rows[place][1], answer.rows[other][1]
+    if OTHERWISE not in (one, its) or one == its:
+        return bool(same(one, its))
+    words, condition = (gold, its) if one == OTHERWISE else (answer, one)
+    parts = [find_set(row[1]) for row in words.rows if row[1] != OTHERWISE]
+    found, rest = [part for part in parts if part is not None], find_set(condition)
+    return rest is not None and len(found) == len(parts) and are_same_sets(rest, complement(unite(*found)))
+
+
 SETS = Kind(is_set, match_sets)
 INTERVALS = Kind(lambda value: find_interval(value) is not None, match_intervals)
 BUILDERS = Kind(lambda value: isinstance(value, Builder), match_builders)
+CASES = Kind(lambda value: isinstance(value, Cases), match_cases)

@@ -1,0 +1,234 @@
+"""
+Numbers in notations of their own: in other bases, such as `2102_3` and `3F_{16}`, and joined by colons or hyphens, as ratios,
+scores, ranges, dates and times of day are.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from ..equivalence import are_equal_expressions
+from ..matching import Kind, Same, Verdict, conjoin
+from ..reader import LEADING, RATIO, TRAILING, Reader
+from ..tokens import Unreadable
+from ..values import Number, Operation, Value, is_expression, is_operation, make_number
+from ..words import NUMBERS
+from .texts import Text
+
+
+# --- numbers in bases
+
+
+BASES = {**{"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16, "hex": 16}, **NUMBERS}
+DIGITS = re.compile(r"\d+|\d[\da-zA-Z]*[a-zA-Z][\da-zA-Z]*|[A-Z]{2,}|[A-Z]+\d[\dA-Z]*")
+"""Digits, also with letters among them: capitals, or small letters after a digit."""
+
+LARGEST = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Based(Value):
+    """Digits with their base, which is not 10, and whether words name the base."""
+
+    digits: str
+    base: int
+    in_words: bool = field(default=False, compare=False)
+
+    @property
+    def number(self) -> Number:
+        return make_number(int(self.digits, self.base))
+
+
+def find_base(texts: Sequence[str]) -> int | None:
+    """Return the base that `3`, `three` or `base 3` names."""
+    words = [text.casefold() for text in texts if text not in "{}()"]
+    word = " ".join(words[1:] if words[:1] == ["base"] else words)
+    base = int(word) if word.isdecimal() and len(word) < 3 else BASES.get(word, 0)
+    return base if 2 <= base <= LARGEST else None
+
+
+def make_based(digits: str, texts: Sequence[str], in_words: bool = False) -> Value:
+    """Return digits with the base that texts name. Raises [`Unreadable`] if they name none, or if a digit is too large."""
+    base = find_base(texts)
+    if base is None or not DIGITS.fullmatch(digits) or any(int(digit, 36) >= base for digit in digits):
+        raise Unreadable("no base")
+    digits = digits.upper().lstrip("0") or "0"
+    return make_number(int(digits)) if base == 10 and not in_words else Based(digits, base, in_words)
+
+
+def read_digits_with_letters(reader: Reader) -> Value | None:
+    """Return digits with letters among them and their base, such as `3F_{16}`."""
+    tokens = reader.tokens[reader.place : reader.end]
+    texts = [token.text for token in tokens]
+    place = texts.index("_") if "_" in texts[:-1] else 0
+    pairs = zip(tokens[:place], tokens[1:place], strict=False)
+    if not place or any(one.spaced and not (one.upright or before.upright) for before, one in pairs):
+        return None
+    digits, after = "".join(texts[:place]).strip("()"), texts[place + 1 :]
+    base = find_base(after) if len(after) == 1 or (after[0], after[-1]) == ("{", "}") else None
+    if base is None or base <= 10 or not DIGITS.fullmatch(digits):
+        return None
+    if any(letter.islower() for letter in digits) and base != 16:
+        return None  # 2a_{12} is a multiple of a_{12}
+    reader.place = reader.end
+    return make_based(digits, after)
+
+
+def read_base(reader: Reader, value: Value) -> Value | None:
+    """Return a number in the base that follows: `2102_3`, `(2102)_3`, `2102 base 3` or `2102 (base 3)`."""
+    place, token = reader.place, reader.tokens[reader.place]
+    before = reader.tokens[place - 1]
+    if not isinstance(value, Number) or value.value.denominator != 1:
+        return None
+    digits = str(value.value) if before.text == ")" else before.text
+    if token.text == "(":
+        reader.place = reader.match[place] + 1
+        return make_based(digits, reader.texts(place + 1, reader.place - 1), in_words=True)
+    reader.place += 1
+    return make_based(digits, reader.spelling(), in_words=token.text == "base")
+
+
+def match_based(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare digits with a base to a gold answer without one, whose digits they may repeat: `664_7` answers 664."""
+    if not isinstance(answer, Based) or isinstance(gold, Based) or answer.in_words:
+        return False  # the number that the digits are would be the question itself
+    return answer.digits.isdecimal() and gold == make_number(int(answer.digits))
+
+
+BASED = Kind(lambda value: isinstance(value, Based), match_based, lambda value, is_part_open: True)
+
+
+# --- times of day and dates
+
+
+CLOCK = re.compile(r"(?:[01]?\d|2[0-4]):[0-5]\d")
+HALVES = {"am": "am", "a.m": "am", "pm": "pm", "p.m": "pm"}
+MONTHS = "january february march april may june july august september october november december".split()
+MONTH = "|".join(f"{month[:3]}(?:{month[3:]})?" for month in [*MONTHS, "sept"])
+DAY = r"(\d\d?)(?: st| nd| rd| th)?"
+DATE = re.compile(rf"(?i)(?:({MONTH})(?: \.)? {DAY}|(?:the )?{DAY}(?: of)? ({MONTH}))(?:(?: ,)? (\d{{4}}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Time(Value):
+    """A time of day, with the half of the day only if its hour is not one of 24: 7 pm is 19:00."""
+
+    hour: int
+    minute: int
+    half: str = ""
+
+
+def make_time(hour: int, minute: int, half: str) -> Time:
+    is_late = half == "pm" and hour % 12 > 0
+    return Time(hour % 12 + 12, minute) if is_late else Time(hour, minute, half)
+
+
+def read_time(reader: Reader, value: Value) -> Value | None:
+    """Return an hour such as `7 pm`."""
+    half = HALVES.get("".join(reader.texts(reader.place, reader.end)).lower())
+    if half is None or not isinstance(value, Number) or value.value not in range(1, 13):
+        return None
+    reader.place = reader.end
+    return make_time(int(value.value), 0, half)
+
+
+def read_clock(reader: Reader) -> Value | None:
+    """Return a time whose hour has just been read, if two digits of minutes follow the only colon."""
+    clock = "".join(reader.texts(reader.place - 1, reader.place + 2))
+    rest = "".join(reader.texts(reader.place + 2, reader.end)).lower()
+    if not reader.is_literal() or not CLOCK.fullmatch(clock) or (rest and rest not in HALVES):
+        return None
+    reader.place = reader.end
+    hour, minute = map(int, clock.split(":"))
+    return make_time(hour, minute, HALVES.get(rest, ""))
+
+
+def read_date(reader: Reader) -> Value | None:
+    """Return a date such as `June 9, 2031` or `9th of June` as words in one order."""
+    date = DATE.fullmatch(" ".join(reader.ahead(9)).rstrip())
+    if date is None:
+        return None
+    reader.place = reader.end
+    return Text(((date[1] or date[4])[:3].casefold(), date[2] or date[3], date[5] or ""))
+
+
+# --- ratios, scores and ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio(Value):
+    """A ratio such as `1:2:3`."""
+
+    terms: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dashed(Value):
+    """Numbers joined by hyphens without space or by `to`: a date, a score or a range, or else a difference or a ratio."""
+
+    numbers: tuple[Fraction, ...]
+    word: str = ""
+
+
+def read_dashes(reader: Reader) -> Value | None:
+    """Return numbers that are joined by hyphens without space, such as `2020-01-02`, or by `to`."""
+    tokens, start, end = reader.tokens, reader.place, reader.end
+    if any(token.text not in LEADING | TRAILING | {"{", "}"} for token in tokens[:start] + tokens[end:]):
+        return None  # it is an operand
+    tokens = tokens[start:end]
+    numbers, signs = tokens[::2], tokens[1::2]
+    if not signs or len(numbers) != len(signs) + 1 or not all(token.text.isdecimal() for token in numbers):
+        return None
+    joined = {token.text for token in signs}
+    is_apart = any(token.spaced for token in tokens[1:])
+    in_text = all(token.upright for token in signs)
+    if joined != {"to"} and (joined != {"-"} or (is_apart and not in_text)):
+        return None
+    reader.place = reader.end
+    return Dashed(tuple(Fraction(token.text) for token in numbers), "to" if joined == {"to"} else "")
+
+
+def read_ratio(reader: Reader, value: Value) -> Value:
+    """Return a ratio, or a time of day if two digits of minutes follow the only colon."""
+    if (time := read_clock(reader)) is not None:
+        return time
+    terms = [value]
+    while reader.ahead(1) == [":"]:
+        reader.place += 1
+        terms.append(reader.read(RATIO + 1))
+    return Ratio(tuple(terms))
+
+
+def match_dashed(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare numbers joined by hyphens or `to`: a range or a date, in an answer also a difference or a ratio."""
+    if isinstance(gold, Dashed) and isinstance(answer, Dashed):
+        return gold.numbers == answer.numbers
+    if isinstance(gold, Dashed):
+        first, *rest = gold.numbers
+        terms = [Number(first), *(Number(-number) for number in rest)]  # 5 - 6 with spaces
+        return is_operation(answer, "+") and Counter(answer.operands) == Counter(terms)
+    assert isinstance(answer, Dashed)
+    if answer.word:
+        return isinstance(gold, Ratio) and same(gold, Ratio(tuple(map(Number, answer.numbers))))
+    return same(gold, make_number(2 * answer.numbers[0] - sum(answer.numbers)))
+
+
+def match_ratios(gold: Value, answer: Value, same: Same) -> Verdict:
+    """Compare ratios term by term, up to a common factor. A ratio of two terms also equals their quotient."""
+    if not isinstance(gold, Ratio) or not isinstance(answer, Ratio):
+        ratio, other = (gold, answer) if isinstance(gold, Ratio) else (answer, gold)
+        assert isinstance(ratio, Ratio)
+        is_quotient = len(ratio.terms) == 2 and all(map(is_expression, (other, *ratio.terms)))
+        return is_quotient and same(other, Operation("/", ratio.terms))
+    terms, its_terms = gold.terms, answer.terms
+    if len(terms) != len(its_terms) or not all(map(is_expression, (*terms, *its_terms))):
+        return False
+    mine = [Operation("*", (term, its_terms[0])) for term in terms[1:]]
+    its = [Operation("*", (term, terms[0])) for term in its_terms[1:]]
+    return conjoin([*map(are_equal_expressions, mine, its)])
+
+
+RATIOS = Kind(lambda value: isinstance(value, Ratio), match_ratios)
+DASHES = Kind(lambda value: isinstance(value, Dashed), match_dashed, lambda value, is_part_open: True)
