@@ -8,13 +8,12 @@ import numpy
 import pytest
 from annotated_types import Ge, Gt, Lt
 
-from trl_grpo_rewards import boxed, reward, tags
+from trl_grpo_rewards import Reward, boxed, reward, tags
 from trl_grpo_rewards.options import (
     Column,
     column,
     fill_in,
     find_inside,
-    find_rewards,
     format_annotation,
     freeze,
     has_type,
@@ -54,8 +53,8 @@ def test_options_of_different_types_differ(one, other):
 
 def test_rewards_are_found_once_in_order_and_replaced():
     value = freeze([tags("a"), {"k": boxed(), "l": [tags("a"), 7]}], "it")
-    assert find_rewards(value) == [tags("a"), boxed()]
-    assert find_rewards("boxed()") == []
+    assert find_inside(value, Reward) == [tags("a"), boxed()]
+    assert find_inside("boxed()", Reward) == []
     scores = {boxed(): 1.0, tags("a"): None}
     assert fill_in(value, scores) == (None, {"k": 1.0, "l": (None, 7)})
 

@@ -117,36 +117,18 @@ class Log:
 
 @dataclass(frozen=True)
 class Batch:
-    """
-    Rows of one call.
+    """Rows of one call."""
 
-    Args:
-        columns (`dict[str, list]`):
-            One value per row in each column: `prompts`, `completions`, `completion_ids` and the dataset's columns.
-        hooks (`dict[str, Any]`):
-            The [`HOOKS`] that the trainer passed.
-        rows (`list[int]`):
-            Positions of the rows in the call.
-        log ([`Log`]):
-            Receives the columns that rewards log.
-        groups (`list[int]`, *optional*):
-            Group of each row, if a reward needs whole groups.
-        path (`tuple[str]`):
-            Names of the rewards around the current one. They are prefixes of the names of what it logs.
-        scored (`dict`):
-            Scores of the rewards that were already computed on these rows, or the tasks that compute them.
-        known (`dict`):
-            Scores that stay the same if only some of the rows are selected: of rewards that need no whole groups, and
-            of those that another rank computed.
-    """
-
-    columns: Mapping[str, list[Any]]
-    hooks: Mapping[str, Any]
-    rows: Sequence[int]
-    log: Log
-    groups: Sequence[int] | None = None
-    path: tuple[str, ...] = ()
-    scored: dict[Hashable, list[Score] | Awaitable[list[Score]]] = field(default_factory=dict)
+    columns: Mapping[
+        str, list[Any]
+    ]  # one value per row: `prompts`, `completions`, `completion_ids`, those of the dataset
+    hooks: Mapping[str, Any]  # the [`HOOKS`] that the trainer passed
+    rows: Sequence[int]  # their positions in the call
+    log: Log  # receives the columns that rewards log
+    groups: Sequence[int] | None = None  # the group of each row, if a reward needs whole groups
+    path: tuple[str, ...] = ()  # names of the rewards around the current one, in front of the names of what it logs
+    scored: dict[Hashable, list[Score] | Awaitable[list[Score]]] = field(default_factory=dict)  # or being scored
+    # Scores that stay the same if rows are selected: of rewards that need no whole groups, or that another rank computed
     known: dict[Hashable, list[Score]] = field(default_factory=dict)
 
     @classmethod

@@ -84,21 +84,7 @@ def describe_plain(function: Any) -> str:
 
 
 class MissingColumn(ValueError):
-    """
-    Raised when a reward needs a column that is not available.
-
-    Args:
-        problem (`str`):
-            What is needed, and what there is.
-        column (`str`):
-            Column that is needed.
-        similar (`list[str]`):
-            Columns that may contain what is needed.
-        call (`str`, *optional*):
-            Beginning of a call that names another column, such as `"boxed(solution="`.
-        remedy (`str`, *optional*):
-            What to do, if no column is meant.
-    """
+    """Raised when a reward needs a column that is not available. A call may name another one instead, such as `similar`."""
 
     def __init__(
         self, problem: str, column: str, similar: list[str], call: str | None = None, remedy: str | None = None

@@ -255,15 +255,7 @@ class AwaitedInLoop(functools.partial[Any]):
 
 @dataclass(frozen=True, repr=False)
 class Sum(Reward):
-    """
-    A weighted sum of rewards, made by `+`, `-` and `*`.
-
-    Called as a single reward function, it returns the total that TRL computes from its `rewards` and `weights`.
-
-    Args:
-        summands (`tuple[tuple[float, Reward]]`):
-            Weights and rewards.
-    """
+    """A weighted sum, made by `+`, `-` and `*`. Called as one function, it returns the total that TRL would compute."""
 
     summands: tuple[tuple[float, Reward], ...]
 
@@ -292,13 +284,9 @@ class Sum(Reward):
 @dataclass(frozen=True, repr=False)
 class Product(Reward):
     """
-    A product of rewards, made by `*`. Its score is None if that of any factor is.
+    A product of rewards, made by `*`, of which none is a product or has a weight. Its score is None if that of a factor is.
 
     It is one term of a sum. All factors are computed for every row; [`gate`] computes a reward only where another pays.
-
-    Args:
-        factors (`tuple[Reward]`):
-            Rewards, of which none is a product or has a weight of its own.
     """
 
     factors: tuple[Reward, ...]

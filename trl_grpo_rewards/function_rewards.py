@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,7 +18,6 @@ from .options import (
     check_bounds,
     fill_in,
     find_inside,
-    find_rewards,
     format_annotation,
     freeze,
     has_type,
@@ -35,22 +35,7 @@ FunctionKind = Literal["completion", "batch", "group", "combinator"]
 
 
 class RewardFactory(Generic[Options]):
-    """
-    A registered reward function. It is called with options and returns a reward.
-
-    A data parameter that the trainer does not fill reads the dataset column of its name. Called with the keyword of such
-    a parameter, the factory returns a reward that reads another column: `boxed(solution="answer")`.
-
-    Args:
-        function (`Callable`):
-            Function that computes the scores, plain or `async`.
-        kind (`str`):
-            What it scores: `"completion"`, `"batch"`, `"group"` or `"combinator"`.
-        traits (`dict[str, Any]`, *optional*):
-            The [`Traits`] that are declared, and for a combinator also: `outcome` as the names of options, which must all
-            be outcomes; `chooses`, which returns the rewards that score a dataset `row`; and `unasked`, the option with the
-            reward that takes its place where nobody may be asked.
-    """
+    """A registered reward function. Called with options and with the columns that parameters read, it returns a reward."""
 
     __name__: str
     __qualname__: str
@@ -58,22 +43,22 @@ class RewardFactory(Generic[Options]):
     has_options = True
     """Whether parameters after `*` are options. Without a decorator, they are data, which TRL passes by keyword."""
 
+    # Traits of combinators: `outcome` has the options that must all be outcomes, `chooses` returns the rewards that score a
+    # dataset `row`, and `unasked` is the option with the reward that takes its place where nobody may be asked.
     def __init__(
-        self,
-        function: Callable[..., Any],
-        kind: FunctionKind,
-        traits: Mapping[str, Any] = FrozenDict({}),
+        self, function: Callable[..., Any], kind: FunctionKind, traits: Mapping[str, Any] = FrozenDict({})
     ) -> None:
         functools.update_wrapper(self, find_code(function), updated=())
         self.__name__ = name_callable(function)
-        parameters = list(inspect.signature(function).parameters.values())
+        self.own_signature = inspect.signature(function)
+        parameters = list(self.own_signature.parameters.values())
         self.function, self.kind, self.traits = function, kind, traits
         self.is_async = kind != "combinator" and is_coroutine(function)
         options = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)[: 2 * self.has_options]
         data = [p for p in parameters if p.kind not in (*options, p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         self.data = [] if kind == "combinator" else data
         self.column_parameters = [p.name for p in self.data if p.name not in {*TRAINER_DATA, "name"}]
-        self.takes_kwargs = any(p.kind == p.VAR_KEYWORD for p in parameters)
+        self.takes_kwargs = next((p.name for p in parameters if p.kind == p.VAR_KEYWORD), None)
         self.options = {p.name: p for p in parameters if p.kind in options}
         self.args_option = next((p.name for p in self.options.values() if p.kind == p.VAR_POSITIONAL), None)
         self.__signature__ = self._build_signature()
@@ -174,10 +159,9 @@ class RewardFactory(Generic[Options]):
         annotation = self.annotations.get(option, Any)
         for one in value if option == self.args_option else [value]:
             if not is_same_option(one, self.options[option].default) and not has_type(one, annotation):
-                columns = self.column_parameters if isinstance(one, str) else []
-                remedy = (
-                    f" If it is a column, write {self.__name__}({columns[0]}={one!r})." if len(columns) == 1 else ""
-                )
+                is_column = isinstance(one, str) and len(self.column_parameters) == 1
+                call = f"{self.__name__}({self.column_parameters[0]}={one!r})" if is_column else ""
+                remedy = f" If it is a column, write {call}." if is_column else ""
                 raise TypeError(f"{what} must be of type {format_annotation(annotation)}; got {one!r}.{remedy}")
             check_bounds(one, self.hints.get(option), what)
         return float(value) if annotation is float and isinstance(value, int) else value
@@ -226,24 +210,7 @@ def find_factories(value: Any) -> list[RewardFactory]:
 
 @dataclass(frozen=True, repr=False)
 class FunctionReward(Reward):
-    """
-    A reward function with its options. Calling the factory that `@reward` returns builds it.
-
-    The function's data parameters are matched by name, or get the column that `named_columns` has for them. A reward
-    among the options is scored first, and the function gets the score in place of the reward: one number if the function
-    scores one completion, otherwise a list. In place of a column, it gets the value of the row or group, or a list if it
-    scores a batch.
-
-    Args:
-        factory ([`RewardFactory`]):
-            The registered function.
-        options ([`FrozenDict`]):
-            Its options.
-        given_name (`str`, *optional*):
-            Name in logs, if it is not the default one.
-        named_columns ([`FrozenDict`], *optional*):
-            The dataset column by the data parameter, for those that read a column with another name than their own.
-    """
+    """A reward function with its options, its name if that is not the default one, and the columns that parameters read."""
 
     factory: RewardFactory
     options: FrozenDict
@@ -257,8 +224,7 @@ class FunctionReward(Reward):
 
     @property
     def children(self) -> list[Reward]:
-        """The rewards among the options."""
-        return find_rewards(self.options)
+        return find_inside(self.options, Reward)
 
     @property
     def is_async(self) -> bool:
@@ -277,7 +243,7 @@ class FunctionReward(Reward):
         trait: bool | tuple[str, ...] = self.factory.traits.get("outcome", False)
         if isinstance(trait, bool):
             return trait
-        return all(reward.is_outcome for option in trait for reward in find_rewards(self.options[option]))
+        return all(reward.is_outcome for option in trait for reward in find_inside(self.options[option], Reward))
 
     @property
     def asks(self) -> bool:
@@ -389,17 +355,14 @@ class FunctionReward(Reward):
         names = {p.name for p in factory.data}
         rest = {*batch.columns, *kind.rest} - kind.foreign - names - {*self.options} if factory.takes_kwargs else set()
         available = batch.get_data(kind, rows, names | rest)
-        values = {column: kind.read(take(values, rows)) for column, values in columns.items()}
-        scores = {one: take(scores, rows) for one, scores in inner.items()}
-        given = {one: own[0] for one, own in scores.items()} if kind.is_single else scores
-        options = fill_in(self.options, {**values, **given})
-        args = options.pop(factory.args_option, ())
-        pairs = [(p, self._find_value(p, available)) for p in factory.data]
-        named = {p.name: value for p, value in pairs if p.kind is p.KEYWORD_ONLY}
-        kwargs = {name: value for name, value in available.items() if name in rest}
-        returned = factory.function(
-            *(value for p, value in pairs if p.kind is not p.KEYWORD_ONLY), *args, **named, **options, **kwargs
-        )
+        given: dict[Any, Any] = {column: kind.read(take(values, rows)) for column, values in columns.items()}
+        for reward, scores in inner.items():
+            given[reward] = scores[rows[0]] if kind.is_single else take(scores, rows)
+        arguments = {p.name: self._find_value(p, available) for p in factory.data} | fill_in(self.options, given)
+        if factory.takes_kwargs:
+            arguments[factory.takes_kwargs] = {name: value for name, value in available.items() if name in rest}
+        bound = inspect.BoundArguments(factory.own_signature, OrderedDict(arguments))
+        returned = factory.function(*bound.args, **bound.kwargs)
         returned = await returned if factory.is_async else returned
         return [returned] if kind.is_single else read_scores(returned, self.name, len(rows))
 

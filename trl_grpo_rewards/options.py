@@ -143,11 +143,6 @@ def thaw(value: Any) -> Any:
     return {key: thaw(item) for key, item in value.items()} if isinstance(value, Mapping) else value
 
 
-def find_rewards(value: Any) -> list[Reward]:
-    """Return the rewards inside a frozen option, each once, in order."""
-    return find_inside(value, Reward)
-
-
 def find_inside(value: Any, kind: type) -> list[Any]:
     """Return the values of one type inside a frozen option, each once, in order."""
     if isinstance(value, kind):
