@@ -12,8 +12,7 @@ from trl_grpo_rewards.records.fields import Completion, describe_completions, de
 from trl_grpo_rewards.records.files import GroupWriter
 from trl_grpo_rewards.records.logs import LogWriter
 from trl_grpo_rewards.report.trends import RunStatistics
-from trl_grpo_rewards.training.generation import list_completion_facts
-from trl_grpo_rewards.training.scored_groups import ScoredGroups
+from trl_grpo_rewards.training.groups import ScoredGroups, list_completion_facts
 
 
 EVIL = "<script>document.title='hacked'</script></script><img src=x onerror=\"document.title='hacked'\">\u2028&amp;"

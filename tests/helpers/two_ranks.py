@@ -48,7 +48,7 @@ from trl_grpo_rewards import (
 from trl_grpo_rewards.errors import CheckpointMismatch
 from trl_grpo_rewards.records.files import read_records
 from trl_grpo_rewards.texts import completion_text
-from trl_grpo_rewards.training import resume
+from trl_grpo_rewards.training import checkpoints
 
 
 MODEL = save_layer()  # before the ranks join, since then only the first one would save
@@ -402,7 +402,7 @@ def resumed_later(folder) -> dict:
 def resumed_without_parts(folder) -> dict:
     """A run of one step that is resumed without the random state of rank 1, and then without the optimizer."""
     said, errors = [], []
-    resume.logger.warning = said.append
+    checkpoints.logger.warning = said.append
     options = {"output_dir": str(folder), "save_strategy": "steps", "save_steps": 1}
     for step, part in enumerate(["", "rng_state_1.pth", "optimizer.pt"]):
         if part and dist.get_rank() == 0:

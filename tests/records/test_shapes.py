@@ -16,7 +16,7 @@ from trl_grpo_rewards.records.files import find_record_files, read_records
 from trl_grpo_rewards.records.rescoring import Tally, rescore
 from trl_grpo_rewards.records.shapes import OPTIONAL, REQUIRED, ROWS, is_record
 from trl_grpo_rewards.report.pages import write_page
-from trl_grpo_rewards.training.drawing import read_pass_rates
+from trl_grpo_rewards.training.prompts import read_pass_rates
 
 
 GROUPS = 4

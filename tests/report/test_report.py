@@ -14,7 +14,7 @@ from trl_grpo_rewards.report.excerpts import Excerpts
 from trl_grpo_rewards.report.pass_rates import PromptSample, build_heatmap
 from trl_grpo_rewards.report.summaries import chart_columns
 from trl_grpo_rewards.report.trends import MAX_POINTS, PASS_BANDS, find_pass_band
-from trl_grpo_rewards.training import group_statistics
+from trl_grpo_rewards.training.groups import compute_signal
 
 
 def find_anomalies(run):
@@ -69,7 +69,7 @@ def test_the_signal_is_that_of_the_trainer():
     weights = {"a": 1.0, "b": -0.5, "c": 2.0}
     values = [[[None if one != one else one for one in row] for row in group] for group in scores.tolist()]
     stepped = [(1, record(dict(zip("abc", zip(*rows, strict=True), strict=True)), weights=weights)) for rows in values]
-    expected = group_statistics.compute_signal(scores, torch.tensor([*weights.values()])).tolist()
+    expected = compute_signal(scores, torch.tensor([*weights.values()])).tolist()
     assert [summed(stepped).whole.signal(name) for name in "abc"] == pytest.approx(expected)
 
 

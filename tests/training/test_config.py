@@ -10,15 +10,7 @@ from trl import GRPOConfig
 
 from trl_grpo_rewards import FilteredGRPOConfig
 from trl_grpo_rewards.removed import REMOVED
-from trl_grpo_rewards.training.config import (
-    ROW_MEANS,
-    Obstacle,
-    check_config,
-    explain_keep,
-    find_drop_fault,
-    list_obstacles,
-    resolve_zero_variance,
-)
+from trl_grpo_rewards.training.config import ROW_MEANS, check_config, list_obstacles, resolve_zero_variance
 
 
 def test_by_default_dead_groups_are_skipped_and_all_else_is_as_in_trl(config):
@@ -35,46 +27,66 @@ def test_by_default_dead_groups_are_skipped_and_all_else_is_as_in_trl(config):
     assert all(FilteredGRPOConfig.__dataclass_fields__[name].metadata["help"] for name in ours)
 
 
+SAVES = "zero_variance='drop' to leave them out of the objective and save their passes"
+NO_ENTROPY = "entropy_coef=0.0 and use_adaptive_entropy=False"
 OBSTACLES = [
-    ({"loss_type": "bnpo"}, False, "the denominator of loss_type='bnpo'", "loss_type to one of 'grpo', 'sapo',"),
-    ({"beta": 0.1}, False, "the KL term (beta=0.1)", "beta=0.0"),
-    ({"entropy_coef": 0.01}, False, "the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"),
-    ({"use_adaptive_entropy": True}, False, "the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"),
-    ({"top_entropy_quantile": 0.2}, False, "the threshold over all tokens of top_", "top_entropy_quantile=1.0"),
-    ({}, True, "the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0"),
+    (
+        {"loss_type": "bnpo"},
+        "the denominator of loss_type='bnpo'",
+        "loss_type to one of ('grpo', 'sapo',",
+        "short row",
+    ),
+    ({"beta": 0.1}, "the KL term (beta=0.1)", "beta=0.0", ""),
+    ({"entropy_coef": 0.01}, "the entropy bonus", NO_ENTROPY, ""),
+    ({"use_adaptive_entropy": True}, "the entropy bonus", NO_ENTROPY, "may have no completion left"),
+    ({"top_entropy_quantile": 0.2}, "the threshold of top_entropy_quantile=0.2", "top_entropy_quantile=1.0", ""),
+    ({"aux": True}, "the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0", ""),
+    *(
+        (
+            {**options, "loss_type": loss},
+            what,
+            remedy,
+            f"loss_type='{loss}' weights a micro-batch with all that is in its",
+        )
+        for loss in ROW_MEANS
+        for options, what, remedy in (
+            ({"entropy_coef": 0.1}, "the entropy bonus", NO_ENTROPY),
+            ({"aux": True}, "the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0"),
+        )
+    ),
 ]
+"""Options under which dead groups have a gradient, what has it, what switches it off, and why "drop" is no way out, if so."""
 
 
-@pytest.mark.parametrize("options, has_aux_loss, what, remedy", OBSTACLES)
-def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config, options, has_aux_loss, what, remedy):
-    (obstacle,) = list_obstacles(config(**options), has_aux_loss)
-    assert obstacle.what.startswith(what) and obstacle.remedy.startswith(remedy)
-    assert resolve_zero_variance(config(**options), has_aux_loss)[0] == "keep"
-    assert resolve_zero_variance(config(**options, zero_variance="keep"), has_aux_loss)[0] == "keep"
+@pytest.mark.parametrize("options, what, remedy, reason", OBSTACLES)
+def test_an_option_under_which_dead_groups_have_a_gradient_rules_out_skip(config, options, what, remedy, reason):
+    has_aux_loss = options.get("aux", False)
+    options = {name: value for name, value in options.items() if name != "aux"}
+
+    def resolve(mode):
+        return resolve_zero_variance(config(**options, zero_variance=mode), has_aux_loss)
+
+    mode, said = resolve("auto")
+    assert (mode, resolve("keep")) == ("keep", ("keep", ""))
+    assert said.startswith(
+        f"zero_variance='auto' keeps TRL's behaviour: {what} gives groups of equal rewards a gradient."
+    )
+    assert remedy in said and said.endswith("to save their passes and keep TRL's gradient.")
+    assert ("TRL's micro-batches, which therefore keep their rows" in said) == ("beta" not in options)
     with pytest.raises(ValueError) as caught:
-        resolve_zero_variance(config(**options, zero_variance="skip"), has_aux_loss)
-    drop = " zero_variance='drop' to leave them out of the objective and save their passes,"
-    is_dropped = options.get("loss_type") != "bnpo" and "use_adaptive_entropy" not in options
-    assert str(caught.value) == (
-        f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
-        f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does,"
-        f"{drop * is_dropped} or {obstacle.remedy}."
+        resolve("skip")
+    assert str(caught.value).startswith(
+        f"zero_variance='skip' leaves groups of equal rewards out of the update, but {what} gives them a gradient, so the "
+        f"objective would change. Set zero_variance='keep' to train on them as TRL does,"
     )
-    if not is_dropped:
-        assert "zero_variance='drop'" in find_drop_fault(config(**options), has_aux_loss)
-
-
-def test_the_log_says_which_option_keeps_dead_groups():
-    assert explain_keep(Obstacle("the KL term (beta=0.1)", "beta=0.0", is_of_micro_batch=False)) == (
-        "zero_variance='auto' keeps TRL's behaviour: the KL term (beta=0.1) gives groups of equal rewards a gradient. "
-        "Set zero_variance='drop' to leave them out of the objective and save their passes, or beta=0.0 to save their "
-        "passes and keep TRL's gradient."
-    )
-    assert explain_keep(Obstacle("the entropy bonus", "entropy_coef=0.0"), allows_drop=False) == (
-        "zero_variance='auto' keeps TRL's behaviour: the entropy bonus gives groups of equal rewards a gradient. It is "
-        "defined over each of TRL's micro-batches, which therefore keep their rows. Set entropy_coef=0.0 to save their "
-        "passes and keep TRL's gradient."
-    )
+    assert (SAVES in str(caught.value)) == (SAVES in said) == (not reason) and remedy in str(caught.value)
+    if not reason:
+        assert resolve("drop") == ("drop", "")
+        return
+    with pytest.raises(ValueError) as caught:
+        resolve("drop")
+    assert str(caught.value).startswith(f"zero_variance='drop' cannot leave {what} to live rows: ")
+    assert reason in str(caught.value) and f"Set {remedy}" in str(caught.value)
 
 
 LEAVE_OUT = {"zero_variance_by": "outcome", "max_resample_rounds": 2}
@@ -95,11 +107,6 @@ CONTRADICTIONS = [
         )
         for mode in ("auto", "skip", "keep")
         for name, value in LEAVE_OUT.items()
-    ),
-    (
-        {"zero_variance": "drop", "use_adaptive_entropy": True},
-        "use_adaptive_entropy=True needs the entropy of every step, but with zero_variance='drop' a step may have no "
-        "completion left. Set use_adaptive_entropy=False, or zero_variance='keep'.",
     ),
     *(
         (
@@ -130,23 +137,6 @@ def test_options_that_fit_together_are_taken(config):
     whole = {"scale_rewards": "batch"}, {"multi_objective_aggregation": "normalize_then_sum"}
     for options in ({}, LEAVE_OUT, *whole, {"max_resample_rounds": 3, "scale_rewards": "none"}):
         check_config(config(zero_variance="drop", **options))
-
-
-@pytest.mark.parametrize(
-    "options, has_aux_loss, part, remedy",
-    [
-        ({"entropy_coef": 0.1}, False, "entropy bonus", "entropy_coef=0.0"),
-        ({}, True, "load-balancing loss", "router_aux_loss_coef=0.0"),
-    ],
-)
-def test_drop_weights_no_part_of_the_loss_by_rows_that_is_none_of_them(config, options, has_aux_loss, part, remedy):
-    for loss_type in ROW_MEANS:
-        assert find_drop_fault(config(**options, loss_type=loss_type), has_aux_loss) == (
-            f"With loss_type={loss_type!r}, zero_variance='drop' weights the loss of each micro-batch by its number of "
-            f"rows, and would weight the {part} too. Set loss_type to one of 'dapo', 'cispo', 'vespo', or {remedy}."
-        )
-        assert find_drop_fault(config(loss_type=loss_type)) is None
-    assert find_drop_fault(config(**options, loss_type="dapo"), has_aux_loss) is None
 
 
 TOLERANCE = (

@@ -12,7 +12,7 @@ from helpers.vision_parts import dataset
 from helpers.vision_training import ROWS, compare, number, train, variety
 from trl_grpo_rewards import FilteredGRPOTrainer
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.training.drawing import read_prior
+from trl_grpo_rewards.training.prompts import read_prior
 
 
 SLOW_EXCEPT_ONE = slow_except(["qwen2.5-vl"], LAYOUTS)

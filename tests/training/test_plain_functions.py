@@ -144,7 +144,7 @@ def test_a_reward_that_is_too_large_counts_as_none_and_not_as_zero(
 ):
     options = {**options, "reward_weights": weights, "learning_rate": 1e-3}
     trainer = train(FilteredGRPOTrainer, config(**options), problems, returned)
-    said = [one.message for one in caplog.records if one.name == "trl_grpo_rewards.training.scored_groups"]
+    said = [one.message for one in caplog.records if one.name == "trl_grpo_rewards.training.groups"]
     judged = [[None if place == row else score for place, score in enumerate(each)] for each in returned]
     same = train(FilteredGRPOTrainer, config(**options), problems, judged)
     assert list(trainer._logs["advantages"]) == list(same._logs["advantages"])

@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import time
+from itertools import islice
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import torch
 from peft import LoraConfig
 from safetensors.torch import load_file
 from transformers import TrainerCallback
+from trl.trainer.utils import RepeatSampler
 
 from helpers.agents import TOKENIZER, Sums
 from helpers.models import save_layer
@@ -22,6 +24,7 @@ from helpers.reward_functions import mostly_dead, mostly_solved
 from helpers.runs import read_contents, read_prompts, small_config
 from trl_grpo_rewards import FilteredGRPOConfig, FilteredGRPOTrainer, boxed, demo, tags
 from trl_grpo_rewards.errors import CheckpointMismatch
+from trl_grpo_rewards.training.checkpoints import resume_order
 
 
 MODES = {
@@ -273,3 +276,40 @@ def test_a_finished_run_trains_no_step(config, problems, is_stream):
         }  # fmt: skip
         pairs = zip(whole.model.parameters(), rest.model.parameters(), strict=True)
         assert all(torch.equal(expected, got) for expected, got in pairs)
+
+
+# --- the order of prompts
+
+
+ITERATIONS, BATCH = 3, 4
+"""How often TRL repeats a batch of prompts, and how many prompts there are in it."""
+
+
+def build(size: int, shuffle: bool) -> RepeatSampler:
+    return RepeatSampler(range(size), 2, BATCH, ITERATIONS, shuffle, seed=5)
+
+
+@pytest.mark.parametrize("size", [3, 8, 10])
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("epochs", [0, 1, 2, 7])
+def test_epochs_after_a_resume_are_those_of_an_uninterrupted_run(size, shuffle, epochs):
+    whole, resumed = build(size, shuffle), build(size, shuffle)
+    first = [list(whole) for _ in range(epochs)]
+    assert resume_order(resumed, float(epochs), 2 * BATCH) == sum(map(len, first)) / (2 * BATCH)
+    rest = [list(whole) for _ in range(3)]
+    assert [list(resumed) for _ in range(3)] == rest
+    assert size == 3 or not shuffle or len({*map(tuple, first + rest)}) == epochs + 3
+
+
+def test_micro_batches_before_a_checkpoint_are_counted_at_each_of_them():
+    steps = len(build(70, True)) // (2 * BATCH)
+    assert steps == 17 * ITERATIONS
+    for step in range(3 * steps):
+        sampler = build(70, True)
+        assert resume_order(sampler, step // steps + step % steps / steps, 2 * BATCH) == step
+        whole = build(70, True)
+        assert [*islice(sampler, 8)] == [[*islice(whole, 8)] for _ in range(step // steps + 1)][-1]
+
+
+def test_a_stream_has_no_sampler():
+    assert resume_order((), 2.5, 8) == 0

@@ -288,7 +288,7 @@ def test_arguments_are_checked_before_the_model_loads(config, problems):
         (boxed(), problems, {"selective_prior": "rate"}, "got selective=False. Set selective=True, or leave out"),
         (boxed(), problems, {"outcome_reward": "nope"}, "must be the name of a reward; the rewards are 'boxed'"),
         (boxed(), problems, {"max_resample_rounds": 1}, "max_resample_rounds=1 leaves out groups"),
-        (boxed(), problems, entropy, "would weight the entropy bonus too"),
+        (boxed(), problems, entropy, "cannot leave the entropy bonus to live rows"),
         (boxed(), problems, {"cls": GRPOConfig}, "requires args of type FilteredGRPOConfig; got GRPOConfig. Write"),
     ):
         held_out = options.pop("eval_dataset", None)

@@ -18,8 +18,8 @@ from helpers.marks import slow_except
 from helpers.models import load_layer
 from helpers.reward_functions import half_dead
 from trl_grpo_rewards import FilteredGRPOTrainer
-from trl_grpo_rewards.training import micro_batches
-from trl_grpo_rewards.training.micro_batches import Packer
+from trl_grpo_rewards.training import packing
+from trl_grpo_rewards.training.packing import Packer
 from trl_grpo_rewards.training.placement import Size, plan_moves
 from trl_grpo_rewards.training.trees import (
     Pass,
@@ -214,8 +214,8 @@ def compare(name: str, implementation: str | None = None, change=None, **changes
 
 @pytest.mark.parametrize("name", slow_except(QUICK, [one for one in ARCHITECTURES if one != "llama, dynamic"]))
 def test_models_say_the_same_of_rows_that_share_tokens_or_are_found_out(name, monkeypatch):
-    monkeypatch.setattr(micro_batches, "MOST", 1e-5)
-    monkeypatch.setattr(micro_batches, "MOST_ROUNDED", (0, 0, 0))
+    monkeypatch.setattr(packing, "MOST", 1e-5)
+    monkeypatch.setattr(packing, "MOST_ROUNDED", (0, 0, 0))
     shares, fault = compare(name)
     assert bool(fault) == (name == "falcon, ALiBi" or not shares and name not in EXACT), fault
 

@@ -16,7 +16,7 @@ from trl_grpo_rewards.records.files import read_records
 from trl_grpo_rewards.report.summaries import Summary
 from trl_grpo_rewards.texts import completion_text
 from trl_grpo_rewards.training.alarms import PartingAlarm
-from trl_grpo_rewards.training.scored_groups import build_groups
+from trl_grpo_rewards.training.groups import build_groups
 
 
 @reward

@@ -18,7 +18,7 @@ from transformers.trainer_callback import ProgressCallback
 from ..records import files
 from ..report import write_report
 from ..texts import completion_text, prompt_text
-from ..training.scored_groups import ScoredGroups
+from ..training.groups import ScoredGroups
 from .console import format_known, format_table, measure_screen
 
 

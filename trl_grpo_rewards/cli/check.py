@@ -11,7 +11,7 @@ from datasets import Dataset
 from ..checks import Findings, as_text, check
 from ..checks.contract import check_readiness
 from ..checks.judges import check_judges
-from ..training.drawing import read_prior
+from ..training.prompts import read_prior
 from . import console
 from .job import describe_sizes, knows_model, load_tokenizer, prepare_job, read_job
 

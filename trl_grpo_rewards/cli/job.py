@@ -23,7 +23,7 @@ from .. import demo
 from ..checks.row_shapes import suggest_for
 from ..errors import MissingColumn
 from ..expressions import Reward
-from ..training.best_metric import check_metric
+from ..training.checkpoints import check_metric
 from ..training.config import FilteredGRPOConfig, check_config, option
 from ..training.validation import check_dataset, check_outcome, list_names, unpack_rewards
 from .console import OWN, CommandParser, Option, build_rewards

@@ -1,7 +1,7 @@
 """The trainer: TRL's `GRPOTrainer` without the work that dead groups cost. Only this folder and `cli` load torch and TRL."""
 
+from .alarms import StopOnWarning
 from .config import FilteredGRPOConfig
-from .stopping import StopOnWarning
 from .trainer import FilteredGRPOTrainer
 
 

@@ -196,30 +196,39 @@ def check_config(args: FilteredGRPOConfig, changes: Mapping[str, str] = {}) -> N
             f"FilteredGRPOTrainer requires args of type FilteredGRPOConfig; got {type(args).__name__}. "
             f"Write FilteredGRPOConfig(...) with the same arguments."
         )
-    if args.zero_variance != "drop":
-        for name, default in (("zero_variance_by", "total"), ("max_resample_rounds", 0)):
-            if getattr(args, name) != default:
-                raise ValueError(
-                    f"{name}={getattr(args, name)!r} leaves out groups that TRL would train on, but "
-                    f"zero_variance={args.zero_variance!r} keeps TRL's objective. Set zero_variance='drop'."
-                )
-    loss, order = changes.get("loss"), changes.get("order")
+    loss, order, scale, way = (
+        *map(changes.get, ("loss", "order")),
+        args.scale_rewards,
+        args.multi_objective_aggregation,
+    )
+    fault = ""
+    for name, default in (("zero_variance_by", "total"), ("max_resample_rounds", 0)):
+        if args.zero_variance != "drop" and getattr(args, name) != default:
+            fault = (
+                f"{name}={getattr(args, name)!r} leaves out groups that TRL would train on, but "
+                f"zero_variance={args.zero_variance!r} keeps TRL's objective. Set zero_variance='drop'."
+            )
     if (loss or not args.packing) and args.zero_variance in ("skip", "drop"):
-        raise ValueError(
+        fault = (
             f"{f'The loss of {loss}' if loss else 'packing=False'} keeps TRL's micro-batches, but "
             f"zero_variance={args.zero_variance!r} takes rows out of them. Set {'' if loss else 'packing=True, or '}"
             f"zero_variance='keep'."
         )
     if args.selective and order:
-        raise ValueError(
-            f"selective=True chooses the order of prompts, but {order} chooses it, too. Set selective=False, or remove "
-            f"{order}."
-        )
+        fault = f"selective=True chooses the order of prompts, but {order} chooses it, too. Set selective=False, or remove it."
     if args.selective_prior is not None and not args.selective:
-        raise ValueError(
+        fault = (
             f"selective_prior={args.selective_prior!r} requires selective=True; got selective=False. Set selective=True, or "
             f"leave out selective_prior."
         )
+    if args.max_resample_rounds and (scale == "batch" or way == "normalize_then_sum"):
+        fault = (
+            f"max_resample_rounds={args.max_resample_rounds} samples a batch in several rounds, but scale_rewards={scale!r} "
+            f"with multi_objective_aggregation={way!r} scales rewards by the whole batch. Set scale_rewards to 'group' or "
+            f"'none' and multi_objective_aggregation to 'sum_then_normalize', or max_resample_rounds=0."
+        )
+    if fault:
+        raise ValueError(fault)
     resolve_zero_variance(args)
 
 
@@ -228,48 +237,60 @@ class Obstacle(NamedTuple):
 
     what: str
     remedy: str  # the options that switch it off
+    reason: str = ""  # why "drop" cannot leave it to live rows, if it cannot
     is_of_micro_batch: bool = True  # defined over each of TRL's micro-batches, so that rows cannot change places
 
 
 def list_obstacles(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> list[Obstacle]:
-    """Return the options with which `"skip"` would change TRL's gradient."""
-    quantile, losses = args.top_entropy_quantile, ROW_MEANS + TOKEN_MEANS
-    name_losses = f"loss_type to one of {', '.join(map(repr, losses))}"
-    obstacles = {
-        Obstacle(f"the denominator of loss_type={args.loss_type!r}", name_losses): args.loss_type not in losses,
-        Obstacle(f"the KL term (beta={args.beta})", "beta=0.0", is_of_micro_batch=False): args.beta != 0,
-        Obstacle("the entropy bonus", "entropy_coef=0.0 and use_adaptive_entropy=False"): (
-            args.entropy_coef != 0 or args.use_adaptive_entropy
-        ),
-        Obstacle(f"the threshold over all tokens of top_entropy_quantile={quantile}", "top_entropy_quantile=1.0"): (
-            quantile < 1
-        ),
-        Obstacle("the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0"): has_aux_loss,
-    }
-    return [obstacle for obstacle, is_set in obstacles.items() if is_set]
+    """Return the parts of the objective with which `"skip"` would change TRL's gradient."""
+    loss, quantile, losses = f"loss_type={args.loss_type!r}", args.top_entropy_quantile, ROW_MEANS + TOKEN_MEANS
+    short = "micro-batches have rows of similar lengths, so a token of a short row would weigh more"
+    by_rows = f"{loss} weights a micro-batch with all that is in its loss by its number of rows, unlike {TOKEN_MEANS}"
+    reason = by_rows if args.loss_type in ROW_MEANS else ""
+    if_adaptive = "use_adaptive_entropy=True needs the entropy of each step, and a step may have no completion left"
+    is_adaptive, is_entropic = args.use_adaptive_entropy, args.entropy_coef != 0 or args.use_adaptive_entropy
+    no_entropy = "entropy_coef=0.0 and use_adaptive_entropy=False"
+    table = (
+        (args.loss_type not in losses, f"the denominator of {loss}", f"loss_type to one of {losses}", short),
+        (args.beta != 0, f"the KL term (beta={args.beta})", "beta=0.0", "", False),
+        (is_entropic, "the entropy bonus", no_entropy, if_adaptive if is_adaptive else reason),
+        (quantile < 1, f"the threshold of top_entropy_quantile={quantile}", "top_entropy_quantile=1.0"),
+        (has_aux_loss, "the load-balancing loss of a mixture of experts", "router_aux_loss_coef=0.0", reason),
+    )
+    return [Obstacle(*own) for is_set, *own in table if is_set]
 
 
 def resolve_zero_variance(
     args: FilteredGRPOConfig, has_aux_loss: bool = False, own_loss: str | None = None
 ) -> tuple[str, str]:
     """Return what happens to dead groups (`"skip"`, `"drop"` or `"keep"`), and why `"auto"` keeps them, if it does."""
-    obstacle = next(iter(list_obstacles(args, has_aux_loss)), None)
     if not args.packing:
         return "keep", ""
     if own_loss:
         return "keep", f"{own_loss} changes the loss, so TRL's micro-batches and dead groups are kept (packing=False)."
-    fault = find_drop_fault(args, has_aux_loss)
-    if args.zero_variance == "auto":
-        return ("keep", explain_keep(obstacle, allows_drop=not fault)) if obstacle else ("skip", "")
-    if args.zero_variance == "skip" and obstacle:
-        raise ValueError(
-            f"zero_variance='skip' leaves groups of equal rewards out of the update, but {obstacle.what} gives them a "
-            f"gradient, so the objective would change. Set zero_variance='keep' to train on them as TRL does,"
-            f"{DROP * (not fault)} or {obstacle.remedy}."
+    obstacles, mode = list_obstacles(args, has_aux_loss), args.zero_variance
+    if mode == "keep" or not obstacles:
+        return "skip" if mode == "auto" else mode, ""
+    what, remedy, _, is_of_micro_batch = obstacles[0]
+    undropped = next((one for one in obstacles if one.reason), None)
+    drop = "" if undropped else " zero_variance='drop' to leave them out of the objective and save their passes,"
+    rows = " It is defined over each of TRL's micro-batches, which therefore keep their rows." * is_of_micro_batch
+    if mode == "auto":
+        return "keep", (
+            f"zero_variance='auto' keeps TRL's behaviour: {what} gives groups of equal rewards a gradient.{rows} Set"
+            f"{drop}{' or' * bool(drop)} {remedy} to save their passes and keep TRL's gradient."
         )
-    if args.zero_variance == "drop" and fault:
-        raise ValueError(fault)
-    return args.zero_variance, ""
+    if mode == "skip":
+        raise ValueError(
+            f"zero_variance='skip' leaves groups of equal rewards out of the update, but {what} gives them a gradient, so "
+            f"the objective would change. Set zero_variance='keep' to train on them as TRL does,{drop} or {remedy}."
+        )
+    if undropped:
+        raise ValueError(
+            f"zero_variance='drop' cannot leave {undropped.what} to live rows: {undropped.reason}. Set {undropped.remedy}, or "
+            f"zero_variance='keep'."
+        )
+    return mode, ""
 
 
 def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
@@ -277,53 +298,3 @@ def build_rule(args: FilteredGRPOConfig, outcome_reward: str) -> Rule:
     is_normalized = args.multi_objective_aggregation == "normalize_then_sum"  # TRL normalizes each reward separately
     dead_by = "each" if args.zero_variance_by == "total" and is_normalized else args.zero_variance_by
     return Rule(outcome_reward, dead_by, args.zero_variance_tolerance, args.unscored)
-
-
-DROP = " zero_variance='drop' to leave them out of the objective and save their passes,"
-
-
-def explain_keep(obstacle: Obstacle, allows_drop: bool = True) -> str:
-    """Return the log line that says why `"auto"` trains as TRL does."""
-    rows = (
-        " It is defined over each of TRL's micro-batches, which therefore keep their rows."
-        * obstacle.is_of_micro_batch
-    )
-    return (
-        f"zero_variance='auto' keeps TRL's behaviour: {obstacle.what} gives groups of equal rewards a gradient.{rows} Set"
-        f"{(DROP + ' or') * allows_drop} {obstacle.remedy} to save their passes and keep TRL's gradient."
-    )
-
-
-def find_drop_fault(args: FilteredGRPOConfig, has_aux_loss: bool = False) -> str | None:
-    """Return which option `"drop"` does not support, since a part of the loss would get a wrong weight, or None."""
-    if args.use_adaptive_entropy:
-        return (
-            "use_adaptive_entropy=True needs the entropy of every step, but with zero_variance='drop' a step may have no "
-            "completion left. Set use_adaptive_entropy=False, or zero_variance='keep'."
-        )
-    if args.loss_type not in ROW_MEANS + TOKEN_MEANS:
-        return (
-            f"loss_type={args.loss_type!r} divides by the tokens of each micro-batch, but zero_variance='drop' forms "
-            f"micro-batches of rows of similar lengths, so a token of a short row would weigh more. Set loss_type to one "
-            f"of {', '.join(map(repr, ROW_MEANS + TOKEN_MEANS))}, or zero_variance='keep'."
-        )
-    for is_used, part, remedy in (
-        (has_aux_loss, "load-balancing loss", "router_aux_loss_coef=0.0"),
-        (args.entropy_coef != 0, "entropy bonus", "entropy_coef=0.0"),
-    ):
-        if is_used and args.loss_type in ROW_MEANS:
-            return (
-                f"With loss_type={args.loss_type!r}, zero_variance='drop' weights the loss of each micro-batch by its "
-                f"number of rows, and would weight the {part} too. Set loss_type to one of "
-                f"{', '.join(map(repr, TOKEN_MEANS))}, or {remedy}."
-            )
-    if args.max_resample_rounds and (
-        args.scale_rewards == "batch" or args.multi_objective_aggregation == "normalize_then_sum"
-    ):
-        return (
-            f"max_resample_rounds={args.max_resample_rounds} samples a batch in several rounds, but "
-            f"scale_rewards={args.scale_rewards!r} with multi_objective_aggregation={args.multi_objective_aggregation!r} "
-            f"scales rewards by the whole batch. Set scale_rewards to 'group' or 'none' and multi_objective_aggregation "
-            f"to 'sum_then_normalize', or max_resample_rounds=0."
-        )
-    return None

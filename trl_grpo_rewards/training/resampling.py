@@ -11,11 +11,10 @@ from accelerate import Accelerator
 from accelerate.utils import gather_object
 from torch import Tensor
 
-from .drawing import PLACE_COLUMN, PromptStream
-from .generation import Generation
-from .group_statistics import take_first
-from .micro_batches import Packer
+from .groups import Generation
+from .packing import Packer
 from .placement import copy_row, spread_groups
+from .prompts import PLACE_COLUMN, PromptStream
 from .rows import TensorBatch, TensorRow
 
 
@@ -58,7 +57,7 @@ class Resampler:
                 break
             more, generation, prompts = self.sample(inputs)
             live = generation.live_groups
-            used, fresh = take_first(live, missing), self.packer.unstack(more)
+            used, fresh = live & (live.cumsum(0) <= missing), self.packer.unstack(more)
             kept += select_rows_of(fresh, generation, used)
             self._keep_surplus(fresh, generation, live & ~used, prompts)
             alive, sampled, rounds = alive + int(live.sum()), sampled + len(live), rounds + 1

@@ -20,20 +20,23 @@ from ..expressions import Reward, is_outcome
 from ..scores import check_rollout
 from ..training_data import describe_unused_template, mark_text
 from .alarms import FactAlarm, PartingAlarm
-from .best_metric import name_metric
+from .checkpoints import agree_on_checkpoint, name_metric, resume_order
 from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size, resolve_zero_variance
-from .drawing import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, read_prior
-from .generation import Generation, add_columns, agree_on_images, align_columns, clear_dead_rows, list_completions
-from .metric_means import MetricMeans
-from .micro_batches import LOGPS_ARGUMENTS, Logps, build_packer, pad_gathered, skip_constant
-from .recorder import Recorder
+from .groups import (
+    Generation,
+    ScoredGroups,
+    add_columns,
+    agree_on_images,
+    align_columns,
+    build_groups,
+    clear_dead_rows,
+    list_completions,
+)
+from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
+from .prompts import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, build_sampler, read_prior
+from .recording import Recorder, complete_card, describe_run
 from .resampling import build_resampler
-from .resume import agree_on_checkpoint
 from .rows import TensorBatch
-from .run_description import RunDescription, complete_card, describe_run
-from .run_log import RunLog
-from .sampling import build_sampler, resume_order
-from .scored_groups import ScoredGroups, build_groups
 from .trees import Positioned, score_tree
 from .trl_members import check_attributes, check_trl, find_changes, replace_members
 from .validation import check_arguments, check_functions, find_outcome, unpack_rewards, warn_without_outcome
@@ -115,10 +118,8 @@ class FilteredGRPOTrainer(GRPOTrainer):
         outcome = find_outcome(args.outcome_reward, names, self.reward_funcs, given, self.reward_weights.tolist())
         self._rule = build_rule(args, names[outcome])
         named = dict(zip(names, self.reward_weights.tolist(), strict=True))
-        self._fact_alarm, self._parting_alarm = (
-            FactAlarm(self._metrics["train"], self._rule, named),
-            PartingAlarm(args),
-        )
+        self._fact_alarm = FactAlarm(self._metrics["train"], self._rule, named)
+        self._parting_alarm = PartingAlarm(args)
         is_known = args.outcome_reward or outcome >= given or is_outcome(self.reward_funcs[outcome])
         self._best_metric = f"eval_rewards/{names[outcome]}/mean" if is_known else "eval_reward"
         if not is_known and self.accelerator.is_main_process:
@@ -126,8 +127,7 @@ class FilteredGRPOTrainer(GRPOTrainer):
         exact = weights or args.reward_weights  # TRL's are rounded to float32
         data = self.train_dataset, self.eval_dataset
         self.run = describe_run(self.reward_funcs, names, exact, args, self.model, *data)
-        self.add_callback(RunDescription(self.run, self.reward_funcs))
-        self.add_callback(RunLog())
+        self._recorder.run, self._recorder.rewards = self.run, self.reward_funcs
         self.add_callback(self._fact_alarm)
         self._rows: list[dict[str, Any]] = []  # the dataset rows that TRL samples completions of
         self._generation: Generation | None = None  # from `_generate` until `_sample` takes it

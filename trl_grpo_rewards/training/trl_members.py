@@ -1,17 +1,15 @@
 """The members of TRL that this package uses and TRL does not document. A release of TRL may move or change them."""
 
-import ast
 import inspect
 import logging
 import re
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
-from itertools import takewhile
-from typing import Any, NamedTuple
+from itertools import takewhile, zip_longest
+from typing import Any
 
 
 logger = logging.getLogger(__name__)
@@ -52,11 +50,7 @@ PARTS = {
 PARTS |= dict.fromkeys(("_compute_loss", "_prepare_inputs", "compute_loss"), "loss")
 """Methods of `GRPOTrainer` that a subclass may change, and the part of the training that each decides."""
 
-RETURNED = {
-    "_generate": "prompt_ids, completion_ids, tool_mask, completions, _, extra_fields, images, ...",
-    "_get_per_token_logps_and_entropies": "logps, entropies, aux_loss",
-}
-"""Tuples that methods of `GRPOTrainer` return and this package unpacks: TRL's names of the items, `_` for any item."""
+ANY = "..."
 
 ATTRIBUTES = tuple(
     "_buffered_inputs _logs _metrics _pending_extra_logs _signature_columns _step _tokenizer "
@@ -97,72 +91,34 @@ def check_members(owner: object, names: tuple[str, ...]) -> None:
         raise say_missing(f"{', '.join(map(repr, missing))} of {getattr(owner, '__name__', type(owner).__name__)}")
 
 
-class Names(NamedTuple):
-    """Names of parameters, or of the items of a returned tuple."""
-
-    names: list[str]  # in their order; `_` stands for any name
-    is_open: bool  # whether more may follow
-
-    def __str__(self) -> str:
-        return f"({', '.join([*self.names, *(['...'] if self.is_open else [])])})"
-
-    def fits(self, other: "Names") -> bool:
-        """Return whether the names agree, and each side is open if the other one has more names."""
-        pairs = list(zip(self.names, other.names, strict=False))
-        return (
-            all("_" in pair or pair[0] == pair[1] for pair in pairs)
-            and (self.is_open or len(other.names) <= len(pairs))
-            and (other.is_open or len(self.names) <= len(pairs))
-        )
-
-
 def check_trl(own: type, owner: type, is_main_process: bool) -> None:
     """Check TRL before `own`, which overrides methods of `owner`, is built, and warn if it is newer than was tested."""
     check_members(utils, UTILITIES)
     check_members(owner, (*METHODS, *CALLED))
-    check_shapes(own, owner)
+    check_parameters(own, owner)
     if is_main_process:
         warn_of_newer_trl()
 
 
-def check_shapes(own: type, owner: type) -> None:
-    """Check parameters and returned tuples of methods of TRL. What cannot be read, as after compilation, counts as right."""
-    parameters = {name: Names(text.split(", "), False) for name, text in CALLED.items()}
-    parameters |= {name: list_parameters(vars(own)[name]) for name in METHODS}
-    for name, wanted in parameters.items():
+def check_parameters(own: type, owner: type) -> None:
+    """Check that methods of TRL take what this package passes, or anything."""
+    wanted = {name: text.split(", ") for name, text in CALLED.items()}
+    wanted |= {name: list_parameters(vars(own)[name]) for name in METHODS}
+    for name, mine in wanted.items():
         found = list_parameters(getattr(owner, name))
-        if not wanted.fits(found):
-            raise wrong_shape(f"{owner.__name__}.{name} takes", wanted, found)
-    for name, text in RETURNED.items():
-        names = text.removesuffix(", ...").split(", ")
-        wanted, returned = Names(names, text.endswith("...")), list_returned(getattr(owner, name))
-        if returned and not any(map(wanted.fits, returned)):
-            raise wrong_shape(f"{owner.__name__}.{name} returns", wanted, returned[-1])
+        unlike = (pair for pair in zip_longest(mine, found) if pair[0] != pair[1] or ANY in pair)
+        if ANY not in next(unlike, (ANY,)):
+            raise ImportError(
+                f"trl_grpo_rewards {version('trl_grpo_rewards')} requires that {owner.__name__}.{name} takes "
+                f"({', '.join(mine)}). In trl {version('trl')}, it is ({', '.join(found)}). {REMEDY}"
+            )
 
 
-def list_parameters(method: Callable[..., Any]) -> Names:
-    """Return the parameters of a method after the object itself, up to `*args` or `**kwargs`."""
+def list_parameters(method: Callable[..., Any]) -> list[str]:
+    """Return the parameters of a method after the object itself, up to `*args` or `**kwargs`, which are [`ANY`]."""
     parameters = list(inspect.signature(method).parameters.values())
     named = list(takewhile(lambda one: one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD), parameters))
-    return Names([one.name for one in named[1:]], len(named) < len(parameters))
-
-
-@cache
-def list_returned(method: Callable[..., Any]) -> list[Names]:
-    """Return the tuples that the source of a method returns, or nothing if it has no source."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(method)))
-    except (OSError, SyntaxError, TypeError):
-        return []
-    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Return)]
-    return [Names(list(map(ast.unparse, one.elts)), False) for one in values if isinstance(one, ast.Tuple)]
-
-
-def wrong_shape(what: str, wanted: Names, found: Names) -> ImportError:
-    return ImportError(
-        f"trl_grpo_rewards {version('trl_grpo_rewards')} requires that {what} {wanted}. In trl {version('trl')}, it is "
-        f"{found}. {REMEDY}"
-    )
+    return [one.name for one in named[1:]] + [ANY] * (len(named) < len(parameters))
 
 
 def find_changes(trainer: object, own: type, owner: type) -> dict[str, str]:

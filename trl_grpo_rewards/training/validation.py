@@ -21,7 +21,7 @@ from ..training_data import (
     find_bad_prompts,
     show_rows,
 )
-from .best_metric import check_metric
+from .checkpoints import check_metric
 from .config import FilteredGRPOConfig
 from .trl_members import utils
 

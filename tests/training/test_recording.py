@@ -1,4 +1,4 @@
-"""The recorder: rows of all ranks, and a thread that writes them, on disks that are slow, full or gone."""
+"""What a run writes: records of all ranks, on disks that are slow, full or gone; its log; and what it knows about itself."""
 
 import datetime
 import itertools
@@ -11,18 +11,28 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import TrainerControl, TrainerState
+from transformers import TrainerCallback, TrainerControl, TrainerState
 
 from helpers.ranks import run_on_forked_ranks
-from helpers.runs import small_config
-from trl_grpo_rewards import FilteredGRPOTrainer, demo
+from helpers.reward_functions import all_dead
+from helpers.runs import small_config, train_and_read
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, parse, reward, tags
+from trl_grpo_rewards.files import find_last_checkpoint
 from trl_grpo_rewards.records.dead_groups import Rule
 from trl_grpo_rewards.records.fields import Completion
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.training import recorder as recorder_module
-from trl_grpo_rewards.training.generation import Generation
-from trl_grpo_rewards.training.recorder import Recorder, gather_fields
-from trl_grpo_rewards.training.scored_groups import ScoredGroups
+from trl_grpo_rewards.records.logs import read_log
+from trl_grpo_rewards.records.runs import read_run
+from trl_grpo_rewards.report import write_report
+from trl_grpo_rewards.training import recording
+from trl_grpo_rewards.training.groups import Generation, ScoredGroups
+from trl_grpo_rewards.training.recording import (
+    Recorder,
+    complete_card,
+    describe_dataset,
+    gather_fields,
+    hide_secrets,
+)
 
 
 RECORD = {"rewards": {"boxed": [1.0]}, "columns": {}, "prompt_id": "a"}
@@ -246,7 +256,7 @@ def test_training_goes_on_whatever_completions_columns_and_rewards_hold(config, 
         log_extra("odd", [odd[place % len(odd)] for place in range(len(completions))])
         return [float(place) for place in range(len(completions))]
 
-    describe = recorder_module.describe_completions
+    describe = recording.describe_completions
 
     def describe_odd(completions, *args):
         calls = [[{"role": "assistant", "content": "a", "tool_calls": one}] for one in odd]
@@ -254,7 +264,7 @@ def test_training_goes_on_whatever_completions_columns_and_rewards_hold(config, 
             [one._replace(content=content) for one, content in zip(completions, calls, strict=True)], *args
         )
 
-    monkeypatch.setattr(recorder_module, "describe_completions", describe_odd)
+    monkeypatch.setattr(recording, "describe_completions", describe_odd)
     size = len(odd)
     args = config(max_steps=2, per_device_train_batch_size=size, num_generations=size, gradient_accumulation_steps=1)
     trainer = Odd(demo.MODEL, [log_odd], args=args, train_dataset=problems)
@@ -271,3 +281,114 @@ def test_training_goes_on_whatever_completions_columns_and_rewards_hold(config, 
 @pytest.mark.parametrize("failing", [0, 1])
 def test_a_rank_that_cannot_describe_its_rows_costs_the_records_of_all(failing):
     assert run_on_forked_ranks(lambda rank: gather_fields(None if rank == failing else [])) == [None, []]
+
+
+# --- the log
+
+
+def test_the_file_grows_to_the_entries_of_the_trainer_and_earlier_evaluations(config, problems):
+    class Look(TrainerCallback):
+        seen: list[int] = []
+
+        def on_step_begin(self, args, state, control, **kwargs):
+            self.seen.append(len(read_log(args.output_dir)))
+
+    args = config(max_steps=2, eval_strategy="steps", eval_steps=1)
+    data = {"train_dataset": problems, "eval_dataset": problems.select(range(2))}
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, callbacks=[Look()], **data)
+    trainer.evaluate()
+    trainer.train()
+    log = read_log(args.output_dir)
+    assert [entry["step"] for entry in log] == [0, 1, 1, 2, 2, 2] and Look.seen == [1, 3]
+    assert log[1:] == trainer.state.log_history
+    assert "eval_reward" in log[0] and log[1]["entropy"] > 0 and "train_runtime" in log[-1]
+
+
+@pytest.mark.slow
+def test_a_run_that_resumes_keeps_the_entries_up_to_its_checkpoint(config, problems, tmp_path):
+    options = {"output_dir": str(tmp_path / "out"), "save_strategy": "steps", "save_steps": 2}
+    train_and_read(config, problems, boxed(), max_steps=3, **options)
+    args = config(max_steps=4, **options)
+    trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems)
+    trainer.train(resume_from_checkpoint=str(tmp_path / "out" / "checkpoint-2"))
+    assert [entry["step"] for entry in read_log(tmp_path / "out")] == [1, 2, 3, 4, 4]
+    assert find_last_checkpoint(tmp_path / "out").endswith("checkpoint-4")
+
+
+def test_other_ranks_write_nothing(config):
+    args = config()
+    recorder = Recorder(args)
+    state = TrainerState(global_step=1, log_history=[{"step": 1}], is_world_process_zero=False)
+    recorder.on_log(args, state, None)
+    recorder.on_train_begin(args, state, None)
+    recorder.on_log(args, state, None)
+    assert recorder.early == [] and not Path(args.output_dir).exists()
+
+
+# --- the description
+
+
+@reward
+def curt(completion: str, *, most: int = 9) -> float:
+    return float(len(completion) <= most)
+
+
+def test_a_run_can_be_told_from_its_folder(config, problems):
+    rewards = boxed(evaluated=True, name="accuracy") + 0.5 * tags("think") - 0.1 * curt(most=7)
+    args = config(learning_rate=1e-4, hub_token="secret", save_strategy="steps", save_steps=1)
+    held_out = problems.select(range(8))
+    trainer = FilteredGRPOTrainer(demo.MODEL, rewards, args=args, train_dataset=problems, eval_dataset=held_out)
+    assert not Path(args.output_dir, "run.json").exists()  # written when training begins
+    trainer.train()
+    run = read_run(args.output_dir)
+    assert parse(run["rewards"]) == rewards and run["is_expression"]
+    assert run["modules"] == [__name__] and run["model"] == demo.MODEL
+    assert run["dataset"]["name"] == "trl_grpo_rewards.demo.arithmetic" and run["dataset"]["rows"] == 64
+    assert run["held_out"] == {"": 8}
+    assert run["options"]["learning_rate"] == 1e-4 and run["options"]["zero_variance"] == "auto"
+    assert run["versions"].keys() >= {"trl_grpo_rewards", "trl", "torch"} and run["first_step"] == 1
+    assert "secret" not in Path(args.output_dir, "run.json").read_text()
+    card = Path(args.output_dir, "README.md").read_text()
+    for text in (
+        f"| Rewards | `{rewards}` |",
+        f"| Model | `{demo.MODEL}` |",
+        "arithmetic, 64 rows",
+        "trl_grpo_rewards 0.",
+    ):
+        assert text in card
+    assert "None" not in card and Path(args.output_dir, "checkpoint-1").is_dir()
+    page = write_report(args.output_dir, Path(args.output_dir, "report.html")).read_text()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    facts = dict(data["runs"][0]["facts"])
+    assert facts["Rewards"] == str(rewards) and facts["Model"] == demo.MODEL
+
+
+def test_functions_that_are_not_ours_are_told_by_name(config, problems):
+    args = config(reward_weights=[1.0, 0.5])
+    trainer = FilteredGRPOTrainer(demo.MODEL, [boxed(), all_dead], args=args, train_dataset=problems)
+    assert trainer.run["rewards"] == "1 * boxed + 0.5 * all_dead" and not trainer.run["is_expression"]
+
+
+def test_a_dataset_tells_what_it_knows():
+    assert describe_dataset(None) is None
+    assert describe_dataset(iter(()))["rows"] is None
+
+
+def test_a_card_without_the_usual_headings_gets_the_facts_at_its_end(tmp_path):
+    (tmp_path / "README.md").write_text("# Mine")
+    complete_card(tmp_path / "README.md", {"rewards": "a | `b`\nc", "model": "m"}, [])
+    assert (tmp_path / "README.md").read_text() == (
+        "# Mine\n## Training\n\n| | |\n|---|---|\n| Rewards | `a \\| 'b' c` |\n| Model | `m` |\n\n"
+    )
+
+
+def test_secrets_in_nested_options_are_hidden():
+    options = {
+        "token": "hf_1",
+        "dtype": "auto",
+        "device_map": {"": 0},
+        "more": [{"API_KEY": "sk", "key": None, "n": 1}],
+    }
+    assert hide_secrets(options) == {
+        "token": "<TOKEN>", "dtype": "auto", "device_map": {"": 0}, "more": [{"API_KEY": "<API_KEY>", "key": None, "n": 1}]
+    }  # fmt: skip

@@ -1,9 +1,11 @@
-"""The description of a run (rewards, options, model and dataset) for its folder, its report and its model card."""
+"""What a run writes for its report: a record of each group, its log, its description, and the facts of its model card."""
 
 import functools
+import logging
 import platform
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -11,14 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import TrainerCallback, TrainerState, TrainingArguments
+from torch import distributed
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from ..distributed import rank_index, world_size
 from ..expressions import Reward, add
 from ..files import replace_file
 from ..function_rewards import FunctionReward, find_functions
+from ..records.fields import CompletionFields, describe_completions, describe_groups
+from ..records.files import GroupWriter
+from ..records.logs import LogWriter
 from ..records.runs import list_facts, write_run
 from ..training_data import show_rows
+from .config import FilteredGRPOConfig
+from .groups import Generation
 
+
+logger = logging.getLogger(__name__)
 
 PACKAGES = ("trl_grpo_rewards", "trl", "transformers", "torch", "datasets", "accelerate")
 """Packages whose versions a description contains."""
@@ -33,19 +44,85 @@ SECRET = re.compile(r"(^|_)(token|key|password|secret)$", re.IGNORECASE)
 """Names of nested options whose values are hidden, such as `model_init_kwargs["token"]`. TRL hides only its own options."""
 
 
-class RunDescription(TrainerCallback):
-    """Write the description of a run, from [`describe_run`], to its output directory when training begins."""
+class Recorder(TrainerCallback):
+    """Writes records in a thread: a step ends when its own are on disk, before its checkpoint is saved. Also writes the log."""
 
-    def __init__(self, run: dict[str, Any], rewards: Sequence[Any]) -> None:
-        self.run, self.rewards = run, rewards
+    def __init__(self, args: FilteredGRPOConfig) -> None:
+        self.args = args
+        self.run: dict[str, Any] = {}  # what is described when training begins, with these rewards
+        self.rewards: Sequence[Any] = ()
+        self.writer = GroupWriter(args.output_dir)
+        self.thread = ThreadPoolExecutor(1, "group-records")
+        self.writing: Future[None] | None = None
+        self.log: LogWriter | None = None
+        self.early: list[dict[str, Any]] = []  # entries of evaluations before training
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, *others: Any, **kwargs: Any) -> None:
+        self.writer = GroupWriter(self.args.output_dir, state.global_step + 1)
         if state.is_world_process_zero:
-            started = f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
-            self.run.update(
-                started=started, first_step=state.global_step + 1, machine=describe_readiness(self.rewards)
-            )
-            write_run(args.output_dir or ".", self.run)
+            folder, started = args.output_dir or ".", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"
+            machine = describe_readiness(self.rewards)
+            self.run.update(started=started, first_step=state.global_step + 1, machine=machine)
+            write_run(folder, self.run)
+            self.log = LogWriter(folder)
+            self.log.start([*self.early, *state.log_history])
+            self.early = []
+
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any) -> None:
+        entry = state.log_history[-1]
+        if self.log is not None:
+            self.log.write(entry)
+        elif state.is_world_process_zero:
+            self.early.append(entry)
+
+    def on_step_end(self, *args: Any, **kwargs: Any) -> None:
+        self.flush()
+
+    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
+        self.flush()
+        if self.writer.lost:
+            logger.warning(f"{self.writer.lost} group(s) of this run have no record. An earlier warning says why.")
+
+    def record(self, step: int, generation: Generation, advantages: Sequence[float]) -> None:
+        """Write a record of every group. The advantages of the generation come last. Every rank must call this."""
+        if not self.args.group_records:
+            return
+        has_text, has_ids = self.args.group_records_text, self.args.group_records_ids
+        mine: list[CompletionFields] | None = None
+        try:
+            mine = describe_completions(generation.completions, has_text, has_ids)
+        except Exception as error:  # completions and columns may be anything
+            self.writer.lose(0, error)  # the main process counts them
+        completions = gather_fields(mine)
+        if completions is None:
+            self.writer.lost += len(generation.groups.kinds)
+        elif completions:
+            scores = generation.groups.describe([*advantages][-len(completions) :])
+            self.write(step, describe_groups(completions, scores))
+
+    def write(self, step: int, records: Iterable[dict[str, Any]]) -> None:
+        """Write the records of a step in the thread. The data that they are made from must not change afterwards."""
+        self.flush()
+        try:
+            self.writing = self.thread.submit(self.writer.write, step, records)
+        except RuntimeError:  # this process can have no more threads; the executor still holds the call
+            self.thread = ThreadPoolExecutor(1, "group-records")
+            self.writer.write(step, records)
+
+    def flush(self) -> None:
+        """Wait until everything is written."""
+        writing, self.writing = self.writing, None
+        if writing is not None:
+            writing.result()
+
+
+def gather_fields(completions: list[CompletionFields] | None) -> list[CompletionFields] | None:
+    """Return the completions of all ranks on the main process, and none on others. None of one rank is None for all."""
+    if world_size() == 1:
+        return completions
+    parts: list[list[CompletionFields] | None] | None = [[]] * world_size() if rank_index() == 0 else None
+    distributed.gather_object(completions, parts)
+    return None if parts and None in parts else [one for part in parts or () for one in part or ()]
 
 
 def describe_run(

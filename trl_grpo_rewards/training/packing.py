@@ -2,12 +2,13 @@
 
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import DistributedType, gather_object
@@ -16,7 +17,6 @@ from torch.nn import functional
 
 from . import trees
 from .config import ROW_MEANS, FilteredGRPOConfig, list_obstacles
-from .metric_means import TokenCounts, Weights, add_counts, describe_counts
 from .placement import Size, compute_pack_span, spread_groups
 from .rows import (
     BOTH_WIDE,
@@ -59,15 +59,16 @@ MOST_ROUNDED = 4, 0.2, 0.01
 third one in float32, which may be that of tensor cores."""
 
 
-class PackedStep(NamedTuple):
-    """The micro-batches of one optimizer step, as many as TRL made. The first ones, of one filler row, are not run."""
+TOKENS = ("needed", "computed", "padded", "skipped")
+"""Numbers of tokens, each counted once for every pass over it: the different ones of live rows; those that are computed, with
+padding; those of TRL's batches, which are as wide as the longest row; and those of dead rows among the latter."""
 
-    batches: list[TensorBatch]
-    ranks: list[int]  # how many ranks have live rows in each of the micro-batches that are not silent
-    live: int  # live rows on all ranks
-    rows: int  # rows on all ranks before dead ones were taken out
-    computed: int  # rows that all ranks compute; if no row is live, each computes one filler row
-    tokens: TokenCounts  # of this rank
+OF_TOKENS = ("entropy", "kl")
+OF_RATIOS = ("clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_mean", "cispo_clip_ratio")
+"""Means over tokens, or over sequences if TRL has one ratio for each of them."""
+
+OF_SEQUENCES = ("vespo/phi_seq_mean",)
+OF_BATCHES = ("policy_loss", "aux_loss")
 
 
 @dataclass
@@ -86,7 +87,9 @@ class Packer:
     limit: float = math.inf  # completions keep their padding in batches with at least as many columns
     sharing: trees.Sharing | None = None  # how rows share what they have in common, unless they cannot
     tried: int = 0  # how often it was tried whether they can
-    scored: TokenCounts = TokenCounts()  # since the last generation was packed
+    scored: np.ndarray = field(
+        default_factory=lambda: np.zeros(len(TOKENS), int)
+    )  # without gradient, since the last `pack`
 
     def stack(self, rows: list[TensorRow]) -> TensorBatch:
         return stack(rows, self.pad_token_id, self.args.pad_to_multiple_of)
@@ -149,8 +152,8 @@ class Packer:
                 whole[part, : each.size(1)] = each[:, :completion]
         outputs = outputs or [make_result(torch.zeros((), device=ids.device), rows, count, completion)]
         needed = sum(map(count_tokens, own)) if paths is None else trees.count_different(paths)
-        counts = TokenCounts(needed, sum(one.tokens for one in plan), count * width, (count - len(rows)) * width)
-        self.scored = add_counts(self.scored, counts)
+        counts = needed, sum(one.tokens for one in plan), count * width, (count - len(rows)) * width
+        self.scored = self.scored + np.array(counts)
         return outputs[0], outputs[1] if len(outputs) > 1 else None, None
 
     def check_sharing(
@@ -208,17 +211,26 @@ class Packer:
         span = compute_pack_span(self.args.steps_per_generation, self.args.gradient_accumulation_steps)
         span = 1 if self.keeps_rows else span
         steps = [self.pack_step(parts[start : start + span]) for start in range(0, len(parts), span)]
-        for step in () if self.keeps_rows else steps:
-            set_loss_scales(step, self.args.loss_type, self.is_drop, self.accelerator.num_processes, self.has_mean)
-        own = add_counts(*(step.tokens for step in steps)).times(self.args.num_iterations), self.scored
-        self.scored = TokenCounts()
-        with_gradient, without_gradient = (add_counts(*each) for each in zip(*gather_object([own]), strict=True))
-        counted: dict[str, float] = {"rows_computed": sum(step.computed for step in steps)}
-        counted |= describe_counts(with_gradient, without_gradient)
-        return [batch for step in steps for batch in step.batches], counted
+        batches, computed, tokens = zip(*steps, strict=True)
+        own = np.sum(tokens, 0) * self.args.num_iterations, self.scored
+        self.scored = np.zeros_like(self.scored)
+        with_gradient, without_gradient = np.sum(gather_object([own]), 0)
+        counted = {"rows_computed": sum(computed)}
+        counted |= {f"tokens_{name}": count for name, count in zip(TOKENS, with_gradient, strict=True)}
+        if without_gradient.any():
+            quiet = zip(TOKENS, without_gradient, strict=True)
+            counted |= {f"tokens_{name}_without_gradient": count for name, count in quiet}
+        needed, all_computed, *_ = with_gradient + without_gradient
+        counted |= {"padding": all_computed / needed} if needed else {}
+        return sum(batches, []), counted
 
-    def pack_step(self, parts: list[TensorBatch]) -> PackedStep:
-        """Return the live rows of one optimizer step in few micro-batches, each at most as large as TRL's largest one."""
+    def pack_step(self, parts: list[TensorBatch]) -> tuple[list[TensorBatch], int, list[int]]:
+        """
+        Return the live rows of an optimizer step in few micro-batches, each at most as large as TRL's largest one.
+
+        There are as many as TRL made. The first ones, of one filler row, are not run. Also return the number of rows that all
+        ranks compute, and the numbers of [`TOKENS`] of this rank.
+        """
         rows = [row for part in parts for row in self.unstack(part)]
         filler = silence(min(rows, key=count_tokens))
         # The shortest row with an image. If no row has an image, it is the shortest row.
@@ -254,7 +266,12 @@ class Packer:
             # skip it.
             members[-1] = [*members[-1], with_image]
             counts = [[*sizes[:-1], sizes[-1] + 1] for sizes in counts]
-        silent = {**self.build([with_image]), "silent": True, "weights": Weights(0, 0, len(counts), len(parts))}
+        silent = {
+            **self.build([with_image]),
+            "silent": True,
+            "loss_scale": 0.0,
+            "weights": Weights(0, 0, len(counts), len(parts)),
+        }
         on_all = zip(*counts, strict=True), *(zip_longest(*each, fillvalue=0) for each in zip(*gathered, strict=True))
         batches = [
             {
@@ -264,22 +281,40 @@ class Packer:
             }
             for one, rows, sizes, live, tokens in zip_longest(plan, members, *on_all)
         ]
-        return PackedStep(
-            [dict(silent) for _ in parts[loud:]] + batches,
-            ranks=[sum(place < len(sizes) for sizes in planned) for place in range(loud)],
-            live=sum(map(sum, planned)),
-            rows=len(rows) * len(planned),
-            computed=sum(map(sum, counts)) or len(counts),
-            tokens=TokenCounts(
-                needed,
-                sum(
-                    one["tree"].tokens.numel() if "tree" in one else count_padded_tokens(one)
-                    for one in batches or [silent]
-                ),
-                sum(map(count_padded_tokens, parts)),
-                sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
+        if not self.keeps_rows:
+            every, ranks = (
+                len(rows) * len(planned),
+                [sum(place < len(own) for own in planned) for place in range(loud)],
+            )
+            self.set_loss_scales(batches, ranks, len(parts), sum(map(sum, planned)) if self.is_drop else every)
+        tokens = [
+            needed,
+            sum(
+                one["tree"].tokens.numel() if "tree" in one else count_padded_tokens(one)
+                for one in batches or [silent]
             ),
-        )
+            sum(map(count_padded_tokens, parts)),
+            sum(count_padded_tokens(part) // count_rows(part) * part["live"].count(False) for part in parts),
+        ]
+        computed = sum(map(sum, counts)) or len(counts)  # if no row is live, each rank computes one filler row
+        return [dict(silent) for _ in parts[loud:]] + batches, computed, tokens
+
+    def set_loss_scales(self, batches: list[TensorBatch], ranks: list[int], count: int, rows: int) -> None:
+        """
+        Set factors of the losses of some of `count` micro-batches, by which their denominator is that of all rows or of live ones.
+
+        `ranks` has how many of them have live rows in each micro-batch, and `rows` counts those of all ranks in the denominator.
+        """
+        # TRL divides a loss by rows or tokens of a micro-batch, and by the number of micro-batches and of ranks.
+        total = count * self.accelerator.num_processes
+        for batch, with_rows in zip(batches, ranks, strict=True):
+            if self.args.loss_type in ROW_MEANS:
+                batch["loss_scale"] = count_rows(batch) * total / rows
+            elif self.is_drop and self.has_mean:
+                # The sum over tokens keeps its denominator, the number of tokens of the generation.
+                scale = batch["loss_scale"] = total / len(batches) / with_rows
+                items = batch["num_items_in_batch"]
+                batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
 
 
 def build_packer(trainer: Any, zero_variance: str, has_aux_loss: bool) -> Packer:
@@ -342,25 +377,6 @@ def count_padded_tokens(batch: TensorBatch) -> int:
     return tokens
 
 
-def set_loss_scales(
-    step: PackedStep, loss_type: str, is_drop: bool, ranks: int, has_mean: bool = False
-) -> list[TensorBatch]:
-    """Set factors of the losses of micro-batches, by which their denominator is that of all rows or of live ones."""
-    # TRL divides a loss by rows or tokens of a micro-batch, and by the number of micro-batches and of ranks.
-    count, silent = len(step.batches), len(step.batches) - len(step.ranks)
-    for place, batch in enumerate(step.batches):
-        if is_drop and not step.live:
-            batch["loss_scale"] = 0.0
-        elif loss_type in ROW_MEANS:
-            batch["loss_scale"] = count_rows(batch) * count * ranks / (step.live if is_drop else step.rows)
-        elif is_drop and has_mean and place >= silent:
-            # The sum over tokens keeps its denominator, the number of tokens of the generation.
-            scale = batch["loss_scale"] = count / len(step.ranks) * ranks / step.ranks[place - silent]
-            items = batch["num_items_in_batch"]
-            batch["num_items_in_batch"] = (items if items.device.type == "mps" else items.double()) * scale
-    return step.batches
-
-
 @contextmanager
 def pad_gathered(accelerator: Accelerator, rows: int, scale: float = 1.0) -> Iterator[None]:
     """Let TRL gather NaN for rows that this rank lacks of `rows`, and losses times `scale`, as it returns them."""
@@ -380,3 +396,43 @@ def skip_constant(backward: Callable[..., None], loss: Tensor, **kwargs: object)
     """Run a backward pass unless the loss is a constant, as that of a silent micro-batch. DeepSpeed refuses constants."""
     if loss.requires_grad:
         backward(loss, **kwargs)
+
+
+class Weights(NamedTuple):
+    """What a micro-batch weighs in means, on all ranks."""
+
+    tokens: int  # of completions, that count in the loss
+    rows: int  # without fillers
+    fillers: int = 0  # that ranks without a live row compute
+    batches: float = 1.0  # of TRL, for which this one stands
+
+    def sum_up(self, name: str, mean: float, has_sequence_ratios: bool) -> tuple[float, float]:
+        """Return the sum whose mean TRL has appended, and the number of its summands."""
+        if name in OF_BATCHES:
+            return mean, self.batches
+        if name in OF_SEQUENCES or name in OF_RATIOS and has_sequence_ratios:
+            of_fillers = self.fillers if name in OF_SEQUENCES else 0  # the weight of a ratio of 1 is 1
+            return mean * (self.rows + self.fillers) - of_fillers, self.rows
+        return mean * self.tokens, self.tokens
+
+
+class MetricMeans:
+    """Replaces the values that TRL appends for micro-batches by one mean, until TRL logs it and clears its lists."""
+
+    def __init__(self, has_sequence_ratios: bool) -> None:
+        self.has_sequence_ratios = has_sequence_ratios
+        self.sums: dict[str, tuple[float, float]] = {}
+
+    @contextmanager
+    def weigh(self, metrics: Mapping[str, list[float]], weights: Weights | None) -> Iterator[None]:
+        """Weight what is appended to metrics in the meantime."""
+        lengths = {name: len(values) for name, values in metrics.items()}
+        yield
+        for name in (OF_TOKENS + OF_RATIOS + OF_SEQUENCES + OF_BATCHES) if weights else ():
+            values = metrics.get(name, [])
+            if weights and len(values) > lengths.get(name, 0):
+                last = values.pop()
+                before = self.sums[name] if values else (0.0, 0.0)
+                added = weights.sum_up(name, last, self.has_sequence_ratios)
+                total, count = self.sums[name] = before[0] + added[0], before[1] + added[1]
+                values[:] = [total / count if count else last]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate.utils import gather_object
-from torch.utils.data import Dataset
+from torch.utils.data import Dataset, Sampler
 
 from ..errors import CheckpointMismatch
 from ..records.fields import hash_prompt
@@ -193,6 +193,28 @@ class PlacedRows(Dataset[dict[str, Any]]):
 
     def __getitem__(self, index: int) -> dict[str, Any]:
         return {**self.dataset[index], PLACE_COLUMN: index}
+
+
+class SelectiveSampler(Sampler[int]):
+    """Sampler that repeats prompts as TRL's sampler `repeated` does, but draws them from a stream."""
+
+    def __init__(self, repeated: Any, stream: SelectiveStream) -> None:
+        self.repeated, self.stream = repeated, stream
+
+    def __iter__(self) -> Iterator[int]:
+        like = self.repeated
+        for batch in self.stream.draw_batches(like.num_samples // like.batch_size, like.batch_size):
+            for _ in range(like.repeat_count):
+                for row in batch:
+                    yield from [row] * like.mini_repeat_count
+
+    def __len__(self) -> int:
+        return len(self.repeated)
+
+
+def build_sampler(repeated: Any, prompts: PromptStream | None) -> Sampler[int]:
+    """Return the sampler of a run: TRL's sampler `repeated`, unless the stream of prompts is selective."""
+    return SelectiveSampler(repeated, prompts) if isinstance(prompts, SelectiveStream) else repeated
 
 
 def build_prompts(

@@ -6,6 +6,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from datasets import Dataset
+from trl.trainer.utils import RepeatSampler
 
 from helpers.models import save_layer
 from helpers.runs import get_metric, train_and_read
@@ -13,7 +14,14 @@ from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, reward
 from trl_grpo_rewards.errors import CheckpointMismatch
 from trl_grpo_rewards.records.fields import hash_prompt
 from trl_grpo_rewards.records.files import read_records
-from trl_grpo_rewards.training.drawing import MAX_SKIPS, PromptStream, SelectiveStream, read_prior
+from trl_grpo_rewards.training.prompts import (
+    MAX_SKIPS,
+    PromptStream,
+    SelectiveSampler,
+    SelectiveStream,
+    build_sampler,
+    read_prior,
+)
 
 
 GROUP = 8
@@ -237,3 +245,10 @@ def test_a_run_draws_prompts_that_teach(config):
     assert np.mean(dead[1]) < 0.7 * np.mean(dead[0])
     assert max(get_metric(trainer, "skipped_prompts")[-16:]) > 0
     assert {line["prompt_id"] for line in lines} == {hash_prompt(row["prompt"]) for row in data}
+
+
+def test_only_a_selective_stream_replaces_the_sampler():
+    repeated = RepeatSampler(range(8), 2, 4, 3, True, seed=5)
+    assert build_sampler(repeated, None) is build_sampler(repeated, PromptStream(8, 0)) is repeated
+    selective = build_sampler(repeated, SelectiveStream(8, 0, True, 2))
+    assert isinstance(selective, SelectiveSampler) and len(selective) == len(repeated) == len([*selective])

@@ -1,0 +1,308 @@
+"""Passes over few rows: which rows the model sees, the micro-batches of a step, their factors, and what is logged of them."""
+
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+from accelerate import Accelerator
+from accelerate.utils import DistributedType
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional
+from trl import GRPOTrainer
+
+from helpers.gradients import SGD, train_for_gradients
+from helpers.marks import slow_except
+from helpers.metric_means import compare_means
+from trl_grpo_rewards import FilteredGRPOTrainer
+from trl_grpo_rewards.training.packing import MetricMeans, Packer, Weights, pad_gathered, skip_constant
+from trl_grpo_rewards.training.trees import Sharing
+
+
+PROMPT = 2
+
+
+@pytest.fixture
+def accelerator():
+    return Accelerator(cpu=True)
+
+
+def part(*lengths: int, live: list[bool], first: int = 1) -> dict:
+    """A micro-batch with one prompt and these lengths of completions; the number of a row is its advantage and its token."""
+    width = max(lengths)
+    mask = (torch.arange(width) < torch.tensor(lengths)[:, None]).long()
+    return {
+        "prompt_ids": torch.ones(len(lengths), PROMPT, dtype=torch.long),
+        "prompt_mask": torch.ones(len(lengths), PROMPT, dtype=torch.long),
+        "completion_ids": torch.arange(first, first + len(lengths))[:, None] * mask,
+        "completion_mask": mask,
+        "advantages": torch.arange(first, first + len(lengths)).float(),
+        "num_items_in_batch": torch.tensor(60.0),
+        "live": live,
+    }
+
+
+def packer(accelerator, loss_type="dapo", **options) -> Packer:
+    steps = {"steps_per_generation": 2, "gradient_accumulation_steps": 2, "num_iterations": 1}
+    return Packer(accelerator, SimpleNamespace(pad_to_multiple_of=None, loss_type=loss_type, **steps), 0, **options)
+
+
+def packed(*parts, accelerator, **options) -> list[dict]:
+    return packer(accelerator, **options).pack_step(list(parts))[0]
+
+
+def test_live_rows_fill_the_last_micro_batches_by_length(accelerator):
+    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True], first=3)]
+    batches, computed, tokens = packer(accelerator).pack_step(parts)
+    assert [sorted(batch["advantages"].tolist()) for batch in batches] == [[3.0], [1.0, 4.0]] and computed == 3
+    assert [batch["completion_ids"].size(1) for batch in batches] == [18, 4]
+    assert [batch["most_rows"] for batch in batches] == [1, 2]
+    assert not any(batch.get("silent") for batch in batches)
+    assert tokens == [3 + 18 + 4 + PROMPT, 20 + 2 * 6, 2 * 21 + 2 * 20, 21]  # needed, computed, of TRL, and skipped
+
+
+def test_rows_of_a_prompt_share_a_sequence_unless_a_token_between_others_is_masked(accelerator):
+    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True], first=3)]
+    shares = packer(accelerator, sharing=Sharing({"full_attention": None}, even=1e9))
+    batches, _, tokens = shares.pack_step(parts)
+    (silent, batch), copied = batches, 2  # the last token of the prompt, for the second and the third row
+    assert silent["silent"] and "tree" not in silent and sorted(batch["advantages"].tolist()) == [1.0, 3.0, 4.0]
+    assert batch["tree"].tokens.shape == (1, PROMPT + 3 + 18 + 4 + copied) and batch["tree"].sources.shape == (3, 18)
+    assert tokens[:2] == [PROMPT + 3 + 18 + 4, PROMPT + 3 + 18 + 4 + copied]
+    parts[1]["completion_mask"][0, 5] = 0
+    assert not any("tree" in batch for batch in shares.pack_step(parts)[0])
+
+
+def test_short_rows_share_a_micro_batch_up_to_the_tokens_of_the_largest_of_trl(accelerator):
+    parts = [part(3, 3, live=[True] * 2), part(28, 3, live=[True] * 2, first=3)]
+    made = packed(*parts, accelerator=accelerator)
+    assert [batch["advantages"].tolist() for batch in made] == [[3.0], [1.0, 2.0, 4.0]]
+
+
+def test_micro_batches_that_keep_their_rows_are_cut_to_their_own_width(accelerator):
+    one, other = part(3, 2, live=[True] * 2), part(5, 9, live=[True] * 2, first=3)
+    one["completion_ids"], one["completion_mask"] = (
+        functional.pad(one[name], (0, 6)) for name in ("completion_ids", "completion_mask")
+    )
+    batches, logged = packer(accelerator, keeps_rows=True).pack([one, other])
+    assert [sorted(batch["advantages"].tolist()) for batch in batches] == [[1.0, 2.0], [3.0, 4.0]]
+    assert [batch["completion_ids"].size(1) for batch in batches] == [3, 9]
+    needed, computed = 19 + 2 * PROMPT, 2 * 5 + 2 * 11
+    assert logged == {
+        "rows_computed": 4, "tokens_needed": needed, "tokens_computed": computed, "tokens_padded": 4 * 11, "tokens_skipped": 0,
+        "padding": computed / needed,
+    }  # fmt: skip
+    assert not any({"live", "loss_scale"} & batch.keys() for batch in batches)
+
+
+def test_prompts_keep_their_padding_where_a_model_takes_no_positions(accelerator):
+    one = part(3, 2, live=[True] * 2)
+    one["prompt_mask"][:, 0] = 0
+    for keeps_positions, width in ((False, 1), (True, 2)):
+        (batch,), *_ = packer(accelerator, keeps_positions=keeps_positions).pack([one])
+        assert batch["prompt_ids"].size(1) == width
+
+
+def test_completions_keep_their_padding_in_batches_from_the_limit_on_also_if_these_are_stacked_again(accelerator):
+    one = part(3, 2, live=[True] * 2)
+    one["prompt_mask"][:, 0] = 0
+    for limit, widths in ((PROMPT + 3, [3, 3]), (PROMPT + 4, [3, 2])):
+        made = packer(accelerator, limit=limit)
+        for batch in (one, made.stack(made.unstack(one))):
+            assert [len(row["completion_ids"]) for row in made.unstack(batch)] == widths
+
+
+def test_ranks_with_fewer_rows_pad_what_is_gathered(accelerator):
+    gathered = []
+    accelerator.gather = lambda value: gathered.append(value) or value
+    own = accelerator.gather
+    with pad_gathered(accelerator, 4):
+        accelerator.gather(torch.tensor([1.0, 2.0]))
+        accelerator.gather(torch.tensor(3.0))
+    with pad_gathered(accelerator, 0):
+        accelerator.gather(torch.tensor([1.0, 2.0]))
+    assert gathered[0].tolist()[:2] == [1.0, 2.0] and gathered[0][2:].isnan().all() and len(gathered[0]) == 4
+    assert gathered[1].item() == 3.0 and gathered[2].tolist() == [1.0, 2.0]
+    assert accelerator.gather is own
+
+
+def test_micro_batches_without_a_live_row_are_silent_and_come_first(accelerator):
+    parts = [part(3, 9, live=[False, False]), part(5, 4, live=[False, True], first=3)]
+    (silent, loud), computed, _ = packer(accelerator).pack_step(parts)
+    assert silent["silent"] and "silent" not in loud
+    assert silent["advantages"].tolist() == [0.0] and silent["completion_ids"].size(1) == 2
+    assert not (silent["completion_mask"] * silent["tool_mask"]).any()
+    assert loud["advantages"].tolist() == [4.0] and computed == 1
+
+
+def test_without_a_live_row_a_filler_is_computed(accelerator):
+    parts = [part(3, 9, live=[False, False]), part(2, 2, live=[False, False])]
+    batches, computed, _ = packer(accelerator).pack_step(parts)
+    assert (computed, len(batches)) == (1, 2) and all(batch["silent"] for batch in batches)
+    assert "padding" not in packer(accelerator).pack(parts)[1]  # nothing is needed
+
+
+@pytest.mark.parametrize("is_drop, expected", [(False, [0.5, 1.0]), (True, [2 / 3, 4 / 3])])
+def test_a_mean_over_rows_gets_the_denominator_of_all_or_of_the_live_rows(accelerator, is_drop, expected):
+    parts = [part(3, 19, live=[True, False]), part(18, 4, live=[True, True])]
+    batches = packed(*parts, accelerator=accelerator, loss_type="grpo", is_drop=is_drop)
+    assert [batch["loss_scale"] for batch in batches] == pytest.approx(expected)
+    # TRL divides by the rows of each micro-batch and by the number of micro-batches: each row weighs the same
+    rows = [batch["advantages"].size(0) for batch in batches]
+    each = {round(batch["loss_scale"] / size / 2, 6) for batch, size in zip(batches, rows, strict=True)}
+    assert each == {round(1 / (3 if is_drop else 4), 6)}
+    assert all("live" not in batch for batch in batches)
+
+
+def test_a_sum_over_tokens_needs_no_factor_unless_a_mean_is_next_to_it_and_rows_are_dropped(accelerator):
+    parts = [part(3, 9, live=[False, False]), part(5, 5, live=[True, True])]
+    for is_drop, scale in ((False, None), (True, 2.0)):  # one of two micro-batches has rows
+        silent, batch = packed(*parts, accelerator=accelerator, has_mean=True, is_drop=is_drop)
+        assert batch.get("loss_scale") == scale and batch["num_items_in_batch"] == 60 * (scale or 1)
+    assert "loss_scale" not in packed(*parts, accelerator=accelerator, is_drop=True)[1]
+
+
+def test_nothing_is_learned_where_all_rows_are_dropped(accelerator):
+    batches = packed(part(3, 9, live=[False, False]), accelerator=accelerator, is_drop=True)
+    assert [batch["loss_scale"] for batch in batches] == [0.0]
+
+
+def test_a_constant_loss_has_no_backward_pass():
+    ran = []
+    weight = torch.ones((), requires_grad=True)
+    for loss in (torch.zeros(()), torch.zeros(()) / 4, weight * 2):
+        skip_constant(lambda loss, **options: ran.append((loss.item(), options)), loss, scale_wrt_gas=False)
+    assert ran == [(2.0, {"scale_wrt_gas": False})]
+
+
+# --- passes without gradient
+
+
+def score_rows(score, batch, rows, multiple=None):
+    """What the model says of rows, and the tokens that are counted."""
+    accelerator = SimpleNamespace(distributed_type=DistributedType.NO)
+    packer = Packer(accelerator, SimpleNamespace(pad_to_multiple_of=multiple), pad_token_id=0)
+    return packer.score(score, torch.nn.Identity(), batch, rows), packer.scored.tolist()
+
+
+def test_only_the_chosen_rows_are_forwarded_and_the_others_get_nan():
+    seen = []
+
+    def score(model, input_ids, attention_mask, logits_to_keep, **options):
+        seen.append(input_ids[:, 0].tolist())
+        return input_ids[:, -logits_to_keep:].double(), None, None
+
+    ids = torch.arange(15).view(5, 3)
+    batch = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "logits_to_keep": 2, "pixel_values": None}
+    (logps, entropies, _), counts = score_rows(score, {**batch, "batch_size": 2}, [0, 3, 4])
+    assert sorted(sum(seen, [])) == [0, 9, 12] and max(map(len, seen)) <= 2
+    assert logps.dtype == torch.float64 and entropies is None
+    assert torch.equal(logps[[0, 3, 4]], ids[[0, 3, 4], 1:].double()) and logps[[1, 2]].isnan().all()
+    assert counts == [9, 9, 15, 6]  # needed, computed, of TRL, and skipped
+
+
+lengths = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 9)), min_size=1, max_size=12)
+
+
+@given(lengths, st.integers(1, 4), st.sampled_from([None, 4]))
+def test_each_token_gets_what_the_model_says_of_it_and_padding_gets_0(lengths, batch_size, multiple):
+    def up(width):
+        return -(-width // (multiple or 1)) * (multiple or 1)
+
+    prompt, completion = (up(max(own)) for own in zip(*lengths, strict=True))
+    column = torch.arange(prompt + completion)
+    mask = torch.stack([(column >= prompt - before) & (column < prompt + after) for before, after in lengths]).long()
+    ids = torch.arange(1, mask.numel() + 1).view_as(mask) * mask
+    computed = []
+
+    def score(model, input_ids, attention_mask, logits_to_keep, batch_size, compute_entropy):
+        assert torch.equal(attention_mask, (input_ids > 0).long()) and len(input_ids) == batch_size
+        assert input_ids.numel() <= limit and not logits_to_keep % (multiple or 1)
+        computed.append(input_ids.numel())
+        is_real = input_ids > 0
+        assert torch.equal(
+            model.keywords["position_ids"][is_real], (input_ids - 1)[is_real] % ids.size(1)
+        )  # the column in `ids`
+        return input_ids[:, -logits_to_keep:].double(), input_ids[:, -logits_to_keep:] * 2.0, None
+
+    limit = batch_size * ids.size(1)
+    batch = {"input_ids": ids, "attention_mask": mask, "logits_to_keep": completion, "compute_entropy": True}
+    rows = [*range(len(lengths))]
+    (logps, entropies, _), counts = score_rows(score, {**batch, "batch_size": batch_size}, rows, multiple)
+    assert torch.equal(logps, ids[:, prompt:].double()) and torch.equal(entropies, ids[:, prompt:] * 2.0)
+    assert counts == [mask.sum(), sum(computed), mask.numel(), 0] and counts[1] <= counts[2]
+    assert len(computed) <= math.ceil(len(lengths) / batch_size)  # no more passes than TRL
+
+
+def test_no_row_takes_no_pass():
+    ids = torch.ones(3, 4, dtype=torch.long)
+    batch = {"input_ids": ids, "attention_mask": ids, "logits_to_keep": 2}
+    (logps, *_), counts = score_rows(lambda *args, **batch: 1 / 0, batch, [])
+    assert logps.shape == (3, 2) and logps.isnan().all() and counts == [0, 0, 12, 12]
+
+
+# --- what is logged
+
+
+def never_dead(prompts, completion_ids, **kwargs):
+    return [float(sum(ids)) + row for row, ids in enumerate(completion_ids)]
+
+
+SETTINGS = [
+    {"zero_variance": "skip"},
+    {"zero_variance": "drop", "beta": 0.1},
+    {"beta": 0.1},
+    {"loss_type": "grpo", "importance_sampling_level": "sequence"},
+    {"loss_type": "cispo", "epsilon_high": 0.9},
+    {"loss_type": "bnpo"},
+    {"gradient_accumulation_steps": 2, "per_device_train_batch_size": 8, "logging_steps": 1},
+]
+
+
+@pytest.mark.parametrize("options", slow_except(SETTINGS[1:2], SETTINGS), ids=str)
+def test_what_is_logged_is_the_mean_over_live_tokens_or_sequences(config, problems, options):
+    difference, names = compare_means(config, problems, **options)
+    assert difference <= 1e-6
+    assert "entropy" in names and any("clip" in name for name in names), names
+
+
+def test_without_dead_groups_rows_of_equal_lengths_have_the_means_of_trl(config, problems):
+    options = {"beta": 0.1, "num_iterations": 2, "generation_kwargs": {"min_new_tokens": 12}, "max_steps": 4, **SGD}
+    options |= {
+        "gradient_accumulation_steps": 4,
+        "per_device_train_batch_size": 4,
+        "learning_rate": 0.3,
+        "dtype": "float64",
+    }
+    ours, trl = (
+        train_for_gradients(cls, config, problems, [never_dead], **options)[1].state.log_history
+        for cls in (FilteredGRPOTrainer, GRPOTrainer)
+    )
+    names = [name for name in trl[0] if name in ("entropy", "kl") or "clip_ratio/" in name and "mean" in name]
+    assert len(names) == 5
+    for one, other in zip(ours[:-1], trl[:-1], strict=True):
+        assert [one[name] for name in names] == pytest.approx([other[name] for name in names], rel=1e-6, abs=1e-6)
+
+
+def test_means_begin_again_when_they_were_logged():
+    means, metrics = MetricMeans(has_sequence_ratios=True), {}
+    for weights, values in (
+        (Weights(3, 1, 1, 2.0), (1.0, 0.5, 8.0)),
+        (Weights(1, 2), (5.0, 1.0, 2.0)),
+        (Weights(0, 0), (9.0,) * 3),
+    ):
+        with means.weigh(metrics, weights):
+            for name, value in zip(("kl", "vespo/phi_seq_mean", "policy_loss"), values, strict=True):
+                metrics.setdefault(name, []).append(value)
+    assert metrics == {
+        "kl": [2.0],
+        "vespo/phi_seq_mean": [pytest.approx(2 / 3)],
+        "policy_loss": [pytest.approx(19 / 4)],
+    }
+    metrics["kl"].clear()
+    with means.weigh(metrics, Weights(2, 1)):
+        metrics["kl"].append(7.0)
+    with means.weigh(metrics, None):
+        metrics["entropy"] = [4.0, 5.0]  # of an evaluation, or without packing
+    assert metrics["kl"] == [7.0] and metrics["entropy"] == [4.0, 5.0]
