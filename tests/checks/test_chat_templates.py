@@ -10,7 +10,7 @@ from helpers.checks import find_faults, make_problems, open_think
 from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, gate, reward, tags
 from trl_grpo_rewards.checks import Form, check
 from trl_grpo_rewards.checks.contract import check_template
-from trl_grpo_rewards.training_data import describe_unused_template
+from trl_grpo_rewards.faults import find_unused_template
 
 
 def test_a_tag_that_the_template_opens_is_not_the_models():
@@ -60,7 +60,7 @@ def test_texts_for_a_chat_model_are_warned_of_here_and_by_the_trainer(config, ca
         assert sum("store messages: dataset.map(" in record.message for record in caplog.records) == count
     for template, is_usable in ((None, False), ("{{ raise_exception('none') }}", False), ("none", True)):
         tokenizer.chat_template = template
-        assert (describe_unused_template(data, tokenizer) is not None) == is_usable
+        assert len([*find_unused_template(data, tokenizer)]) == is_usable
 
 
 @pytest.mark.parametrize("template", ["[INST] CONTENT [/INST]", "<|{{ one.role }}|>\nCONTENT\n", "CONTENT</s>"])
@@ -70,8 +70,8 @@ def test_texts_that_were_rendered_are_known_without_a_token_of_their_own(templat
     written = template.replace("CONTENT", "{{ one.content }}")
     tokenizer.chat_template = f"{{% for one in messages %}}{written}{{% endfor %}}{ending}"
     rendered = data.map(lambda row: {"prompt": render(tokenizer, row["prompt"])})
-    assert rendered[0]["prompt"] != data[0]["prompt"] and describe_unused_template(data, tokenizer) is not None
-    assert describe_unused_template(rendered, tokenizer) is None
+    assert rendered[0]["prompt"] != data[0]["prompt"] and [*find_unused_template(data, tokenizer)]
+    assert not [*find_unused_template(rendered, tokenizer)]
 
 
 def render(tokenizer, text):

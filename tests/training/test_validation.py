@@ -7,11 +7,10 @@ import pytest
 from datasets import Dataset, IterableDataset
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, keywords, tags
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, exact, judge, tags
 from trl_grpo_rewards.training.validation import (
     check_arguments,
-    check_dataset,
-    check_outcome,
+    check_named_options,
     check_prompts,
     check_rewards,
     find_outcome,
@@ -19,7 +18,6 @@ from trl_grpo_rewards.training.validation import (
     warn_of_unreadable_values,
     warn_without_outcome,
 )
-from trl_grpo_rewards.training_data import check_dataset_size
 
 
 ASKED = judge(model="none", rubric="Is it right?", base_url="http://localhost:9/v1")
@@ -160,13 +158,13 @@ def test_the_outcome_is_the_reward_that_is_named_or_registered_or_first():
     )
 
 
-def test_the_name_of_the_outcome_is_checked_once_all_names_are_known():
+def test_the_name_of_the_outcome_is_checked_once_all_names_are_known(config):
     for rewards in ([boxed(), plain], boxed(name="plain")):
-        check_outcome("plain", rewards)
+        check_named_options(config(outcome_reward="plain"), rewards, None)
         with pytest.raises(ValueError, match="outcome_reward='style' must be the name of a reward"):
-            check_outcome("style", rewards)
-    check_outcome("Environment", [boxed()], Environment)  # its reward has its name
-    check_outcome("model", [boxed(), "org/model"])  # TRL names it when it is loaded
+            check_named_options(config(outcome_reward="style"), rewards, None)
+    for name, rewards, world in (("Environment", [boxed()], Environment), ("model", [boxed(), "org/model"], None)):
+        check_named_options(config(outcome_reward=name), rewards, None, world)  # TRL names these when it loads them
 
 
 @pytest.mark.parametrize(
@@ -217,26 +215,6 @@ def test_prompts_of_an_environment_cannot_be_drawn_selectively(config):
         check_prompts(config(selective=True), None, Environment)
 
 
-@pytest.mark.parametrize("rows, steps, size", [(8, 1, 4), (8, 3, 4), (4, 4, 8), (2, 4, 2)])
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_a_dataset_fills_a_generation_batch_of_all_ranks(config, rows, steps, size, ranks):
-    args = config(per_device_train_batch_size=rows, steps_per_generation=steps, num_generations=size)
-    args.generation_batch_size *= ranks  # as transformers knows the ranks
-    prompts = rows * steps * ranks // size
-    enough = Dataset.from_dict({"prompt": ["?"] * prompts})
-    fewer = enough.select(range(prompts - 1))
-    for dataset in (enough, None, fewer.to_iterable_dataset()):
-        check_dataset_size(args, dataset)
-    with pytest.raises(ValueError) as caught:
-        check_dataset_size(args, fewer)
-    assert str(caught.value) == (
-        f"train_dataset must have at least the {prompts} prompts of one generation batch (generation_batch_size="
-        f"{rows * steps * ranks} / num_generations={size}, on all ranks together); it has {prompts - 1}, so no step "
-        f"would be trained. Add prompts, or lower per_device_train_batch_size ({rows}) or steps_per_generation "
-        f"({steps}), which is gradient_accumulation_steps by default."
-    )
-
-
 def test_a_dataset_that_would_train_no_step_is_refused_before_the_model_loads(config, problems):
     args = config(gradient_accumulation_steps=3)
     with pytest.raises(ValueError, match="at least the 6 prompts of one generation batch .* it has 5, so no step"):
@@ -244,34 +222,6 @@ def test_a_dataset_that_would_train_no_step_is_refused_before_the_model_loads(co
     trainer = FilteredGRPOTrainer(demo.MODEL, boxed(), args=args, train_dataset=problems.select(range(6)))
     trainer.train()
     assert trainer.state.global_step == 1
-
-
-def test_a_dataset_has_rows_prompts_and_the_columns_of_all_rewards():
-    check_dataset(DATA, [boxed(), plain, "org/model"])
-    check_dataset(None, [boxed()])
-    with pytest.raises(ValueError, match="The dataset is empty, but training and evaluation need prompts. Check how"):
-        check_dataset(DATA.select([]), [plain])
-    with pytest.raises(ValueError) as caught:
-        check_dataset(DATA.rename_column("prompt", "question"), [plain])
-    assert str(caught.value) == (
-        "The trainer needs the column 'prompt'; the dataset has 'question', 'solution'. "
-        "Rename the column that contains the prompts: dataset.rename_column(..., 'prompt')."
-    )
-    with pytest.raises(
-        ValueError, match="'boxed' needs the column 'solution'; found 'answer', 'prompt'. Name it: boxed"
-    ):
-        check_dataset(DATA.rename_column("solution", "answer"), [plain, keywords(all=("so",)), boxed()])
-
-
-def test_columns_that_appear_only_in_the_first_step_are_not_missed():
-    asked = DATA.remove_columns("solution")
-    check_dataset(asked, [boxed()], rollout_func=plain)
-    check_dataset(DATA.remove_columns("prompt"), [boxed()], environment_factory=Environment)
-    with pytest.raises(ValueError, match="needs the column 'prompt'"):
-        check_dataset(DATA.remove_columns("prompt"), [boxed()], rollout_func=plain)
-    check_dataset(IterableDataset.from_generator(lambda: iter([{"prompt": "?"}])), [boxed()])
-    with pytest.raises(ValueError, match="'boxed' needs the column 'solution'"):
-        check_dataset(asked.to_iterable_dataset(), [boxed()])
 
 
 def test_a_reference_model_needs_a_name(config, problems):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import describe_reward_error
 from ..expressions import Reward, leave_out_witnesses
+from ..faults import describe_no_dataset, find_readers, show_rows
 from ..registry import read_rewards
-from ..training_data import describe_no_dataset, show_rows
 from ..traits import ContradictoryForms
 from .answer_forms import find_form
 from .contract import TEMPLATE, check_contract, check_model_inputs, check_readiness, check_template
@@ -20,7 +20,6 @@ from .readings import (
     check_examinations,
     check_readings,
     find_examiners,
-    find_readers,
     leave_out_unreadable,
 )
 from .stability import STABILITY, check_stability, list_own_terms
@@ -79,7 +78,7 @@ def check(
     dataset = show_rows(dataset)
     found = [check_contract(rewards, dataset, config, tokenizer)]
     if found[0].faults:
-        titles = [READING.format(column, name) for (column, _), name in find_readers(rewards).items()]
+        titles = [READING.format(column, name) for (column, _), name in find_readers([rewards]).items()]
         titles += [EXAMINATION.format(reward.name) for reward in find_examiners(rewards)]
         titles += [*([] if tokenizer is None else [TEMPLATE]), *([STABILITY] if list_own_terms(rewards) else [])]
         titles += [ATTACKS, DRY_RUN]

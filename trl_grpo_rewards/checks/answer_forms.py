@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from ..expressions import Reward, leave_out_witnesses
+from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_functions
 from ..scores import Score
 from ..texts import completion_text, conversation_text
-from ..training_data import shorten_repr
 from ..traits import ContradictoryForms, Form
 from .honest_completions import (
     BOX,

@@ -4,8 +4,8 @@ import math
 from typing import TYPE_CHECKING
 
 from ..expressions import Reward
+from ..faults import shorten_repr
 from ..function_rewards import FunctionReward, find_functions
-from ..training_data import shorten_repr
 from .findings import Findings
 from .honest_completions import ROUNDING, WORKING, Tokenize, find_answer_column, list_read_columns, split_words
 from .trials import Trials, average_scores

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..expressions import Reward, leave_out_witnesses
+from ..faults import shorten_repr
 from ..function_rewards import find_functions
 from ..scores import Score
-from ..training_data import shorten_repr
 from .attack_completions import find_kind
 from .findings import Findings
 from .honest_completions import (

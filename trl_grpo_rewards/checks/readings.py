@@ -2,13 +2,12 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, get_args
 
 from ..expressions import Reward
+from ..faults import find_readers, iterate_column, shorten_repr
 from ..function_rewards import FunctionReward, find_functions
 from ..texts import prompt_text
-from ..training_data import shorten_repr
 from ..traits import ReadColumn, Reading
 from .findings import Findings
 
@@ -27,28 +26,13 @@ SHOWN_END_SHARE = 0.1  # the same for prompts that end with it, as a few do by c
 
 def check_readings(rewards: Reward, dataset: "Dataset", threshold: float = 0.05) -> list[Findings]:
     """Count the values that a reward with the trait `reads` cannot read, reads in part, or reads as several answers."""
-    readers = find_readers(rewards)
+    readers = {reader: name for reader, name in find_readers([rewards]).items() if reader[0] in dataset.column_names}
     has_prompts = "prompt" in dataset.column_names  # else an environment gives them
     prompts = [prompt_text(prompt) for prompt in iterate_column(dataset, "prompt")] if readers and has_prompts else []
     return [
         check_column([*iterate_column(dataset, column)], prompts, column, name, read, threshold)
         for (column, read), name in readers.items()
     ]
-
-
-def iterate_column(dataset: "Dataset", column: str) -> Iterator[Any]:
-    """Yield the values of a column. They are read in batches, which is several times faster than one at a time."""
-    for batch in dataset.select_columns(column).iter(batch_size=1000):
-        yield from batch[column]
-
-
-def find_readers(rewards: Reward) -> dict[tuple[str, ReadColumn], str]:
-    """Return the columns with the functions that read them, and the name of the first reward that does so."""
-    readers: dict[tuple[str, ReadColumn], str] = {}
-    for function in find_functions(rewards):
-        for column, read in function.readers.items():
-            readers.setdefault((column, read), function.name)
-    return readers
 
 
 def check_examinations(rewards: Reward, dataset: "Dataset") -> list[Findings]:
@@ -164,7 +148,7 @@ def get_readings(values: list[Any], reward: str, read: ReadColumn) -> list[Readi
 
 
 def leave_out_unreadable(rewards: Reward, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    for (column, read), name in find_readers(rewards).items():
+    for (column, read), name in find_readers([rewards]).items():
         readings = get_readings([row.get(column) for row in rows], name, read)
         rows = [row for row, one in zip(rows, readings, strict=True) if one.kind not in ("not at all", "in part")]
     return rows

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -14,7 +15,7 @@ from datasets import logging as datasets_logging
 from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
 from ..errors import SOLUTION_COLUMNS
-from ..training_data import PROMPT_COLUMNS, find_bad_prompts, find_large_cells
+from ..faults import PROMPT_COLUMNS, find_large_cells, find_prompt_faults
 from .job_files import BUNDLED, describe_broken_files, find_long_row, find_separator, is_small, name_format
 
 
@@ -48,13 +49,11 @@ def load_problems(
         train, test = make_problems(BUNDLED[name or "demo.arithmetic"], read_options(config), test_size)
     else:
         data = read_dataset(name, config, data_files)
-        for split in [train_split, test_split] if test_size else [train_split]:
-            try:
-                check_cells(
-                    data, split, prompt_column, solution_column
-                )  # before rows are held out, to have their numbers
-            except UnicodeDecodeError as error:  # pyarrow reads JSON in any encoding, and decodes it later
-                raise ValueError(describe_broken_files(name, data_files or [name], str(error))) from None
+        used = [name for name in (train_split, *([test_split] if test_size else ())) if name in data]
+        try:  # before rows are held out, so that they have the numbers of the file
+            check_cells(data, used, prompt_column, solution_column)
+        except UnicodeDecodeError as error:  # pyarrow reads JSON in any encoding, and decodes it later
+            raise ValueError(describe_broken_files(name, data_files or [name], str(error))) from None
         train, test = split_dataset(data, name, train_split, test_split, test_size, least_rows)
     for part in (train, test) if name is not None and name not in BUNDLED else ():
         part.info.dataset_name = ", ".join(data_files) if data_files else name
@@ -157,14 +156,11 @@ def split_dataset(
     return parts["train"], parts["test"]
 
 
-def check_cells(data: DatasetDict, split: str, prompt_column: str, solution_column: str) -> None:
-    if split not in data:
-        return
-    fault = next(find_large_cells(data[split], prompt_column, solution_column), None)
-    if fault is None and prompt_column in data[split].column_names:
-        fault = find_bad_prompts(data[split], prompt_column)
-    if fault is not None:
-        raise ValueError(fault if len(data) == 1 else f"The split {split!r} cannot be used. {fault}")
+def check_cells(data: DatasetDict, splits: Sequence[str], prompt_column: str, solution_column: str) -> None:
+    for split in splits:
+        large = find_large_cells(data[split], prompt_column, solution_column)
+        for fault in chain(large, find_prompt_faults(data[split], prompt_column)):
+            raise fault if len(data) == 1 else ValueError(f"The split {split!r} cannot be used. {fault}")
 
 
 def describe_layout(data: Dataset) -> str | None:
@@ -189,8 +185,8 @@ def propose_columns(data: Dataset, missing: dict[str, str], prompt_column: str) 
     only = others if len(others) == 1 and missing.get("solution") != "solution" else []
     close = {"prompt": prompts, "solution": [name for name in SOLUTION_COLUMNS if name in others] or only}
     options = [f"--{role}_column {quote(close[role][0]) if close[role] else 'NAME'}" for role in missing]
-    fault = find_bad_prompts(data, prompts[0]) if "prompt" in missing and prompts else None
-    return f"{' '.join(options)}.{f' {fault}' if fault else ''}"
+    faults = find_prompt_faults(data, prompts[0]) if "prompt" in missing and prompts else ()
+    return " ".join([f"{' '.join(options)}.", *map(str, faults)])
 
 
 def is_question(value: Any) -> bool:

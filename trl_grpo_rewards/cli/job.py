@@ -23,9 +23,10 @@ from .. import demo
 from ..checks.row_shapes import suggest_for
 from ..errors import MissingColumn
 from ..expressions import Reward
-from ..training.checkpoints import check_metric
+from ..faults import find_column_faults
+from ..function_rewards import find_functions
 from ..training.config import FilteredGRPOConfig, check_config, option
-from ..training.validation import check_dataset, check_outcome, list_names, unpack_rewards
+from ..training.validation import check_named_options, unpack_rewards
 from .console import OWN, CommandParser, Option, build_rewards
 from .datasets import load_problems
 
@@ -188,25 +189,26 @@ def prepare_job(
             needed=rewards.columns,
         )
     reward_funcs, _ = unpack_rewards(rewards, training)
-    try:
-        check_dataset(train_dataset, reward_funcs)
-    except MissingColumn as error:
-        suggestion, column = suggest_for(train_dataset)
-        renamed = {job.prompt_column: "prompt", job.solution_column: "solution"}
-        text = f"{error} {suggestion}" if column else str(error)
-        if error.column in renamed.keys() - {*train_dataset.column_names, "solution"}:
-            new = renamed[error.column]
-            text = f"{error.problem} --{new}_column {error.column} renamed it to '{new}'."
-            named = MissingColumn(text, error.column, [new], error.call or f"NAME({error.column}=")
-            text = f"{text} In a function of your own, rename the parameter." if new == "prompt" else str(named)
-        elif error.column == "solution":
-            name = f"{quote(error.similar[0])}." if error.similar else f"NAME. {suggestion}"
-            is_other = column and column not in error.similar
-            text = f"{error.problem} {suggestion if is_other else f'Name the column: --solution_column {name}'}"
-        raise ValueError(text) from None
-    check_outcome(training.outcome_reward, reward_funcs)
-    check_metric(training, reward_funcs, list_names(reward_funcs), eval_dataset)
+    for fault in find_column_faults(train_dataset, find_functions(rewards)):
+        raise ValueError(name_option(fault, job, train_dataset)) if isinstance(fault, MissingColumn) else fault
+    check_named_options(training, reward_funcs, eval_dataset)
     return rewards, train_dataset, eval_dataset
+
+
+def name_option(fault: MissingColumn, job: JobArguments, dataset: Dataset) -> str:
+    """Return the fault with the option that names the column, or with the reward that fits the dataset."""
+    suggestion, column = suggest_for(dataset)
+    new = {job.prompt_column: "prompt", job.solution_column: "solution"}.get(fault.column, fault.column)
+    if new != fault.column:
+        text = f"{fault.problem} --{new}_column {fault.column} renamed it to '{new}'."
+        named = MissingColumn(text, fault.column, [new], fault.call or f"NAME({fault.column}=")
+        return f"{text} In a function of your own, rename the parameter." if new == "prompt" else str(named)
+    if fault.column != "solution":
+        return f"{fault} {suggestion}" if column else str(fault)
+    if column and column not in fault.similar:
+        return f"{fault.problem} {suggestion}"
+    name = f"{quote(fault.similar[0])}." if fault.similar else f"NAME. {suggestion}"
+    return f"{fault.problem} Name the column: --solution_column {name}"
 
 
 def describe_sizes(train_dataset: Dataset, eval_dataset: Dataset | None) -> str:

@@ -257,6 +257,14 @@ def add_columns(rows: list[dict], fields: dict[str, Any]) -> None:
             row[name] = value
 
 
+def mark_text(rows: list[dict[str, Any]]) -> None:
+    """Let TRL take rows without an image as text, which it does if `images` is an empty list, but not if it is None."""
+    images = [row[name] for row in rows for name in ("image", "images") if name in row]
+    if images and all(one is None or (isinstance(one, list) and not one) for one in images):
+        for row in rows:
+            row["images"] = []
+
+
 def agree_on_images(rows: list[dict], images: list | None) -> bool:
     """Return whether all ranks or no ranks have images. TRL gathers images for its table, so all ranks must agree."""
     has_images = images is not None or any(row.get("images") or row.get("image") for row in rows)

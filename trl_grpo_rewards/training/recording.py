@@ -18,13 +18,13 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from ..distributed import rank_index, world_size
 from ..expressions import Reward, add
+from ..faults import show_rows
 from ..files import replace_file
 from ..function_rewards import FunctionReward, find_functions
 from ..records.fields import CompletionFields, describe_completions, describe_groups
 from ..records.files import GroupWriter
 from ..records.logs import LogWriter
 from ..records.runs import list_facts, write_run
-from ..training_data import show_rows
 from .config import FilteredGRPOConfig
 from .groups import Generation
 

@@ -17,8 +17,8 @@ from trl import GRPOTrainer
 
 from ..batch import GROUP_SIZE
 from ..expressions import Reward, is_outcome
+from ..faults import find_unused_template
 from ..scores import check_rollout
-from ..training_data import describe_unused_template, mark_text
 from .alarms import FactAlarm, PartingAlarm
 from .checkpoints import agree_on_checkpoint, name_metric, resume_order
 from .config import FilteredGRPOConfig, build_rule, check_config, describe_group_size, resolve_zero_variance
@@ -31,6 +31,7 @@ from .groups import (
     build_groups,
     clear_dead_rows,
     list_completions,
+    mark_text,
 )
 from .packing import LOGPS_ARGUMENTS, Logps, MetricMeans, build_packer, pad_gathered, skip_constant
 from .prompts import PLACE_COLUMN, PlacedRows, SelectiveStream, build_prompts, build_sampler, read_prior
@@ -107,9 +108,9 @@ class FilteredGRPOTrainer(GRPOTrainer):
         kwargs |= {"train_dataset": train_dataset, "eval_dataset": eval_dataset}
         super().__init__(model=model, reward_funcs=reward_funcs, args=args, **kwargs)
         check_attributes(self)
-        unused = describe_unused_template(train_dataset, self.processing_class)
-        if unused and self.accelerator.is_main_process:
-            logger.warning(unused)
+        for doubt in find_unused_template(train_dataset, self.processing_class):
+            if self.accelerator.is_main_process:
+                logger.warning(doubt)
         self.accelerator.backward = partial(skip_constant, self.accelerator.backward)
         if weights is not None:  # TRL appends the rewards of environments, with weight 1
             self.reward_weights[: len(weights)] = torch.tensor(weights)

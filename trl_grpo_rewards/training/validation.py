@@ -11,16 +11,16 @@ from torch import nn
 
 from ..errors import describe_plain
 from ..expressions import Reward, check_names, find_first_outcome, is_outcome
-from ..function_rewards import RewardFactory, describe_uncalled, find_functions
-from ..scores import check_results
-from ..training_data import (
-    check_dataset_size,
-    describe_missing_prompts,
+from ..faults import (
     describe_no_dataset,
-    find_bad_columns,
-    find_bad_prompts,
+    find_column_faults,
+    find_prompt_faults,
+    find_readers,
+    find_size_faults,
     show_rows,
 )
+from ..function_rewards import RewardFactory, describe_uncalled, find_functions
+from ..scores import check_results
 from .checkpoints import check_metric
 from .config import FilteredGRPOConfig
 from .trl_members import utils
@@ -70,20 +70,25 @@ def check_arguments(
         )
     check_rewards(reward_funcs)
     warn_of_judges(reward_funcs, args.unscored, weights or args.reward_weights)
+    functions = [one for reward in list_rewards(reward_funcs) for one in find_functions(reward)]
+    has_world, is_complete = environment_factory is not None, rollout_func is None
     for dataset in (train_dataset, eval_dataset):
         for part in dataset.values() if isinstance(dataset, dict) else [dataset]:
-            part = show_rows(part)
-            check_dataset(part, reward_funcs, environment_factory, rollout_func)
-            is_askable = environment_factory is None and rollout_func is None  # those may complete the prompts
-            if is_askable and hasattr(part, "select_columns") and hasattr(part, "__len__"):
-                if fault := find_bad_prompts(part):
-                    raise ValueError(fault)
+            rows = show_rows(part)
+            for fault in find_column_faults(rows, functions, needs_prompts=not has_world, is_complete=is_complete):
+                raise fault
+            for fault in find_prompt_faults(rows) if is_complete and not has_world else ():
+                raise fault
     check_prompts(args, train_dataset, environment_factory)
-    check_dataset_size(args, train_dataset)
-    check_outcome(args.outcome_reward, reward_funcs, environment_factory)
-    check_metric(args, reward_funcs, list_names(reward_funcs, environment_factory), eval_dataset)
+    for fault in find_size_faults(train_dataset, args):
+        raise fault
+    check_named_options(args, reward_funcs, eval_dataset, environment_factory)
     if args.process_index == 0:
         warn_of_unreadable_values(reward_funcs, show_rows(train_dataset))
+
+
+def list_rewards(reward_funcs: Any) -> list[Reward]:
+    return [one for one in reward_funcs if isinstance(one, Reward)] if isinstance(reward_funcs, list) else []
 
 
 def check_rewards(reward_funcs: Any) -> None:
@@ -139,13 +144,8 @@ def warn_of_unreadable_values(reward_funcs: Any, dataset: Any) -> None:
     if not isinstance(columns, list) or not hasattr(dataset, "__len__"):  # a stream is read in training
         return
     rows = random.Random(0).sample(range(len(dataset)), min(SAMPLED_ROWS, len(dataset)))
-    rewards = [one for one in reward_funcs if isinstance(one, Reward)] if isinstance(reward_funcs, list) else []
-    functions = [function for reward in rewards for function in find_functions(reward)]
-    readers = {
-        reader: one.name for one in reversed(functions) for reader in one.readers.items() if reader[0] in columns
-    }
-    for (column, read), name in readers.items():
-        values = dataset.select(rows)[column]
+    for (column, read), name in find_readers(list_rewards(reward_funcs)).items():
+        values = dataset.select(rows)[column] if column in columns else []
         bad = [
             value
             for value, reading in zip(values, read(values), strict=False)
@@ -178,17 +178,16 @@ def find_outcome(
     return names.index(name)
 
 
-def check_outcome(name: str | None, reward_funcs: Any, environment_factory: Any = None) -> None:
-    """Check the name of the outcome reward as far as the names of all rewards are known before the model loads."""
-    if names := list_names(reward_funcs, environment_factory):
-        find_outcome(name, names, reward_funcs if isinstance(reward_funcs, list) else [reward_funcs])
-
-
-def list_names(reward_funcs: Any, environment_factory: Any = None) -> list[str]:
-    """Return the names of all rewards, or nothing if those of models or environments are not known yet."""
+def check_named_options(
+    args: FilteredGRPOConfig, reward_funcs: Any, eval_dataset: Any, environment_factory: Any = None
+) -> None:
+    """Check the names of the outcome reward and of the best metric as far as all names are known before the model loads."""
     functions = reward_funcs if isinstance(reward_funcs, list) else [reward_funcs]
     names = [getattr(function, "__name__", "") for function in functions]
-    return names if environment_factory is None and all(names) else []
+    names = names if environment_factory is None and all(names) else []  # environments and models are named later
+    if names:
+        find_outcome(args.outcome_reward, names, functions)
+    check_metric(args, reward_funcs, names, eval_dataset)
 
 
 def warn_without_outcome(args: FilteredGRPOConfig, reward_funcs: list[Any], name: str) -> None:
@@ -223,23 +222,3 @@ def check_prompts(args: FilteredGRPOConfig, dataset: Any, environment_factory: A
                 f"{name}={getattr(args, name)} requires a dataset that can be indexed, but train_dataset is {what}. "
                 f"Load it without streaming, or set {name}={off}."
             )
-
-
-def check_dataset(dataset: Any, reward_funcs: Any, environment_factory: Any = None, rollout_func: Any = None) -> None:
-    """Check for rows, prompts and columns of rewards. Environments may add prompts, and rollout functions columns."""
-    if hasattr(dataset, "__len__") and len(dataset) == 0:
-        raise ValueError(
-            "The dataset is empty, but training and evaluation need prompts. Check how it was loaded or filtered."
-        )
-    available = getattr(dataset, "column_names", None)
-    if not available:  # a stream may not know its columns
-        return
-    for fault in find_bad_columns(available):
-        raise ValueError(fault)
-    if "prompt" not in available and environment_factory is None:
-        raise ValueError(describe_missing_prompts(sorted(available)))
-    if rollout_func is not None:
-        return
-    for function in reward_funcs if isinstance(reward_funcs, list) else []:
-        for one in find_functions(function) if isinstance(function, Reward) else []:
-            one.check_columns(available)

@@ -1,0 +1,453 @@
+"""What is wrong with a job: with its dataset, the columns that its rewards read, and the options that depend on these.
+
+A fault is an error that was not raised. The trainer raises the first one, a check collects all of them, and a command,
+which knows its own options, says how to correct it there. A doubt is a sentence: the job can run.
+"""
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, get_args, get_origin
+
+from .batch import HOOKS
+from .expressions import Reward, Sum, leave_out_witnesses
+from .function_rewards import FunctionReward, find_functions
+from .options import format_annotation, has_type
+from .traits import ReadColumn
+
+
+if TYPE_CHECKING:
+    from trl import GRPOConfig
+
+
+PASSED = ("prompts", "completions", "completion_ids", *HOOKS)
+"""Names under which TRL itself passes values to reward functions, so that a column cannot have them."""
+
+ROLES = ("system", "developer", "user", "assistant", "tool")
+"""Roles of messages that chat templates know."""
+
+PROMPT_COLUMNS = ("prompt", "question", "problem", "instruction", "messages", "conversations")
+"""Common names of the column with the question. An error message suggests the one that the dataset has."""
+
+REMEDIES = {
+    "DataFrame": "Convert it: Dataset.from_pandas(frame).",
+    "list": "Convert it: Dataset.from_list(rows).",
+    "dict": "Convert its columns: Dataset.from_dict(columns).",
+    "DatasetDict": "Choose a split, such as dataset['train'].",
+    "IterableDatasetDict": "Choose a split, such as dataset['train'].",
+    "IterableDataset": "Load it without streaming, or convert some rows: Dataset.from_list([*dataset.take(500)]).",
+}
+"""What to do with a value that is no dataset, by the name of its type."""
+
+LARGEST_CELL = 1_000_000
+"""Largest number of characters of a prompt or a solution, which is about that of a long book."""
+
+COMPARED_ROWS = 1000
+"""Number of rows in which prompts and solutions are compared."""
+
+LEAST_ROWS = 20
+"""Number of rows from which on one solution for all of them is a doubt, and no chance."""
+
+PLACE = "0123456789"
+"""The content of a message with which a chat template is tried."""
+
+FOREIGN_FORMATS = ("numpy", "pandas", "polars", "arrow")
+"""Formats of a dataset whose rows TRL cannot read."""
+
+REMOVE = "Remove such rows: dataset.filter(...), or name the column that contains the prompts."
+"""What to do with prompts that nobody can be asked."""
+
+
+class TransformedRows:
+    """A dataset with a transform as its rows are. It may have other columns than are stored, and is read row by row."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+        self.features: dict[str, Any] = dict(dataset[0])
+        self.column_names = [*self.features]
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, place: Any) -> Any:
+        return [row[place] for row in self.dataset] if isinstance(place, str) else self.dataset[place]
+
+    def select(self, places: Any) -> "TransformedRows":
+        return TransformedRows(self.dataset.select(places))
+
+    def select_columns(self, names: Any) -> "TransformedRows":
+        return self
+
+    def iter(self, batch_size: int) -> Iterator[dict[str, list[Any]]]:
+        yield from (self.dataset[start : start + batch_size] for start in range(0, len(self), batch_size))
+
+
+def describe_no_dataset(value: Any) -> str:
+    """Return what to say of a value that is no dataset."""
+    kind = type(value).__name__
+    load = "Load the file: load_dataset('json', data_files=..., split='train')."
+    return f"The dataset must be a datasets.Dataset, but is a {kind}. {REMEDIES.get(kind, load)}"
+
+
+def show_rows(dataset: Any) -> Any:
+    """Return a dataset whose columns are those of its rows, unless these have a format that TRL cannot read."""
+    kind = (getattr(dataset, "format", None) or {}).get("type")
+    if kind in FOREIGN_FORMATS:
+        raise ValueError(
+            f"TRL reads rows of Python values, but the dataset has the format {kind!r}. Remove it: "
+            f"dataset.with_format(None)."
+        )
+    return TransformedRows(dataset) if kind == "custom" and len(dataset) else dataset
+
+
+def iterate_column(dataset: Any, column: str) -> Iterator[Any]:
+    """Yield the values of a column. They are read in batches, which is several times faster than one at a time."""
+    for batch in dataset.select_columns(column).iter(batch_size=1000):
+        yield from batch[column]
+
+
+def shorten_repr(value: Any) -> str:
+    """Return a value as Python writes it, without the middle of a long one."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:60]} ... {text[-35:]}"
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+def find_faults(
+    dataset: Any, rewards: Reward, args: "GRPOConfig | None" = None, solution: str | None = None
+) -> list[ValueError]:
+    """Return the faults of a job. Those of columns, and then texts that are far too long, would cause all others."""
+    functions, columns = [*find_functions(rewards)], ["prompt", *([solution] if solution else [])]
+    reads_solution = any(one.column_of.get("solution") == solution for one in functions)
+    return (
+        [*find_column_faults(dataset, functions)]
+        or [*find_large_cells(dataset, *columns)]
+        or [
+            *find_type_faults(dataset, functions),
+            *find_length_faults(functions, args),
+            *([*find_prompt_faults(dataset)] or find_copied_prompts(dataset, solution if reads_solution else None)),
+            *(find_size_faults(dataset, args) if args is not None else ()),
+        ]
+    )
+
+
+def find_column_faults(
+    dataset: Any, functions: Iterable[FunctionReward], *, needs_prompts: bool | None = None, is_complete: bool = True
+) -> Iterator[ValueError]:
+    """
+    Yield the faults of the number of rows and of the names of columns.
+
+    Environments may give the prompts: if it is not known whether one does, only another name of their column is a fault.
+    Columns that a rollout function adds make the dataset incomplete.
+    """
+    if hasattr(dataset, "__len__") and len(dataset) == 0:
+        yield ValueError("The dataset must have at least one row; it is empty. Check how it was loaded or filtered.")
+    if not (columns := getattr(dataset, "column_names", None)):  # a stream may not know them
+        return
+    taken = [name for name in columns if name in PASSED]
+    for name in taken:
+        yield ValueError(
+            f"A column must not have a name that TRL passes to rewards itself, but the dataset has the column '{name}'. "
+            f"Rename it: dataset.rename_column('{name}', 'my_{name}')."
+        )
+    separator = next((one for one in (";", "\t", "|") if one in columns[0]), "") if len(columns) == 1 else ""
+    if separator:
+        yield ValueError(
+            f"Each column must have one name, but the only column is {columns[0]!r}, so the file was read with the wrong "
+            f"separator. Load it again: load_dataset('csv', data_files=..., sep={separator!r})."
+        )
+    if taken or separator:
+        return
+    usual = [name for name in PROMPT_COLUMNS if name in columns]
+    if "prompt" not in columns and (needs_prompts or (needs_prompts is None and usual)):
+        yield ValueError(
+            f"The trainer needs the column 'prompt'; the dataset has {', '.join(map(repr, sorted(columns)))}. Rename the "
+            f"column that contains the prompts: dataset.rename_column({repr(usual[0]) if usual else '...'}, 'prompt')."
+        )
+    for function in functions if is_complete else ():
+        needed = function.own_columns.union({*function.readers} - {*function.column_of.values()})
+        for column in sorted(needed.difference(columns)):
+            yield function.describe_missing(column, columns)
+
+
+def find_large_cells(dataset: Any, *columns: str) -> Iterator[ValueError]:
+    """Yield a fault for each of the columns with a text that is far too long. To read it would seem to never end."""
+    for column in dict.fromkeys(name for name in columns if name in dataset.column_names):
+        sizes = [len(str(value)) for value in iterate_column(dataset, column)]
+        if (largest := max(sizes, default=0)) > LARGEST_CELL:
+            yield ValueError(
+                f"A prompt or a solution must have at most {LARGEST_CELL:,} characters, but row {sizes.index(largest) + 1:,} "
+                f"of the column '{column}' has {largest:,}. Correct how the dataset was made, or remove such rows."
+            )
+
+
+def find_type_faults(dataset: Any, functions: Iterable[FunctionReward]) -> Iterator[ValueError]:
+    """Yield the faults of columns whose values do not fit the annotation of the parameter."""
+    for function in functions:
+        for column in sorted(function.own_columns):
+            annotation = get_value_type(function, column)
+            value = next((value for value in dataset[column][:100] if value is not None), None)
+            if value is not None and not has_type(value, annotation):
+                yield ValueError(
+                    f"Reward '{function.name}' reads the column '{column}' as {format_annotation(annotation)}, but the "
+                    f"dataset contains {get_column_type(dataset, column)}, such as {value!r}. Convert the column with "
+                    f"dataset.map(...), or change the annotation in the reward function."
+                )
+
+
+def get_value_type(function: FunctionReward, column: str) -> Any:
+    """Return the type that the reward function declares for one value of a column."""
+    parameter = next((name for name, read in function.column_of.items() if read == column), "")
+    annotation = function.factory.annotations.get(parameter, Any)
+    if function.factory.kind == "batch":
+        return get_args(annotation)[0] if get_origin(annotation) is list else Any
+    return annotation
+
+
+def get_column_type(dataset: Any, column: str) -> str:
+    feature = dataset.features[column]
+    return getattr(feature, "dtype", None) or type(feature).__name__.lower()
+
+
+def find_length_faults(functions: Iterable[FunctionReward], args: "GRPOConfig | None") -> Iterator[ValueError]:
+    """Yield the faults of lengths in tokens that no completion can reach."""
+    longest = getattr(args, "max_completion_length", None)
+    for function in functions:
+        for name, tokens in (function.ask_trait("lengths") or {}).items():
+            if longest is not None and tokens > longest:
+                yield ValueError(
+                    f"Reward '{function.name}' has {name}={tokens}, but completions end at max_completion_length={longest}. "
+                    f"Set {name} to at most {longest}, or max_completion_length to {tokens}."
+                )
+
+
+def find_prompt_faults(dataset: Any, column: str = "prompt") -> Iterator[ValueError]:
+    """Yield the fault of prompts that no model can be asked. It shows the most frequent kind."""
+    if not hasattr(dataset, "__len__") or column not in dataset.column_names:
+        return
+    has_images = not {"image", "images"}.isdisjoint(dataset.column_names)
+    problems = [describe_bad_prompt(prompt, has_images) for prompt in iterate_column(dataset, column)]
+    for problem, count in Counter(one for one in problems if one).most_common(1):
+        row, (expected, found, remedy) = problems.index(problem), problem
+        yield ValueError(
+            f"{expected}, but {count:,} of {len(problems):,} rows of the column '{column}' {found}, such as row {row + 1:,}: "
+            f"{shorten_repr(dataset.select_columns(column)[row][column])}. {remedy.replace('COLUMN', repr(column))}"
+        )
+
+
+def describe_bad_prompt(prompt: Any, has_images: bool = False) -> tuple[str, str, str] | None:
+    """Return what is expected of a prompt, what is found instead, and what to do; or None for a prompt that can be asked."""
+    if isinstance(prompt, str):
+        return None if prompt.strip() else ("A prompt must not be empty", "contain no text", REMOVE)
+    if not isinstance(prompt, list):
+        kind = "contain nothing" if prompt is None else f"contain a value of the type {type(prompt).__name__}"
+        return "A prompt must be a text or a list of messages", kind, REMOVE
+    if not prompt:
+        return "A prompt must have at least one message", "have no messages", REMOVE
+    if problem := next(filter(None, map(describe_bad_message, prompt)), None):
+        return problem
+    asked = [message["content"] for message in prompt if message["role"] == "user"]
+    if not asked:
+        remedy = "Put the question into a message with the role 'user'."
+        return "A prompt must have a message of the user", "have none", remedy
+    if not has_images and not any(one.strip() if isinstance(one, str) else one for one in asked):
+        return "The user's message must not be empty", "contain no text", REMOVE
+    if prompt[-1]["role"] == "assistant":
+        remedy = "Leave out the last message of each row: dataset.map(lambda row: {COLUMN: row[COLUMN][:-1]})."
+        return "A prompt must end before the answer", "end with a message of the assistant", remedy
+    return None
+
+
+def describe_bad_message(message: Any) -> tuple[str, str, str] | None:
+    """Return what is expected of a message, what is found instead, and what to do; or None for a message in order."""
+    expected = "Each message of a prompt must be a dictionary with 'role' and 'content'"
+    if not isinstance(message, Mapping):
+        found = f"have a list with a value of the type {type(message).__name__}"
+        return expected, found, "Store the text alone, or as a message: [{'role': 'user', 'content': text}]."
+    keys = [name for name, value in message.items() if value is not None]
+    calls = message.get("role") == "assistant" and message.get("tool_calls")
+    if not {"role", *([] if calls else ["content"])}.issubset(keys):
+        remedy = "Rename the keys, or remove such rows."
+        if {"from", "value"}.issubset(keys):
+            remedy = (
+                "Rename 'from' to 'role' and 'value' to 'content', and the roles human to user and gpt to assistant."
+            )
+        return expected, f"have a message with {', '.join(map(repr, keys)) or 'no values'}", remedy
+    if message["role"] not in ROLES:
+        expected = f"The role of a message must be {', '.join(ROLES[:-1])} or {ROLES[-1]}"
+        return expected, f"have the role {message['role']!r}", "Rename it, for example to 'user'."
+    if not calls and not isinstance(message["content"], (str, list)):
+        expected = "The content of a message must be a text or a list of parts"
+        return expected, f"have a value of the type {type(message['content']).__name__}", "Store it as a text."
+    return None
+
+
+def find_copied_prompts(dataset: Any, column: str | None) -> Iterator[ValueError]:
+    """Yield a fault if a column repeats the prompts, which can be asked, in most rows."""
+    if not {"prompt", column}.issubset(dataset.column_names):
+        return
+    rows = dataset.select_columns(["prompt", column])[:COMPARED_ROWS]
+    asked = [one if isinstance(one, str) else one[-1]["content"] for one in rows["prompt"]]
+    copied = [prompt for prompt, solution in zip(asked, rows[column], strict=True) if prompt == solution]
+    if len(copied) > len(asked) / 2:
+        yield ValueError(
+            f"The column '{column}' must contain solutions, but in {len(copied):,} of {len(asked):,} rows it repeats the "
+            f"prompt, such as {shorten_repr(copied[0])}. Name the column that contains the solutions."
+        )
+
+
+def find_size_faults(dataset: Any, args: "GRPOConfig") -> Iterator[ValueError]:
+    """Yield a fault of a dataset that fills no generation batch of all ranks: TRL leaves out an incomplete one."""
+    prompts = (getattr(args, "generation_batch_size", None) or 0) // args.num_generations
+    if hasattr(dataset, "__len__") and len(dataset) < prompts:
+        yield ValueError(
+            f"train_dataset must have at least the {prompts} prompts of one generation batch (generation_batch_size="
+            f"{args.generation_batch_size} / num_generations={args.num_generations}, on all ranks together); it has "
+            f"{len(dataset)}, so no step would be trained. Add prompts, or lower per_device_train_batch_size "
+            f"({args.per_device_train_batch_size}) or steps_per_generation ({args.steps_per_generation}), which is "
+            f"gradient_accumulation_steps by default."
+        )
+
+
+# --- doubts -----------------------------------------------------------------------------------------------------------
+
+
+def find_doubts(
+    dataset: Any, rewards: Reward, args: "GRPOConfig | None" = None, tokenizer: Any = None, solution: str = "solution"
+) -> Iterator[str]:
+    """Yield what may be intended, but usually is not. The dataset has no fault of its columns."""
+    yield from find_unused_template(dataset, tokenizer)
+    yield from find_late_messages(dataset)
+    yield from find_misspelt_columns(dataset, rewards)
+    yield from find_ungated_lengths(leave_out_witnesses(rewards))
+    yield from find_repetitions(dataset, solution)
+    yield from find_other_weights(rewards, args)
+    yield from find_pickle_problems(rewards)
+
+
+def find_unused_template(dataset: Any, tokenizer: Any) -> Iterator[str]:
+    """Yield what keeps the chat template of a tokenizer from being applied, and what to do."""
+    columns = getattr(dataset, "column_names", None) or ()
+    if not getattr(tokenizer, "chat_template", None) or "prompt" not in columns or not hasattr(dataset, "__len__"):
+        return
+    prompt = dataset[0]["prompt"] if len(dataset) else None
+    if not isinstance(prompt, str):
+        return
+    try:
+        text = tokenizer.apply_chat_template([{"role": "user", "content": PLACE}], tokenize=False)
+    except Exception:  # a template raises errors of any type
+        return
+    if not any(part and part in prompt for part in map(str.strip, text.split(PLACE))):  # else it has been rendered
+        yield (
+            "A chat model expects messages, but the prompts are texts, to which its chat template is not applied. For such "
+            "a model, store messages: dataset.map(lambda row: {'prompt': [{'role': 'user', 'content': row['prompt']}]})."
+        )
+
+
+def find_late_messages(dataset: Any) -> Iterator[str]:
+    """Yield a doubt if prompts end with a message of the system, after the question."""
+    prompts = iterate_column(dataset, "prompt") if "prompt" in dataset.column_names else ()
+    ends = [one[-1] for one in prompts if isinstance(one, list) and one and isinstance(one[-1], Mapping)]
+    late = [shorten_repr(one.get("content")) for one in ends if one.get("role") in ("system", "developer")]
+    if late:
+        yield (
+            f"A prompt usually ends with the question, but {len(late):,} of {len(dataset):,} end with a message of the "
+            f"system, such as {late[0]}. Put it in front of the question, unless it is meant to come last."
+        )
+
+
+def find_misspelt_columns(dataset: Any, rewards: Reward) -> Iterator[str]:
+    """Yield a doubt for each column that is read if it exists, does not, and is like one that no reward reads."""
+    unread = {*dataset.column_names} - rewards.columns
+    for reward in find_functions(rewards):
+        missing = {*reward.column_of.values()} - {*dataset.column_names} - reward.own_columns
+        for column in sorted(missing):
+            if close := get_close_matches(column, unread, n=1, cutoff=0.8):
+                yield (
+                    f"Reward '{reward.name}' reads the column '{column}' if there is one, but there is none. Did you mean "
+                    f"'{close[0]}'?"
+                )
+
+
+def find_ungated_lengths(rewards: Reward) -> Iterator[str]:
+    """Yield a doubt for each length term that no outcome gates, if there is an outcome that could."""
+    outcome = next((one for one in find_functions(rewards) if one.is_outcome), None)
+    for term in dict.fromkeys(list_ungated(rewards)) if outcome is not None else ():
+        yield (
+            f"Reward '{term.name}' pays for length, and no outcome gates it, so wrong answers also earn more for it. Pay it "
+            f"for right answers only: gate({term}, by={outcome})."
+        )
+
+
+def list_ungated(reward: Reward, is_gated: bool = False) -> Iterator[FunctionReward]:
+    """Yield the length terms that no outcome gates. The terms of a sum do not gate each other."""
+    decide = [any(one.is_outcome for one in find_functions(child)) for child in reward.children]
+    if isinstance(reward, FunctionReward) and not is_gated and not any(decide) and pays_length(reward):
+        yield reward
+    for place, child in enumerate(reward.children):
+        others = decide[:place] + decide[place + 1 :]
+        yield from list_ungated(child, is_gated or (any(others) and not isinstance(reward, Sum)))
+
+
+def pays_length(reward: FunctionReward) -> bool:
+    """Whether a reward pays completions of a length, or pays by length those that another reward chooses."""
+    return reward.form.length is not None or ("lengths" in reward.factory.traits and bool(reward.children))
+
+
+def find_repetitions(dataset: Any, column: str) -> Iterator[str]:
+    """Yield doubts about rows that repeat another row's prompt and solution, and about one solution for all rows."""
+    if not {"prompt", column}.issubset(dataset.column_names):
+        return
+    pairs = {*zip(*(map(repr, iterate_column(dataset, name)) for name in ("prompt", column)), strict=True)}
+    solutions = {solution for _, solution in pairs}
+    if repeated := len(dataset) - len(pairs):
+        yield (
+            f"Each prompt should occur once, but {repeated:,} of {len(dataset):,} rows repeat the prompt and the {column} of "
+            f"an earlier row. If they are not repeated on purpose, remove them."
+        )
+    if len(solutions) == 1 and len(dataset) >= LEAST_ROWS and solutions != {"None"}:
+        yield (
+            f"The rows should have different solutions, but all {len(dataset):,} have the {column} {solutions.pop()}. A "
+            f"model can learn it without reading the prompt. Check how the column was made."
+        )
+
+
+def find_other_weights(rewards: Reward, args: "GRPOConfig | None") -> Iterator[str]:
+    """Yield a doubt if args of TRL's own trainer, which gets functions and weights apart, have other weights."""
+    if args is None or hasattr(args, "unscored") or not hasattr(args, "reward_weights"):
+        return  # no args, those of our trainer, or those of AsyncGRPOTrainer, which takes one function
+    given = args.reward_weights
+    if (given or [1.0] * len(rewards.weights)) != rewards.weights:
+        found = "args have no reward_weights" if given is None else f"args have reward_weights={given}"
+        yield (
+            f"The terms have the weights {rewards.weights}, but {found}, so TRL's own trainer weighs the functions in "
+            f"rewards.rewards otherwise. Set reward_weights=rewards.weights, or pass the sum as one function: "
+            f"reward_funcs=rewards."
+        )
+
+
+def find_pickle_problems(rewards: Reward) -> Iterator[str]:
+    """Yield a doubt if pickle does not preserve the rewards."""
+    try:
+        copy = pickle.loads(written := pickle.dumps(rewards))
+        if copy == rewards or pickle.dumps(copy) == written:  # an object of a class without __eq__ equals only itself
+            return
+        problem = "unpickling returns different rewards"
+    except Exception as error:  # classes raise errors of any type
+        problem = f"they cannot be pickled: {error}"
+    yield (
+        f"A trainer that scores in another process, as TRL's AsyncGRPOTrainer does, needs rewards that can be pickled, but "
+        f"{problem}. Other trainers do not need it. Define reward functions at the top level of a module."
+    )
+
+
+def find_readers(rewards: Iterable[Reward]) -> dict[tuple[str, ReadColumn], str]:
+    """Return the columns with the functions that read them, and the name of the first reward that does so."""
+    readers: dict[tuple[str, ReadColumn], str] = {}
+    for function in (function for reward in rewards for function in find_functions(reward)):
+        for reader in function.readers.items():
+            readers.setdefault(reader, function.name)
+    return readers
