@@ -25,13 +25,11 @@ def score_by_size(batch: Batch) -> list[float]:
 def test_ranks_share_the_groups_and_leave_none_out(ranks):
     whole = build_batch("aabbccddee").find_groups()
     results = [score_share_of_groups(whole, rank, ranks, score_by_size) for rank in range(ranks)]
-    assert all(error is None and result.error is None for result, error in results)
-    rows = [list(result.rows) for result, _ in results]
+    rows = [list(mine) for mine, *_ in results]
     assert sorted(row for mine in rows for row in mine) == list(range(10))
     assert max(map(len, rows)) - min(map(len, rows)) <= 2  # one group
-    for result, _ in results:
-        assert result.scores == [2.0] * len(result.rows)
-        assert result.columns["said"] == ["AABBCCDDEE"[row] for row in result.rows]
+    for mine, scores, logged in results:
+        assert scores == [2.0] * len(mine) and logged["said"] == ["AABBCCDDEE"[row] for row in mine]
 
 
 def test_a_single_process_scores_its_own_groups():

@@ -10,7 +10,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,15 +23,8 @@ ScoreBatch: TypeAlias = Callable[[Batch], list[Score]]
 ScoreAlone: TypeAlias = Callable[[Batch], dict[Hashable, list[Score]]]
 """Returns the scores of a batch by some rewards."""
 
-
-@dataclass(frozen=True)
-class RankResult:
-    """The rows that one rank scored, their scores and the columns that they logged; or the error that occurred."""
-
-    rows: Sequence[int]
-    scores: Sequence[Score]
-    columns: dict[str, list[Any]]
-    error: str | None = None
+Share: TypeAlias = tuple[Sequence[int], list[Score], dict[str, list[Any]]]
+"""The rows that one rank scored, their scores and the columns that they logged."""
 
 
 def gather_and_score_groups(
@@ -41,55 +33,45 @@ def gather_and_score_groups(
     """Score the rows of this rank in whole groups. `score_alone` scores what no other rank can: environments stay."""
     if "trainer_state" not in batch.hooks or world_size() == 1:
         return score(batch.find_groups())
-    from accelerate.utils import gather_object
-
-    known, error = {}, None
-    try:
-        known = score_alone(batch)
-    except Exception as raised:
-        error = raised
     own = {name: list(values) for name, values in batch.columns.items() if name != "environments"}
-    parts = gather_object([(own, known, error and describe_with_notes(error))])
-    raise_error(error, [text for *_, text in parts])
-    sizes = [len(part["completions"]) for part, *_ in parts]
+    parts = gather_results(lambda: (own, score_alone(batch)))
+    sizes = [len(part["completions"]) for part, _ in parts]
     columns, known = ({name: [v for part in parts for v in part[at][name]] for name in parts[0][at]} for at in (0, 1))
     whole = Batch(columns, batch.hooks, range(sum(sizes)), Log(sum(sizes)), known=known).find_groups()
     rank = rank_index()
-    result, error = score_share_of_groups(whole, rank, len(parts), score)
-    results: list[RankResult] = gather_object([result])
-    raise_error(error, [other.error for other in results])
+    shares: list[Share] = gather_results(lambda: score_share_of_groups(whole, rank, len(parts), score))
     first = sum(sizes[:rank])
     own_rows = slice(first, first + batch.size)
-    for column in sorted({column for result in results for column in result.columns}):
-        logged = ((result.rows, result.columns[column]) for result in results if column in result.columns)
-        batch.log.columns[column] = scatter(whole.size, logged)[own_rows]
-    return scatter(whole.size, ((result.rows, result.scores) for result in results))[own_rows]
+    for column in sorted({column for *_, logged in shares for column in logged}):
+        found = ((rows, logged[column]) for rows, _, logged in shares if column in logged)
+        batch.log.columns[column] = scatter(whole.size, found)[own_rows]
+    return scatter(whole.size, ((rows, scores) for rows, scores, _ in shares))[own_rows]
 
 
-def score_share_of_groups(
-    whole: Batch, rank: int, ranks: int, score: ScoreBatch
-) -> tuple[RankResult, Exception | None]:
+def score_share_of_groups(whole: Batch, rank: int, ranks: int, score: ScoreBatch) -> Share:
     """Score every `ranks`-th group, so that the ranks' shares differ by at most one group."""
     rows = [row for row, group in enumerate(whole.groups or ()) if group % ranks == rank]
+    scores = score(whole.select(rows)) if rows else []
+    return rows, scores, {name: [values[row] for row in rows] for name, values in whole.log.columns.items()}
+
+
+def gather_results(compute: Callable[[], Any]) -> list[Any]:
+    """Return the results of all ranks. If one rank has an error, all ranks raise it, so that none waits."""
+    from accelerate.utils import gather_object
+
+    result, own = None, None
     try:
-        scores = score(whole.select(rows)) if rows else []
+        result = compute()
     except Exception as error:
-        return RankResult((), (), {}, describe_with_notes(error)), error
-    columns = {column: [values[row] for row in rows] for column, values in whole.log.columns.items()}
-    return RankResult(rows, scores, columns), None
-
-
-def describe_with_notes(error: Exception) -> str:
-    return f"{type(error).__name__}: {error} {' '.join(getattr(error, '__notes__', ()))}"
-
-
-def raise_error(own: Exception | None, errors: Sequence[str | None]) -> None:
-    """Raise this rank's error, or else that of the first rank that has one. All ranks call this, so that none waits."""
+        own = error
+    said = own and f"{type(own).__name__}: {own} {' '.join(getattr(own, '__notes__', ()))}"
+    gathered = gather_object([(result, said)])
     if own is not None:
         raise own
-    for rank, text in enumerate(errors):
+    for rank, (_, text) in enumerate(gathered):
         if text is not None:
             raise RuntimeError(f"A reward failed on rank {rank}: {text}. The output of that rank has the traceback.")
+    return [result for result, _ in gathered]
 
 
 def world_size() -> int:

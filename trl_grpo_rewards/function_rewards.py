@@ -14,7 +14,6 @@ from .expressions import Reward, Sum, await_all
 from .options import (
     Column,
     FrozenDict,
-    call_with_options,
     check_bounds,
     fill_in,
     find_inside,
@@ -283,10 +282,12 @@ class FunctionReward(Reward):
         }
 
     def call_with_options(self, function: Callable[..., Any], **more: Any) -> Any:
-        """Call a function with the options and columns that it declares as parameters, and with what else it is given."""
+        """Call a function with more and with the options and columns that it declares, or all options if it has `**kwargs`."""
         declared = inspect.signature(function).parameters
-        columns = {name: column for name, column in self.column_of.items() if name in declared}
-        return call_with_options(function, {**columns, **self.options, **more})
+        takes_all = any(parameter.kind == parameter.VAR_KEYWORD for parameter in declared.values())
+        names = {*declared, *(self.options if takes_all else ()), *more}
+        given = {**self.column_of, **self.options, **more}
+        return function(**{name: value for name, value in given.items() if name in names})
 
     def ask_trait(self, trait: str, **more: Any) -> Any:
         """Return what a trait that is a function returns for these options, or None if it is not declared."""

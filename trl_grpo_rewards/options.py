@@ -1,6 +1,5 @@
 """Options of rewards: the values they may have, how these compare, and the rewards among them."""
 
-import inspect
 import math
 import operator
 import re
@@ -8,15 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeAlias, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt
 
 from .batch import TRAINER_DATA
 from .expressions import Reward, read_operand, to_float
 
-
-Result = TypeVar("Result")
 
 PositiveInt: TypeAlias = Annotated[int, Ge(1)]
 PositiveFloat: TypeAlias = Annotated[float, Gt(0)]
@@ -160,14 +157,6 @@ def fill_in(value: Any, data: Mapping[Any, Any]) -> Any:
     if isinstance(value, Mapping):
         return {key: fill_in(item, data) for key, item in value.items()}
     return value
-
-
-def call_with_options(function: Callable[..., Result], options: Mapping[str, Any]) -> Result:
-    """Call a function with the options that it declares as parameters, or with all options if it has `**kwargs`."""
-    parameters = inspect.signature(function).parameters.values()
-    takes_all = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
-    names = options if takes_all else [parameter.name for parameter in parameters if parameter.name in options]
-    return function(**{name: options[name] for name in names})
 
 
 def format_annotation(annotation: Any) -> str:

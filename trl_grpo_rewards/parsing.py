@@ -14,12 +14,11 @@ from .options import column
 from .registry import find_factory
 
 
-OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+OPERATORS: dict[type[ast.operator], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
 }
-
 
 MAX_SHOWN = 500
 """Maximum number of characters of an expression in an error."""
@@ -114,23 +113,17 @@ def read_node(node: ast.expr, text: str) -> Any:
             pairs = zip(keys, values, strict=True)
             return {read_node(key, text): read_node(value, text) for key, value in pairs if key}
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -read_number_or_reward(operand, text)
+            return compute(node, operator.neg, text, operand)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
-            return compute(node, OPERATORS[type(op)], read_node(left, text), read_node(right, text), text)
+            return compute(node, OPERATORS[type(op)], text, left, right)
     raise syntax_error(node, text, "cannot be read")
 
 
-def read_number_or_reward(node: ast.expr, text: str) -> Any:
-    value = read_node(node, text)
-    if not isinstance(value, (int, float, Reward)) or isinstance(value, bool):
-        raise syntax_error(node, text, "cannot be negated")
-    return value
-
-
-def compute(node: ast.expr, operation: Callable[[Any, Any], Any], left: Any, right: Any, text: str) -> Any:
+def compute(node: ast.expr, operation: Callable[..., Any], text: str, *operands: ast.expr) -> Any:
+    values = [read_node(operand, text) for operand in operands]
     try:
-        if all(isinstance(side, Reward) or type(side) in (int, float) for side in (left, right)):
-            return operation(left, right)
+        if all(isinstance(value, Reward) or type(value) in (int, float) for value in values):
+            return operation(*values)
     except OverflowError:  # such as 10**400 + 0.5
         pass
     raise syntax_error(node, text, "cannot be computed")
