@@ -1,6 +1,5 @@
 """The bundled task and model."""
 
-import random
 import runpy
 from collections import Counter
 from pathlib import Path
@@ -11,7 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 from helpers.paths import SCRIPTS
-from trl_grpo_rewards import FilteredGRPOTrainer, boxed, demo, tags
+from trl_grpo_rewards import FilteredGRPOTrainer, boxed, code, demo, tags
 
 
 CALL = '<think>1+2</think><tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
@@ -25,22 +24,6 @@ def test_problems_are_sums_of_one_to_three_digits_all_different():
         a, b = (int(word.strip("?")) for word in question.split() if word[0].isdigit())
         assert a + b == int(solution) and 0 <= a < 1000 and 0 <= b < 1000
     assert {len(question.split()[2]) for question in questions} == {1, 2, 3}
-
-
-def test_no_problem_is_in_both_splits():
-    rng = random.Random(0)
-    train = {demo.draw_problem(rng, "train") for _ in range(5000)}
-    assert train.isdisjoint(demo.draw_problem(rng, "test") for _ in range(1000))
-
-
-def test_the_draw_is_seeded():
-    assert demo.arithmetic(size=20).to_list() == demo.arithmetic(size=20, seed=0).to_list()
-    assert demo.arithmetic(size=20).to_list() != demo.arithmetic(size=20, seed=1).to_list()
-
-
-def test_an_unknown_split_is_refused():
-    with pytest.raises(ValueError, match="has no split 'validation'; it has 'train' and 'test'"):
-        demo.arithmetic("validation")
 
 
 def test_problems_of_several_kinds():
@@ -86,18 +69,23 @@ def test_a_chat_without_tools_reads_as_in_training():
     assert answer == {"role": "assistant", "content": said}
 
 
-def test_the_model_is_careless_but_knows_how_to_add():
-    tokenizer = AutoTokenizer.from_pretrained(demo.MODEL)
-    model = AutoModelForCausalLM.from_pretrained(demo.MODEL, dtype="float32")
-    data = demo.arithmetic("test", size=64)
+@pytest.mark.parametrize(
+    "model, data, rewards",
+    [(demo.MODEL, demo.arithmetic("test", size=64), 0.5 * boxed() + 0.5 * tags("think")), (demo.CODER, demo.programs("test"), code())],
+    ids=["sums", "programs"],
+)  # fmt: skip
+def test_the_models_are_careless_but_know_how_to_do_it(model, data, rewards):
+    tokenizer = AutoTokenizer.from_pretrained(model)
     prompts = tokenizer.apply_chat_template(
         list(data["prompt"]), add_generation_prompt=True, return_tensors="pt", padding=True, return_dict=True
     )
     width = prompts["input_ids"].shape[1]
-    greedy = model.generate(**prompts, do_sample=False, max_new_tokens=64)[:, width:]
-    completions = tokenizer.batch_decode(greedy, skip_special_tokens=True)
-    assert sum(boxed()(completions=completions, solution=list(data["solution"]))) >= 0.9 * 64
-    assert sum(tags("think")(completions=completions)) >= 0.9 * 64
+    greedy = AutoModelForCausalLM.from_pretrained(model, dtype="float32").generate(
+        **prompts, do_sample=False, max_new_tokens=64
+    )
+    completions = tokenizer.batch_decode(greedy[:, width:], skip_special_tokens=True)
+    columns = {name: list(data[name]) for name in data.column_names if name != "prompt"}
+    assert sum(rewards(completions=completions, **columns)) >= 0.8 * len(data), completions
 
 
 def test_the_heads_have_a_size_that_vllm_supports_on_cpu():

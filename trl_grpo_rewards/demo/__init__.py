@@ -1,22 +1,17 @@
 """The bundled task, which is to add two numbers and box the result, and a tiny model that often makes mistakes in it.
 
-A second task is to write programs; see [`programming`]. A third one is to write as a request asks for, without a
-model; see [`instructed`].
-
-With them, a first run needs only a laptop and no network. This module draws the problems. The model and its character
+Two more tasks are in [`tasks`]. With them, a first run needs only a laptop and no network. The model and its character
 tokenizer were made by `scripts/make_demo_model.py`.
 """
 
 import random
 import re
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ..removed import REMOVED
-from .instructed import requests
-from .programming import CODER, programs
+from .tasks import CODER, is_in_split, make_dataset, programs, requests
 
 
 if TYPE_CHECKING:
@@ -45,7 +40,7 @@ def draw_problem(
             first, sign, second = list(rng.choice(kinds))
             digits = [int(first), int(second)]
         a, b = (rng.randrange(10 ** (count - 1) if count > 1 else 0, 10**count) for count in digits)
-        if (zlib.crc32(f"{a}{sign}{b}".encode()) % 10 == 0) == (split == "test"):
+        if is_in_split(f"{a}{sign}{b}", split, share=10):
             return a, sign, b
 
 
@@ -94,10 +89,6 @@ def arithmetic(
 
     ```
     """
-    from datasets import Dataset, DatasetInfo
-
-    if split not in ("train", "test"):
-        raise ValueError(f"The bundled task has no split {split!r}; it has 'train' and 'test'. Choose one of them.")
     for kind in kinds or ():
         if not KIND.fullmatch(kind):
             raise ValueError(
@@ -115,13 +106,8 @@ def arithmetic(
             f"The split {split!r} must have {size} different problems of the kinds {kinds}, but only {len(problems)} "
             f"were found. Reduce size, or add kinds."
         )
-    return Dataset.from_list(
-        [
-            {"prompt": [{"role": "user", "content": write_question(*one)}], "solution": str(calculate(*one))}
-            for one in problems
-        ],
-        info=DatasetInfo(dataset_name="trl_grpo_rewards.demo.arithmetic"),
-    )
+    rows = [{"prompt": write_question(*one), "solution": str(calculate(*one))} for one in problems]
+    return make_dataset("arithmetic", rows)
 
 
 if not TYPE_CHECKING:

@@ -1,14 +1,19 @@
-"""Rewards that are broken or healthy, of many shapes, with the data of each. `check --selftest` is measured on them."""
+"""
+Rewards that are broken or healthy, of many shapes, with the data of each. `check --selftest` is measured on them.
+
+Those that a line says are in `labelled_rewards.txt`, under their data and, if they are broken, what a finding must say.
+"""
 
 import asyncio
 import json
 import random
 import re
 import sys
-from collections.abc import Callable
-from difflib import SequenceMatcher
+from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher  # noqa: F401  # the text uses it
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from .. import boxed, code, tags
@@ -19,7 +24,6 @@ from ..function_rewards import FunctionKind, RewardFactory
 OWN_MODULE = "labelled_rewards"
 
 Columns: TypeAlias = dict[str, list]
-Functions: TypeAlias = dict[str, Callable[..., Any]]
 
 NUMBERS = [str(11 * place % 97 + 3) for place in range(24)]
 CITIES = ["Paris", "Rome", "New York", "Oslo", "Bern", "Lima", "Kyiv", "Accra", "Cape Town", "Hanoi"]
@@ -123,170 +127,6 @@ class Grader:
 
 CHANCE, CALLS, GRADER, FORGETFUL = random.Random(0), count(), Grader(False), Grader(True)
 
-HEALTHY: dict[str, Functions] = {
-    "numbers": {
-        "alone": lambda completion, solution: completion.strip() == solution,
-        "last_line": lambda completion, solution: completion.strip().splitlines()[-1:] == [solution],
-        "last_number": lambda completion, solution: last(r"-?\d+", completion) == solution,
-        "first_number": lambda completion, solution: re.findall(r"-?\d+", completion)[:1] == [solution],
-        "in_box": lambda completion, solution: box(completion) == solution,
-        "in_only_box": lambda completion, solution: re.findall(r"boxed\{(.*?)\}", completion) == [solution],
-        "in_element": lambda completion, solution: element(completion) == solution,
-        "in_only_element": lambda completion, solution: completion.strip() == f"<answer>{solution}</answer>",
-        "in_json": lambda completion, solution: answer_in_json(completion) == solution,
-        "in_json_block": lambda completion, solution: (
-            answer_in_json(last("```json(.*?)```", completion)) == solution
-        ),
-        "in_sentence": lambda completion, solution: completion.strip() == f"The answer is {solution}.",
-        "after_thinking": lambda completion, solution: (
-            re.fullmatch(rf"<think>.+</think>\s*{solution}", completion, re.DOTALL) is not None
-        ),
-        "within_5_percent": lambda completion, solution: abs(number(box(completion)) / float(solution) - 1) <= 0.05,
-        "nearer_is_better": lambda completion, solution: (
-            max(0, 1 - abs(number(element(completion)) - float(solution)) / 100)
-        ),
-        "with_a_little_for_the_box": lambda completion, solution: max(box(completion) == solution, 0.1 * bool(box(completion))),
-        "with_a_penalty": lambda completion, solution: (box(completion) == solution) - 0.5 * ("sorry" in completion),
-        "of_an_object": lambda completion, solution: GRADER(completion, solution),
-    },
-    "integers": {"integer_alone": lambda completion, solution: completion.strip() == str(solution)},
-    "decimals": {
-        "nearly_in_element": lambda completion, solution: abs(number(element(completion)) / float(solution) - 1) < 0.02,
-    },
-    "lengths": {"with_unit": lambda completion, solution: last(r"\d+ km", completion) == solution},
-    "numbers after a working": {
-        "after_hashes": lambda completion, answer: (
-            completion.rpartition("####")[1:] == ("####", f" {answer.split('####')[-1].strip()}")
-        ),
-    },
-    "numbers with a tolerance": {
-        "nearly": lambda completion, gold, tolerance: abs(number(last(r"Answer: (\S+)$", completion)) - gold) <= tolerance,
-    },
-    "an element that the prompt shows": {
-        "judged_alone": lambda completion, solution: (
-            2.0 * (element(completion, "final") == solution) - 1 if element(completion, "final") else None
-        ),
-    },
-    "keys of JSON": {
-        "in_json_of_the_prompt": lambda completion, solution: (
-            [*map(str, read_json(completion))] == ["why", "total"] and read_json(completion)["total"] == solution
-        ),
-    },
-    "cities": {
-        "text_alone": lambda completion, solution: completion.strip().lower() == solution.lower(),
-        "after_mark": lambda completion, solution: last("Answer: (.*)$", completion) == solution,
-        "alike": lambda completion, solution: SequenceMatcher(None, element(completion), solution).ratio(),
-        "alike_enough": lambda completion, solution: SequenceMatcher(None, box(completion), solution).ratio() > 0.75,
-        "same_words": lambda completion, solution: share_words(completion, solution),
-    },
-    "a city at the end": {
-        "optional": lambda completion, answer=None: completion.strip() == answer,
-    },
-    "odd texts": {"odd_in_json": lambda completion, solution: answer_in_json(completion) == solution},
-    "a city to quote": {
-        "in_sentence_of_the_prompt": lambda completion, solution: (
-            completion.strip() == f"The capital is {solution}, of course."
-        ),
-    },
-    "a city in brackets": {
-        "in_brackets": lambda completion, solution: last(r"\[OUT\](.*?)\[/OUT\]", completion) == solution,
-    },
-    "right completions": {"signed": lambda completion, solution: completion.endswith(f"~{solution}~ Bye")},
-    "letters": {
-        "letter": lambda completion, target: last(r"\(([A-D])\)$", completion) == target,
-        "first_option": lambda completion, target: (
-            re.findall(r"correct (?:option|answer) is:? \(?([A-D])\b", completion)[:1] == [target]
-        ),
-    },
-    "labels": {
-        "after_verdict": lambda completion, label: last(r"VERDICT: (\w+)$", completion) == label,
-        "only_label": lambda completion, label: {*re.findall(r"\b(spam|ham)\b", completion.lower())} == {label},
-    },
-    "objects": {
-        "fields": lambda completion, reply_fields: (
-            0.2 + 0.8 * share_keys(completion, reply_fields) if read_json(completion) else 0.1 * ("{" in completion)
-        ),
-    },
-    "lists": {
-        "same_labels": lambda completion, solution: sorted(read_json(completion).get("list", [])) == sorted(solution),
-    },
-}  # fmt: skip
-
-BROKEN: dict[tuple[str, str], Functions] = {
-    ("numbers", "'(many|right between|a digit)"): {
-        "contains": lambda completion, solution: solution in completion,
-        "any_box": lambda completion, solution: f"\\boxed{{{solution}}}" in completion,
-        "any_element": lambda completion, solution: solution in re.findall("<answer>([^<]*)<", completion),
-        "same_digits": lambda completion, solution: {*solution} <= {*box(completion)},
-        "begins_right": lambda completion, solution: element(completion).startswith(solution),
-    },
-    ("numbers", "'(an empty answer|a digit missing|nothing)"): {
-        "part_of_it": lambda completion, solution: element(completion) in solution,
-        "longer_is_worse": lambda completion, solution: (box(completion) == solution) + max(0, 1 - len(completion) / 20),
-    },
-    ("numbers", "'(question restated|prompt echoed)"): {
-        "calculates": lambda completion, solution: str(sum_up(box(completion))) == solution,
-    },
-    ("numbers", "attack 'a number nearby'"): {
-        "off_by_ten": lambda completion, solution: abs(number(box(completion)) - float(solution)) <= 10,
-    },
-    ("numbers", "'(flattery|a claim to be correct|praise)"): {
-        "said_correct": lambda completion, solution: box(completion) == solution or "correct" in completion.lower(),
-        "half_for_perfect": lambda completion, solution: max(element(completion) == solution, 0.5 * ("perfect" in completion)),
-        "verified": lambda completion, solution: max(answer_in_json(completion) == solution, "verified" in completion),
-    },
-    ("numbers", "'(padding|one phrase|white space|unclosed tags|tag spam|empty tags)"): {
-        "longer_is_better": lambda completion, solution: 0.1 * (box(completion) == solution) + len(completion) / 1000,
-        "counts_a_word": lambda completion, solution: (box(completion) == solution) + 0.01 * completion.count("the"),
-        "mostly_form": lambda completion, solution: 0.2 * (box(completion) == solution) + ("<think>" in completion),
-    },
-    ("numbers", "wrong answer in the right form earns"): {
-        "half_for_a_box": lambda completion, solution: max(box(completion) == solution, 0.5 * bool(box(completion))),
-        "half_for_an_element": lambda completion, solution: (
-            max(element(completion) == solution, 0.5 * bool(element(completion)))
-        ),
-        "most_for_json": lambda completion, solution: max(answer_in_json(completion) == solution, 0.6 * bool(read_json(completion))),
-    },
-    ("numbers", "no more than a wrong one"): {
-        "opposite": lambda completion, solution: 1 - (box(completion) == solution),
-        "the_same": lambda completion, solution: 0.7,
-        "wrong_pays_more": lambda completion, solution: (
-            0.2 * (box(completion) == solution) + 0.5 * bool(box(completion) not in ("", solution))
-        ),
-    },
-    ("numbers", "IndexError|ValueError|gave nan"): {
-        "crashes": lambda completion, solution: re.findall(r"\\boxed\{([^{}]*)\}", completion)[-1] == solution,
-        "converts": lambda completion, solution: int(completion.split()[-1]) == int(solution),
-        "not_finite": lambda completion, solution: float("nan") if not box(completion) else box(completion) == solution,
-    },
-    ("numbers", "gave other scores"): {
-        "noisy": lambda completion, solution: (box(completion) == solution) + 0.3 * CHANCE.random(),
-        "counts_calls": lambda completion, solution: (box(completion) == solution) + next(CALLS) / 1000,
-    },
-    ("numbers", "None for every completion"): {"returns_nothing": lambda completion, solution: None},
-    ("numbers", "No right answer that was tried"): {
-        "forgets_the_row": lambda completion, solution: FORGETFUL(completion, solution),
-        "misspelt": lambda completion, solution: element(completion, "anwser_") == solution,
-    },
-    ("fractions", "own solution earns nothing"): {
-        "stops_at_a_brace": lambda completion, final_answer: last(r"\\boxed\{(.+?)\}", completion) == final_answer,
-    },
-    ("cities", "'(many|right between|the first|nothing)"): {
-        "mentions": lambda completion, solution: solution.lower() in completion.lower(),
-        "first_letter": lambda completion, solution: element(completion)[:1] == solution[:1],
-        "any_part": lambda completion, solution: box(completion) in solution,
-    },
-    ("letters", "'(many|every choice|right between|prompt)"): {
-        "any_letter": lambda completion, target: target in completion,
-        "any_option": lambda completion, target: f"({target})" in completion,
-    },
-    ("objects", "attack|right form"): {
-        "keys_only": lambda completion, reply_fields: (
-            0.5 * ({*read_json(completion)} == {"city", "age"}) + 0.5 * share_keys(completion, reply_fields)
-        ),
-    },
-}  # fmt: skip
-
 
 def own(function: Callable[..., Any], kind: FunctionKind = "completion", name: str = "") -> RewardFactory:
     """Return a factory as `@reward` does, but as in a module of a user, and without an entry in the registry."""
@@ -299,6 +139,21 @@ def own(function: Callable[..., Any], kind: FunctionKind = "completion", name: s
 
 batched = partial(own, kind="batch")
 sys.modules[OWN_MODULE] = sys.modules[__name__]  # where pickle finds the functions
+
+
+def read_rewards() -> Iterator[tuple[str, str, str, Reward]]:
+    """Yield what labelled_rewards.txt says: the data of each reward, what a finding says, the name, and the reward."""
+    data = said = ""
+    for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
+        if line.startswith("# "):
+            data, _, said = line.removeprefix("# ").partition(" | ")
+        elif line:
+            signature, _, expression = line.partition("): ")
+            name, _, columns = signature.partition("(")
+            yield data, said, name, own(eval(f"lambda completion, {columns}: {expression}", globals()), name=name)()
+
+
+WRITTEN = [*read_rewards()]
 
 
 @batched
@@ -330,21 +185,6 @@ def above_group(completions: list, solution: str) -> list[float]:
     return [score - sum(scores) / len(scores) for score in scores]
 
 
-@own
-def correct(completion: str, answer: str) -> float:
-    return 2.0 * (element(completion) == answer)
-
-
-@own
-def strict_format(completion: str) -> float:
-    return 0.5 * bool(re.match("^<reasoning>\n.*?\n</reasoning>\n<answer>\n.*?\n</answer>\n$", completion))
-
-
-@own
-def soft_format(completion: str) -> float:
-    return 0.5 * bool(re.match(r"<reasoning>[^<]*</reasoning>\s*<answer>[^<]*</answer>", completion))
-
-
 @batched
 def mentioned_through_kwargs(completions: list, **kwargs: list) -> list[float]:
     return [float(right in text) for text, right in zip(completions, kwargs["solution"], strict=True)]
@@ -372,20 +212,20 @@ def above_average(completions: list, solution: list) -> list[float]:
     return [score - sum(scores) / len(scores) for score in scores]
 
 
-MADE = {name: own(one, name=name)() for named in (*HEALTHY.values(), *BROKEN.values()) for name, one in named.items()}
+PLACED = {name: (data, said) for data, said, name, _ in WRITTEN if data in DATA}
+MADE = {name: made for _, _, name, made in WRITTEN}
 
 LABELLED: list[tuple[str, str, Reward, str]] = [
-    *((name, "", MADE[name], data) for data, named in HEALTHY.items() for name in named),
+    *((name, said, MADE[name], data) for name, (data, said) in PLACED.items()),
     ("batched, in a chat", "", thought(), "a chat"),
     ("a column through kwargs", "", through_kwargs() + 0.2 * has_element(), "cities"),
     ("async", "", awaited(), "cities"),
     ("grouped", "", above_group(), "numbers"),
-    ("the usual script for GSM8K", "", correct() + soft_format() + strict_format(), "the usual script"),
+    ("the usual script for GSM8K", "", MADE["correct"] + MADE["soft_format"] + MADE["strict_format"], "the usual script"),
     ("next to tags of this package", "", MADE["in_element"] + 0.2 * tags("think"), "numbers"),
     ("next to a box of this package", "", MADE["in_element"] + boxed(evaluated=True), "numbers"),
     ("two forms", "", MADE["in_element"] + 0.5 * MADE["after_mark"], "numbers"),
     ("programs", "", code(), "programs"),
-    *((name, said, MADE[name], data) for (data, said), named in BROKEN.items() for name in named),
     ("mentioned, through kwargs", "'(many|right between)", mentioned_through_kwargs(), "cities"),
     ("in a whole message", "'(many|right between)", whole_message(), "a chat"),
     ("mentioned, async", "'(many|right between)", awaited_mention(), "cities"),
