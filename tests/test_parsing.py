@@ -46,7 +46,7 @@ def test_parse_builds_what_python_builds(text, value):
     ("boxed() tags('a')", "are not a valid expression"), ("0.5", "'0.5' is not a reward"),
     ("'boxed'", "is not a reward"), ("boxed() * 'a'", "cannot be computed"), ("2 * 3", "'2 \\* 3' is not a reward"),
     ("2 * 'a'", "cannot be computed"), ("boxed()) + (tags('a')", "are not a valid expression: unmatched"),
-    ("-'a'", "cannot be computed"), ("-column('a')", "cannot be negated"), ("column('a')", "is not a reward"),
+    ("-'a'", "cannot be computed"), ("-column('a')", "cannot be computed"), ("column('a')", "is not a reward"),
     ("2 * column('a')", "cannot be computed"),
     ("options(c=(column(),))", r"'column\(\)' does not name a column, as column\('rubric'\) does. Rewards are"),
     ("options(c=(column('a', 'b'),))", "does not name a column"),
